@@ -1,0 +1,51 @@
+# `make` alone prints what there is. Works with GNU make 3.81 and newer.
+
+PYTHON ?= python3
+VENV := .venv
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup demo test check clean
+
+help:
+	@echo "make setup   make $(VENV) and install everything into it (PYTHON=... chooses the Python, 3.11 or newer)"
+	@echo "make demo    tune XGBoost on the bank marketing data"
+	@echo "make test    run the tests"
+	@echo "make check   ruff's lint and format, and mypy"
+	@echo "make clean   remove caches and build output; $(VENV) stays"
+
+setup: $(STAMP)
+
+# An environment that works is kept, so only a change of the two files below costs another install.
+$(STAMP): pyproject.toml constraints.txt
+	@rm -f $@
+	@if ! $(VENV)/bin/python -c 'import sys, pip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1; then \
+	  command -v "$(PYTHON)" >/dev/null 2>&1 \
+	    || { echo "$(PYTHON) is not here. Install Python 3.11 or newer, or say which: make setup PYTHON=python3.12" >&2; exit 1; }; \
+	  "$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	    || { echo "$$("$(PYTHON)" --version 2>&1) is too old; Warmband needs 3.11 or newer: make setup PYTHON=python3.12" >&2; exit 1; }; \
+	  "$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null \
+	    || { echo "$(PYTHON) has no venv or no ensurepip. On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }; \
+	  echo "Making $(VENV) with $$("$(PYTHON)" --version 2>&1)."; \
+	  "$(PYTHON)" -m venv --clear $(VENV) || exit 1; \
+	fi
+	@echo "Installing Warmband, Ray, XGBoost and PyTorch into $(VENV). The first time takes minutes and prints nothing."
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+	@echo "Ready. Next: make demo"
+
+demo: $(STAMP)
+	$(VENV)/bin/hpo tune experiments/bank-marketing.yaml
+
+test: $(STAMP)
+	$(VENV)/bin/python -m pytest
+
+check: $(STAMP)
+	$(VENV)/bin/ruff check
+	$(VENV)/bin/ruff format --check
+	$(VENV)/bin/mypy
+
+clean:
+	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find experiments hpo tests trainers -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""The published experiments and the benchmarks, as scripts that a user runs."""

@@ -1,0 +1,5 @@
+"""`python -m hpo`: the `hpo` command."""
+
+from hpo.cli import main
+
+main()

@@ -1,0 +1,521 @@
+"""The one loop: Ray Tune's searcher and scheduler decide, gangs execute, the record keeps what comes back."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import TrialScheduler
+from ray.tune.search import Searcher
+
+from hpo.ledger import Entry, Ledger
+from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
+from trainers import storage
+from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
+from trainers.errors import GangError
+
+UNTUNED = "untuned"
+"""Id of the run with the trainer's own hyperparameters, made for comparison when a gang is free."""
+
+STALL_SECONDS = 600.0
+"""How long a gang may serve without a report before it is taken for dead."""
+
+DRAIN_SECONDS = 10.0
+"""How long a job that is stopped waits for what its gangs are serving."""
+
+INTERRUPTED = "interrupted by Ctrl-C"
+STOP_REQUESTED = "stop requested"
+OUT_OF_TIME = "max_runtime_in_seconds reached"
+
+
+class Gangs(Protocol):
+    """What executes: Ray workers, or a simulation with its own clock."""
+
+    @property
+    def workers(self) -> int:
+        """Workers in each gang."""
+
+    def held_since(self, gang: str) -> float:
+        """When the gang's resources were first held, on the controller's clock."""
+
+    def want(self, count: int, seconds_left: float | None) -> None:
+        """Says how many gangs the work could keep busy, and how many gang-seconds of it are left, if known."""
+
+    def assign(self, gang: str, assignment: Assignment) -> None:
+        """Hands an assignment to a gang that is up and free."""
+
+    def events(self, timeout: float) -> Sequence[Event]:
+        """What has happened since the last call; waits up to `timeout` seconds for something."""
+
+    def recycle(self, gang: str, reason: str) -> None:
+        """Ends a gang that does not answer."""
+
+    def close(self) -> None:
+        """Ends every gang and releases all they held."""
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class TrialRun:
+    """One trial as the controller follows it.
+
+    Args:
+        trial: its form in Ray Tune, which schedulers are given.
+        number: its place in the order of suggestion, from 0.
+        hyperparameters: the tuned values.
+        seed: what its training's random numbers derive from.
+        limit: units at which it ends whatever is decided of it.
+    """
+
+    trial: Trial
+    number: int
+    hyperparameters: dict[str, Any]
+    seed: int
+    limit: int
+    bracket: int | None = None
+    resource: int = 0
+    checkpoint: str | None = None
+    checkpoint_bytes: int = 0
+    value: float = math.nan
+    best_value: float = math.nan
+    best_resource: int = 0
+    attempts: int = 0
+    failure: str = ""
+    traceback: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+
+    @property
+    def id(self) -> str:
+        """The trial's id."""
+        return str(self.trial.trial_id)
+
+
+class Record(Protocol):
+    """What keeps a job's trials, reports and billed seconds as they come."""
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether somebody asked for the job to be stopped."""
+
+    def trial(self, run: TrialRun) -> None:
+        """A trial's state changed."""
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        """A trial reported."""
+
+    def ledger(self, entries: list[Entry]) -> None:
+        """Worker-seconds were billed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What a controller is to carry out.
+
+    Args:
+        name: the job's name; prefix of its trials' ids.
+        metric: key of the objective in a report's metrics.
+        mode: "max" or "min".
+        max_jobs: trials in all.
+        max_parallel_jobs: trials at once.
+        max_resource: units of a trial that runs to the end.
+        seed: what every random number of the job derives from.
+        storage_path: where checkpoints go, one folder a trial.
+        static: the trainer's own hyperparameters, which tuned values override.
+        length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
+        best_value: compare trials by their best value so far instead of their last.
+        max_attempts: how often a trial may lose its workers before it is failed.
+        untuned: also run `static` alone, as long as a trial, for comparison.
+        max_seconds: the run stops this long after its start.
+    """
+
+    name: str
+    metric: str
+    mode: str
+    max_jobs: int
+    max_parallel_jobs: int
+    max_resource: int
+    seed: int
+    storage_path: str
+    static: dict[str, Any] = field(default_factory=dict)
+    length_names: tuple[str, ...] = ()
+    best_value: bool = False
+    max_attempts: int = 3
+    untuned: bool = True
+    max_seconds: float = math.inf
+
+
+class Controller:
+    """Runs one search to its end. Towards schedulers it has the methods of Ray Tune's own controller.
+
+    Args:
+        search: what to carry out.
+        searcher: any `ray.tune.search.Searcher`.
+        scheduler: any `ray.tune.schedulers.TrialScheduler`. One with a `milestone` says how far an assignment may go;
+            for others every assignment is one unit, so that they decide at each.
+        decode: turns what the searcher suggests into hyperparameters.
+        gangs: what executes.
+        record: what keeps it.
+        clock: seconds since the epoch.
+        poll_seconds: how long to wait for an event before looking whether somebody asked for a stop.
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        *,
+        searcher: Searcher,
+        scheduler: TrialScheduler,
+        decode: Callable[[dict[str, Any]], dict[str, Any]],
+        gangs: Gangs,
+        record: Record,
+        clock: Callable[[], float] = time.time,
+        poll_seconds: float = 0.5,
+    ) -> None:
+        self.search = search
+        self.runs: dict[str, TrialRun] = {}
+        self.untuned: TrialRun | None = None
+        self.started_at = clock()
+        self.first_step_at: float | None = None
+        self.ledger = Ledger(record.ledger, clock)
+        self.search_alg = searcher
+        self._scheduler = scheduler
+        self._decode = decode
+        self._gangs = gangs
+        self._record = record
+        self._clock = clock
+        self._poll_seconds = poll_seconds
+        self._free: list[str] = []
+        self._busy: dict[str, tuple[TrialRun, Assignment]] = {}
+        self._heard: dict[str, float] = {}
+        self._exhausted = False
+        self._stopping = ""
+        self._unit_seconds: list[float] = [0.0, 0.0]
+        """Gang-seconds spent on assignments, and the units they trained."""
+        sign = 1.0 if search.mode == "max" else -1.0
+        self._better: Callable[[float, float], bool] = lambda new, old: sign * new > sign * old
+
+    def run(self) -> None:
+        """Runs until every trial has ended, or a stop is asked for; closes the gangs either way.
+
+        Raises:
+            ResourcesError: the cluster holds no gang.
+            GangError: gangs cannot start or serve.
+        """
+        try:
+            while not self._stopping:
+                self._hand_out()
+                if not self._busy and self._nothing_left():
+                    break
+                self._listen()
+            self._drain()
+        except KeyboardInterrupt:
+            self.stop(INTERRUPTED)
+            self._drain()
+        finally:
+            self._gangs.close()
+            self.ledger.close()
+
+    def stop(self, reason: str) -> None:
+        """Hands out nothing more; `run` returns when what is being served is back, or after `DRAIN_SECONDS`."""
+        self._stopping = reason
+
+    @property
+    def stopped(self) -> str:
+        """Why the run was stopped; empty if it was not."""
+        return self._stopping
+
+    @property
+    def trained(self) -> int:
+        """Units trained by all trials, the untuned run not counted."""
+        return sum(run.resource for run in self.runs.values())
+
+    def best(self) -> TrialRun | None:
+        """The trial with the best objective, ties to the first; None if none has a finite one."""
+        finite = [run for run in self.runs.values() if math.isfinite(self.objective(run)) and not run.failure]
+        best: TrialRun | None = None
+        for run in finite:
+            if best is None or self._better(self.objective(run), self.objective(best)):
+                best = run
+        return best
+
+    def objective(self, run: TrialRun) -> float:
+        """What trials are compared by: the last value, or the best one where the search says so."""
+        return run.best_value if self.search.best_value else run.value
+
+    # ---- what Ray Tune's schedulers call
+
+    def get_trials(self) -> list[Trial]:
+        """Every trial so far."""
+        return [run.trial for run in self.runs.values()]
+
+    def get_live_trials(self) -> set[Trial]:
+        """Those that have not ended."""
+        return {trial for trial in self.get_trials() if not trial.is_finished()}
+
+    def stop_trial(self, trial: Trial) -> None:
+        """Ends a trial that is pending, paused or running."""
+        if trial.is_finished():
+            return
+        was_running = trial.status == Trial.RUNNING
+        trial.set_status(Trial.TERMINATED)
+        run = self.runs[trial.trial_id]
+        if was_running:
+            self._scheduler.on_trial_complete(self, trial, self._result(run, run.resource, run.value, {}))
+        else:
+            self._scheduler.on_trial_remove(self, trial)
+        self._conclude(run)
+
+    def pause_trial(self, trial: Trial, should_checkpoint: bool = True) -> None:
+        """Lets a trial wait; it has been checkpointed at the end of its assignment."""
+        trial.set_status(Trial.PAUSED)
+
+    def _drain(self) -> None:
+        deadline = self._clock() + DRAIN_SECONDS
+        while self._busy and self._clock() < deadline:
+            self._listen()
+
+    # ---- handing out work
+
+    def _hand_out(self) -> None:
+        self._gangs.want(self._could_be_busy(), self._seconds_left())
+        while self._free and len(self._busy) < self.search.max_parallel_jobs:
+            run = self._next()
+            if run is None:
+                return
+            gang = self._free.pop(0)
+            assignment = self._assignment(run)
+            self.ledger.assigned(gang)
+            self._busy[gang] = (run, assignment)
+            self._heard[gang] = self._clock()
+            run.trial.set_status(Trial.RUNNING)
+            run.started_at = run.started_at or self._clock()
+            self._gangs.assign(gang, assignment)
+            self._keep(run)
+
+    def _next(self) -> TrialRun | None:
+        """The scheduler's choice, else a new trial, else the untuned run, else nothing for now."""
+        trial = self._scheduler.choose_trial_to_run(self)
+        if trial is None:
+            trial = self._suggest()
+        if trial is not None:
+            return self.runs[trial.trial_id]
+        if self.search.untuned and self.untuned is None:
+            self.untuned = TrialRun(
+                trial=Trial("warmband", trial_id=UNTUNED, config=dict(self.search.static), stub=True),
+                number=-1,
+                hyperparameters={},
+                seed=derive_seed(self.search.seed, UNTUNED),
+                limit=self._limit(self.search.static),
+            )
+            return self.untuned
+        if self.untuned is not None and self.untuned.trial.status == Trial.PENDING:
+            return self.untuned  # It lost its workers.
+        return None
+
+    def _suggest(self) -> Trial | None:
+        if self._exhausted or len(self.runs) >= self.search.max_jobs:
+            return None
+        number = len(self.runs)
+        trial_id = f"{self.search.name}-{number:03d}"
+        suggested = self.search_alg.suggest(trial_id)
+        if suggested == Searcher.FINISHED:
+            self._exhausted = True
+            if isinstance(self._scheduler, SynchronousHyperBandScheduler):
+                self._scheduler.no_more_trials(self)
+            chosen: Trial | None = self._scheduler.choose_trial_to_run(self)
+            return chosen
+        if suggested is None:
+            return None
+        hyperparameters = self._decode(suggested)
+        trial = Trial("warmband", trial_id=trial_id, config={**self.search.static, **hyperparameters}, stub=True)
+        run = TrialRun(
+            trial=trial,
+            number=number,
+            hyperparameters=hyperparameters,
+            seed=derive_seed(self.search.seed, number),
+            limit=self._limit(trial.config),
+        )
+        self.runs[trial_id] = run
+        self._scheduler.on_trial_add(self, trial)
+        if isinstance(self._scheduler, SynchronousHyperBandScheduler):
+            run.bracket = self._scheduler.bracket(trial)
+        self._keep(run)
+        return trial
+
+    def _limit(self, hyperparameters: dict[str, Any]) -> int:
+        lengths = [int(hyperparameters[name]) for name in self.search.length_names if name in hyperparameters]
+        return min([self.search.max_resource, *lengths[:1]])
+
+    def _assignment(self, run: TrialRun) -> Assignment:
+        if run is self.untuned:
+            stop = run.limit
+        elif isinstance(self._scheduler, SynchronousHyperBandScheduler):
+            stop = min(run.limit, self._scheduler.milestone(run.trial))
+        else:
+            stop = min(run.limit, run.resource + 1)
+        return Assignment(
+            trial_id=run.id,
+            hyperparameters=run.trial.config,
+            seed=run.seed,
+            start=run.resource,
+            stop=stop,
+            checkpoint=run.checkpoint,
+            save_to=storage.join(self.search.storage_path, run.id, f"{stop:06d}"),
+        )
+
+    def _could_be_busy(self) -> int:
+        """How many gangs the work could keep busy at present."""
+        waiting = sum(run.trial.status in (Trial.PENDING, Trial.PAUSED) for run in self.runs.values())
+        new = 0 if self._exhausted else self.search.max_jobs - len(self.runs)
+        least = 1 if self.search.untuned and self.untuned is None else 0
+        return max(least, min(self.search.max_parallel_jobs, len(self._busy) + waiting + new))
+
+    def _seconds_left(self) -> float | None:
+        """Gang-seconds of work left at most, from what a unit has cost so far; None before anything is known."""
+        spent, units = self._unit_seconds
+        running = [self._clock() - self._heard[gang] for gang in self._busy]
+        unit_seconds = max(spent / units if units else 0.0, max(running, default=0.0) if not units else 0.0)
+        if not unit_seconds:
+            return None
+        plan = self._scheduler.plan if isinstance(self._scheduler, SynchronousHyperBandScheduler) else None
+        most = plan.resource if plan else self.search.max_jobs * self.search.max_resource
+        return unit_seconds * max(0, most - self.trained)
+
+    def _nothing_left(self) -> bool:
+        unfinished = [run for run in self.runs.values() if not run.trial.is_finished()]
+        untuned = self.search.untuned and (self.untuned is None or not self.untuned.trial.is_finished())
+        new = not self._exhausted and len(self.runs) < self.search.max_jobs
+        if unfinished and self._free and not new:
+            names = ", ".join(run.id for run in unfinished[:5])
+            raise GangError(f"the scheduler neither runs nor ends {len(unfinished)} trials: {names}")
+        return not unfinished and not untuned and not new
+
+    # ---- taking in what comes back
+
+    def _listen(self) -> None:
+        for event in self._gangs.events(self._poll_seconds):
+            self._take_in(event)
+        if self._record.stop_requested and not self._stopping:
+            self.stop(STOP_REQUESTED)
+        if self._clock() - self.started_at > self.search.max_seconds and not self._stopping:
+            self.stop(OUT_OF_TIME)
+        for gang in [gang for gang in self._busy if self._clock() - self._heard[gang] > STALL_SECONDS]:
+            self._heard[gang] = self._clock()
+            self._gangs.recycle(gang, f"no report of {self._busy[gang][0].id} for {STALL_SECONDS:.0f} s")
+
+    def _take_in(self, event: Event) -> None:
+        match event:
+            case GangUp():
+                self.ledger.up(event.gang, self._gangs.workers, self._gangs.held_since(event.gang))
+                self._free.append(event.gang)
+            case Progress():
+                self._heard[event.gang] = self._clock()
+                if event.gang in self._busy:
+                    self._record.reports(self._busy[event.gang][0], event.reports)
+            case Served():
+                if event.gang in self._busy:
+                    self._served(event, *self._busy.pop(event.gang))
+                    self._free.append(event.gang)
+            case GangLost() | GangEnded():
+                self._lost(event)
+
+    def _served(self, event: Served, run: TrialRun, assignment: Assignment) -> None:
+        self.ledger.served(event.gang, run.id, event.segment)
+        if event.segment is None:
+            self._fail(run, event.error, event.traceback)
+            return
+        seconds = self._clock() - self._heard[event.gang]
+        self._unit_seconds[0] += max(seconds, event.segment.training_seconds)
+        self._unit_seconds[1] += assignment.stop - assignment.start
+        if self.first_step_at is None:
+            busy = event.segment.training_seconds + event.segment.checkpointing_seconds
+            self.first_step_at = self._clock() - busy
+        self._take_up(run, event.segment)
+
+    def _take_up(self, run: TrialRun, segment: Segment) -> None:
+        """Books a segment and does what the scheduler says of it."""
+        run.checkpoint, run.checkpoint_bytes = segment.checkpoint, segment.checkpoint_bytes
+        action = TrialScheduler.CONTINUE
+        for report in segment.reports:
+            self._follow(run, report)
+            if run is not self.untuned:
+                result = self._result(run, report.step, self.objective(run), report.metrics)
+                self.search_alg.on_trial_result(run.id, result)
+                action = self._scheduler.on_trial_result(self, run.trial, result)
+        self._record.reports(run, segment.reports)
+        over = not segment.reports or run.resource >= run.limit
+        if run is self.untuned:
+            run.trial.set_status(Trial.TERMINATED)
+            self._keep(run)
+        elif action == TrialScheduler.STOP or over:
+            run.trial.set_status(Trial.TERMINATED)
+            if action != TrialScheduler.STOP:
+                self._scheduler.on_trial_complete(self, run.trial, result)
+            self._conclude(run)
+        else:
+            run.trial.set_status(Trial.PAUSED if action == TrialScheduler.PAUSE else Trial.PENDING)
+            self._keep(run)
+
+    def _follow(self, run: TrialRun, report: Report) -> None:
+        run.resource = report.step
+        run.value = report.metrics.get(self.search.metric, math.nan)
+        if math.isfinite(run.value) and (math.isnan(run.best_value) or self._better(run.value, run.best_value)):
+            run.best_value, run.best_resource = run.value, report.step
+
+    def _result(self, run: TrialRun, step: int, value: float, metrics: dict[str, float]) -> dict[str, Any]:
+        """A report in the form that Ray Tune's searchers and schedulers take."""
+        return {
+            **metrics,
+            self.search.metric: value,
+            RESOURCE: step,
+            "training_iteration": step,
+            "trial_id": run.id,
+            "config": run.trial.config,
+        }
+
+    def _lost(self, event: GangLost | GangEnded) -> None:
+        """A gang lost its workers: its trial is served again from its last checkpoint, wherever there is room."""
+        run, _ = self._busy.pop(event.gang, (None, None))
+        self.ledger.lost(event.gang, run.id if run else "")
+        if isinstance(event, GangEnded):
+            self.ledger.ended(event.gang)
+        if event.gang in self._free:
+            self._free.remove(event.gang)
+        if run is None:
+            return
+        run.attempts += 1
+        reason = event.reason if isinstance(event, GangLost) else event.error
+        if run.attempts >= self.search.max_attempts:
+            self._fail(run, f"lost its workers {run.attempts} times, the last time with: {reason}", "")
+        else:
+            run.trial.set_status(Trial.PENDING)
+            self._keep(run)
+
+    def _fail(self, run: TrialRun, message: str, traceback: str) -> None:
+        run.failure, run.traceback = message, traceback
+        run.trial.set_status(Trial.ERROR)
+        if run is self.untuned:
+            self._keep(run)
+            return
+        self._scheduler.on_trial_error(self, run.trial)
+        self._conclude(run)
+
+    def _conclude(self, run: TrialRun) -> None:
+        run.ended_at = self._clock()
+        result = None if run.failure else self._result(run, run.resource, self.objective(run), {})
+        self.search_alg.on_trial_complete(run.id, result=result, error=bool(run.failure))
+        self._keep(run)
+
+    def _keep(self, run: TrialRun) -> None:
+        self._record.trial(run)
+
+
+def derive_seed(seed: int, part: int | str) -> int:
+    """A 31-bit seed for one part of a job."""
+    digest = hashlib.blake2b(f"{seed}/{part}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") >> 1

@@ -1,0 +1,112 @@
+"""A job of the record in the form of SageMaker's Describe response, which users' scripts read."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+from hpo.store import JobRow, TrialRow
+
+_TRIAL_STATUS = {"Pending": "InProgress", "Running": "InProgress", "Paused": "InProgress"}
+
+
+def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
+    """The response for one job; keys as in the API model, times as datetimes in UTC."""
+    spec = job.spec
+    status, reason = status_and_reason(job)
+    best = best_trial(job, trials)
+    response: dict[str, Any] = {
+        "HyperParameterTuningJobName": job.name,
+        "HyperParameterTuningJobConfig": {
+            "Strategy": spec["strategy"],
+            **({"StrategyConfig": spec["strategy_request"]} if spec["strategy_request"] else {}),
+            "HyperParameterTuningJobObjective": {
+                "Type": spec["objective_type"],
+                "MetricName": spec["objective_metric_name"],
+            },
+            "ResourceLimits": {
+                "MaxNumberOfTrainingJobs": spec["max_jobs"],
+                "MaxParallelTrainingJobs": spec["max_parallel_jobs"],
+                **({"MaxRuntimeInSeconds": seconds} if (seconds := spec["max_runtime_in_seconds"]) else {}),
+            },
+            "ParameterRanges": spec["parameter_ranges"],
+            "TrainingJobEarlyStoppingType": spec["early_stopping_type"],
+            "RandomSeed": spec["random_seed"],
+        },
+        "TrainingJobDefinition": {"StaticHyperParameters": spec["estimator"]["hyperparameters"]},
+        "HyperParameterTuningJobStatus": status,
+        "CreationTime": when(job.created_at),
+        "LastModifiedTime": when(job.heartbeat),
+        "TrainingJobStatusCounters": _counters(trials),
+        "ObjectiveStatusCounters": {
+            "Succeeded": sum(trial.objective is not None and trial.ended_at is not None for trial in trials),
+            "Pending": sum(trial.ended_at is None for trial in trials),
+            "Failed": sum(trial.objective is None and trial.ended_at is not None for trial in trials),
+        },
+        "ConsumedResources": {"RuntimeInSeconds": round((job.ended_at or time.time()) - job.created_at)},
+        "Summary": job.summary,
+    }
+    if job.ended_at is not None:
+        response["HyperParameterTuningEndTime"] = when(job.ended_at)
+    if reason:
+        response["FailureReason"] = reason
+    if best is not None:
+        response["BestTrainingJob"] = describe_trial(job, best)
+    return response
+
+
+def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
+    """One trial, in the form of the response's training jobs."""
+    value = objective(job, trial)
+    described: dict[str, Any] = {
+        "TrainingJobName": trial.trial_id,
+        "TuningJobName": job.name,
+        "TrainingJobStatus": _TRIAL_STATUS.get(trial.status, trial.status),
+        "TunedHyperParameters": {name: str(value) for name, value in trial.hyperparameters.items()},
+        "ObjectiveStatus": "Pending" if trial.ended_at is None else "Failed" if value is None else "Succeeded",
+    }
+    if trial.started_at is not None:
+        described["CreationTime"] = described["TrainingStartTime"] = when(trial.started_at)
+    if trial.ended_at is not None:
+        described["TrainingEndTime"] = when(trial.ended_at)
+    if trial.failure_reason:
+        described["FailureReason"] = trial.failure_reason
+    if value is not None:
+        described["FinalHyperParameterTuningJobObjectiveMetric"] = {
+            "Type": job.spec["objective_type"],
+            "MetricName": job.spec["objective_metric_name"],
+            "Value": value,
+        }
+    return described
+
+
+def status_and_reason(job: JobRow) -> tuple[str, str]:
+    """A job whose driver is gone is Failed, whatever was written last."""
+    if job.lost(time.time()):
+        ago = time.time() - job.heartbeat
+        return "Failed", f"its driver was last heard of {ago:.0f} s ago, and the record says {job.status}"
+    return job.status, job.reason
+
+
+def best_trial(job: JobRow, trials: list[TrialRow]) -> TrialRow | None:
+    """The trial with the best objective, ties to the first; None if none has one."""
+    sign = 1.0 if job.spec["objective_type"] == "Maximize" else -1.0
+    valued = [(value, trial) for trial in trials if trial.status != "Failed" and (value := objective(job, trial)) is not None]
+    return min(valued, key=lambda pair: (-sign * pair[0], pair[1].number))[1] if valued else None
+
+
+def objective(job: JobRow, trial: TrialRow) -> float | None:
+    """What the job compares trials by: the last value, or the best."""
+    return trial.best_objective if job.spec["objective_value"] == "best" else trial.objective
+
+
+def when(seconds: float) -> datetime:
+    """Unix seconds as a datetime in UTC."""
+    return datetime.fromtimestamp(seconds, UTC)
+
+
+def _counters(trials: list[TrialRow]) -> dict[str, int]:
+    statuses = [_TRIAL_STATUS.get(trial.status, trial.status) for trial in trials]
+    counters = {name: statuses.count(name) for name in ("Completed", "InProgress", "Stopped")}
+    return {**counters, "RetryableError": 0, "NonRetryableError": statuses.count("Failed")}

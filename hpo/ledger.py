@@ -1,0 +1,112 @@
+"""Billed worker-seconds: every second that a gang is held, split into what it was held for."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from trainers.assignment import Segment
+
+
+class Kind(StrEnum):
+    """What a billed second went into."""
+
+    STARTING = "starting"
+    TRAINING = "training"
+    CHECKPOINTING = "checkpointing"
+    IDLE = "idle"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Worker-seconds of one kind, for a trial, or for the gang itself where `trial_id` is empty."""
+
+    trial_id: str
+    gang: str
+    kind: Kind
+    worker_seconds: float
+    at: float
+
+
+class Ledger:
+    """Accounts for gangs second by second: what it books adds up to workers times the time each gang was held.
+
+    Args:
+        book: is given the entries as they arise.
+        clock: seconds since the epoch.
+    """
+
+    def __init__(self, book: Callable[[list[Entry]], None], clock: Callable[[], float] = time.time) -> None:
+        self._book = book
+        self._clock = clock
+        self._workers: dict[str, int] = {}
+        self._until: dict[str, float] = {}
+        self.totals: dict[Kind, float] = dict.fromkeys(Kind, 0.0)
+        self.by_trial: dict[str, float] = defaultdict(float)
+
+    def up(self, gang: str, workers: int, held_since: float) -> None:
+        """A gang came up; its time since `held_since`, or since it was lost, went into starting."""
+        self._workers[gang] = workers
+        self._until.setdefault(gang, held_since)
+        self._account(gang, "", [(Kind.STARTING, None)])
+
+    def assigned(self, gang: str) -> None:
+        """A free gang got work; the time before was idle."""
+        self._account(gang, "", [(Kind.IDLE, None)])
+
+    def served(self, gang: str, trial_id: str, segment: Segment | None) -> None:
+        """An assignment ended: training and checkpointing as the worker measured them, the rest idle.
+
+        The time of a trial that failed, `segment` None, went into training.
+        """
+        if segment is None:
+            self._account(gang, trial_id, [(Kind.TRAINING, None)])
+            return
+        measured = [(Kind.TRAINING, segment.training_seconds), (Kind.CHECKPOINTING, segment.checkpointing_seconds)]
+        self._account(gang, trial_id, [*measured, (Kind.IDLE, None)])
+
+    def lost(self, gang: str, trial_id: str) -> None:
+        """A gang lost its workers in the middle of an assignment: billed all the same, as training."""
+        if gang in self._until:
+            self._account(gang, trial_id, [(Kind.TRAINING if trial_id else Kind.IDLE, None)])
+
+    def ended(self, gang: str) -> None:
+        """A gang was given back."""
+        if gang in self._until:
+            self._account(gang, "", [(Kind.IDLE, None)])
+            del self._until[gang]
+
+    def close(self) -> None:
+        """Every gang was given back."""
+        for gang in list(self._until):
+            self.ended(gang)
+
+    @property
+    def gangs(self) -> int:
+        """How many gangs came up."""
+        return len(self._workers)
+
+    @property
+    def total(self) -> float:
+        """All billed worker-seconds."""
+        return sum(self.totals.values())
+
+    def _account(self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]]) -> None:
+        """Books the time since the gang's last entry: measured parts first, never more than passed; None is the rest."""
+        now = self._clock()
+        left = max(0.0, now - self._until[gang])
+        entries = []
+        for kind, seconds in parts:
+            part = left if seconds is None else min(left, seconds)
+            left -= part
+            if part > 0:
+                worker_seconds = part * self._workers[gang]
+                entries.append(Entry(trial_id=trial_id, gang=gang, kind=kind, worker_seconds=worker_seconds, at=now))
+                self.totals[kind] += worker_seconds
+                self.by_trial[trial_id] += worker_seconds
+        self._until[gang] = now
+        if entries:
+            self._book(entries)

@@ -1,0 +1,105 @@
+"""Random search as a Ray Tune searcher, each configuration drawn from the seed and its number alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from ray.tune.search import Searcher
+from ray.tune.search.sample import Domain
+from ray.tune.search.variant_generator import parse_spec_vars
+from ray.tune.utils.util import unflatten_dict
+
+from trainers.errors import ConfigurationError
+
+
+class RandomSearch(Searcher):
+    """Draws every configuration at random, the k-th one always the same.
+
+    Neither how many trials run side by side, nor what they report, nor a restart between two of them changes what the
+    k-th call of `suggest` returns. (Ray Tune's own random search draws all configurations from one stream.)
+
+    Args:
+        space: domains by name; where it is left out, Ray Tune hands over the job's own.
+        metric: the name of the objective. Random search does not look at it; Ray Tune asks for it.
+        mode: "min" or "max".
+        seed: a whole number, 0 or more.
+
+    Raises:
+        ConfigurationError: the seed is not such a number, or a domain cannot be drawn from a seed.
+    """
+
+    def __init__(
+        self,
+        space: Mapping[str, Domain] | None = None,
+        *,
+        metric: str | None = None,
+        mode: str | None = None,
+        seed: int,
+    ) -> None:
+        if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool) or seed < 0:
+            raise ConfigurationError(f"seed is {seed!r}; give a whole number, 0 or more")
+        super().__init__(metric=metric, mode=mode)
+        self._space = _domains(space or {})
+        self._seed = int(seed)
+        self._suggested = 0
+
+    def set_search_properties(self, metric: str | None, mode: str | None, config: dict[str, Any], **spec: Any) -> bool:
+        """Takes the space of the job where none was given.
+
+        Args:
+            metric: the name of the objective.
+            mode: "min" or "max".
+            config: the job's space, with fixed values in it or without.
+            **spec: what else Ray Tune says; not used.
+
+        Returns:
+            Whether it took them: not if it has a space.
+        """
+        if self._space:
+            return False
+        self._space = _domains(config)
+        self._metric = metric or self._metric
+        self._mode = mode or self._mode
+        return True
+
+    def suggest(self, trial_id: str) -> dict[str, Any]:
+        """The next configuration, whichever trial it is for."""
+        if not self._space:
+            raise ConfigurationError("RandomSearch has no space; give it one, or give the job one")
+        number = self._suggested
+        self._suggested += 1
+        # A RandomState, since NumPy promises that its draws stay the same in every later version.
+        stream = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(self._seed, spawn_key=(number,))))
+        # In the order of names, so that the order in which a space was written or restored does not matter.
+        drawn = {name: self._space[name].sample(random_state=stream) for name in sorted(self._space)}
+        suggestion: dict[str, Any] = unflatten_dict({name: drawn[name] for name in self._space})
+        return suggestion
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        """Nothing: no result changes what comes next."""
+
+    def save(self, checkpoint_path: str) -> None:
+        """Writes where the search is to a file, as JSON."""
+        Path(checkpoint_path).write_text(json.dumps({"seed": self._seed, "suggested": self._suggested}))
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Goes on where the search that wrote the file was, with its seed."""
+        state = json.loads(Path(checkpoint_path).read_text())
+        self._seed, self._suggested = state["seed"], state["suggested"]
+
+
+def _domains(config: Mapping[str, Any]) -> dict[str, Domain]:
+    """The domains of a space; a nested one under its path, as "optimizer/lr"."""
+    _, domains, grids = parse_spec_vars(dict(config))
+    space = {"/".join(path): domain for path, domain in domains}
+    undrawable = ["/".join(path) for path, _ in grids] + [name for name, domain in space.items() if domain.is_function()]
+    if undrawable:
+        raise ConfigurationError(
+            f"the space has {', '.join(undrawable)} as grid_search or sample_from, which a seed cannot draw; "
+            "give choice, uniform or another domain of Ray Tune's"
+        )
+    return space

@@ -1,0 +1,107 @@
+"""How a running job is written to the store, and to whoever watches it."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+
+from ray.tune.experiment import Trial
+
+from hpo.controller import UNTUNED, TrialRun
+from hpo.ledger import Entry
+from hpo.store import JobWriter, LedgerRow, ReportRow, TrialRow, TrialStatus
+from trainers.assignment import Report
+
+
+class JobRecord:
+    """Turns what the controller reports into rows of the store.
+
+    Args:
+        writer: the job's writer.
+        metric: key of the objective.
+        watch: is told of each trial's change.
+    """
+
+    def __init__(self, writer: JobWriter, metric: str, watch: Callable[[TrialRun], None]) -> None:
+        self._writer = writer
+        self._metric = metric
+        self._watch = watch
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether another process asked for the job to be stopped."""
+        return self._writer.stop_requested
+
+    def trial(self, run: TrialRun) -> None:
+        """Records a trial as it is now."""
+        self._writer.trial(
+            TrialRow(
+                job=self._writer.name,
+                trial_id=run.id,
+                number=run.number,
+                status=status_of(run),
+                hyperparameters=run.hyperparameters,
+                bracket=run.bracket,
+                resource=run.resource,
+                objective=_finite(run.value),
+                best_objective=_finite(run.best_value),
+                best_resource=run.best_resource or None,
+                checkpoint=run.checkpoint or "",
+                checkpoint_bytes=run.checkpoint_bytes,
+                failure_reason=run.failure,
+                traceback=run.traceback,
+                attempts=run.attempts,
+                started_at=run.started_at,
+                ended_at=run.ended_at,
+            )
+        )
+        if run.id != UNTUNED:
+            self._watch(run)
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        """Records what a trial reported."""
+        now = time.time()
+        self._writer.report(
+            *(
+                ReportRow(
+                    job=self._writer.name,
+                    trial_id=run.id,
+                    step=report.step,
+                    objective=_finite(report.metrics.get(self._metric, math.nan)),
+                    metrics=report.metrics,
+                    at=now,
+                )
+                for report in reports
+            )
+        )
+
+    def ledger(self, entries: list[Entry]) -> None:
+        """Records billed worker-seconds."""
+        self._writer.ledger(
+            *(
+                LedgerRow(
+                    job=self._writer.name,
+                    trial_id=entry.trial_id,
+                    gang=entry.gang,
+                    kind=entry.kind.value,
+                    worker_seconds=entry.worker_seconds,
+                    at=entry.at,
+                )
+                for entry in entries
+            )
+        )
+
+
+def status_of(run: TrialRun) -> TrialStatus:
+    """A trial's status in the record: Completed if it ran to its end, Stopped if it was ended before."""
+    if run.trial.status == Trial.ERROR:
+        return "Failed"
+    if run.trial.status == Trial.TERMINATED:
+        return "Completed" if run.resource >= run.limit else "Stopped"
+    pending: TrialStatus = "Pending" if run.resource == 0 else "Paused"
+    return "Running" if run.trial.status == Trial.RUNNING else pending
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,138 @@
+"""Hyperband in Ray Tune: a subclass of its `HyperBandScheduler` that decides as `hpo.hyperband` does."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
+
+from hpo.hyperband import Hyperband, Plan, State
+from trainers.errors import ConfigurationError
+
+RESOURCE = "resource"
+"""The result key that counts units over a trial's whole life; Tune's `training_iteration` counts from 1 after a pause."""
+
+
+class SynchronousHyperBandScheduler(HyperBandScheduler):  # type: ignore[misc]  # Ray is untyped here
+    """Synchronous Hyperband over a plan that is laid out beforehand.
+
+    It keeps the interface of Ray Tune's scheduler and replaces its decisions. The stock scheduler fills its brackets
+    from the one that stops nothing, halves them before they are full, waits for ever when a trial fails after a
+    halving (`is_being_processed`, ray 2.60), and does not survive a restart (ray-project/ray#30838, #39900).
+
+    Args:
+        plan: brackets and rungs, from `hpo.hyperband.lay_out`.
+        metric: result key of the objective; None where Tune sets it.
+        mode: "max" or "min"; None where Tune sets it.
+        time_attr: result key that counts resource units, absolute over a trial's life.
+    """
+
+    def __init__(
+        self, plan: Plan, *, metric: str | None = None, mode: str | None = None, time_attr: str = RESOURCE
+    ) -> None:
+        super().__init__(time_attr=time_attr, metric=metric, mode=mode, max_t=plan.max_resource)
+        self.plan = plan
+        self._core: Hyperband | None = None
+        self._trials: dict[str, Trial] = {}
+        self._values: dict[str, dict[int, float]] = {}
+        self._failed: set[str] = set()
+
+    # ---- what the controller asks beyond Tune's interface
+
+    def milestone(self, trial: Trial) -> int:
+        """The units at which `trial` next waits, or ends: how far an assignment may train it."""
+        return self.core.milestone(trial.trial_id)
+
+    def bracket(self, trial: Trial) -> int:
+        """The index of its bracket in the plan."""
+        return self.core.bracket(trial.trial_id)
+
+    def no_more_trials(self, tune_controller: Any) -> None:
+        """The searcher has nothing left: brackets that are not full count as full."""
+        self._carry_out(tune_controller, self.core.close(), current=None)
+
+    @property
+    def core(self) -> Hyperband:
+        """The pure decisions; made when the mode is known."""
+        if self._core is None:
+            if not self._metric or self._mode not in ("max", "min"):
+                raise ConfigurationError(
+                    f"the scheduler's metric is {self._metric!r} and its mode {self._mode!r}; "
+                    "give both here or in the tuner, mode as 'max' or 'min'"
+                )
+            self._core = Hyperband(self.plan, maximize=self._mode == "max")
+        return self._core
+
+    # ---- Ray Tune's interface
+
+    def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
+        if trial.trial_id in self._trials or trial.trial_id in self._values:
+            self._trials[trial.trial_id] = trial  # Known from `restore`; it keeps its place.
+            return
+        self.core.add(trial.trial_id)
+        self._trials[trial.trial_id] = trial
+        self._values[trial.trial_id] = {}
+
+    def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
+        resource = int(result[self._time_attr])
+        value = float(result.get(self._metric, math.nan))
+        if resource >= self.milestone(trial):
+            self._values[trial.trial_id][self.milestone(trial)] = value
+        decided = self.core.report(trial.trial_id, resource, value)
+        self._carry_out(tune_controller, decided, current=trial)
+        return {State.TRAINING: TrialScheduler.CONTINUE, State.WAITING: TrialScheduler.PAUSE}.get(
+            self.core.state(trial.trial_id), TrialScheduler.STOP
+        )
+
+    def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
+        self._failed.add(trial.trial_id)
+        self._carry_out(tune_controller, self.core.fail(trial.trial_id), current=trial)
+
+    def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
+        self.on_trial_remove(tune_controller, trial)
+
+    def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:
+        self._carry_out(tune_controller, self.core.finish(trial.trial_id), current=trial)
+
+    def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
+        for trial_id in self.core.runnable():
+            trial = self._trials.get(trial_id)
+            if trial is not None and trial.status in (Trial.PENDING, Trial.PAUSED):
+                return trial
+        return None
+
+    def save(self, checkpoint_path: str) -> None:
+        state = {"trials": {trial: list(values.items()) for trial, values in self._values.items()}}
+        Path(checkpoint_path).write_text(json.dumps({**state, "failed": sorted(self._failed)}))
+
+    def restore(self, checkpoint_path: str) -> None:
+        state = json.loads(Path(checkpoint_path).read_text())
+        self.replay({trial: dict(values) for trial, values in state["trials"].items()}, state["failed"])
+
+    def replay(self, values: dict[str, dict[int, float]], failed: list[str]) -> None:
+        """Takes up where the record ends: by trial, in order, the objective at each resource it has reached."""
+        self.core.replay(values, failed)
+        self._values.update(values)
+        self._failed.update(failed)
+
+    def debug_string(self) -> str:
+        lines = [f"Hyperband: {len(self.plan.brackets)} brackets, {self.plan.trials} trials"]
+        for index, bracket in enumerate(self.plan.brackets):
+            states = [self.core.state(trial).value for trial in self._values if self.core.bracket(trial) == index]
+            counts = ", ".join(f"{states.count(name)} {name}" for name in sorted(set(states)))
+            lines.append(f"  rungs {bracket.rungs}, sizes {bracket.sizes}: {counts or 'empty'}")
+        return "\n".join(lines)
+
+    def _carry_out(self, tune_controller: Any, decided: set[str], current: Trial | None) -> None:
+        """Stops the other trials that were cut; those that go on come up in `choose_trial_to_run`."""
+        for trial_id in sorted(decided):
+            trial = self._trials.get(trial_id)
+            if trial is None or trial is current:
+                continue
+            if self.core.state(trial_id) is State.STOPPED and not trial.is_finished():
+                self._num_stopped += 1
+                tune_controller.stop_trial(trial)

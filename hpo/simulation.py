@@ -1,0 +1,116 @@
+"""Gangs that train nothing: the controller's third kind, with a clock of their own, for study and tests."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Sequence
+
+from trainers.assignment import Assignment, Event, GangLost, GangUp, Report, Segment, Served
+
+Curve = Callable[[Assignment, int], float]
+"""The objective of an assignment's trial after so many units."""
+
+
+class SimulatedGangs:
+    """Serves assignments on a simulated clock: events in order of (time, counter), as the real gangs would send them.
+
+    Args:
+        curve: gives the objective; an exception it raises fails the trial, as a trainer's would.
+        metric: key of the objective.
+        workers: workers of each gang, for the ledger.
+        start_seconds: from a gang's start to its first assignment, and again after it was lost.
+        unit_seconds: of an assignment's unit.
+        losses: numbers of the assignments, counted from 0 over the whole run, in which the gang is lost.
+    """
+
+    def __init__(
+        self,
+        curve: Curve,
+        *,
+        metric: str,
+        workers: int = 1,
+        start_seconds: float = 0.0,
+        unit_seconds: Callable[[Assignment], float] = lambda assignment: 1.0,
+        losses: frozenset[int] = frozenset(),
+    ) -> None:
+        self.now = 0.0
+        self.served: list[Assignment] = []
+        self.busy_seconds = 0.0
+        self.gangs = 0
+        self._curve = curve
+        self._metric = metric
+        self._workers = workers
+        self._start_seconds = start_seconds
+        self._unit_seconds = unit_seconds
+        self._losses = losses
+        self._counter = itertools.count()
+        self._events: list[tuple[float, int, Event]] = []
+        self._started: dict[str, float] = {}
+
+    def clock(self) -> float:
+        """Seconds since the simulation began."""
+        return self.now
+
+    @property
+    def workers(self) -> int:
+        """Workers in each gang."""
+        return self._workers
+
+    def held_since(self, gang: str) -> float:
+        """When the gang was started."""
+        return self._started[gang]
+
+    def want(self, count: int, seconds_left: float | None) -> None:
+        """Starts as many gangs as are wanted."""
+        while self.gangs < count:
+            gang = f"gang{self.gangs}"
+            self.gangs += 1
+            self._started[gang] = self.now
+            self._push(self._start_seconds, GangUp(gang=gang, incarnation=""))
+
+    def assign(self, gang: str, assignment: Assignment) -> None:
+        """Serves an assignment; its event comes when the simulated time has passed."""
+        number = len(self.served)
+        self.served.append(assignment)
+        seconds = self._unit_seconds(assignment) * (assignment.stop - assignment.start)
+        self.busy_seconds += seconds
+        if number in self._losses:
+            self._push(seconds / 2, GangLost(gang=gang, reason="simulated loss"))
+            self._push(seconds / 2 + self._start_seconds, GangUp(gang=gang, incarnation=""))
+            return
+        self._push(seconds, self._serve(gang, assignment, seconds))
+
+    def events(self, timeout: float) -> Sequence[Event]:
+        """The next event; moves the clock to it."""
+        if not self._events:
+            raise RuntimeError(f"the controller waits for an event at {self.now:g} s and none will come")
+        self.now, _, event = heapq.heappop(self._events)
+        return [event]
+
+    def recycle(self, gang: str, reason: str) -> None:
+        """Does nothing: simulated gangs answer."""
+
+    def close(self) -> None:
+        """Holds nothing to release."""
+
+    def _push(self, delay: float, event: Event) -> None:
+        heapq.heappush(self._events, (self.now + delay, next(self._counter), event))
+
+    def _serve(self, gang: str, assignment: Assignment, seconds: float) -> Served:
+        try:
+            reports = tuple(
+                Report(step=step, metrics={self._metric: self._curve(assignment, step)})
+                for step in range(assignment.start + 1, assignment.stop + 1)
+            )
+        except Exception as error:
+            return Served(gang=gang, trial_id=assignment.trial_id, error=str(error))
+        segment = Segment(
+            reports=reports,
+            checkpoint=assignment.save_to,
+            checkpoint_bytes=0,
+            training_seconds=seconds,
+            checkpointing_seconds=0.0,
+            first_step_after=0.0,
+        )
+        return Served(gang=gang, trial_id=assignment.trial_id, segment=segment)

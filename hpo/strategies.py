@@ -1,0 +1,136 @@
+"""Strategy names, and what each makes of them: a searcher that proposes and a scheduler that stops."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ray.tune.schedulers import TrialScheduler
+from ray.tune.search import Searcher
+
+from hpo.hyperband import Plan, lay_out, run_all
+from hpo.random_search import RandomSearch
+from hpo.ranges import ParameterRange, search_space
+from hpo.scheduler import SynchronousHyperBandScheduler
+from trainers.errors import ConfigurationError
+
+STRATEGIES = ("Hyperband", "Random")
+LATER = ("Bayesian", "Grid")
+
+
+class HyperbandStrategyConfig:
+    """What Hyperband rations, in units of resource: one unit is one report, a boosting round or an epoch.
+
+    Args:
+        max_resource: units of a trial that runs to the end; trials stop there, whatever `num_round` says.
+        min_resource: units before a trial can be stopped.
+        reduction_factor: one trial in so many goes on at each rung.
+    """
+
+    def __init__(self, max_resource: int, min_resource: int, *, reduction_factor: int = 3) -> None:
+        self.max_resource = max_resource
+        self.min_resource = min_resource
+        self.reduction_factor = reduction_factor
+
+    def to_input_req(self) -> dict[str, int]:
+        """The form that `describe()` gives it in."""
+        return {"MinResource": self.min_resource, "MaxResource": self.max_resource}
+
+    def __repr__(self) -> str:
+        return (
+            f"HyperbandStrategyConfig(max_resource={self.max_resource}, min_resource={self.min_resource}, "
+            f"reduction_factor={self.reduction_factor})"
+        )
+
+
+class StrategyConfig:
+    """A strategy's own configuration.
+
+    Args:
+        hyperband_strategy_config: for the strategy "Hyperband".
+    """
+
+    def __init__(self, hyperband_strategy_config: HyperbandStrategyConfig) -> None:
+        self.hyperband_strategy_config = hyperband_strategy_config
+
+    def to_input_req(self) -> dict[str, Any]:
+        """The form that `describe()` gives it in."""
+        return {"HyperbandStrategyConfig": self.hyperband_strategy_config.to_input_req()}
+
+    def to_json(self) -> dict[str, int]:
+        """Everything it was made with, for the record."""
+        return dict(vars(self.hyperband_strategy_config))
+
+    @classmethod
+    def from_json(cls, state: Mapping[str, int]) -> StrategyConfig:
+        """As `to_json` recorded it."""
+        return cls(HyperbandStrategyConfig(**state))
+
+    def __repr__(self) -> str:
+        return f"StrategyConfig({self.hyperband_strategy_config!r})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Strategy:
+    """A strategy made ready for one job."""
+
+    searcher: Searcher
+    scheduler: TrialScheduler
+    plan: Plan
+
+
+def check_strategy(strategy: str, config: StrategyConfig | None, early_stopping_type: str) -> None:
+    """Refuses what no job could be started with.
+
+    Raises:
+        ConfigurationError: naming the field, the value and what is there.
+    """
+    if strategy in LATER:
+        raise ConfigurationError(f"strategy {strategy!r} is not there yet; give one of {', '.join(STRATEGIES)}")
+    if strategy not in STRATEGIES:
+        near = difflib.get_close_matches(str(strategy), STRATEGIES, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigurationError(f"strategy {strategy!r} is unknown; give one of {', '.join(STRATEGIES)}{hint}")
+    if config is not None and strategy != "Hyperband":
+        raise ConfigurationError(f"strategy_config is for the strategy 'Hyperband', not for {strategy!r}; leave it out")
+    if early_stopping_type not in ("Off", "Auto"):
+        raise ConfigurationError(f"early_stopping_type is {early_stopping_type!r}; give 'Off'")
+    if early_stopping_type == "Auto":
+        why = "Hyperband stops trials itself" if strategy == "Hyperband" else "it is not there yet"
+        raise ConfigurationError(f"early_stopping_type 'Auto' with {strategy!r}: {why}; give 'Off'")
+
+
+def plan_for(strategy: str, config: StrategyConfig | None, max_jobs: int, units: int | None) -> Plan:
+    """The brackets of a job.
+
+    Args:
+        strategy: its name.
+        config: Hyperband's own, if given.
+        max_jobs: trials in all.
+        units: how long a trial trains where `config` does not say.
+
+    Raises:
+        ConfigurationError: nothing says how long a trial trains, or a value is out of range.
+    """
+    hyperband = config.hyperband_strategy_config if config else None
+    longest = hyperband.max_resource if hyperband else units
+    if longest is None:
+        raise ConfigurationError(
+            "nothing says how long a trial trains: give max_resource in HyperbandStrategyConfig, "
+            "or num_round in the trainer's hyperparameters"
+        )
+    if strategy == "Random":
+        return run_all(max_jobs, longest)
+    if hyperband is None:
+        return lay_out(max_jobs, 1, longest)
+    return lay_out(max_jobs, hyperband.min_resource, longest, hyperband.reduction_factor)
+
+
+def make_strategy(plan: Plan, ranges: Mapping[str, ParameterRange], *, metric: str, mode: str, seed: int) -> Strategy:
+    """The searcher and scheduler of a job whose plan is known."""
+    searcher = RandomSearch(search_space(ranges), metric=metric, mode=mode, seed=seed)
+    return Strategy(
+        searcher=searcher, scheduler=SynchronousHyperBandScheduler(plan, metric=metric, mode=mode), plan=plan
+    )

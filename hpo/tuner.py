@@ -1,0 +1,473 @@
+"""`HyperparameterTuner`: a tuning job from Python, under the names that users of SageMaker know."""
+
+from __future__ import annotations
+
+import difflib
+import logging
+import math
+import secrets
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, ClassVar, Self
+
+from rich.console import Console
+
+from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
+from hpo.controller import INTERRUPTED, Controller, Search, TrialRun
+from hpo.describe import best_trial, describe, status_and_reason
+from hpo.hyperband import Plan
+from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, decode, range_from_json
+from hpo.record import JobRecord
+from hpo.store import JobRow, Store
+from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_for
+from hpo.summary import show_plan, show_summary, summarize
+from trainers import XGBoostTrainer, storage
+from trainers.channels import Channel
+from trainers.cluster import cluster, home
+from trainers.errors import ConfigurationError, WarmbandError
+from trainers.gangs import RayGangs
+from trainers.trainer import Trainer, open_channels, trainer_from_json
+
+logger = logging.getLogger(__name__)
+
+TRAINERS = (XGBoostTrainer,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuningJob:
+    """A job by its name, as SageMaker's SDK gives it."""
+
+    name: str
+
+    @property
+    def job_name(self) -> str:
+        """The same name, as SDK version 2 spells it."""
+        return self.name
+
+
+class HyperparameterTuner:
+    """Searches the hyperparameters of a distributed training.
+
+    Parameters have the names, order and defaults of SageMaker's class of this name; those after
+    `hyperparameters_to_keep_static` are Warmband's own.
+
+    Args:
+        estimator: the trainer: workers and static hyperparameters.
+        objective_metric_name: "channel:metric", such as "validation:auc".
+        hyperparameter_ranges: a range a tuned hyperparameter; its values override static ones.
+        metric_definitions: not used: trainers report their metrics, and nothing is read from logs.
+        strategy: "Hyperband" or "Random".
+        objective_type: "Maximize" or "Minimize".
+        max_jobs: trials in all.
+        max_parallel_jobs: trials at once; each holds a gang of workers.
+        max_runtime_in_seconds: the job stops after this long, with what it has found.
+        tags: kept in the record.
+        base_tuning_job_name: what the job's name begins with.
+        warm_start_config: not there yet.
+        strategy_config: Hyperband's own configuration.
+        completion_criteria_config: not there yet.
+        early_stopping_type: "Off".
+        estimator_name: kept in the record.
+        random_seed: everything random derives from it; None draws one, and records it.
+        autotune: not there yet.
+        hyperparameters_to_keep_static: not there yet.
+        objective_value: compare trials by their "last" value, as SageMaker does, or by their "best" so far.
+        storage_path: folder or URI for checkpoints; None is `WARMBAND_HOME/jobs`.
+        store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
+        console: where plan, progress and summary are printed; None is standard output.
+
+    Raises:
+        ConfigurationError: a value is wrong, or asks for what is not there yet.
+    """
+
+    TUNING_JOB_NAME_MAX_LENGTH: ClassVar[int] = 32
+
+    def __init__(
+        self,
+        estimator: Trainer,
+        objective_metric_name: str,
+        hyperparameter_ranges: Mapping[str, ParameterRange],
+        metric_definitions: list[dict[str, str]] | None = None,
+        strategy: str = "Bayesian",
+        objective_type: str = "Maximize",
+        max_jobs: int | None = None,
+        max_parallel_jobs: int = 1,
+        max_runtime_in_seconds: int | None = None,
+        tags: list[dict[str, str]] | None = None,
+        base_tuning_job_name: str | None = None,
+        warm_start_config: None = None,
+        strategy_config: StrategyConfig | None = None,
+        completion_criteria_config: None = None,
+        early_stopping_type: str = "Off",
+        estimator_name: str | None = None,
+        random_seed: int | None = None,
+        autotune: bool = False,
+        hyperparameters_to_keep_static: None = None,
+        *,
+        objective_value: str = "last",
+        storage_path: str | None = None,
+        store: str | None = None,
+        console: Console | None = None,
+    ) -> None:
+        _not_there_yet(
+            warm_start_config=warm_start_config,
+            completion_criteria_config=completion_criteria_config,
+            autotune=autotune or None,
+            hyperparameters_to_keep_static=hyperparameters_to_keep_static,
+        )
+        if metric_definitions:
+            raise ConfigurationError(
+                "metric_definitions are regular expressions for logs, and trainers report their metrics; leave them out"
+            )
+        check_strategy(strategy, strategy_config, early_stopping_type)
+        _one_of("objective_type", objective_type, ("Maximize", "Minimize"))
+        _one_of("objective_value", objective_value, ("last", "best"))
+        if not hyperparameter_ranges:
+            raise ConfigurationError("Need to specify hyperparameter ranges or set autotune=True.")
+        for field, value in (("max_jobs", max_jobs), ("max_parallel_jobs", max_parallel_jobs)):
+            if value is not None and (not isinstance(value, int) or value < 1):
+                raise ConfigurationError(f"{field} is {value!r}; give a whole number, 1 or more")
+        self.estimator = estimator
+        self.objective_metric_name = objective_metric_name
+        self._ranges = dict(hyperparameter_ranges)
+        self.strategy = strategy
+        self.strategy_config = strategy_config
+        self.objective_type = objective_type
+        self.max_jobs = max_jobs or 1
+        self.max_parallel_jobs = max_parallel_jobs
+        self.max_runtime_in_seconds = max_runtime_in_seconds
+        self.tags = tags
+        self.base_tuning_job_name = base_tuning_job_name
+        self.early_stopping_type = early_stopping_type
+        self.estimator_name = estimator_name
+        self.random_seed = random_seed
+        self.objective_value = objective_value
+        self.storage_path = storage_path
+        self.latest_tuning_job: TuningJob | None = None
+        self._store = store
+        self._console = console or Console(highlight=False)
+        self._thread: threading.Thread | None = None
+        self._failure: BaseException | None = None
+        self.plan()
+
+    # ---- running
+
+    def fit(
+        self,
+        inputs: Mapping[str, Any] | None = None,
+        job_name: str | None = None,
+        include_cls_metadata: bool = False,
+        estimator_kwargs: None = None,
+        wait: bool = True,
+    ) -> None:
+        """Runs the job.
+
+        Args:
+            inputs: channels by name, "train" among them, as `trainers.Channel.of` takes them.
+            job_name: unique, at most 32 letters, digits and hyphens; None makes one.
+            include_cls_metadata: must stay False; SageMaker's own containers know what it means.
+            estimator_kwargs: must stay None, as well.
+            wait: False returns at once; the job then runs in a thread and ends with this process.
+
+        Raises:
+            ConfigurationError, DataError: before anything starts.
+            ResourcesError, GangError: the cluster cannot hold a gang, or gangs do not start.
+            KeyboardInterrupt: after Ctrl-C, when the job is closed and recorded as Stopped.
+        """
+        _not_there_yet(include_cls_metadata=include_cls_metadata or None, estimator_kwargs=estimator_kwargs)
+        channels = open_channels(inputs or {})
+        self._check_objective(channels)
+        seed = secrets.randbelow(2**31) if self.random_seed is None else self.random_seed
+        name = job_name or self._new_name()
+        _check_name(name)
+        plan = self.plan()
+        now = time.time()
+        with Store(self._store) as store:
+            spec = self._spec(channels, seed)
+            store.create_job(JobRow(name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json()))
+        self.latest_tuning_job = TuningJob(name=name)
+        self._failure = None
+        self._announce(name, plan)
+        if wait:
+            self._run(name, channels, plan, seed)
+            return
+        self._thread = threading.Thread(target=self._run_apart, args=(name, channels, plan, seed), name=name)
+        self._thread.start()
+
+    def wait(self) -> None:
+        """Waits until the job has ended, here or in another process.
+
+        Raises:
+            WarmbandError: it ended as Failed.
+        """
+        if self._thread is not None:
+            self._thread.join()
+            self._thread = None
+        while True:
+            job = self._job()
+            status, reason = status_and_reason(job)
+            if status == "Failed":
+                raise self._failure or WarmbandError(f"tuning job {job.name} failed: {reason}")
+            if status in ("Completed", "Stopped"):
+                return
+            time.sleep(1.0)
+
+    def stop_tuning_job(self) -> None:
+        """Asks the job to stop, from any process: what is being trained is finished to its rung, and kept."""
+        with Store(self._store) as store:
+            store.request_stop(self._name())
+
+    # ---- looking
+
+    @classmethod
+    def attach(cls, tuning_job_name: str, *, store: str | None = None) -> Self:
+        """A tuner with everything that the job's was made with, in this process or another, while it runs or after.
+
+        Raises:
+            ConfigurationError: the record has no such job.
+        """
+        with Store(store) as opened:
+            spec = opened.job(tuning_job_name).spec
+        config = spec["strategy_config"]
+        tuner = cls(
+            trainer_from_json(spec["estimator"], TRAINERS),
+            spec["objective_metric_name"],
+            {name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()},
+            strategy_config=None if config is None else StrategyConfig.from_json(config),
+            random_seed=spec["random_seed"],
+            store=store,
+            **{field: spec[field] for field in _PLAIN_FIELDS},
+        )
+        tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
+        return tuner
+
+    def describe(self) -> dict[str, Any]:
+        """The job in the form of SageMaker's Describe response, with its `Summary` beside."""
+        with Store(self._store) as store:
+            return describe(store.job(self._name()), tuned_trials(store, self._name()))
+
+    def best_training_job(self) -> str:
+        """The name of the best trial.
+
+        Raises:
+            WarmbandError: none has reported a finite objective.
+        """
+        return self._best().trial_id
+
+    def best_estimator(self, best_training_job: str | None = None) -> Trainer:
+        """A trainer with a trial's hyperparameters, the best's by default; its `model()` is what the trial trained."""
+        with Store(self._store) as store:
+            trials = {trial.trial_id: trial for trial in tuned_trials(store, self._name())}
+        chosen = best_training_job or self._best().trial_id
+        if chosen not in trials:
+            near = difflib.get_close_matches(chosen, trials, n=1)
+            raise ConfigurationError(f"job {self._name()} has no trial {chosen!r}" + (f"; {near[0]!r}?" if near else ""))
+        trial = trials[chosen]
+        length = {name: trial.resource for name in self.estimator.resource_names[:1]}
+        return self.estimator.with_hyperparameters({**trial.hyperparameters, **length}).trained(trial.checkpoint)
+
+    def analytics(self) -> HyperparameterTuningJobAnalytics:
+        """The job's trials as a DataFrame."""
+        return HyperparameterTuningJobAnalytics(self._name(), store=self._store)
+
+    def hyperparameter_ranges(self) -> dict[str, list[dict[str, Any]]]:
+        """The ranges by kind, in the API's form."""
+        kinds: dict[str, type[ParameterRange]] = {
+            "ContinuousParameterRanges": ContinuousParameter,
+            "CategoricalParameterRanges": CategoricalParameter,
+            "IntegerParameterRanges": IntegerParameter,
+        }
+        return {
+            key: [bounds.as_tuning_range(name) for name, bounds in self._ranges.items() if isinstance(bounds, kind)]
+            for key, kind in kinds.items()
+        }
+
+    def plan(self) -> Plan:
+        """The brackets of the job, before it starts."""
+        return plan_for(self.strategy, self.strategy_config, self.max_jobs, self._longest())
+
+    # ---- within
+
+    def _run(self, name: str, channels: dict[str, Channel], plan: Plan, seed: int) -> None:
+        with Store(self._store) as store, store.writer(name) as writer:
+            try:
+                with cluster(self.estimator.logical_cpus(self.max_parallel_jobs), self._say):
+                    controller = self._controller(name, channels, plan, seed, JobRecord(writer, self.objective_metric_name, self._watch()))
+                    started = time.time()
+                    controller.run()
+            except BaseException as error:
+                status = "Stopped" if isinstance(error, KeyboardInterrupt) else "Failed"
+                reason = INTERRUPTED if status == "Stopped" else str(error) or type(error).__name__
+                writer.job(status=status, reason=reason, ended_at=time.time())
+                raise
+            summary = summarize(controller, plan, started)
+            status, reason = _outcome(controller)
+            writer.job(status=status, reason=reason, ended_at=time.time(), summary=summary)
+        self._console.print(show_summary(name, status, self.objective_metric_name, summary))
+        if status == "Failed":
+            raise WarmbandError(f"tuning job {name} failed: {reason}")
+        if controller.stopped == INTERRUPTED:
+            raise KeyboardInterrupt
+
+    def _run_apart(self, *arguments: Any) -> None:
+        try:
+            self._run(*arguments)
+        except BaseException as error:
+            self._failure = error
+            logger.debug("job ended with %r; `wait` raises it", error)
+
+    def _controller(self, name: str, channels: dict[str, Channel], plan: Plan, seed: int, record: JobRecord) -> Controller:
+        mode = "max" if self.objective_type == "Maximize" else "min"
+        strategy = make_strategy(plan, self._ranges, metric=self.objective_metric_name, mode=mode, seed=seed)
+        placed = {channel: source.place(self.estimator.workers) for channel, source in channels.items()}
+        return Controller(
+            Search(
+                name=name,
+                metric=self.objective_metric_name,
+                mode=mode,
+                max_jobs=self.max_jobs,
+                max_parallel_jobs=self.max_parallel_jobs,
+                max_resource=plan.max_resource,
+                seed=seed,
+                storage_path=storage.join(self.storage_path or f"{home()}/jobs", name),
+                static=self.estimator.hyperparameters,
+                length_names=self.estimator.resource_names if self.strategy == "Random" else (),
+                best_value=self.objective_value == "best",
+                max_seconds=self.max_runtime_in_seconds or math.inf,
+            ),
+            searcher=strategy.searcher,
+            scheduler=strategy.scheduler,
+            decode=lambda suggested: decode(self._ranges, suggested),
+            gangs=RayGangs(name, self.estimator.program(placed), self.estimator.scaling, notify=self._say),
+            record=record,
+        )
+
+    def _longest(self) -> int | None:
+        """Units of the longest trial where no strategy configuration says: the tuned length's upper bound, or static."""
+        for name in self.estimator.resource_names:
+            bounds = self._ranges.get(name)
+            if isinstance(bounds, IntegerParameter):
+                return int(bounds.max_value)
+        return self.estimator.units
+
+    def _announce(self, name: str, plan: Plan) -> None:
+        self._say(f"Tuning job {name}: {self.strategy}, {self.max_jobs} trials, {self.max_parallel_jobs} at once")
+        self._console.print(show_plan(plan))
+        if self.strategy == "Hyperband":
+            for inert in (name for name in self.estimator.resource_names if name in self._ranges):
+                self._say(
+                    f"warning: {inert} is tuned and has no effect: Hyperband trains until its rungs, at most "
+                    f"{plan.max_resource} units"
+                )
+
+    def _watch(self) -> Any:
+        """A function that prints a line when the best so far improves or a trial fails."""
+        best = math.nan
+        sign = 1.0 if self.objective_type == "Maximize" else -1.0
+
+        def watch(run: TrialRun) -> None:
+            nonlocal best
+            value = run.best_value if self.objective_value == "best" else run.value
+            if run.failure:
+                self._say(f"{run.id} failed: {run.failure}")
+            elif math.isfinite(value) and not sign * value <= sign * best:
+                best = value
+                self._say(f"{run.id}: {self.objective_metric_name} {value:.5f} after {run.resource} units")
+
+        return watch
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True, markup=False)
+
+    def _check_objective(self, channels: Mapping[str, Channel]) -> None:
+        metrics = self.estimator.metrics(channels)
+        if self.objective_metric_name not in metrics:
+            near = difflib.get_close_matches(self.objective_metric_name, metrics, n=1)
+            raise ConfigurationError(
+                f"objective_metric_name {self.objective_metric_name!r} is not reported; "
+                f"the trainer reports {', '.join(metrics) or 'nothing: give a channel beside train'}"
+                + (f"; did you mean {near[0]!r}?" if near else "")
+            )
+
+    def _spec(self, channels: Mapping[str, Channel], seed: int) -> dict[str, Any]:
+        """Everything the tuner was made with, and what the Describe response needs."""
+        return {
+            "estimator": self.estimator.to_json(),
+            "objective_metric_name": self.objective_metric_name,
+            "hyperparameter_ranges": {name: bounds.to_json() for name, bounds in self._ranges.items()},
+            "parameter_ranges": self.hyperparameter_ranges(),
+            "strategy_config": self.strategy_config.to_json() if self.strategy_config else None,
+            "strategy_request": self.strategy_config.to_input_req() if self.strategy_config else None,
+            "random_seed": seed,
+            "inputs": {name: channel.describe() for name, channel in channels.items()},
+            **{field: getattr(self, field) for field in _PLAIN_FIELDS},
+        }
+
+    def _new_name(self) -> str:
+        base = self.base_tuning_job_name or type(self.estimator).__name__.removesuffix("Trainer").lower()
+        stamp = datetime.now(UTC).strftime("%y%m%d-%H%M") + f"-{secrets.token_hex(2)}"
+        return f"{base[: self.TUNING_JOB_NAME_MAX_LENGTH - len(stamp) - 1]}-{stamp}"
+
+    def _name(self) -> str:
+        if self.latest_tuning_job is None:
+            raise ConfigurationError("No tuning job available: call fit() first, or attach() to a job by its name")
+        return self.latest_tuning_job.name
+
+    def _job(self) -> JobRow:
+        with Store(self._store) as store:
+            return store.job(self._name())
+
+    def _best(self) -> Any:
+        with Store(self._store) as store:
+            best = best_trial(store.job(self._name()), tuned_trials(store, self._name()))
+        if best is None:
+            raise WarmbandError(f"Best training job not available for tuning job: {self._name()}")
+        return best
+
+
+_PLAIN_FIELDS = (
+    "strategy",
+    "objective_type",
+    "max_jobs",
+    "max_parallel_jobs",
+    "max_runtime_in_seconds",
+    "tags",
+    "base_tuning_job_name",
+    "early_stopping_type",
+    "estimator_name",
+    "objective_value",
+    "storage_path",
+)
+
+
+def _outcome(controller: Controller) -> tuple[str, str]:
+    if controller.stopped:
+        return "Stopped", controller.stopped
+    failures = [run.failure for run in controller.runs.values() if run.failure]
+    if failures and len(failures) == len(controller.runs):
+        return "Failed", f"every trial failed, the first with: {failures[0]}"
+    return "Completed", ""
+
+
+def _not_there_yet(**fields: object) -> None:
+    for field, value in fields.items():
+        if value is not None:
+            raise ConfigurationError(f"{field} is not there yet; leave it out")
+
+
+def _one_of(field: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.3)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigurationError(f"{field} is {value!r}; give one of {', '.join(allowed)}{hint}")
+
+
+def _check_name(name: str) -> None:
+    valid = name.replace("-", "a").isalnum() and name.isascii() and name[0] != "-" and name[-1] != "-"
+    if not name or len(name) > HyperparameterTuner.TUNING_JOB_NAME_MAX_LENGTH or not valid:
+        raise ConfigurationError(
+            f"job_name is {name!r}; give at most 32 letters, digits and hyphens, a letter or digit first and last"
+        )

@@ -1,0 +1,599 @@
+"""The store: what goes in comes out, nothing is lost or written twice, and errors say what to do.
+
+Set WARMBAND_TEST_POSTGRES to a PostgreSQL URL to run the same tests on it; each makes a schema and drops it again.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import os
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpo import store as module
+from hpo.store import JobRow, JobWriter, LedgerRow, ReportRow, Store, TrialRow, decode, encode, home
+from trainers.errors import ConfigurationError, WarmbandError
+
+ROOT = Path(__file__).resolve().parents[2]
+POSTGRES = os.environ.get("WARMBAND_TEST_POSTGRES")
+
+
+@pytest.fixture(params=["sqlite", *(["postgresql"] if POSTGRES else [])])
+def url(request, tmp_path) -> Iterator[str]:
+    """The URL of a database without a table."""
+    if request.param == "sqlite":
+        yield sqlite_url(tmp_path)
+        return
+    schema = f"test_{uuid.uuid4().hex}"
+    engine = sa.create_engine(sa.make_url(POSTGRES), isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"CREATE SCHEMA {schema}"))
+        fresh = engine.url.update_query_dict({"options": f"-csearch_path={schema}"})
+        yield fresh.render_as_string(hide_password=False)
+        connection.execute(sa.text(f"DROP SCHEMA {schema} CASCADE"))
+    engine.dispose()
+
+
+@pytest.fixture
+def store(url) -> Iterator[Store]:
+    with Store(url) as opened:
+        opened.create_job(job())
+        yield opened
+
+
+@pytest.fixture
+def local(tmp_path) -> Iterator[Store]:
+    """A store in the file `store.db`, for what is SQLite's alone."""
+    with Store(sqlite_url(tmp_path)) as opened:
+        opened.create_job(job())
+        yield opened
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A locked database is an error at once, so that the writer's own retries are what is tested."""
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.02)
+
+
+def sqlite_url(folder: Path) -> str:
+    return f"sqlite:///{folder}/store.db"
+
+
+def job(name: str = "bank", **changes) -> JobRow:
+    return JobRow(**{"name": name, "created_at": 1000.0, "heartbeat": 1000.0} | changes)
+
+
+def report(step: int, objective: float | None = 0.5, **changes) -> ReportRow:
+    metrics = {"auc": objective}
+    return ReportRow(
+        **{"job": "bank", "trial_id": "t0", "step": step, "objective": objective, "metrics": metrics, "at": step}
+        | changes
+    )
+
+
+def bill(seconds: float, **changes) -> LedgerRow:
+    return LedgerRow(
+        **{"job": "bank", "gang": "g0", "kind": "training", "worker_seconds": seconds, "at": 1.0} | changes
+    )
+
+
+def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def lose_answers(writer: JobWriter, times: int) -> list[int]:
+    """Commits that succeed while the connection breaks before their answer."""
+    exchange, lost = writer._exchange, []
+
+    def exchange_and_fail(batch):
+        exchange(batch)
+        if len(lost) < times and batch.rows:
+            lost.append(1)
+            raise OSError("the connection broke")
+
+    writer._exchange = exchange_and_fail
+    return lost
+
+
+# ---- round trips
+
+
+def test_job_comes_back(store):
+    spec = {
+        "ranges": {"eta": [0.1, math.inf]},
+        "workers": 3,
+        "early_stopping": True,
+        "note": None,
+        "static": {"a": "1"},
+    }
+    row = job("other", created_at=2000.5, spec=spec, plan={"brackets": [{"rungs": [1, 3]}]}, reason="naïve ✓")
+    store.create_job(row)
+    assert store.job("other") == row
+    assert [each.name for each in store.jobs()] == ["other", "bank"]
+
+
+def test_trial_comes_back_with_the_types_of_its_hyperparameters(store):
+    values = {
+        "depth": 3,
+        "eta": 3.0,
+        "tiny": 1e-300,
+        "flag": True,
+        "none": None,
+        "text": "3",
+        "big": 2**70,
+        "nan": "NaN",
+    }
+    row = TrialRow(
+        job="bank",
+        trial_id="t0",
+        number=0,
+        status="Completed",
+        hyperparameters=values,
+        bracket=2,
+        resource=30,
+        objective=0.75,
+        best_objective=0.8,
+        best_resource=17,
+        checkpoint="file:///c",
+        checkpoint_bytes=5 * 2**30,
+        failure_reason="",
+        traceback="",
+        attempts=2,
+        started_at=1.25,
+        ended_at=2.5,
+    )
+    bare = TrialRow(job="bank", trial_id="t1", number=1)
+    with store.writer("bank") as writer:
+        writer.trial(bare)
+        writer.trial(row)
+    assert store.trials("bank") == [row, bare]
+    found = store.trials("bank")[0].hyperparameters
+    assert list(found) == list(values)
+    assert [type(value) for value in found.values()] == [type(value) for value in values.values()]
+
+
+def test_numbers_of_numpy_come_back_as_python_s(store):
+    with store.writer("bank") as writer:
+        writer.report(report(np.int64(1), np.float32(0.5), metrics={"n": np.int32(2), "auc": np.float64(0.25)}))
+        writer.trial(TrialRow(job="bank", trial_id="t0", number=0, hyperparameters={"a": np.arange(2), "b": (1, "x")}))
+    assert store.reports("bank")[0].metrics == {"n": 2, "auc": 0.25}
+    assert store.trials("bank")[0].hyperparameters == {"a": [0, 1], "b": [1, "x"]}
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_what_is_not_finite_is_null_as_objective_and_itself_as_metric(store, value):
+    with store.writer("bank") as writer:
+        writer.report(report(1, value))
+        writer.trial(TrialRow(job="bank", trial_id="t0", number=0, objective=value))
+    (row,) = store.reports("bank")
+    assert row.objective is None
+    assert repr(row.metrics) == repr({"auc": value})
+    assert store.trials("bank")[0].objective is None
+
+
+def test_text_that_no_database_takes_does_not_block_the_rows_behind_it(store):
+    with store.writer("bank") as writer:
+        writer.trial(
+            TrialRow(job="bank", trial_id="t0", number=0, traceback="a\0b\udc80c", hyperparameters={"x": "\0"})
+        )
+        writer.report(report(1))
+    assert store.trials("bank")[0].traceback == "a\ufffdb?c"
+    assert len(store.reports("bank")) == 1
+
+
+words = st.sampled_from(["NaN", "Infinity", "-Infinity", "\\NaN", "\\\\-Infinity", "\\"])
+texts = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"])) | words
+scalars = st.none() | st.booleans() | st.integers() | st.floats() | texts
+
+
+@given(st.recursive(scalars, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=3)))
+def test_encode_and_decode_are_each_other_s_reverse_through_strict_json(value):
+    assert repr(decode(json.loads(json.dumps(encode(value), allow_nan=False)))) == repr(value)
+
+
+def test_rows_come_in_their_order(store):
+    rows = [report(step, trial_id=trial) for trial in ("t1", "t0") for step in (10, 9, 1)]
+    with store.writer("bank") as writer:
+        writer.report(*rows)
+        writer.ledger(*(bill(seconds) for seconds in range(20)))
+        writer.ledger(bill(99, at=0.5, trial_id="t0", kind="starting"))
+        for number, trial in enumerate(["z", "y"]):
+            writer.trial(TrialRow(job="bank", trial_id=trial, number=number))
+    assert [(row.trial_id, row.step) for row in store.reports("bank")] == [
+        (t, s) for t in ("t0", "t1") for s in (1, 9, 10)
+    ]
+    assert [row.step for row in store.reports("bank", "t1")] == [1, 9, 10]
+    assert [row.worker_seconds for row in store.ledger("bank")] == [99, *range(20)]
+    assert [row.trial_id for row in store.trials("bank")] == ["z", "y"]
+
+
+# ---- the writer
+
+
+def test_a_repeated_step_replaces_the_first(store):
+    with store.writer("bank") as writer:
+        writer.report(report(1, 0.1), report(2, 0.2), report(2, 0.25))
+        writer.flush()
+        writer.report(report(2, 0.3), report(3, 0.4))
+    assert [(row.step, row.objective) for row in store.reports("bank")] == [(1, 0.1), (2, 0.3), (3, 0.4)]
+
+
+def test_only_the_last_state_of_a_trial_and_of_the_job_stays(store):
+    with store.writer("bank") as writer:
+        for resource in range(50):
+            writer.trial(TrialRow(job="bank", trial_id="t0", number=0, status="Running", resource=resource))
+            writer.job(summary={"resource": resource})
+        writer.job(status="Completed", ended_at=5.0)
+    assert [(row.status, row.resource) for row in store.trials("bank")] == [("Running", 49)]
+    row = store.job("bank")
+    assert (row.status, row.ended_at, row.summary) == ("Completed", 5.0, {"resource": 49})
+
+
+def test_what_is_queued_is_written_without_a_flush(store):
+    with store.writer("bank") as writer:
+        writer.report(report(1))
+        until(lambda: len(store.reports("bank")) == 1)
+
+
+def test_an_idle_writer_is_heard_of(store, monkeypatch):
+    monkeypatch.setattr(module, "BEAT_EVERY", 0.05)
+    assert store.job("bank").lost(time.time())
+    with store.writer("bank"):
+        until(lambda: not store.job("bank").lost(time.time()))
+        first = store.job("bank").heartbeat
+        until(lambda: store.job("bank").heartbeat > first)
+
+
+def test_a_job_is_lost_while_it_should_run_and_its_writer_is_silent():
+    assert not job().lost(1060.0)
+    assert job().lost(1060.1)
+    assert job(status="Stopping").lost(2000.0)
+    assert not job(status="Stopped").lost(2000.0)
+
+
+def test_a_request_to_stop_is_seen_and_kept(store, url):
+    with store.writer("bank") as writer, Store(url) as elsewhere:
+        writer.job(status="InProgress")
+        writer.flush()
+        assert not writer.stop_requested
+        assert elsewhere.request_stop("bank")
+        until(lambda: writer.stop_requested, 2.0)
+        assert elsewhere.request_stop("bank")
+        writer.job(status="InProgress", reason="trial 7 of 30")
+        writer.flush()
+        assert (store.job("bank").status, store.job("bank").reason) == ("Stopping", "trial 7 of 30")
+        writer.job(status="Stopped")
+        writer.flush()
+        assert not elsewhere.request_stop("bank")
+    assert store.job("bank").status == "Stopped"
+
+
+def test_reading_while_writing_sees_whole_batches(store):
+    seen: list[int] = []
+    with store.writer("bank") as writer:
+        for start in range(0, 1000, 100):
+            writer.report(*(report(step) for step in range(start, start + 100)))
+            writer.ledger(bill(start))
+            writer.flush()
+            rows = store.reports("bank")
+            assert [row.step for row in rows] == list(range(len(rows)))
+            seen.append(len(rows))
+    assert seen == list(range(100, 1001, 100))
+
+
+def test_many_threads_may_queue(store):
+    with store.writer("bank") as writer:
+        threads = [
+            threading.Thread(target=lambda t=t: [writer.report(report(s, trial_id=f"t{t}")) for s in range(200)])
+            for t in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(store.reports("bank")) == 800
+
+
+def test_nothing_is_written_after_close(store):
+    writer = store.writer("bank")
+    writer.report(report(1))
+    writer.close()
+    writer.close()
+    writer.flush()
+    for late in (lambda: writer.report(report(2)), lambda: writer.job(reason="late"), lambda: writer.ledger(bill(1))):
+        with pytest.raises(WarmbandError, match="closed"):
+            late()
+    assert not writer._thread.is_alive()
+    assert len(store.reports("bank")) == 1
+
+
+def test_a_commit_whose_answer_was_lost_bills_once(store):
+    with store.writer("bank") as writer:
+        lost = lose_answers(writer, times=2)
+        for number in range(5):
+            writer.ledger(bill(number))
+            writer.report(report(number))
+            if number % 2:
+                until(lambda: store.reports("bank"))
+    assert len(lost) == 2
+    assert [row.worker_seconds for row in store.ledger("bank")] == list(range(5))
+    assert [row.step for row in store.reports("bank")] == list(range(5))
+
+
+def test_rows_wait_while_the_connections_break(store, caplog):
+    with store.writer("bank") as writer, caplog.at_level(logging.WARNING):
+        engine = writer._engine
+        refused: list[str] = []
+
+        def refuse(connection, cursor, statement, *_):
+            if len(refused) < 3 and threading.current_thread() is writer._thread:
+                refused.append(statement)
+                raise sa.exc.OperationalError(statement, None, Exception("server closed the connection"))
+
+        sa.event.listen(engine, "before_cursor_execute", refuse)
+        writer.ledger(*(bill(number) for number in range(3)))
+        until(lambda: len(refused) == 3)
+        writer.ledger(*(bill(number) for number in range(3, 6)))
+        writer.flush()
+    assert [row.worker_seconds for row in store.ledger("bank")] == list(range(6))
+    assert [record.getMessage().count("server closed") for record in caplog.records] == [1]
+
+
+# ---- SQLite
+
+
+@pytest.mark.parametrize(
+    ("busy_seconds", "locked"), [(30.0, 0.7), (0.02, 1.5)], ids=["SQLite waits", "the writer tries again"]
+)
+def test_rows_arrive_after_a_lock_of_the_database(tmp_path, monkeypatch, busy_seconds, locked):
+    monkeypatch.setattr(module, "BUSY_SECONDS", busy_seconds)
+    with Store(sqlite_url(tmp_path)) as store:
+        store.create_job(job())
+        lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+        with store.writer("bank") as writer:
+            writer.ledger(bill(0))
+            writer.flush()
+            lock.execute("BEGIN IMMEDIATE")
+            freed = time.monotonic() + locked
+            number = 1
+            while time.monotonic() < freed:
+                writer.ledger(bill(number))
+                writer.report(report(number))
+                number += 1
+                time.sleep(0.02)
+            assert len(store.ledger("bank")) == 1
+            lock.execute("ROLLBACK")
+            writer.flush()
+            assert [row.worker_seconds for row in store.ledger("bank")] == list(range(number))
+            assert [row.step for row in store.reports("bank")] == list(range(1, number))
+        lock.close()
+
+
+def test_flush_and_close_give_up_and_say_what_waits(impatient, local, tmp_path):
+    lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    lock.execute("BEGIN IMMEDIATE")
+    writer = local.writer("bank")
+    writer.report(report(1), report(2))
+    writer.ledger(bill(1))
+    with pytest.raises(WarmbandError, match=r"3 rows of job 'bank' still wait after 0\.2 s .*database is locked"):
+        writer.flush(timeout=0.2)
+    with pytest.raises(WarmbandError, match="3 rows of job 'bank'"):
+        writer.close(timeout=0.2)
+    writer._thread.join(5.0)
+    lock.execute("ROLLBACK")
+    lock.close()
+    assert not writer._thread.is_alive()
+    assert local.reports("bank") == []
+
+
+def test_threads_that_open_a_new_file_at_once_find_its_tables(tmp_path):
+    problems: list[Exception] = []
+
+    def open_and_use(url: str, name: str, gate: threading.Barrier) -> None:
+        gate.wait()
+        try:
+            with Store(url) as store:
+                store.create_job(job(name))
+        except Exception as error:
+            problems.append(error)
+
+    for number in range(5):
+        url, gate = f"sqlite:///{tmp_path}/{number}.db", threading.Barrier(6)
+        threads = [threading.Thread(target=open_and_use, args=(url, f"j{n}", gate)) for n in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert problems == []
+        with Store(url) as store:
+            assert len(store.jobs()) == 6
+
+
+# The packages' own __init__ would bring Ray, which takes seconds to import.
+WRITE_A_JOB = """
+import sys, types
+for package in ("hpo", "trainers"):
+    sys.modules[package] = types.ModuleType(package)
+    sys.modules[package].__path__ = [package]
+from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+url, name = sys.argv[1:]
+print("ready", flush=True)
+sys.stdin.readline()
+store = Store(url)
+store.create_job(JobRow(name=name, created_at=1.0, heartbeat=1.0))
+with store.writer(name) as writer:
+    for trial in range(20):
+        writer.trial(TrialRow(job=name, trial_id=f"t{trial}", number=trial))
+        for step in range(100):
+            writer.report(ReportRow(job=name, trial_id=f"t{trial}", step=step, metrics={"auc": step / 7}, at=1.0))
+        writer.ledger(LedgerRow(job=name, gang="g", kind="training", worker_seconds=1.0, at=float(trial)))
+        if trial % 5 == 0:
+            writer.flush()
+    writer.job(status="Completed")
+"""
+
+
+def test_processes_that_make_and_fill_one_database_at_once_lose_nothing(url):
+    names = [f"job-{number}" for number in range(4)]
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", WRITE_A_JOB, url, name],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for name in names
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    for process in processes:
+        process.communicate(timeout=30)
+    assert [process.returncode for process in processes] == [0] * 4
+    with Store(url) as store:
+        for name in names:
+            steps = [(row.trial_id, row.step) for row in store.reports(name)]
+            assert steps == [(t, s) for t in sorted(f"t{n}" for n in range(20)) for s in range(100)]
+            assert sum(row.worker_seconds for row in store.ledger(name)) == 20.0
+            assert store.job(name).status == "Completed"
+
+
+@pytest.mark.parametrize("content", [b"not a database\n" * 1000, b"x" * 100])
+def test_a_file_that_is_no_database_is_refused(tmp_path, content):
+    (tmp_path / "store.db").write_bytes(content)
+    with pytest.raises(
+        ConfigurationError, match=r"store\.db cannot be opened: file is not a database; .*WARMBAND_STORE"
+    ):
+        Store(sqlite_url(tmp_path))
+    assert (tmp_path / "store.db").read_bytes() == content
+
+
+def test_a_file_that_was_cut_is_said_to_be(tmp_path):
+    with Store(sqlite_url(tmp_path)) as store:
+        store.create_job(job())
+        with store.writer("bank") as writer:
+            writer.report(*(report(step) for step in range(5000)))
+    whole = (tmp_path / "store.db").read_bytes()
+    for share in (0.1, 0.5, 0.9):
+        (tmp_path / "store.db").write_bytes(whole[: int(len(whole) * share)])
+        with pytest.raises(WarmbandError, match=r"store\.db cannot be (opened|read): .*malformed"):
+            read_all(tmp_path)
+
+
+def read_all(folder: Path) -> None:
+    with Store(sqlite_url(folder)) as store:
+        store.reports(store.job("bank").name)
+
+
+@pytest.mark.parametrize(("version", "age"), [(0, "an older"), (99, "a newer")])
+def test_another_version_s_store_is_refused(local, tmp_path, version, age):
+    with sqlite3.connect(tmp_path / "store.db") as connection:
+        connection.execute("UPDATE schema_version SET version = ?", [version])
+    connection.close()
+    with pytest.raises(
+        ConfigurationError, match=f"{age} Warmband wrote the store .* schema is {version}.*WARMBAND_STORE"
+    ):
+        Store(sqlite_url(tmp_path))
+
+
+# ---- mistakes
+
+
+def test_an_unknown_job_is_an_error_that_names_the_nearest(store):
+    with pytest.raises(ConfigurationError, match=r"no job named 'bnak' in .*; give 'bank'"):
+        store.job("bnak")
+    for call in (store.trials, store.reports, store.ledger, store.request_stop, store.writer):
+        with pytest.raises(ConfigurationError, match="no job named 'bnak'"):
+            call("bnak")
+    assert store.trials("bank") == store.reports("bank") == store.ledger("bank") == []
+
+
+def test_a_name_is_given_once(store):
+    with pytest.raises(ConfigurationError, match=r"'bank' is already in .*; give another name"):
+        store.create_job(job(created_at=5.0))
+    assert store.job("bank").created_at == 1000.0
+
+
+def test_values_are_checked_before_they_are_queued(store):
+    mistakes: list[tuple[str, Callable[[JobWriter], None]]] = [
+        (r"ledger.worker_seconds is nan: it has to be there, and finite", lambda w: w.ledger(bill(1), bill(math.nan))),
+        (r"ledger.kind is 'lunch': give one of starting, training", lambda w: w.ledger(bill(1, kind="lunch"))),
+        (
+            r"reports.metrics is .*<object .* is a object",
+            lambda w: w.report(report(1), report(2, metrics={"x": object()})),
+        ),
+        (r"reports.step is 1.5", lambda w: w.report(report(1.5))),
+        (r"reports.objective is 'high'", lambda w: w.report(report(1, "high"))),
+        (r"trials.checkpoint is .*Path.*: give text", lambda w: w.trial(trial_with(checkpoint=Path("c")))),
+        (r"trials.number is None", lambda w: w.trial(trial_with(number=None))),
+        (r"jobs.status is 'Done': give one of InProgress, Completed", lambda w: w.job(status="Done")),
+        (r"no field 'stauts' to change; give one of status, reason", lambda w: w.job(stauts="Failed")),
+        (r"no field 'heartbeat'", lambda w: w.job(heartbeat=1.0)),
+        (r"job is 'other' in a row for the writer of 'bank'", lambda w: w.report(report(1, job="other"))),
+    ]
+    with store.writer("bank") as writer:
+        for message, mistake in mistakes:
+            with pytest.raises(ConfigurationError, match=message):
+                mistake(writer)
+    assert store.trials("bank") == store.reports("bank") == store.ledger("bank") == []
+
+
+def trial_with(**changes) -> TrialRow:
+    return TrialRow(**{"job": "bank", "trial_id": "t0", "number": 0} | changes)
+
+
+@pytest.mark.parametrize(
+    ("url", "message"),
+    [
+        ("no url", "cannot be used"),
+        ("mysql://host/db", "it names mysql"),
+        ("sqlite://", "in memory"),
+        ("sqlite:///:memory:", "in memory"),
+        ("sqlite:////nowhere/at/all/store.db", "cannot be opened: unable to open database file"),
+    ],
+)
+def test_a_wrong_url_is_an_error_that_says_what_to_give(url, message):
+    with pytest.raises(ConfigurationError, match=f"{message}.*WARMBAND_STORE"):
+        Store(url)
+
+
+def test_errors_hide_the_password():
+    with pytest.raises(ConfigurationError) as caught:
+        Store("postgresql://me:secret@127.0.0.1:1/none?connect_timeout=1")
+    assert "secret" not in str(caught.value)
+
+
+def test_where_the_store_is(tmp_path, monkeypatch):
+    monkeypatch.setenv("WARMBAND_HOME", str(tmp_path / "a b%20" / "home"))
+    monkeypatch.delenv("WARMBAND_STORE", raising=False)
+    Store().close()
+    assert (tmp_path / "a b%20" / "home" / "warmband.db").is_file()
+    monkeypatch.setenv("WARMBAND_STORE", f"sqlite:///{tmp_path}/named.db")
+    Store().close()
+    assert (tmp_path / "named.db").is_file()
+    Store(f"sqlite:///{tmp_path}/given.db").close()
+    assert (tmp_path / "given.db").is_file()
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("WARMBAND_HOME", str(tmp_path / "file"))
+    with pytest.raises(ConfigurationError, match="WARMBAND_HOME"):
+        home()

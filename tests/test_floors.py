@@ -1,0 +1,125 @@
+"""Imports only point down, nothing private of Ray's is used, and every module says what it is."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+FORBIDDEN = {
+    "trainers": {"hpo", "experiments", "tests"},
+    "hpo": {"experiments", "tests"},
+    "experiments": {"tests"},
+}
+
+
+def modules(*floors: str) -> list:
+    """One test parameter for each module of the floors."""
+    return [
+        pytest.param(path, id=str(path.relative_to(ROOT)))
+        for floor in floors
+        for path in sorted((ROOT / floor).rglob("*.py"))
+    ]
+
+
+def imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
+    """Every absolute import anywhere in a module: the name it binds, and the dotted name of what it brings."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for name in names:
+                    top = name.name.partition(".")[0]
+                    yield (name.asname, name.name) if name.asname else (top, top)
+                    yield "", name.name
+            case ast.ImportFrom(module=module, names=names, level=0):
+                for name in names:
+                    yield name.asname or name.name, f"{module}.{name.name}"
+            case ast.Call(
+                func=ast.Name(id="import_module" | "__import__") | ast.Attribute(attr="import_module"),
+                args=[ast.Constant(value=str(module)), *_],
+            ):
+                yield "", module
+
+
+def climbs(tree: ast.Module, floor: str) -> set[str]:
+    """What a module of `floor` imports from above it."""
+    return {name for _, name in imports(tree) if name.partition(".")[0] in FORBIDDEN[floor]}
+
+
+def private(tree: ast.Module) -> set[str]:
+    """What a module imports, or reads as an attribute of an import, that is private to Ray."""
+    bound = dict(imports(tree))
+    names = {name for _, name in imports(tree)}
+    for node in ast.walk(tree):
+        attributes: list[str] = []
+        while isinstance(node, ast.Attribute):
+            attributes.insert(0, node.attr)
+            node = node.value
+        if attributes and isinstance(node, ast.Name) and node.id in bound:
+            names.add(".".join([bound[node.id], *attributes]))
+    return {name for name in names if re.match(r"ray\.(.*\.)?_(?!_)", name)}
+
+
+@pytest.mark.parametrize("floor", FORBIDDEN)
+def test_each_floor_is_where_these_tests_look(floor):
+    assert modules(floor)
+
+
+@pytest.mark.parametrize("path", modules(*FORBIDDEN))
+def test_imports_only_point_down(path):
+    assert not climbs(ast.parse(path.read_text(encoding="utf-8")), path.relative_to(ROOT).parts[0])
+
+
+@pytest.mark.parametrize("path", modules("trainers", "hpo"))
+def test_only_public_interfaces_of_ray_are_used(path):
+    assert not private(ast.parse(path.read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("path", modules(*FORBIDDEN))
+def test_the_first_line_of_a_module_is_one_sentence(path):
+    first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
+    assert first.endswith("."), "the first line of the module's docstring says what it is, and ends with a period"
+    assert not re.search(r"[.!?]\s+[A-Z]", first), "the first line of the module's docstring is one sentence"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import hpo",
+        "import numpy, hpo.store as store",
+        "from hpo import store",
+        "def later():\n    from experiments.bank import main",
+        "import importlib\nimportlib.import_module('hpo.store')",
+        "import tests.doubles",
+    ],
+)
+def test_an_import_that_points_up_is_seen(source):
+    assert climbs(ast.parse(source), "trainers")
+
+
+def test_an_import_that_points_down_is_allowed():
+    assert not climbs(ast.parse("import hpo_tools\nfrom trainers import gang\nfrom hpo.ledger import Ledger"), "hpo")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import ray._private.services",
+        "from ray import _raylet",
+        "from ray._private.utils import get_system_memory",
+        "import ray.train.v2._internal.state as state",
+        "from ray.train._internal import session",
+        "import ray\nray._private.worker.global_worker",
+        "import ray.train as train\ntrain._internal",
+        "from ray import tune as t\nt.execution._helper()",
+    ],
+)
+def test_a_private_name_of_ray_is_seen(source):
+    assert private(ast.parse(source))
+
+
+def test_a_public_name_of_ray_is_allowed():
+    source = "import ray\nimport xgboost_ray\nray.__version__\nray.get(x)\nself._private\nxgboost_ray.main._start"
+    assert not private(ast.parse(source))

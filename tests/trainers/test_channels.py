@@ -1,0 +1,415 @@
+"""Channels: every source gives the same rows, shards partition them, and errors say what to do."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import subprocess
+import sys
+import textwrap
+import time
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trainers.channels import Channel, Table, _whole_files
+from trainers.errors import ConfigurationError, DataError
+
+
+def frame(rows: int, columns: int = 3) -> pd.DataFrame:
+    """A frame whose first column is the target and whose second is the row's number."""
+    values = np.random.default_rng(7).normal(size=(rows, columns)).astype(np.float32)
+    values[:, 1] = np.arange(rows)
+    return pd.DataFrame(values, columns=["y", *(f"x{i}" for i in range(1, columns))])
+
+
+def rows_of(table: Table) -> np.ndarray:
+    """Which rows a table of `frame` holds."""
+    return np.asarray(table.features)[:, 0].astype(int)
+
+
+def same(one: Table, other: Table) -> None:
+    np.testing.assert_array_equal(one.features, other.features)
+    np.testing.assert_array_equal(one.labels, other.labels)
+    for table in (one, other):
+        assert table.features.dtype == table.labels.dtype == np.float32
+        assert table.features.flags.c_contiguous
+        assert table.labels.flags.c_contiguous
+
+
+def write(data: pd.DataFrame, folder: Path) -> dict[str, Any]:
+    """The same data in every form that needs no Ray."""
+    data.to_csv(folder / "headed.csv", index=False)
+    data.to_csv(folder / "bare.csv", index=False, header=False)
+    data.to_csv(folder / "semicolons.csv", index=False, sep=";")
+    # A small row group, so that shards cross several.
+    data.to_parquet(folder / "data.parquet", row_group_size=7)
+    return {
+        "pandas": Channel.of(data, target="y"),
+        "numpy": Channel.of(data.to_numpy(), target=0),
+        "pair of arrays": Channel.of((data.to_numpy()[:, 1:], data.to_numpy()[:, 0])),
+        "pair of frames": Channel.of((data.drop(columns="y"), data["y"])),
+        "csv with header": Channel.of(folder / "headed.csv", target="y"),
+        "csv without header": Channel.of(str(folder / "bare.csv")),
+        "csv with semicolons": Channel.of(folder / "semicolons.csv", delimiter=";"),
+        "parquet": Channel.of(folder / "data.parquet", target="y"),
+        "uri": Channel.of(f"file://{folder}/data.parquet", target=-data.shape[1]),
+    }
+
+
+# ---- the laws
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=st.integers(1, 40), world_size=st.integers(1, 9), columns=st.integers(2, 5))
+def test_shards_partition_the_rows_alike_for_every_source(
+    rows: int, world_size: int, columns: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    data = frame(rows, columns)
+    channels = write(data, tmp_path_factory.mktemp("data"))
+    whole = Table(features=data.to_numpy()[:, 1:].copy(), labels=data["y"].to_numpy().copy(), feature_names=None)
+    for channel in channels.values():
+        same(channel.read_whole(), whole)
+        if rows < world_size:
+            with pytest.raises(DataError, match="fewer"):
+                channel.read(world_size - 1, world_size)
+            continue
+        for rank in range(world_size):
+            shard = channel.read(rank, world_size)
+            assert rows_of(shard).tolist() == list(range(rank, rows, world_size))
+            np.testing.assert_array_equal(shard.labels, whole.labels[rank::world_size])
+
+
+@given(weights=st.lists(st.integers(1, 1000), min_size=1, max_size=30), world_size=st.integers(1, 8))
+def test_whole_files_are_handed_out_once_and_in_balance(weights: list[int], world_size: int) -> None:
+    shares = _whole_files(weights, world_size)
+    if shares is None:
+        assert world_size > 1
+        return
+    assert sorted(index for share in shares for index in share) == list(range(len(weights)))
+    loads = [sum(weights[index] for index in share) for share in shares]
+    assert min(loads) > 0
+    assert max(loads) <= 1.1 * sum(weights) / world_size
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_even_files_are_read_whole_and_uneven_ones_by_row(tmp_path: Path, kind: str) -> None:
+    data = frame(120)
+    cuts = {"even": [0, 30, 60, 90, 120], "uneven": [0, 100, 105, 110, 120]}
+    for name, edges in cuts.items():
+        (tmp_path / name).mkdir()
+        for number, (start, stop) in enumerate(pairwise(edges)):
+            part, path = data.iloc[start:stop], tmp_path / name / f"part-{number}.{kind}"
+            part.to_csv(path, index=False) if kind == "csv" else part.to_parquet(path)
+    (tmp_path / "even" / "_SUCCESS").touch()
+
+    even = Channel.of(tmp_path / "even", target="y")
+    held = [rows_of(even.read(rank, 2)) for rank in range(2)]
+    assert sorted(np.concatenate(held)) == list(range(120))
+    # 60 rows that touch two of the four files: two files whole.
+    assert all(len(rows) == 60 and len(set(rows // 30)) == 2 for rows in held)
+
+    uneven = Channel.of(str(tmp_path / "uneven" / "part-?.*"), target="y")
+    assert rows_of(uneven.read(1, 3)).tolist() == list(range(1, 120, 3))
+    same(uneven.read_whole(), Channel.of(data).read_whole())
+    # More workers than files.
+    assert rows_of(even.read(4, 5)).tolist() == list(range(4, 120, 5))
+
+
+def test_patterns_and_directories_reach_below(tmp_path: Path) -> None:
+    for day in ("day=1", "day=2"):
+        (tmp_path / day).mkdir()
+        frame(4).to_parquet(tmp_path / day / "part.parquet")
+    (tmp_path / "_temporary").mkdir()
+    (tmp_path / "_temporary" / "half.parquet").write_bytes(b"PAR1")
+    for source in (
+        tmp_path,
+        f"{tmp_path}/day=*/part.parquet",
+        f"file://{tmp_path}",
+        [tmp_path / "day=1", tmp_path / "day=2"],
+    ):
+        assert Channel.of(source).describe()["rows"] == 8
+
+
+def test_arrow_missing_numbers_and_truth_values(tmp_path: Path) -> None:
+    data = pd.DataFrame({"y": [0, 1, 0], "a": pd.array([1, None, 3], dtype="Int64"), "b": [True, False, True]})
+    data.to_parquet(tmp_path / "data.parquet")
+    data.assign(b=data["b"].astype(int)).to_csv(tmp_path / "data.csv", index=False)
+    expected = np.array([[1, 1], [np.nan, 0], [3, 1]], np.float32)
+    for source in (data, tmp_path / "data.parquet", tmp_path / "data.csv"):
+        np.testing.assert_array_equal(Channel.of(source).read_whole().features, expected)
+
+
+def test_row_labels_that_pandas_stores_are_no_feature(tmp_path: Path) -> None:
+    data = frame(10).sample(frac=1, random_state=0)
+    data.to_parquet(tmp_path / "data.parquet")
+    channel = Channel.of(tmp_path / "data.parquet", target=-1)
+    assert channel.read_whole().feature_names == ("y", "x1")
+    same(channel.read_whole(), Channel.of(data, target="x2").read_whole())
+
+
+def test_categories_pass_through_as_a_frame() -> None:
+    data = frame(9).assign(colour=pd.Categorical(list("abcabcabc")))
+    features = Channel.of(data).read(1, 4).features
+    assert features["colour"].tolist() == ["b", "c"]
+    assert features["colour"].cat.categories.tolist() == ["a", "b", "c"]
+    assert features["x1"].dtype == np.float32
+
+
+# ---- what is known at once
+
+
+def test_of_names_the_target_and_the_header(tmp_path: Path) -> None:
+    channels = write(frame(5), tmp_path)
+    assert channels["csv with header"].describe() == {
+        "kind": "csv",
+        "rows": None,
+        "columns": ["y", "x1", "x2"],
+        "files": [str(tmp_path / "headed.csv")],
+        "target": "y",
+    }
+    assert channels["csv without header"].describe()["target"] == 0
+    assert channels["uri"].describe()["files"] == [f"file://{tmp_path}/data.parquet"]
+    assert channels["parquet"].describe()["rows"] == 5
+    for channel in channels.values():
+        json.dumps(channel.describe())
+
+
+def test_header_is_told_by_a_cell_that_is_no_number(tmp_path: Path) -> None:
+    path = tmp_path / "data.csv"
+    path.write_text("1,,3\n4,5,6\n")
+    assert len(Channel.of(path).read_whole().labels) == 2
+    assert len(Channel.of(path, header=True).read_whole().labels) == 1
+    path.write_text("\ufeffy,1,2\r\n4,5,6\r\n", encoding="utf-8")
+    assert Channel.of(path, target="y").read_whole().feature_names == ("1", "2")
+
+
+def test_a_channel_stays_and_takes_a_name() -> None:
+    channel = Channel.of(frame(3), target="x2")
+    assert Channel.of(channel) is channel
+    named = Channel.of(channel, name="train")
+    assert (named.name, named.source) == ("train", channel.source)
+    with pytest.raises(ConfigurationError, match="where it is made"):
+        Channel.of(channel, target="y")
+
+
+# ---- errors
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "error", "message"),
+    [
+        (frame(3), {"target": "x22"}, ConfigurationError, r"channel 'train': target='x22'.*'x2'"),
+        (frame(3), {"target": 3}, ConfigurationError, "there are 3 columns; give 0 to 2"),
+        (frame(3), {"delimiter": ";"}, ConfigurationError, "for CSV files"),
+        (frame(3).to_numpy(), {"target": "y"}, ConfigurationError, "give a position"),
+        ((frame(3), np.zeros(3)), {"target": "y"}, ConfigurationError, "y is the target"),
+        ((frame(3), np.zeros(4)), {}, DataError, "X has 3 rows and y has 4"),
+        (frame(0), {}, DataError, "no rows"),
+        (frame(3)[["y"]], {}, DataError, "no feature"),
+        (np.zeros(3), {}, DataError, r"shape \(3,\)"),
+        (np.array([["a", "b"]]), {}, DataError, "no numbers; encode"),
+        (frame(2).assign(job=["nurse", "cook"]), {}, DataError, "column 'job' holds str.*encode"),
+        (frame(2).assign(y=["yes", "no"]), {}, DataError, "the target holds str.*encode"),
+        (frame(2).assign(y=pd.Categorical(["yes", "no"])), {}, DataError, "the target holds category"),
+        (frame(3).assign(y=[np.nan, 1, np.nan]), {}, DataError, r"channel 'train': 2 labels are missing"),
+        (frame(3).set_axis(["y", "a", "a"], axis=1), {}, DataError, "more than one column is named 'a'"),
+        (7, {}, ConfigurationError, "cannot read from int"),
+        ("/nowhere/at/all.csv", {}, DataError, "does not exist"),
+        ("nosuch://bucket/data.csv", {}, DataError, "cannot be reached"),
+    ],
+)
+def test_of_refuses(source: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        Channel.of(source, name="train", **options)
+
+
+@pytest.mark.parametrize(
+    ("files", "options", "error", "message"),
+    [
+        ({"a.csv": ""}, {}, DataError, "a.csv is empty"),
+        ({"a.csv": "1;2\n"}, {}, DataError, "is the delimiter ',' right"),
+        ({"a.csv": "y,a\n1,2\n", "b.csv": "y,b\n1,2\n"}, {}, DataError, r"b.csv has 2 columns \(y, b\)"),
+        ({"a.csv": "1,2\n", "b.csv": "1,2,3\n"}, {}, DataError, "b.csv has 3 columns without names"),
+        ({"a.csv": "1,2\n", "b.parquet": "PAR1"}, {}, ConfigurationError, "files of one kind"),
+        ({"a.csv.gz": "1,2\n"}, {}, ConfigurationError, "end in .csv or .parquet"),
+        ({"a.parquet": "PAR1 cut off"}, {}, DataError, "a.parquet is cut short or damaged.*again"),
+        ({"a.csv": "y,a\n1,2\n"}, {"target": "yy"}, ConfigurationError, "near it are 'y'"),
+        ({"a.csv": "1,2\n"}, {"target": "y"}, ConfigurationError, "give a position"),
+        ({"a.csv": "1,2\n"}, {"delimiter": "::"}, ConfigurationError, "one character"),
+    ],
+)
+def test_of_refuses_files(
+    tmp_path: Path, files: dict[str, str], options: dict[str, Any], error: type[Exception], message: str
+) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(error, match=message):
+        Channel.of([tmp_path / name for name in files], **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("y,a,b\n1,2,3\n4,5\n", "data.csv is cut short or damaged.*Row #3: Expected 3 columns, got 2"),
+        ("y,a,b\n1,2\n", "Expected 3 columns, got 2"),
+        ("y,a,b\n1,nurse,3\n", "column 'a' holds 'nurse' in line 2, which is no number; encode"),
+        ("1,2,3\n4,5,nurse\n", "column 2 holds 'nurse'"),
+        ("y,a,b\n", "data.csv holds no rows"),
+        ("y,a,b\n,2,3\n4,5,6\n", r"channel 'train': 1 labels are missing"),
+        ("y,a,b\n1,2,3\n", "fewer rows than workers"),
+    ],
+)
+def test_reading_refuses_a_damaged_csv(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "data.csv").write_text(text)
+    channel = Channel.of(tmp_path / "data.csv", name="train")
+    with pytest.raises(DataError, match=message):
+        channel.read(1 if "fewer" in message else 0, 2)
+
+
+def test_parquet_says_at_once_what_its_footer_knows(tmp_path: Path) -> None:
+    path = tmp_path / "data.parquet"
+    frame(3).assign(job="nurse").to_parquet(path)
+    with pytest.raises(DataError, match=r"column 'job' holds (large_)?string"):
+        Channel.of(path)
+    frame(3).to_parquet(path)
+    with pytest.raises(DataError, match="3 rows for 4 workers"):
+        Channel.of(path).place(4)
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(DataError, match="cut short"):
+        Channel.of(path)
+
+
+def test_parquet_damaged_inside_is_told_apart_from_its_foot(tmp_path: Path) -> None:
+    path = tmp_path / "data.parquet"
+    frame(5000).to_parquet(path)
+    whole = bytearray(path.read_bytes())
+    whole[4:4000] = bytes(3996)
+    path.write_bytes(bytes(whole))
+    with pytest.raises(DataError, match=r"data.parquet is cut short or damaged"):
+        Channel.of(path).read(0, 1)
+
+
+# ---- placing
+
+
+def test_placed_files_are_small_and_read_without_ray(tmp_path: Path) -> None:
+    channel = write(frame(50), tmp_path)["parquet"]
+    message = pickle.dumps(channel.place(3))
+    assert len(message) < 4096
+    placed = pickle.loads(message)
+    same(placed.read(2, 3), channel.read(2, 3))
+    same(placed.read_whole(), channel.read_whole())
+    with pytest.raises(ConfigurationError, match="placed for 3 workers and read by 4"):
+        placed.read(0, 4)
+
+
+def test_a_worker_holds_its_own_rows_of_a_large_csv(tmp_path: Path) -> None:
+    path = tmp_path / "large.csv"
+    block = pd.DataFrame(np.random.default_rng(0).integers(0, 9, (50_000, 40))).to_csv(index=False, header=False)
+    path.write_text(block * 10)
+    program = textwrap.dedent(
+        """
+        import sys, tracemalloc
+        import pyarrow
+        from trainers.channels import Channel
+        channel = Channel.of(sys.argv[1])
+        tracemalloc.start()
+        assert channel.read(3, 10).features.shape == (50_000, 39)
+        print(pyarrow.total_allocated_bytes(), pyarrow.default_memory_pool().max_memory())
+        print(tracemalloc.get_traced_memory()[1])
+        """
+    )
+    # Arrow reads some blocks ahead, in its own pool. NumPy tells tracemalloc of its arrays.
+    answer = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=True)
+    left, blocks, arrays = map(int, answer.stdout.split())
+    # The whole is 156 MB as parsed and 78 MB as float32; the shard is 7.8 MB, twice while its pieces are put together.
+    assert left == 0
+    assert blocks < 80e6
+    assert arrays < 20e6
+
+
+def test_a_long_row_fits_into_a_block(tmp_path: Path) -> None:
+    width = 60_000
+    (tmp_path / "wide.csv").write_text(("1," + ",".join(["-0.12345678901234567"] * (width - 1)) + "\n") * 2)
+    assert Channel.of(tmp_path / "wide.csv").read(1, 2).features.shape == (1, width - 1)
+
+
+def late_first(batch: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Passes a batch on, the first one last."""
+    if batch["x1"].min() == 0:
+        time.sleep(1.0)
+    return batch
+
+
+@pytest.mark.usefixtures("ray_cluster")
+class TestInRay:
+    """What needs Ray's object store, or Ray Data."""
+
+    def read_on_workers(self, placed: Any, world_size: int) -> list[tuple[Table, Table]]:
+        import ray
+
+        @ray.remote(num_cpus=0.1)
+        def work(message: bytes, rank: int) -> tuple[Table, Table]:
+            placed = pickle.loads(message)
+            return placed.read(rank, world_size), placed.read_whole()
+
+        message = ray.cloudpickle.dumps(placed)
+        assert len(message) < 20_000
+        return ray.get([work.remote(message, rank) for rank in range(world_size)])
+
+    @pytest.mark.parametrize(
+        "kind", ["pandas", "numpy", "pair of frames", "csv with header", "ray.data", "ray.data lazy"]
+    )
+    def test_workers_read_what_the_driver_placed(self, tmp_path: Path, kind: str) -> None:
+        import ray
+
+        data = frame(101)
+        channels = write(data, tmp_path)
+        rows = ray.data.from_pandas(data).repartition(7)
+        lazy = ray.data.from_pandas([data[:30], data[30:60], data[60:]]).map_batches(late_first, batch_size=None)
+        channels |= {
+            "ray.data": Channel.of(rows.materialize(), target="y"),
+            "ray.data lazy": Channel.of(lazy, target="y"),
+        }
+        channel = channels[kind]
+        # Each placement executes a lazy dataset again, which takes seconds.
+        for world_size in (3,) if kind == "ray.data lazy" else (1, 3):
+            read = self.read_on_workers(channel.place(world_size), world_size)
+            for rank, (shard, whole) in enumerate(read):
+                same(shard, channels["numpy"].read(rank, world_size))
+                same(whole, channels["numpy"].read_whole())
+
+    def test_categories_survive_the_store(self) -> None:
+        data = frame(9).assign(colour=pd.Categorical(list("abcabcabc")))
+        whole = Channel.of(data).place(4).read_whole()
+        assert whole.features["colour"].tolist() == list("abcabcabc")
+        assert whole.features.index.tolist() == list(range(9))
+
+    def test_a_dataset_is_checked_before_workers_start(self) -> None:
+        import ray
+
+        for data, workers, message in [
+            (frame(4).assign(job="nurse"), 2, "column 'job' holds"),
+            (frame(4).assign(y=[1.0, np.nan, 0.0, np.nan]), 2, r"channel 'train': 2 labels are missing"),
+            (frame(2), 3, "2 rows for 3 workers"),
+        ]:
+            with pytest.raises(DataError, match=message):
+                Channel.of(ray.data.from_pandas(data), name="train").place(workers)
+        with pytest.raises(ConfigurationError, match="near it are 'y'"):
+            Channel.of(ray.data.from_pandas(frame(4)), target="yy").place(2)
+
+    def test_a_dataset_describes_itself_without_running(self) -> None:
+        import ray
+
+        data = ray.data.from_pandas(frame(6))
+        described = Channel.of(data.materialize(), target="x2").describe()
+        assert (described["kind"], described["rows"], described["target"]) == ("ray.data", 6, "x2")
+        assert Channel.of(data.map_batches(lambda batch: batch)).describe()["rows"] is None
+        json.dumps(described)

@@ -1,0 +1,303 @@
+"""Named datasets: the published preparation, downloads that are whole or not there, and the synthetic stand-in."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from trainers import datasets
+from trainers.datasets import DATASETS, check, fetch, find, load
+from trainers.errors import ConfigurationError, DataError
+
+CSV = "bank-additional-full.csv"
+ZIP = "bank-additional.zip"
+
+real_data = pytest.mark.skipif(
+    find("bank-marketing", os.environ.get("WARMBAND_DATA")) is None,
+    reason="WARMBAND_DATA does not name a directory with the UCI bank marketing data",
+)
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without any data; returns its cache directory."""
+    monkeypatch.delenv("WARMBAND_DATA", raising=False)
+    monkeypatch.setenv("WARMBAND_HOME", str(tmp_path / "home"))
+    return tmp_path / "home" / "data"
+
+
+# ---- the published preparation
+
+
+@real_data
+def test_bank_marketing_is_prepared_as_published() -> None:
+    data = load("bank-marketing")
+    assert (data.title, data.synthetic) == ("UCI bank marketing", False)
+    assert [len(part) for part in (data.train, data.validation, data.test)] == [35_009, 2_060, 4_119]
+    for part in (data.train, data.validation, data.test):
+        assert part.columns[0] == "y"
+        assert part.shape[1] == 1 + 59
+        assert set(part.dtypes) == {np.dtype(np.float32)}
+        assert list(part.index) == list(range(len(part)))
+    assert [int(part["y"].sum()) for part in (data.train, data.validation, data.test)] == [3_919, 238, 483]
+
+
+@real_data
+def test_bank_marketing_equals_the_published_recipe() -> None:
+    path = find("bank-marketing")
+    assert path is not None
+    raw = datasets._read(DATASETS["bank-marketing"], path)
+    raw["no_previous_contact"] = (raw["pdays"] == 999).astype(int)
+    raw["not_working"] = raw["job"].isin(["student", "retired", "unemployed"]).astype(int)
+    economy = ["emp.var.rate", "cons.price.idx", "cons.conf.idx", "euribor3m", "nr.employed"]
+    rows = pd.get_dummies(raw).drop(columns=["duration", *economy]).sample(frac=1, random_state=1729)
+    expected = rows.rename(columns={"y_yes": "y"}).drop(columns="y_no").iloc[: int(0.85 * len(rows))]
+    train = load("bank-marketing").train
+    features = [name for name in expected if name != "y"]
+    assert list(train.columns) == ["y", *features]
+    np.testing.assert_array_equal(train.to_numpy(), expected[["y", *features]].to_numpy(np.float32))
+
+
+@real_data
+def test_the_archive_alone_is_enough(tmp_path: Path) -> None:
+    path = find("bank-marketing")
+    assert path is not None
+    with zipfile.ZipFile(tmp_path / ZIP, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(path, f"bank-additional/{CSV}")
+    assert find("bank-marketing", tmp_path) == tmp_path / ZIP
+    assert load("bank-marketing", data_dir=tmp_path).validation["y"].sum() == 238
+
+
+@real_data
+def test_files_cut_short_or_changed_are_refused(tmp_path: Path) -> None:
+    path = find("bank-marketing")
+    assert path is not None
+    assert all(ok for _, ok, _ in check("bank-marketing"))
+    whole = path.read_bytes()
+    header = whole[: whole.index(b"\n") + 1]
+    for content, message in [
+        (whole[: len(whole) // 2], "cut short: it holds 205.. whole rows of 41188"),
+        (whole.replace(b"housemaid", b"astronaut"), "'astronaut' in column 'job'"),
+        (header.replace(b'"age";', b""), "21 columns"),
+        (whole[:-8], "cut short: it holds 41187 whole rows"),
+        (b"", "cannot be read"),
+    ]:
+        (tmp_path / CSV).write_bytes(content)
+        with pytest.raises(DataError, match=message):
+            load("bank-marketing", data_dir=tmp_path)
+        [(file, ok, problem)] = check("bank-marketing", tmp_path)
+        assert (file, ok) == (tmp_path / CSV, False)
+        assert "SHA-256" in problem
+
+
+# ---- the synthetic stand-in
+
+
+def test_the_stand_in_has_the_published_shape() -> None:
+    data = load("bank-marketing-synthetic")
+    assert data.synthetic
+    assert "not real data" in data.title
+    assert [len(part) for part in (data.train, data.validation, data.test)] == [35_009, 2_060, 4_119]
+    everything = pd.concat([data.train, data.validation, data.test])
+    assert everything.shape[1] == 1 + 59
+    assert set(everything.dtypes) == {np.dtype(np.float32)}
+    assert everything["y"].mean() == pytest.approx(0.1127, abs=1e-4)
+    assert not everything.isna().any(axis=None)
+    # Every level occurs.
+    assert (everything.sum() > 0).all()
+
+
+def test_the_stand_in_is_seeded_and_fast() -> None:
+    started = time.perf_counter()
+    raw = datasets._generate(41_188, 5)
+    assert time.perf_counter() - started < 1.0
+    assert tuple(raw.columns) == datasets._COLUMNS
+    pd.testing.assert_frame_equal(raw, datasets._generate(41_188, 5))
+    one, other = load("bank-marketing-synthetic", seed=5), load("bank-marketing-synthetic", seed=6)
+    assert not one.train.equals(other.train)
+
+
+def test_the_stand_in_tells_good_hyperparameters_from_bad() -> None:
+    xgboost = pytest.importorskip("xgboost")
+    data = load("bank-marketing-synthetic")
+    train = xgboost.DMatrix(data.train.drop(columns="y"), data.train["y"])
+    validation = xgboost.DMatrix(data.validation.drop(columns="y"), data.validation["y"])
+
+    def curve(**hyperparameters: float) -> list[float]:
+        fixed = {"objective": "binary:logistic", "eval_metric": "auc", "tree_method": "hist", "nthread": 1, "seed": 0}
+        seen: dict[str, dict[str, list[float]]] = {}
+        xgboost.train(
+            fixed | hyperparameters, train, 100, evals=[(validation, "v")], evals_result=seen, verbose_eval=False
+        )
+        return seen["v"]["auc"]
+
+    greedy, tuned = curve(eta=0.3), curve(eta=0.07, max_depth=4, min_child_weight=8, subsample=0.8)
+    assert 0.76 < tuned[-1] < 0.81
+    assert max(greedy) - greedy[-1] > 0.01
+    assert tuned[-1] - greedy[-1] > 0.02
+
+
+def test_repeat_repeats_what_is_trained_on() -> None:
+    once, thrice = load("bank-marketing-synthetic"), load("bank-marketing-synthetic", repeat=3)
+    for part in ("train", "validation"):
+        pd.testing.assert_frame_equal(getattr(thrice, part), pd.concat([getattr(once, part)] * 3, ignore_index=True))
+    pd.testing.assert_frame_equal(thrice.test, once.test)
+    with pytest.raises(ConfigurationError, match="repeat=0"):
+        load("bank-marketing-synthetic", repeat=0)
+
+
+# ---- finding and fetching
+
+
+def test_every_dataset_says_what_it_is() -> None:
+    assert set(DATASETS) >= {"bank-marketing", "bank-marketing-synthetic"}
+    for name, info in DATASETS.items():
+        assert info.name == name
+        assert all((info.title, info.description, info.source, info.licence))
+        assert info.synthetic == (info.url is None) == (not info.files)
+
+
+def test_unknown_names_are_refused(nowhere: Path) -> None:
+    for use in (load, find, check, fetch):
+        with pytest.raises(ConfigurationError, match=r"no dataset 'bank'.*'bank-marketing'"):
+            use("bank")
+    assert find("bank-marketing-synthetic") is None
+    assert check("bank-marketing-synthetic") == []
+    with pytest.raises(ConfigurationError, match="nothing to fetch"):
+        fetch("bank-marketing-synthetic")
+
+
+def test_find_looks_where_it_is_told_first(nowhere: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert find("bank-marketing") is None
+    [(_, ok, problem)] = check("bank-marketing")
+    assert not ok
+    assert "not found" in problem
+    in_cache = nowhere / "bank-marketing" / CSV
+    in_environment = tmp_path / "environment" / ZIP
+    given = tmp_path / "given" / "bank-marketing" / CSV
+    for file in (in_cache, in_environment, given):
+        file.parent.mkdir(parents=True)
+        file.write_text("x")
+    assert find("bank-marketing") == in_cache
+    monkeypatch.setenv("WARMBAND_DATA", str(in_environment.parent))
+    assert find("bank-marketing") == in_environment
+    assert find("bank-marketing", tmp_path / "given") == given
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes, int], None]]:
+    """Publishes bytes as bank-marketing's download, of which only the first so many arrive."""
+    servers = []
+
+    def start(body: bytes, sent: int) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body[:sent])
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Quiet."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        Thread(target=partial(server.serve_forever, poll_interval=0.01), daemon=True).start()
+        publish(monkeypatch, url=f"http://127.0.0.1:{server.server_port}/bank+marketing.zip")
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def publish(monkeypatch: pytest.MonkeyPatch, *, url: str) -> None:
+    """Points bank-marketing at `url`, with the sums of `archive`."""
+    inner, _ = archive()
+    sums = {CSV: hashlib.sha256(CONTENT).hexdigest(), ZIP: hashlib.sha256(inner).hexdigest()}
+    monkeypatch.setitem(DATASETS, "bank-marketing", replace(DATASETS["bank-marketing"], url=url, files=sums))
+
+
+CONTENT = b"what the bank published\n" * 1000
+
+
+def archive(content: bytes = CONTENT) -> tuple[bytes, bytes]:
+    """An archive as published, and the archive around it."""
+    inner = zipped(f"bank-additional/{CSV}", content)
+    return inner, zipped(ZIP, inner)
+
+
+def zipped(name: str, content: bytes) -> bytes:
+    """A zip file with one member, the same bytes each time."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as opened:
+        opened.writestr(zipfile.ZipInfo(name), content)
+    return buffer.getvalue()
+
+
+def left_behind(folder: Path) -> list[Path]:
+    """The files below a folder."""
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_fetch_keeps_what_it_verified(nowhere: Path, serve: Callable[[bytes, int], None]) -> None:
+    _, outer = archive()
+    serve(outer, len(outer))
+    path = fetch("bank-marketing")
+    assert path == nowhere / "bank-marketing" / CSV == find("bank-marketing")
+    assert path.read_bytes() == CONTENT
+    assert left_behind(nowhere) == [path]
+    assert check("bank-marketing") == [(path, True, "")]
+
+    serve(b"", 0)
+    assert fetch("bank-marketing") == path
+    path.write_bytes(CONTENT[:-1])
+    with pytest.raises(DataError, match=r"SHA-256.*delete it and fetch"):
+        fetch("bank-marketing")
+
+
+@pytest.mark.parametrize(
+    ("body", "share", "message"),
+    [
+        (archive()[1], 0.5, "cannot be downloaded"),
+        (archive()[1][:5000], 1.0, "did not give the archive it should"),
+        (archive(b"something else")[1], 1.0, "SHA-256"),
+        (zipped("other.zip", b""), 1.0, "did not give the archive it should"),
+        (b"<html>moved</html>", 1.0, "did not give the archive it should"),
+    ],
+)
+def test_fetch_leaves_nothing_of_a_bad_download(
+    nowhere: Path, serve: Callable[[bytes, int], None], body: bytes, share: float, message: str
+) -> None:
+    serve(body, int(share * len(body)))
+    with pytest.raises(DataError, match=message) as caught:
+        fetch("bank-marketing")
+    assert "127.0.0.1" in str(caught.value)
+    assert "--data-dir" in str(caught.value)
+    assert left_behind(nowhere) == []
+    assert find("bank-marketing") is None
+
+
+def test_without_a_network_the_way_out_is_named(nowhere: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    publish(monkeypatch, url="http://127.0.0.1:9/bank+marketing.zip")
+    with pytest.raises(DataError) as caught:
+        load("bank-marketing")
+    message = str(caught.value)
+    for part in ("http://127.0.0.1:9/bank+marketing.zip", "--data-dir", "WARMBAND_DATA", "'bank-marketing-synthetic'"):
+        assert part in message
+    assert caught.value.__suppress_context__
+    assert caught.value.__cause__ is None
+    assert left_behind(nowhere) == []

@@ -1,0 +1,131 @@
+"""What a driver and a gang say to each other: assignments one way, events the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """Train this trial, from this checkpoint, until this resource.
+
+    Args:
+        trial_id: the trial to train.
+        hyperparameters: its configuration, static and tuned values together.
+        seed: the trial's seed; a segment's own seed derives from it and `start`.
+        start: resource units already in `checkpoint`; 0 trains from nothing.
+        stop: resource units to stop at, absolute; more than `start`.
+        checkpoint: URI of the checkpoint that holds `start` units, or None where `start` is 0.
+        save_to: URI that the checkpoint holding `stop` units is written to.
+    """
+
+    trial_id: str
+    hyperparameters: dict[str, Any]
+    seed: int
+    start: int
+    stop: int
+    checkpoint: str | None
+    save_to: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """One unit of resource: `step` counts from 1, absolute over the trial's life; `metrics` are rank 0's."""
+
+    step: int
+    metrics: dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Segment:
+    """What an assignment gave.
+
+    Args:
+        reports: one a resource unit, steps `start + 1` to `stop`.
+        checkpoint: URI of the checkpoint that was written.
+        checkpoint_bytes: its size.
+        training_seconds: wall seconds of training on rank 0, evaluation included.
+        checkpointing_seconds: wall seconds of reading and writing checkpoints on rank 0.
+        first_step_after: wall seconds from the arrival of the assignment at rank 0 to its first training step.
+    """
+
+    reports: tuple[Report, ...]
+    checkpoint: str
+    checkpoint_bytes: int
+    training_seconds: float
+    checkpointing_seconds: float
+    first_step_after: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goodbye:
+    """The order that ends a gang."""
+
+
+Order = Assignment | Goodbye
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangUp:
+    """A gang is ready to serve, for the first time or again after it lost a worker.
+
+    Args:
+        gang: its name.
+        incarnation: which worker group of the gang this is; orders name it, so that none reaches another.
+        placement_group: hex id of the placement group that holds its workers.
+        opening: wall seconds that rank 0 spent by step: "load", "join", "build".
+    """
+
+    gang: str
+    incarnation: str
+    placement_group: str = ""
+    opening: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Reports of an assignment that is still being served."""
+
+    gang: str
+    trial_id: str
+    reports: tuple[Report, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Served:
+    """An assignment is done: `segment` holds what it gave, or `error` why every rank refused it."""
+
+    gang: str
+    trial_id: str
+    segment: Segment | None = None
+    error: str = ""
+    traceback: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangLost:
+    """A gang lost workers and is coming back by itself; what it was serving has to be served again."""
+
+    gang: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GangEnded:
+    """A gang is over: `error` says why, and is empty where it was told to end.
+
+    Args:
+        gang: its name.
+        error: why it ended.
+        traceback: the remote traceback, where there is one.
+        final: another gang would end the same way (its data cannot be read, say), so that none should be started.
+    """
+
+    gang: str
+    error: str = ""
+    traceback: str = ""
+    final: bool = False
+
+
+Event = GangUp | Progress | Served | GangLost | GangEnded

@@ -1,0 +1,49 @@
+"""Every error Warmband raises on purpose, as one small tree.
+
+    WarmbandError
+    ├── ConfigurationError   a value the user gave is wrong; also a ValueError
+    ├── DataError            a channel's data is missing, cut short or not what it says; also a ValueError
+    ├── ResourcesError       the cluster cannot hold what was asked for
+    ├── GangError            a gang could not start, or was lost and did not come back
+    └── TrialError           one trial failed: the trainer's own message and traceback
+
+Each message names the field, the value and the remedy.
+"""
+
+from __future__ import annotations
+
+
+class WarmbandError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class ConfigurationError(WarmbandError, ValueError):
+    """A value the user gave is wrong."""
+
+
+class DataError(WarmbandError, ValueError):
+    """A channel's data is missing, cut short or not what it says it is."""
+
+
+class ResourcesError(WarmbandError):
+    """The cluster cannot hold what was asked for."""
+
+
+class GangError(WarmbandError):
+    """A gang could not start, or was lost and did not come back."""
+
+
+class TrialError(WarmbandError):
+    """One trial failed. `str()` is the trainer's own message.
+
+    Args:
+        message: the trainer's own message, in one line.
+        traceback: the remote traceback, or an empty string where there is none.
+    """
+
+    def __init__(self, message: str, traceback: str = "") -> None:
+        super().__init__(message)
+        self.traceback = traceback
+
+    def __reduce__(self) -> tuple[type[TrialError], tuple[str, str]]:
+        return type(self), (str(self), self.traceback)

@@ -1,0 +1,296 @@
+"""A gang: a warm worker group, one long-lived Ray Train run whose training function serves assignments."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import shutil
+import tempfile
+import threading
+import time
+import traceback
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import ray
+from ray.train import FailureConfig, RunConfig, ScalingConfig, UserCallback
+from ray.util import placement_group_table, remove_placement_group
+from ray.util.placement_group import PlacementGroup
+
+from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye, Progress, Report, Segment, Served
+from trainers.mailbox import MailboxHandle
+
+logger = logging.getLogger(__name__)
+
+# Ray Train polls its workers this often; it bounds how soon a gang's end or a dead worker is seen. The default of
+# 2 s adds 2 to 4 s to each, and polling much faster costs the processor time that training needs.
+POLL_SECONDS = "0.2"
+PROGRESS_SECONDS = 1.0
+AGREE_SECONDS = 10.0
+END_SECONDS = 30.0
+"""How long a gang that was told to end may take before it is ended by force."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerContext:
+    """Where a worker stands in its gang.
+
+    Args:
+        rank: 0 to `world_size` - 1; fixed for an incarnation, and what shards are dealt by.
+        world_size: workers in the gang.
+        node_ip: address of this worker's node.
+        cpus: processor cores the worker may use.
+        broadcast: gives every rank what rank 0 hands in (small values; every rank has to call it).
+    """
+
+    rank: int
+    world_size: int
+    node_ip: str
+    cpus: int
+    broadcast: Callable[[Any], Any]
+
+
+class Program(Protocol):
+    """What each worker of a gang runs; it is pickled to the workers and opened there once."""
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        """Loads this worker's shards and joins its peers; returns the seconds each step took."""
+
+    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+        """Serves one assignment; every rank calls it, rank 0's reports and segment are the gang's.
+
+        Raises:
+            Exception: the trial's own error, which every rank has alike.
+        """
+
+    def close(self) -> None:
+        """Leaves the peers."""
+
+
+class Gang:
+    """One gang as its driver sees it: start, assign, close. What happens to it comes as events from the mailbox.
+
+    A worker that dies takes its peers with it: Ray Train's failure policy starts the worker group anew, and the gang
+    says `GangLost`, then `GangUp` with a new incarnation.
+
+    Args:
+        name: unique on the cluster.
+        program: what its workers run.
+        scaling: how many workers, and what each needs.
+        mailbox: where its events go.
+    """
+
+    def __init__(self, name: str, program: Program, scaling: ScalingConfig, mailbox: MailboxHandle) -> None:
+        self.name = name
+        self.scaling = scaling
+        self.placement_group = ""
+        self.held_since: float | None = None
+        self._mailbox = mailbox
+        self._program = program
+        self._others: frozenset[str] = frozenset()
+        self._closing = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"gang-{name}", daemon=True)
+
+    @property
+    def workers(self) -> int:
+        """How many workers it has."""
+        return int(self.scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
+
+    @property
+    def ended(self) -> bool:
+        """Whether its Train run is over and everything it held is released."""
+        return not self._thread.is_alive()
+
+    def start(self) -> None:
+        """Starts the workers in the background; `GangUp` tells when they are ready."""
+        self._others = frozenset(placement_group_table())
+        self._thread.start()
+
+    def assign(self, incarnation: str, assignment: Assignment) -> None:
+        """Hands an assignment to one incarnation; an incarnation that is gone never serves it."""
+        self._mailbox.order(self.name, incarnation, assignment)
+
+    def observe(self) -> None:
+        """Looks, while the gang starts, for the moment at which its workers' resources are held."""
+        if self.held_since is not None:
+            return
+        for group, row in placement_group_table().items():
+            if group not in self._others and row["state"] == "CREATED" and self._is_mine(group, row):
+                self.placement_group, self.held_since = group, time.time()
+
+    def goodbye(self) -> None:
+        """Tells the gang to end after what it is serving, now or as soon as it is up; does not wait."""
+        self._closing.set()
+        self._mailbox.order(self.name, "", Goodbye())
+
+    def end_by_force(self) -> None:
+        """Takes the workers' resources away, which ends them, up or still starting; Train then cleans up itself."""
+        self._closing.set()
+        for group, row in placement_group_table().items():
+            if group == self.placement_group or (
+                not self.placement_group and group not in self._others and self._is_mine(group, row)
+            ):
+                with contextlib.suppress(Exception):  # It may be gone by now.
+                    remove_placement_group(PlacementGroup(ray.PlacementGroupID.from_hex(group)))
+
+    def join(self, seconds: float) -> bool:
+        """Waits up to `seconds` for the gang to be over; returns whether it is."""
+        self._thread.join(seconds)
+        return self.ended
+
+    def _is_mine(self, group: str, row: dict[str, Any]) -> bool:
+        # A placement group's id ends in the id of the job that made it.
+        bundles = [dict(bundle) for bundle in row["bundles"].values()]
+        mine = [resources_per_worker(self.scaling)] * self.workers
+        return (
+            group.endswith(ray.get_runtime_context().get_job_id()) and bundles == mine and row["state"] != "REMOVED"
+        )
+
+    def _run(self) -> None:
+        # Imported here: `trainers.gang` is imported by every worker, and they need none of it.
+        from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
+
+        os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", POLL_SECONDS)
+        # One process fewer to start; nothing here asks it about nodes that are to be taken away.
+        os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
+        folder = tempfile.mkdtemp(prefix=f"warmband-{self.name}-")
+        trainer = DataParallelTrainer(
+            serve,
+            train_loop_config={"gang": self.name, "program": self._program, "mailbox": self._mailbox},
+            scaling_config=self.scaling,
+            run_config=RunConfig(
+                name=self.name,
+                storage_path=folder,
+                # A start that fails is reported, not repeated for ever; a worker that dies later is replaced.
+                failure_config=FailureConfig(max_failures=-1, controller_failure_limit=0),
+                callbacks=[_TellLosses(self.name, self._mailbox)],
+            ),
+        )
+        try:
+            ended = trainer.fit().return_value or GangEnded(gang=self.name)
+        except Exception as error:
+            ended = GangEnded(gang=self.name, error=_innermost(error), traceback=traceback.format_exc())
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+        if self._closing.is_set():
+            ended = GangEnded(gang=self.name)
+        with contextlib.suppress(Exception):  # The mailbox may be closed when the job did not wait for this gang.
+            self._mailbox.post(ended)
+
+
+def resources_per_worker(scaling: ScalingConfig) -> dict[str, float]:
+    """What one worker needs, as Ray Train fills it in: one CPU, or one GPU with `use_gpu`, if nothing is said."""
+    if scaling.resources_per_worker is not None:
+        return {name: float(amount) for name, amount in scaling.resources_per_worker.items() if amount}
+    return {"GPU": 1.0} if scaling.use_gpu else {"CPU": 1.0}
+
+
+class _TellLosses(UserCallback):  # type: ignore[misc]  # Ray is untyped here
+    """Runs in Ray Train's controller: tells the driver at once that workers died."""
+
+    def __init__(self, gang: str, mailbox: MailboxHandle) -> None:
+        self._gang = gang
+        self._mailbox = mailbox
+
+    def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:
+        reasons = "; ".join(f"rank {rank}: {_innermost(error)}" for rank, error in sorted(worker_exceptions.items()))
+        self._mailbox.post(GangLost(gang=self._gang, reason=reasons))
+
+
+def serve(config: dict[str, Any]) -> GangEnded | None:
+    """The training function of every gang: opens the program and serves assignments until goodbye.
+
+    Returns:
+        Why the gang cannot serve, on the rank that knows it; None after a goodbye.
+    """
+    gang, program, mailbox = config["gang"], config["program"], config["mailbox"]
+    context = _worker_context()
+    incarnation = context.broadcast(uuid.uuid4().hex)
+    try:
+        opening = program.open(context)
+    except Exception as error:
+        # The other ranks may wait in a collective for this one; the driver ends the gang.
+        ended = GangEnded(gang=gang, error=_one_line(error), traceback=traceback.format_exc(), final=True)
+        mailbox.post(ended)
+        return ended
+    if context.rank == 0:
+        group = ray.util.get_current_placement_group()
+        mailbox.post(
+            GangUp(gang=gang, incarnation=incarnation, placement_group=group.id.hex() if group else "", opening=opening)
+        )
+    seen = 0
+    while True:
+        seen, order = mailbox.fetch(gang, incarnation, seen)
+        if isinstance(order, Goodbye):
+            break
+        if order is not None:
+            _serve_one(gang, program, mailbox, context, order)
+    program.close()
+    return None
+
+
+def _serve_one(
+    gang: str, program: Program, mailbox: MailboxHandle, context: WorkerContext, assignment: Assignment
+) -> None:
+    reporter = _Reporter(gang, assignment.trial_id, mailbox)
+    try:
+        segment = program.train(assignment, reporter if context.rank == 0 else _silent)
+    except Exception as error:
+        refusal = Served(
+            gang=gang, trial_id=assignment.trial_id, error=_one_line(error), traceback=traceback.format_exc()
+        )
+        if not mailbox.refuse(refusal, context.rank, context.world_size, AGREE_SECONDS):
+            # Not the trial's own error: this worker group is broken, and Train has to start another.
+            raise
+        return
+    if context.rank == 0:
+        mailbox.post(Served(gang=gang, trial_id=assignment.trial_id, segment=segment))
+
+
+class _Reporter:
+    """Sends what came so far once a second, so that a long rung can be watched and a short one costs nothing."""
+
+    def __init__(self, gang: str, trial_id: str, mailbox: MailboxHandle) -> None:
+        self._gang, self._trial_id, self._mailbox = gang, trial_id, mailbox
+        self._pending: list[Report] = []
+        self._sent = time.monotonic()
+
+    def __call__(self, report: Report) -> None:
+        self._pending.append(report)
+        if time.monotonic() - self._sent >= PROGRESS_SECONDS:
+            self._mailbox.post(Progress(gang=self._gang, trial_id=self._trial_id, reports=tuple(self._pending)))
+            self._pending.clear()
+            self._sent = time.monotonic()
+
+
+def _silent(report: Report) -> None:
+    pass
+
+
+def _worker_context() -> WorkerContext:
+    from ray.train import get_context
+    from ray.train.collective import broadcast_from_rank_zero
+
+    context = get_context()
+    cpus = ray.get_runtime_context().get_assigned_resources().get("CPU", 1)
+    return WorkerContext(
+        rank=context.get_world_rank(),
+        world_size=context.get_world_size(),
+        node_ip=ray.util.get_node_ip_address(),
+        cpus=max(1, int(cpus)),
+        broadcast=broadcast_from_rank_zero,
+    )
+
+
+def _one_line(error: BaseException) -> str:
+    """The first line of a message that says something; XGBoost's carry a stack trace behind it."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+def _innermost(error: BaseException) -> str:
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return _one_line(error)

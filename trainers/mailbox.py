@@ -1,0 +1,149 @@
+"""The actor through which a driver and its gangs talk."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import ray
+
+from trainers.assignment import Event, GangLost, GangUp, Goodbye, Order, Served
+
+
+@dataclass(slots=True)
+class _Desk:
+    """What the mailbox holds for one gang."""
+
+    incarnation: str = ""
+    number: int = 0
+    order: Order | None = None
+    closing: bool = False
+    changed: asyncio.Event = field(default_factory=asyncio.Event)
+    refusals: dict[int, Served] = field(default_factory=dict)
+    all_refused: asyncio.Event = field(default_factory=asyncio.Event)
+
+
+class Mailbox:
+    """Orders wait here for gangs, events wait here for the driver; every wait is a long poll with a deadline."""
+
+    def __init__(self) -> None:
+        self._desks: dict[str, _Desk] = {}
+        self._events: list[Event] = []
+        self._arrived = asyncio.Event()
+
+    # ---- the driver's side
+
+    async def order(self, gang: str, incarnation: str, order: Order) -> None:
+        """Leaves an order for one incarnation of a gang; `Goodbye` is for every incarnation, now or later."""
+        desk = self._desk(gang)
+        if isinstance(order, Goodbye):
+            desk.closing = True
+        elif incarnation != desk.incarnation:
+            return  # That worker group is gone; its GangLost is on the way to the driver.
+        desk.number += 1
+        desk.order = order
+        desk.refusals.clear()
+        desk.all_refused = asyncio.Event()
+        desk.changed.set()
+        desk.changed = asyncio.Event()
+
+    async def events(self, timeout: float) -> list[Event]:
+        """All events since the last call; waits up to `timeout` seconds for one."""
+        if not self._events:
+            await _wait(self._arrived, timeout)
+        self._arrived.clear()
+        events, self._events = self._events, []
+        return events
+
+    # ---- the gangs' side
+
+    async def fetch(self, gang: str, incarnation: str, seen: int, timeout: float) -> tuple[int, Order | None]:
+        """The first order for this incarnation after number `seen`; (seen, None) if none came in `timeout` seconds."""
+        desk = self._desk(gang)
+        while not desk.closing and (desk.incarnation != incarnation or desk.number <= seen or desk.order is None):
+            if not await _wait(desk.changed, timeout):
+                return seen, None
+        return (desk.number, Goodbye()) if desk.closing else (desk.number, desk.order)
+
+    async def post(self, event: Event) -> None:
+        """Hands an event to the driver."""
+        desk = self._desk(event.gang)
+        if isinstance(event, GangUp):
+            desk.incarnation, desk.order = event.incarnation, None
+        elif isinstance(event, GangLost):
+            if not desk.incarnation:
+                return  # Told already, or the gang has not been up.
+            desk.incarnation = ""
+        self._events.append(event)
+        self._arrived.set()
+
+    async def refuse(self, served: Served, rank: int, world_size: int, timeout: float) -> bool:
+        """One rank's error on the current assignment.
+
+        Only an error that every rank has is the trial's own: when a peer dies, or one rank's data is bad, the others
+        break or hang in the collective instead.
+
+        Returns:
+            True once every rank has refused it, and the driver is told; False if not all have after `timeout` seconds.
+        """
+        desk = self._desk(served.gang)
+        agreed = desk.all_refused
+        desk.refusals[rank] = served
+        if len(desk.refusals) == world_size:
+            await self.post(desk.refusals[min(desk.refusals)])
+            agreed.set()
+        return await _wait(agreed, timeout)
+
+    def _desk(self, gang: str) -> _Desk:
+        return self._desks.setdefault(gang, _Desk())
+
+
+async def _wait(event: asyncio.Event, timeout: float) -> bool:
+    try:
+        await asyncio.wait_for(event.wait(), timeout)
+    except asyncio.TimeoutError:
+        return False
+    return True
+
+
+class MailboxHandle:
+    """A typed, picklable handle to a `Mailbox` actor, for both sides."""
+
+    def __init__(self, actor: Any) -> None:
+        self._actor = actor
+
+    @classmethod
+    def open(cls) -> MailboxHandle:
+        """Starts a mailbox next to the driver. It ends with the driver, or with `close`."""
+        return cls(ray.remote(num_cpus=0, max_concurrency=10_000)(Mailbox).remote())
+
+    def order(self, gang: str, incarnation: str, order: Order) -> None:
+        """See `Mailbox.order`; does not wait."""
+        self._actor.order.remote(gang, incarnation, order)
+
+    def events(self, timeout: float) -> Sequence[Event]:
+        """See `Mailbox.events`."""
+        events: list[Event] = ray.get(self._actor.events.remote(timeout), timeout=timeout + 60)
+        return events
+
+    def fetch(self, gang: str, incarnation: str, seen: int, timeout: float = 60.0) -> tuple[int, Order | None]:
+        """See `Mailbox.fetch`."""
+        found: tuple[int, Order | None] = ray.get(
+            self._actor.fetch.remote(gang, incarnation, seen, timeout), timeout=timeout + 60
+        )
+        return found
+
+    def post(self, event: Event) -> None:
+        """See `Mailbox.post`; does not wait."""
+        self._actor.post.remote(event)
+
+    def refuse(self, served: Served, rank: int, world_size: int, timeout: float) -> bool:
+        """See `Mailbox.refuse`."""
+        agreed: bool = ray.get(self._actor.refuse.remote(served, rank, world_size, timeout), timeout=timeout + 60)
+        return agreed
+
+    def close(self) -> None:
+        """Ends the actor."""
+        ray.kill(self._actor)
