@@ -433,8 +433,7 @@ class Controller:
         self._unit_seconds[0] += max(seconds, event.segment.training_seconds)
         self._unit_seconds[1] += assignment.stop - assignment.start
         if self.first_step_at is None:
-            busy = event.segment.training_seconds + event.segment.checkpointing_seconds
-            self.first_step_at = self._clock() - busy
+            self.first_step_at = event.segment.first_step_at
         self._take_up(run, event.segment)
 
     def _take_up(self, run: TrialRun, segment: Segment) -> None:

@@ -11,7 +11,6 @@ import numpy as np
 from ray.tune.search import Searcher
 from ray.tune.search.sample import Domain
 from ray.tune.search.variant_generator import parse_spec_vars
-from ray.tune.utils.util import unflatten_dict
 
 from trainers.errors import ConfigurationError
 
@@ -76,8 +75,7 @@ class RandomSearch(Searcher):
         stream = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(self._seed, spawn_key=(number,))))
         # In the order of names, so that the order in which a space was written or restored does not matter.
         drawn = {name: self._space[name].sample(random_state=stream) for name in sorted(self._space)}
-        suggestion: dict[str, Any] = unflatten_dict({name: drawn[name] for name in self._space})
-        return suggestion
+        return {name: drawn[name] for name in self._space}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Nothing: no result changes what comes next."""
@@ -93,13 +91,13 @@ class RandomSearch(Searcher):
 
 
 def _domains(config: Mapping[str, Any]) -> dict[str, Domain]:
-    """The domains of a space; a nested one under its path, as "optimizer/lr"."""
+    """The domains among the values of a space; the fixed ones are Ray Tune's to fill in."""
     _, domains, grids = parse_spec_vars(dict(config))
-    space = {"/".join(path): domain for path, domain in domains}
-    undrawable = ["/".join(path) for path, _ in grids] + [name for name, domain in space.items() if domain.is_function()]
-    if undrawable:
+    refused = ["/".join(map(str, path)) for path, value in domains if value.is_function() or len(path) > 1]
+    refused += ["/".join(map(str, path)) for path, _ in grids]
+    if refused:
         raise ConfigurationError(
-            f"the space has {', '.join(undrawable)} as grid_search or sample_from, which a seed cannot draw; "
-            "give choice, uniform or another domain of Ray Tune's"
+            f"the space has {', '.join(refused)} nested, or as grid_search or sample_from; "
+            "give a flat space of domains that a seed can draw, as uniform and choice are"
         )
-    return space
+    return {path[0]: value for path, value in domains}

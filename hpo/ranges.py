@@ -194,9 +194,6 @@ class IntegerParameter(_NumericRange):
 
     __name__: ClassVar[str] = "Integer"
 
-    min_value: int
-    max_value: int
-
     @staticmethod
     def cast_to_type(value: object) -> int:
         """The value as an int, from a whole number or from its string."""
@@ -207,7 +204,7 @@ class IntegerParameter(_NumericRange):
         from ray import tune
 
         domain: Domain
-        low, high = self.min_value, self.max_value
+        low, high = int(self.min_value), int(self.max_value)
         if low == high:
             domain = tune.choice([low])  # Not every searcher takes an interval without width.
         elif self.resolved_scaling == "Linear":
@@ -218,7 +215,7 @@ class IntegerParameter(_NumericRange):
 
     def decode(self, suggested: object) -> int:
         """The value that a point of `domain()` stands for."""
-        low, high = self.min_value, self.max_value
+        low, high = int(self.min_value), int(self.max_value)
         # Tune draws whole numbers as floor(exp(...)): rounding can put one a step below its least value.
         value = _within(_whole("the suggestion", suggested), low, high, slack=1)
         return min(max(int(value), low), high)

@@ -111,6 +111,6 @@ class SimulatedGangs:
             checkpoint_bytes=0,
             training_seconds=seconds,
             checkpointing_seconds=0.0,
-            first_step_after=0.0,
+            first_step_at=self.now,
         )
         return Served(gang=gang, trial_id=assignment.trial_id, segment=segment)

@@ -18,7 +18,6 @@ import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
-from pathlib import Path
 from types import NoneType
 from typing import Any, Literal, Self, TypeVar, get_args, get_origin, get_type_hints
 
@@ -27,6 +26,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, ProgrammingError, SQLAlchemyError
 
 from trainers.errors import ConfigurationError, WarmbandError
+from trainers.home import home
 
 JobStatus = Literal["InProgress", "Completed", "Failed", "Stopping", "Stopped"]
 TrialStatus = Literal["Pending", "Running", "Paused", "Completed", "Stopped", "Failed"]
@@ -134,22 +134,6 @@ _LEDGER = _table("ledger", LedgerRow, "job", "id")
 _VERSION = sa.Table("schema_version", _metadata, sa.Column("version", sa.Integer, primary_key=True))
 
 _Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow)
-
-
-def home() -> Path:
-    """The folder for all that Warmband keeps: `WARMBAND_HOME`, or `~/.warmband`; made where it is missing.
-
-    Raises:
-        ConfigurationError: it cannot be made.
-    """
-    path = Path(os.environ.get("WARMBAND_HOME") or "~/.warmband").expanduser()
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(
-            f"WARMBAND_HOME, {path}, cannot be made: {error}; set WARMBAND_HOME to a folder that can be written to"
-        ) from error
-    return path
 
 
 def encode(value: Any) -> Any:
@@ -466,7 +450,7 @@ def _changes(job: dict[str, Any]) -> dict[str, Any]:
 def _engine(text: str | None) -> sa.Engine:
     """An engine for the URL, or for the default; nothing is opened yet."""
     try:
-        url = sa.make_url(text) if text else sa.URL.create("sqlite", database=str(home() / "warmband.db"))
+        url = sa.make_url(text) if text else sa.URL.create("sqlite", database=_default_file())
         if url.get_backend_name() not in ("sqlite", "postgresql"):
             raise ArgumentError(f"it names {url.get_backend_name()}")
         if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
@@ -482,6 +466,18 @@ def _engine(text: str | None) -> sa.Engine:
     if engine.dialect.name == "sqlite":
         sa.event.listen(engine, "connect", _set_up_sqlite)
     return engine
+
+
+def _default_file() -> str:
+    """`warmband.db` in `home()`, which is made where it is missing."""
+    folder = home()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"WARMBAND_HOME, {folder}, cannot be made: {error}; set WARMBAND_HOME to a folder that can be written to"
+        ) from error
+    return str(folder / "warmband.db")
 
 
 def _set_up_sqlite(connection: Any, _: object) -> None:

@@ -15,7 +15,7 @@ from hpo.hyperband import Plan
 from hpo.record import status_of
 
 
-def summarize(controller: Controller, plan: Plan, started_at: float) -> dict[str, Any]:
+def summarize(controller: Controller, plan: Plan) -> dict[str, Any]:
     """The summary of a run, as the record keeps it."""
     statuses = [status_of(run) for run in controller.runs.values()]
     best, untuned = controller.best(), controller.untuned
@@ -25,8 +25,8 @@ def summarize(controller: Controller, plan: Plan, started_at: float) -> dict[str
         "resource_planned": plan.resource,
         "resource_possible": plan.full_resource,
         "worker_seconds": {kind.value: seconds for kind, seconds in controller.ledger.totals.items()},
-        "wall_seconds": time.time() - started_at,
-        "first_step_seconds": controller.first_step_at and controller.first_step_at - started_at,
+        "wall_seconds": time.time() - controller.started_at,
+        "first_step_seconds": controller.first_step_at and controller.first_step_at - controller.started_at,
         "gangs": controller.ledger.gangs,
         "best": best
         and {

@@ -26,9 +26,10 @@ from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_f
 from hpo.summary import show_plan, show_summary, summarize
 from trainers import XGBoostTrainer, storage
 from trainers.channels import Channel
-from trainers.cluster import cluster, home
+from trainers.cluster import cluster
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import RayGangs
+from trainers.home import home
 from trainers.trainer import Trainer, open_channels, trainer_from_json
 
 logger = logging.getLogger(__name__)
@@ -294,16 +295,17 @@ class HyperparameterTuner:
     def _run(self, name: str, channels: dict[str, Channel], plan: Plan, seed: int) -> None:
         with Store(self._store) as store, store.writer(name) as writer:
             try:
-                with cluster(self.estimator.logical_cpus(self.max_parallel_jobs), self._say):
-                    controller = self._controller(name, channels, plan, seed, JobRecord(writer, self.objective_metric_name, self._watch()))
-                    started = time.time()
+                with cluster(self.estimator.logical_cpus(self.max_parallel_jobs), self._say) as private:
+                    gangs = self._gangs(name, channels, private)
+                    record = JobRecord(writer, self.objective_metric_name, self._watch())
+                    controller = self._controller(name, plan, seed, gangs, record)
                     controller.run()
             except BaseException as error:
                 status = "Stopped" if isinstance(error, KeyboardInterrupt) else "Failed"
                 reason = INTERRUPTED if status == "Stopped" else str(error) or type(error).__name__
                 writer.job(status=status, reason=reason, ended_at=time.time())
                 raise
-            summary = summarize(controller, plan, started)
+            summary = summarize(controller, plan)
             status, reason = _outcome(controller)
             writer.job(status=status, reason=reason, ended_at=time.time(), summary=summary)
         self._console.print(show_summary(name, status, self.objective_metric_name, summary))
@@ -319,10 +321,14 @@ class HyperparameterTuner:
             self._failure = error
             logger.debug("job ended with %r; `wait` raises it", error)
 
-    def _controller(self, name: str, channels: dict[str, Channel], plan: Plan, seed: int, record: JobRecord) -> Controller:
+    def _gangs(self, name: str, channels: dict[str, Channel], private: bool) -> RayGangs:
+        placed = {channel: source.place(self.estimator.workers) for channel, source in channels.items()}
+        program = self.estimator.program(placed)
+        return RayGangs(name, program, self.estimator.scaling, notify=self._say, private=private)
+
+    def _controller(self, name: str, plan: Plan, seed: int, gangs: RayGangs, record: JobRecord) -> Controller:
         mode = "max" if self.objective_type == "Maximize" else "min"
         strategy = make_strategy(plan, self._ranges, metric=self.objective_metric_name, mode=mode, seed=seed)
-        placed = {channel: source.place(self.estimator.workers) for channel, source in channels.items()}
         return Controller(
             Search(
                 name=name,
@@ -341,7 +347,7 @@ class HyperparameterTuner:
             searcher=strategy.searcher,
             scheduler=strategy.scheduler,
             decode=lambda suggested: decode(self._ranges, suggested),
-            gangs=RayGangs(name, self.estimator.program(placed), self.estimator.scaling, notify=self._say),
+            gangs=gangs,
             record=record,
         )
 

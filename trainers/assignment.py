@@ -47,7 +47,7 @@ class Segment:
         checkpoint_bytes: its size.
         training_seconds: wall seconds of training on rank 0, evaluation included.
         checkpointing_seconds: wall seconds of reading and writing checkpoints on rank 0.
-        first_step_after: wall seconds from the arrival of the assignment at rank 0 to its first training step.
+        first_step_at: when rank 0 took its first training step, in seconds since the epoch.
     """
 
     reports: tuple[Report, ...]
@@ -55,7 +55,7 @@ class Segment:
     checkpoint_bytes: int
     training_seconds: float
     checkpointing_seconds: float
-    first_step_after: float
+    first_step_at: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,12 +74,14 @@ class GangUp:
         gang: its name.
         incarnation: which worker group of the gang this is; orders name it, so that none reaches another.
         placement_group: hex id of the placement group that holds its workers.
+        pids: process id of each rank, on its own node.
         opening: wall seconds that rank 0 spent by step: "load", "join", "build".
     """
 
     gang: str
     incarnation: str
     placement_group: str = ""
+    pids: tuple[int, ...] = ()
     opening: dict[str, float] = field(default_factory=dict)
 
 

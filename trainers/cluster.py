@@ -13,25 +13,30 @@ logger = logging.getLogger(__name__)
 
 
 @contextmanager
-def cluster(cpus: int, notify: Callable[[str], None] = logger.info) -> Iterator[None]:
+def cluster(cpus: int, notify: Callable[[str], None] = logger.info) -> Iterator[bool]:
     """Runs a block on a Ray cluster.
 
-    A session of Ray's that is open in this process is used and left open. Otherwise the cluster at `RAY_ADDRESS`, or
-    one that runs on this machine, is joined and left. Otherwise Ray is started here, with at least `cpus` logical CPUs
-    so that a laptop holds what was asked for, and ended behind the block.
+    A session of Ray's that is open in this process is used and left open. Otherwise the cluster that `RAY_ADDRESS`
+    names is joined and left. Otherwise Ray is started here, with at least `cpus` logical CPUs so that a laptop holds
+    what was asked for, and ended behind the block. A cluster that merely runs on this machine is not joined: it may be
+    another job's own, and end with it.
 
     Args:
         cpus: logical CPUs that the job could use at once.
         notify: is told what was started.
+
+    Yields:
+        Whether the cluster was started here and ends behind the block, with all that runs on it.
     """
     if ray.is_initialized():
-        yield
+        yield False
         return
-    try:
-        ray.init(address="auto", logging_level=logging.ERROR, log_to_driver=False)
-    except ConnectionError:
+    private = not os.environ.get("RAY_ADDRESS")
+    if not private:
+        ray.init(logging_level=logging.ERROR, log_to_driver=False)
+    else:
         cores = os.cpu_count() or 1
-        # The dashboard costs seconds of start-up; whoever wants it runs `ray start --head` first.
+        # The dashboard costs seconds of start-up; whoever wants it runs `ray start --head` and sets RAY_ADDRESS.
         ray.init(
             address="local",
             num_cpus=max(cpus, cores),
@@ -39,13 +44,8 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info) -> Iterator[
             logging_level=logging.ERROR,
             log_to_driver=False,
         )
-        notify(f"Ray was not running: started it on this machine, {max(cpus, cores)} logical CPUs on {cores} cores")
+        notify(f"Started Ray on this machine: {max(cpus, cores)} logical CPUs on {cores} cores")
     try:
-        yield
+        yield private
     finally:
         ray.shutdown()
-
-
-def home() -> str:
-    """The folder that holds what Warmband keeps on this machine: `WARMBAND_HOME`, or `~/.warmband`."""
-    return os.environ.get("WARMBAND_HOME") or os.path.expanduser("~/.warmband")

@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 POLL_SECONDS = "0.2"
 PROGRESS_SECONDS = 1.0
 AGREE_SECONDS = 10.0
+SETTLED_SECONDS = 2.0
 END_SECONDS = 30.0
 """How long a gang that was told to end may take before it is ended by force."""
 
@@ -118,7 +119,7 @@ class Gang:
         if self.held_since is not None:
             return
         for group, row in placement_group_table().items():
-            if group not in self._others and row["state"] == "CREATED" and self._is_mine(group, row):
+            if group not in self._others and self._is_mine(group, row):
                 self.placement_group, self.held_since = group, time.time()
 
     def goodbye(self) -> None:
@@ -127,14 +128,17 @@ class Gang:
         self._mailbox.order(self.name, "", Goodbye())
 
     def end_by_force(self) -> None:
-        """Takes the workers' resources away, which ends them, up or still starting; Train then cleans up itself."""
+        """Takes the workers' resources away, which ends them, up or still starting; Train then cleans up itself.
+
+        Call it until `join` says that the gang is over: it waits for its moment. Workers that are created just when
+        their placement group goes are never scheduled nor refused (ray 2.60), and Train would wait for them for ever.
+        """
         self._closing.set()
-        for group, row in placement_group_table().items():
-            if group == self.placement_group or (
-                not self.placement_group and group not in self._others and self._is_mine(group, row)
-            ):
-                with contextlib.suppress(Exception):  # It may be gone by now.
-                    remove_placement_group(PlacementGroup(ray.PlacementGroupID.from_hex(group)))
+        self.observe()
+        if self.held_since is None or time.time() - self.held_since < SETTLED_SECONDS:
+            return
+        with contextlib.suppress(Exception):  # It may be gone by now.
+            remove_placement_group(PlacementGroup(ray.PlacementGroupID.from_hex(self.placement_group)))
 
     def join(self, seconds: float) -> bool:
         """Waits up to `seconds` for the gang to be over; returns whether it is."""
@@ -142,11 +146,15 @@ class Gang:
         return self.ended
 
     def _is_mine(self, group: str, row: dict[str, Any]) -> bool:
-        # A placement group's id ends in the id of the job that made it.
+        """Whether a placement group that is new since the start holds this gang's resources.
+
+        One that waits for room does not count: Train waits for it until its deadline, removed or not.
+        """
         bundles = [dict(bundle) for bundle in row["bundles"].values()]
         mine = [resources_per_worker(self.scaling)] * self.workers
+        # A placement group's id ends in the id of the job that made it.
         return (
-            group.endswith(ray.get_runtime_context().get_job_id()) and bundles == mine and row["state"] != "REMOVED"
+            row["state"] == "CREATED" and group.endswith(ray.get_runtime_context().get_job_id()) and bundles == mine
         )
 
     def _run(self) -> None:
@@ -154,6 +162,9 @@ class Gang:
         from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
 
         os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", POLL_SECONDS)
+        # A gang is started where it fits; if others were quicker, Train gives up after this long, and `RayGangs` looks
+        # for room again.
+        os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "15")
         # One process fewer to start; nothing here asks it about nodes that are to be taken away.
         os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
         folder = tempfile.mkdtemp(prefix=f"warmband-{self.name}-")
@@ -171,7 +182,7 @@ class Gang:
         )
         try:
             ended = trainer.fit().return_value or GangEnded(gang=self.name)
-        except Exception as error:
+        except BaseException as error:  # A cluster that is shut down under it raises SystemExit.
             ended = GangEnded(gang=self.name, error=_innermost(error), traceback=traceback.format_exc())
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -216,11 +227,15 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         ended = GangEnded(gang=gang, error=_one_line(error), traceback=traceback.format_exc(), final=True)
         mailbox.post(ended)
         return ended
-    if context.rank == 0:
-        group = ray.util.get_current_placement_group()
-        mailbox.post(
-            GangUp(gang=gang, incarnation=incarnation, placement_group=group.id.hex() if group else "", opening=opening)
-        )
+    group = ray.util.get_current_placement_group()
+    up = GangUp(
+        gang=gang,
+        incarnation=incarnation,
+        placement_group=group.id.hex() if group else "",
+        pids=(os.getpid(),),
+        opening=opening,
+    )
+    mailbox.opened(up, context.rank, context.world_size)
     seen = 0
     while True:
         seen, order = mailbox.fetch(gang, incarnation, seen)

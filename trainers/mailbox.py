@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
@@ -17,6 +17,7 @@ class _Desk:
     """What the mailbox holds for one gang."""
 
     incarnation: str = ""
+    opened: dict[str, dict[int, GangUp]] = field(default_factory=dict)
     number: int = 0
     order: Order | None = None
     closing: bool = False
@@ -67,12 +68,21 @@ class Mailbox:
                 return seen, None
         return (desk.number, Goodbye()) if desk.closing else (desk.number, desk.order)
 
+    async def opened(self, up: GangUp, rank: int, world_size: int) -> None:
+        """One rank is ready; once all are, the driver is told, with each rank's process id."""
+        desk = self._desk(up.gang)
+        ranks = desk.opened.setdefault(up.incarnation, {})
+        ranks[rank] = up
+        if len(ranks) == world_size:
+            del desk.opened[up.incarnation]
+            desk.incarnation, desk.order = up.incarnation, None
+            pids = tuple(ranks[other].pids[0] for other in range(world_size))
+            await self.post(replace(ranks[0], pids=pids))
+
     async def post(self, event: Event) -> None:
         """Hands an event to the driver."""
         desk = self._desk(event.gang)
-        if isinstance(event, GangUp):
-            desk.incarnation, desk.order = event.incarnation, None
-        elif isinstance(event, GangLost):
+        if isinstance(event, GangLost):
             if not desk.incarnation:
                 return  # Told already, or the gang has not been up.
             desk.incarnation = ""
@@ -134,6 +144,10 @@ class MailboxHandle:
             self._actor.fetch.remote(gang, incarnation, seen, timeout), timeout=timeout + 60
         )
         return found
+
+    def opened(self, up: GangUp, rank: int, world_size: int) -> None:
+        """See `Mailbox.opened`; does not wait."""
+        self._actor.opened.remote(up, rank, world_size)
 
     def post(self, event: Event) -> None:
         """See `Mailbox.post`; does not wait."""

@@ -16,10 +16,11 @@ from ray.train import ScalingConfig
 from trainers import storage
 from trainers.assignment import Assignment, GangEnded, GangUp, Report, Segment, Served
 from trainers.channels import Channel, PlacedChannel
-from trainers.cluster import cluster, home
+from trainers.cluster import cluster
 from trainers.errors import ConfigurationError, GangError, TrialError
 from trainers.gang import Program, resources_per_worker
 from trainers.gangs import RayGangs
+from trainers.home import home
 
 if TYPE_CHECKING:
     import pandas
@@ -164,9 +165,9 @@ class Trainer(ABC):
             checkpoint=None,
             save_to=storage.join(storage_path or f"{home()}/runs", name, f"{units:06d}"),
         )
-        with cluster(self.logical_cpus(gangs=1)):
+        with cluster(self.logical_cpus(gangs=1)) as private:
             placed = {channel: source.place(self.workers) for channel, source in checked.items()}
-            gangs = RayGangs(name, self.program(placed), self.scaling)
+            gangs = RayGangs(name, self.program(placed), self.scaling, private=private)
             try:
                 segment, seconds = _serve_alone(gangs, assignment)
             finally:

@@ -132,7 +132,7 @@ class XGBoostProgram:
         booster = xgboost.Booster(
             booster_parameters(assignment, session.context.cpus), list(matrices.values()), model_file=model
         )
-        first_step_after = time.perf_counter() - arrived
+        first_step_at = time.time()
         reports = []
         for iteration in range(assignment.start, assignment.stop):
             booster.update(matrices["train"], iteration)
@@ -151,7 +151,7 @@ class XGBoostProgram:
             checkpoint_bytes=size,
             training_seconds=trained - read,
             checkpointing_seconds=read - arrived + time.perf_counter() - trained,
-            first_step_after=first_step_after,
+            first_step_at=first_step_at,
         )
 
     def close(self) -> None:

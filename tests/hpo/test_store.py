@@ -25,7 +25,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpo import store as module
-from hpo.store import JobRow, JobWriter, LedgerRow, ReportRow, Store, TrialRow, decode, encode, home
+from hpo.store import JobRow, JobWriter, LedgerRow, ReportRow, Store, TrialRow, decode, encode
 from trainers.errors import ConfigurationError, WarmbandError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -595,5 +595,6 @@ def test_where_the_store_is(tmp_path, monkeypatch):
     assert (tmp_path / "given.db").is_file()
     (tmp_path / "file").touch()
     monkeypatch.setenv("WARMBAND_HOME", str(tmp_path / "file"))
+    monkeypatch.delenv("WARMBAND_STORE")
     with pytest.raises(ConfigurationError, match="WARMBAND_HOME"):
-        home()
+        Store()

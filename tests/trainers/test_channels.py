@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainers.channels import Channel, Table, _whole_files
+from trainers.channels import Channel, Table
+from trainers.channels.files import whole_files
 from trainers.errors import ConfigurationError, DataError
 
 
@@ -88,7 +89,7 @@ def test_shards_partition_the_rows_alike_for_every_source(
 
 @given(weights=st.lists(st.integers(1, 1000), min_size=1, max_size=30), world_size=st.integers(1, 8))
 def test_whole_files_are_handed_out_once_and_in_balance(weights: list[int], world_size: int) -> None:
-    shares = _whole_files(weights, world_size)
+    shares = whole_files(weights, world_size)
     if shares is None:
         assert world_size > 1
         return

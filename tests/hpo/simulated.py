@@ -1,0 +1,118 @@
+"""Searches on simulated gangs, for the tests of scheduler and controller."""
+
+from __future__ import annotations
+
+
+import random
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ray.tune.schedulers import TrialScheduler
+from ray.tune.search import Searcher
+
+from hpo.controller import Controller, Search, TrialRun
+from hpo.hyperband import Plan, lay_out
+from hpo.ledger import Entry
+from hpo.scheduler import SynchronousHyperBandScheduler
+from hpo.simulation import Curve, SimulatedGangs
+from trainers.assignment import Assignment, Report
+
+METRIC = "validation:auc"
+PLAN = lay_out(30, 1, 30)
+
+
+class Draws(Searcher):
+    """Draws x from the trial's id; remembers what it is told."""
+
+    def __init__(self, dry_after: int = 10_000) -> None:
+        super().__init__(metric=METRIC, mode="max")
+        self.completed: list[tuple[str, bool]] = []
+        self.suggested = 0
+        self.dry_after = dry_after
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | str:
+        if self.suggested == self.dry_after:
+            return Searcher.FINISHED
+        self.suggested += 1
+        return {"x": random.Random(trial_id).random()}
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        self.completed.append((trial_id, error))
+
+
+@dataclass
+class Kept:
+    """A record in memory."""
+
+    stop_requested: bool = False
+    steps: dict[str, list[int]] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+
+    def trial(self, run: TrialRun) -> None:
+        pass
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        self.steps.setdefault(run.id, []).extend(report.step for report in reports)
+
+    def ledger(self, entries: list[Entry]) -> None:
+        self.entries += entries
+
+
+def rising(assignment: Assignment, step: int) -> float:
+    """A learning curve that rises towards x."""
+    return float(assignment.hyperparameters.get("x", 0.0)) * (1 - 0.9**step)
+
+
+def uneven(assignment: Assignment) -> float:
+    """Seconds a unit, different for each trial."""
+    return 0.1 + random.Random(assignment.trial_id).random()
+
+
+def simulate(
+    scheduler: TrialScheduler | None = None,
+    *,
+    plan: Plan = PLAN,
+    parallel: int = 4,
+    curve: Curve = rising,
+    losses: frozenset[int] = frozenset(),
+    unit_seconds: Callable[[Assignment], float] = uneven,
+    searcher: Searcher | None = None,
+    record: Kept | None = None,
+    **options: Any,
+) -> tuple[Controller, SimulatedGangs, Kept]:
+    """Runs a search to its end."""
+    gangs = SimulatedGangs(
+        curve, metric=METRIC, workers=3, start_seconds=8.0, unit_seconds=unit_seconds, losses=losses
+    )
+    record = record or Kept()
+    search = Search(
+        name="job",
+        metric=METRIC,
+        mode="max",
+        max_jobs=plan.trials,
+        max_parallel_jobs=parallel,
+        max_resource=plan.max_resource,
+        seed=1,
+        storage_path="/nowhere",
+        **options,
+    )
+    controller = Controller(
+        search,
+        searcher=searcher or Draws(),
+        scheduler=scheduler or SynchronousHyperBandScheduler(plan, metric=METRIC, mode="max"),
+        decode=dict,
+        gangs=gangs,
+        record=record,
+        clock=gangs.clock,
+    )
+    controller.run()
+    return controller, gangs, record
+
+
+def outcome(controller: Controller) -> tuple[dict[str, int], str | None]:
+    """Where each trial stopped, and which one won."""
+    best = controller.best()
+    return {name: run.resource for name, run in controller.runs.items()}, best and best.id
+
+

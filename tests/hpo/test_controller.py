@@ -1,0 +1,190 @@
+"""The one loop, on simulated gangs: the same decisions whatever runs at once, fails, or is lost."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ray.tune.schedulers import AsyncHyperBandScheduler, FIFOScheduler
+from ray.tune.search.optuna import OptunaSearch
+from ray.tune.search.sample import Float
+
+from hpo.controller import OUT_OF_TIME, STOP_REQUESTED, UNTUNED, TrialRun, derive_seed
+from hpo.hyperband import lay_out
+from hpo.ledger import Kind
+from hpo.scheduler import RESOURCE
+from tests.hpo.simulated import METRIC, PLAN, Draws, Kept, outcome, rising, simulate, uneven
+from trainers.assignment import Assignment, Report
+
+
+@pytest.mark.parametrize("parallel", [2, 4, 8])
+def test_the_same_trials_stop_at_the_same_rungs(parallel: int) -> None:
+    assert outcome(simulate(parallel=parallel)[0]) == outcome(simulate(parallel=1)[0])
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 4, 8])
+def test_and_again_with_workers_lost_on_the_way(parallel: int) -> None:
+    lossy, gangs, _ = simulate(parallel=parallel, losses=frozenset({2, 9, 23}))
+    assert outcome(lossy) == outcome(simulate(parallel=1)[0])
+    assert len(gangs.served) == len(simulate(parallel=1)[1].served) + 3
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(1, 60),
+    st.integers(1, 3),
+    st.integers(3, 60),
+    st.integers(1, 12),
+    st.integers(0, 2**32),
+    st.frozensets(st.integers(0, 80), max_size=3),
+)
+def test_every_search_ends_within_its_plan(
+    jobs: int, least: int, most: int, parallel: int, seed: int, losses: frozenset[int]
+) -> None:
+    plan = lay_out(jobs, least, most)
+
+    def curve(assignment: Assignment, step: int) -> float:
+        luck = random.Random(f"{seed}{assignment.trial_id}{step}").random()
+        if luck < 0.01:
+            raise ValueError("a trial's own error")
+        return math.nan if luck < 0.05 else luck
+
+    controller, _, record = simulate(plan=plan, parallel=parallel, curve=curve, losses=losses)
+    assert len(controller.runs) == jobs
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+    assert controller.trained <= plan.resource
+    for name, run in controller.runs.items():
+        assert sorted(set(record.steps.get(name, []))) == list(range(1, run.resource + 1))
+    best = controller.best()
+    assert best is None or (math.isfinite(best.value) and not best.failure)
+
+
+def test_free_gangs_take_the_next_bracket_while_a_rung_waits() -> None:
+    _, gangs, _ = simulate(parallel=4)
+    order = [(int(a.trial_id[4:]), a.start) for a in gangs.served if a.trial_id != UNTUNED]
+    first_of_next_bracket = order.index((11, 0))
+    last_of_first_bracket = max(place for place, (number, _) in enumerate(order) if number < 11)
+    assert first_of_next_bracket < last_of_first_bracket
+
+
+def test_no_more_run_at_once_than_was_asked_for() -> None:
+    _, gangs, _ = simulate(parallel=3)
+    assert gangs.gangs == 3
+
+
+def test_a_trial_that_keeps_losing_its_workers_is_failed() -> None:
+    controller, gangs, _ = simulate(parallel=1, losses=frozenset({0, 1, 2}))
+    assert "lost its workers 3 times" in controller.runs["job-000"].failure
+    assert sum(a.trial_id == "job-000" for a in gangs.served) == 3
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+
+
+def test_a_failed_trial_is_told_to_the_searcher_and_the_job_goes_on() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == "job-003":
+            raise ValueError("max_depth must be positive")
+        return rising(assignment, step)
+
+    searcher = Draws()
+    controller, _, _ = simulate(curve=curve, searcher=searcher)
+    assert controller.runs["job-003"].failure == "max_depth must be positive"
+    assert ("job-003", True) in searcher.completed
+    assert sorted(name for name, _ in searcher.completed) == sorted(controller.runs)
+
+
+def test_assignments_resume_from_where_the_trial_stopped() -> None:
+    _, gangs, _ = simulate(parallel=2, losses=frozenset({5}))
+    reached: dict[str, tuple[int, str | None]] = {}
+    lost = gangs.served[5]
+    for assignment in gangs.served:
+        start, checkpoint = reached.get(assignment.trial_id, (0, None))
+        assert (assignment.start, assignment.checkpoint) == (start, checkpoint)
+        assert assignment.seed == derive_seed(1, assignment.trial_id if assignment.trial_id == UNTUNED else int(assignment.trial_id[4:]))
+        if assignment is not lost:
+            reached[assignment.trial_id] = (assignment.stop, assignment.save_to)
+
+
+def test_the_ledger_adds_up_to_the_time_that_gangs_were_held() -> None:
+    controller, gangs, record = simulate(parallel=4, losses=frozenset({7}), static={"x": 0.5})
+    held = gangs.now * 4 * gangs.workers
+    assert controller.ledger.total == pytest.approx(held)
+    assert sum(entry.worker_seconds for entry in record.entries) == pytest.approx(held)
+    assert controller.ledger.totals[Kind.STARTING] == pytest.approx((4 + 1) * 8.0 * 3)
+    assert controller.ledger.totals[Kind.TRAINING] == pytest.approx(3 * (gangs.busy_seconds - _half_of(gangs.served[7])))
+
+
+def _half_of(assignment: Assignment) -> float:
+    return uneven(assignment) * (assignment.stop - assignment.start) / 2
+
+
+def test_the_untuned_run_is_made_beside_the_trials() -> None:
+    controller, _, _ = simulate(static={"x": 0.3})
+    assert controller.untuned is not None
+    assert controller.untuned.resource == 30
+    assert UNTUNED not in controller.runs
+    assert controller.trained == PLAN.resource
+
+
+def test_best_value_compares_by_the_best_so_far() -> None:
+    def falling(assignment: Assignment, step: int) -> float:
+        return rising(assignment, step) if step < 20 else -1.0 if assignment.hyperparameters["x"] > 0.5 else 0.0
+
+    last, _, _ = simulate(curve=falling, untuned=False)
+    best, _, _ = simulate(curve=falling, untuned=False, best_value=True)
+    assert best.objective(best.best()) > 0.5
+    assert last.objective(last.best()) < best.objective(best.best())
+
+
+class StopsSoon(Kept):
+    """A record in which somebody asks for a stop after five trials have reported."""
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        super().reports(run, reports)
+        self.stop_requested = len(self.steps) >= 5
+
+
+def test_a_requested_stop_ends_the_run() -> None:
+    controller, _, _ = simulate(parallel=2, record=StopsSoon())
+    assert controller.stopped == STOP_REQUESTED
+    assert 5 <= len(controller.runs) < 30
+
+
+def test_a_deadline_ends_the_run() -> None:
+    controller, gangs, _ = simulate(parallel=2, max_seconds=60.0)
+    assert controller.stopped == OUT_OF_TIME
+    assert gangs.now < 100
+    assert controller.best() is not None
+
+
+def test_a_searcher_that_runs_dry_ends_the_search() -> None:
+    controller, _, _ = simulate(searcher=Draws(dry_after=7))
+    assert len(controller.runs) == 7
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+
+
+def test_a_stock_scheduler_and_a_stock_searcher_run_unchanged() -> None:
+    scheduler = AsyncHyperBandScheduler(time_attr=RESOURCE, metric=METRIC, mode="max", max_t=30, reduction_factor=3)
+    searcher = OptunaSearch({"x": Float(0, 1).uniform()}, metric=METRIC, mode="max", seed=3)
+    controller, _, _ = simulate(scheduler, searcher=searcher, untuned=False)
+    assert len(controller.runs) == 30
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+    assert controller.trained < 0.6 * 900
+    assert controller.best().hyperparameters["x"] > 0.8
+
+
+def test_a_stock_fifo_runs_every_trial_to_the_end() -> None:
+    controller, _, _ = simulate(FIFOScheduler(), untuned=False)
+    assert {run.resource for run in controller.runs.values()} == {30}
+
+
+def test_length_names_bound_a_trial() -> None:
+    class Lengths(Draws):
+        def suggest(self, trial_id: str):  # type: ignore[no-untyped-def]
+            return {"x": 0.5, "num_round": 5 + int(trial_id[4:])}
+
+    controller, _, _ = simulate(FIFOScheduler(), searcher=Lengths(), length_names=("num_round",), untuned=False)
+    assert [run.resource for run in controller.runs.values()] == [min(30, 5 + number) for number in range(30)]

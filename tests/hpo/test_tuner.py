@@ -1,0 +1,362 @@
+"""Whole tuning jobs on a real cluster, through the public Python API."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from hpo import (
+    CategoricalParameter,
+    ContinuousParameter,
+    HyperbandStrategyConfig,
+    HyperparameterTuner,
+    HyperparameterTuningJobAnalytics,
+    IntegerParameter,
+    StrategyConfig,
+)
+from hpo.store import Store
+from trainers import ConfigurationError, DataError, WarmbandError, XGBoostTrainer
+
+STATIC = {
+    "objective": "binary:logistic",
+    "eval_metric": "auc",
+    "num_round": 150,
+    "eta": 0.3,
+    "colsample_bylevel": 0.5,
+    "colsample_bytree": 0.8,
+}
+RANGES = {
+    "num_round": IntegerParameter(100, 200),
+    "eta": ContinuousParameter(0, 1),
+    "min_child_weight": ContinuousParameter(1, 10),
+    "alpha": ContinuousParameter(0, 2),
+    "max_depth": IntegerParameter(1, 10),
+    "colsample_bylevel": ContinuousParameter(0, 1),
+    "colsample_bytree": ContinuousParameter(0, 1),
+}
+
+
+def table(rows: int, seed: int) -> pandas.DataFrame:
+    random = np.random.default_rng(seed)
+    features = random.normal(size=(rows, 6))
+    target = features[:, 0] + features[:, 1] * features[:, 2] + 1.5 * random.normal(size=rows) > 0
+    frame = pandas.DataFrame(features, columns=[f"f{number}" for number in range(6)])
+    frame.insert(0, "y", target.astype("float32"))
+    return frame
+
+
+CHANNELS = {"train": table(2000, 0), "validation": table(500, 1)}
+
+
+def make(workers: int = 3, **options: Any) -> HyperparameterTuner:
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters=STATIC)
+    settings: dict[str, Any] = {
+        "max_jobs": 30,
+        "max_parallel_jobs": 4,
+        "strategy": "Hyperband",
+        "early_stopping_type": "Off",
+        "random_seed": 1729,
+        "strategy_config": StrategyConfig(HyperbandStrategyConfig(max_resource=30, min_resource=1)),
+        "console": Console(file=io.StringIO(), width=120),
+    }
+    return HyperparameterTuner(trainer, "validation:auc", RANGES, **{**settings, **options})
+
+
+@pytest.fixture(scope="module")
+def job(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HyperparameterTuner, str, str]]:
+    """The job of the README, run once; with what it printed, and the URL of its record."""
+    folder = tmp_path_factory.mktemp("job")
+    url = f"sqlite:///{folder}/warmband.db"
+    printed = io.StringIO()
+    tuner = make(store=url, storage_path=str(folder / "models"), console=Console(file=printed, width=120))
+    tuner.fit(CHANNELS, wait=True)
+    yield tuner, printed.getvalue(), url
+
+
+def test_the_job_is_described_as_users_know_it(job: tuple[HyperparameterTuner, str, str]) -> None:
+    tuner, _, _ = job
+    described = tuner.describe()
+    assert described["HyperParameterTuningJobStatus"] == "Completed"
+    assert described["TrainingJobStatusCounters"]["Completed"] == 8
+    assert described["TrainingJobStatusCounters"]["Stopped"] == 22
+    assert described["HyperParameterTuningJobConfig"]["StrategyConfig"] == {
+        "HyperbandStrategyConfig": {"MinResource": 1, "MaxResource": 30}
+    }
+    best = described["BestTrainingJob"]
+    assert best["TrainingJobName"] == tuner.best_training_job()
+    assert 0.5 < best["FinalHyperParameterTuningJobObjectiveMetric"]["Value"] < 1
+    assert set(best["TunedHyperParameters"]) == set(RANGES)
+
+
+def test_attach_restores_everything_from_another_process(job: tuple[HyperparameterTuner, str, str]) -> None:
+    tuner, _, url = job
+    code = f"""
+        from hpo import HyperparameterTuner, HyperparameterTuningJobAnalytics
+        tuner = HyperparameterTuner.attach({tuner.latest_tuning_job.name!r}, store={url!r})
+        print(tuner.describe()["BestTrainingJob"]["FinalHyperParameterTuningJobObjectiveMetric"]["Value"])
+        print(tuner.best_training_job())
+        print(sorted(tuner.hyperparameter_ranges()["ContinuousParameterRanges"], key=str)[0])
+        frame = HyperparameterTuningJobAnalytics({tuner.latest_tuning_job.name!r}, store={url!r}).dataframe()
+        print(frame.sort_values("FinalObjectiveValue", ascending=False)["TrainingJobName"].iloc[0])
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    value, best, _, first = done.stdout.strip().splitlines()
+    assert float(value) == tuner.describe()["BestTrainingJob"]["FinalHyperParameterTuningJobObjectiveMetric"]["Value"]
+    assert best == first == tuner.best_training_job()
+
+
+def test_attach_restores_what_the_tuner_was_made_with(job: tuple[HyperparameterTuner, str, str]) -> None:
+    tuner, _, url = job
+    again = HyperparameterTuner.attach(tuner.latest_tuning_job.name, store=url)
+    for field in ("strategy", "max_jobs", "max_parallel_jobs", "objective_type", "random_seed", "objective_metric_name"):
+        assert getattr(again, field) == getattr(tuner, field)
+    assert again.hyperparameter_ranges() == tuner.hyperparameter_ranges()
+    assert again.estimator.hyperparameters == tuner.estimator.hyperparameters
+    assert again.estimator.workers == 3
+    assert again.plan() == tuner.plan()
+
+
+def test_attach_keeps_scaling_types_and_categorical_types(home: Path) -> None:
+    tuner = make(workers=40)
+    tuner._ranges = {
+        "eta": ContinuousParameter(0.001, 1, "Logarithmic"),
+        "tree_method": CategoricalParameter(["hist", "approx"]),
+        "max_leaves": CategoricalParameter([0, 31, None, True]),
+    }
+    from trainers.trainer import open_channels
+
+    with Store() as store:
+        from hpo.store import JobRow
+
+        spec = tuner._spec(open_channels(CHANNELS), 5)
+        store.create_job(JobRow(name="a-job", created_at=1.0, heartbeat=time.time(), spec=spec))
+    again = HyperparameterTuner.attach("a-job")
+    assert again._ranges == tuner._ranges
+    assert again.random_seed == 5
+
+
+def test_analytics_have_the_columns_users_know_and_more(job: tuple[HyperparameterTuner, str, str]) -> None:
+    tuner, _, url = job
+    frame = HyperparameterTuningJobAnalytics(tuner.latest_tuning_job.name, store=url).dataframe()
+    known = ["TrainingJobName", "TrainingJobStatus", "FinalObjectiveValue", "TrainingStartTime", "TrainingEndTime"]
+    assert list(frame.columns)[: len(RANGES) + 6] == [*RANGES, *known, "TrainingElapsedTimeSeconds"]
+    assert len(frame) == 30
+    assert frame["max_depth"].dtype.kind == "i"
+    assert frame["Resource"].sum() == 334
+    assert (frame["BilledWorkerSeconds"] > 0).all()
+    curve = tuner.analytics().curve(tuner.best_training_job())
+    assert list(curve.index) == list(range(1, len(curve) + 1))
+    final = frame.set_index("TrainingJobName").loc[tuner.best_training_job(), "FinalObjectiveValue"]
+    assert curve["validation:auc"].iloc[-1] == final
+
+
+def test_the_best_model_loads_as_a_booster_and_scores_what_was_recorded(
+    job: tuple[HyperparameterTuner, str, str],
+) -> None:
+    import xgboost
+    from sklearn.metrics import roc_auc_score
+
+    tuner, _, _ = job
+    best = tuner.best_estimator()
+    booster = best.model()
+    assert isinstance(booster, xgboost.Booster)
+    validation = CHANNELS["validation"]
+    predicted = booster.predict(xgboost.DMatrix(validation.drop(columns="y")))
+    recorded = tuner.describe()["BestTrainingJob"]["FinalHyperParameterTuningJobObjectiveMetric"]["Value"]
+    assert roc_auc_score(validation["y"], predicted) == pytest.approx(recorded, abs=1e-12)
+    assert best.units == booster.num_boosted_rounds()
+
+
+def test_it_prints_the_plan_before_and_the_cost_after(job: tuple[HyperparameterTuner, str, str]) -> None:
+    tuner, printed, _ = job
+    assert "At most 334 of the 900 units of 30 full trials: 37%." in printed
+    assert "num_round is tuned and has no effect" in printed
+    assert printed.index("At most") < printed.index("334 of 900 possible")
+    for word in ("starting", "training", "checkpointing", "idle", "un-tuned", "wall time", tuner.best_training_job()):
+        assert word in printed
+
+
+def test_the_ledger_is_the_time_that_gangs_were_held(job: tuple[HyperparameterTuner, str, str]) -> None:
+    tuner, _, url = job
+    with Store(url) as store:
+        ledger = store.ledger(tuner.latest_tuning_job.name)
+        summary = store.job(tuner.latest_tuning_job.name).summary
+    assert sum(entry.worker_seconds for entry in ledger) == pytest.approx(sum(summary["worker_seconds"].values()))
+    longest = 3 * summary["gangs"] * summary["wall_seconds"]
+    assert 0 < sum(summary["worker_seconds"].values()) <= longest
+
+
+def test_random_runs_each_trial_for_its_own_rounds(ray_cluster: None) -> None:
+    tuner = make(workers=1, strategy="Random", strategy_config=None, max_jobs=3)
+    tuner._ranges = {"num_round": IntegerParameter(3, 9), "eta": ContinuousParameter(0.1, 1)}
+    tuner.fit(CHANNELS)
+    frame = tuner.analytics().dataframe()
+    assert list(frame["Resource"]) == list(frame["num_round"])
+    assert set(frame["TrainingJobStatus"]) == {"Completed"}
+
+
+def test_it_can_be_stopped_from_elsewhere_and_waited_for(ray_cluster: None) -> None:
+    tuner = make(workers=1, max_jobs=400)
+    tuner.fit(CHANNELS, wait=False)
+    other = HyperparameterTuner.attach(tuner.latest_tuning_job.name)
+    deadline = time.monotonic() + 60
+    while other.describe()["TrainingJobStatusCounters"]["Stopped"] < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+    other.stop_tuning_job()
+    tuner.wait()
+    described = tuner.describe()
+    assert described["HyperParameterTuningJobStatus"] == "Stopped"
+    assert described["FailureReason"] == "stop requested"
+    assert "BestTrainingJob" in described
+
+
+def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words(ray_cluster: None) -> None:
+    tuner = make(workers=1, max_jobs=3)
+    tuner._ranges = {"max_depth": CategoricalParameter([-3])}
+    with pytest.raises(WarmbandError, match="every trial failed.*max_depth"):
+        tuner.fit(CHANNELS)
+    assert tuner.describe()["HyperParameterTuningJobStatus"] == "Failed"
+    with pytest.raises(WarmbandError, match="Best training job not available"):
+        tuner.best_training_job()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "Bayesian", "strategy_config": None}, "'Bayesian' is not there yet; give one of Hyperband, Random"),
+        ({"strategy": "Hyprband"}, "did you mean 'Hyperband'"),
+        ({"strategy": "Random"}, "strategy_config is for the strategy 'Hyperband'"),
+        ({"early_stopping_type": "Auto"}, "give 'Off'"),
+        ({"objective_type": "maximise"}, "did you mean 'Maximize'"),
+        ({"objective_value": "first"}, "objective_value"),
+        ({"max_jobs": 0}, "max_jobs is 0"),
+        ({"max_parallel_jobs": 2.5}, "max_parallel_jobs is 2.5"),
+        ({"warm_start_config": "x"}, "warm_start_config is not there yet"),
+        ({"metric_definitions": [{"Name": "x", "Regex": "y"}]}, "metric_definitions"),
+        ({"strategy_config": StrategyConfig(HyperbandStrategyConfig(3, 9))}, "max_resource is 3"),
+    ],
+)
+def test_a_wrong_value_is_named_before_anything_starts(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        make(**options)
+
+
+@pytest.mark.parametrize(
+    ("channels", "message"),
+    [
+        ({"trian": CHANNELS["train"]}, "did you mean it by 'trian'"),
+        ({"train": CHANNELS["train"]}, "validation:auc' is not reported"),
+        ({"train": "no/such/file.csv", "validation": CHANNELS["validation"]}, "no/such/file"),
+    ],
+)
+def test_wrong_channels_are_named_before_anything_starts(channels: dict[str, Any], message: str) -> None:
+    with pytest.raises((ConfigurationError, DataError), match=message):
+        make().fit(channels)
+
+
+def test_a_metric_that_is_not_reported_names_the_nearest() -> None:
+    trainer = XGBoostTrainer(hyperparameters=STATIC)
+    tuner = HyperparameterTuner(trainer, "validaton:auc", RANGES, strategy="Hyperband", max_jobs=2)
+    with pytest.raises(ConfigurationError, match="did you mean 'validation:auc'"):
+        tuner.fit(CHANNELS)
+
+
+def test_nothing_to_describe_before_fit() -> None:
+    with pytest.raises(ConfigurationError, match="No tuning job available"):
+        make().describe()
+
+
+SCRIPT = """
+    import sys
+    sys.path.insert(0, {root!r})
+    from tests.hpo.test_tuner import CHANNELS, make
+    make(workers=2, max_jobs=100_000, console=None).fit(CHANNELS, job_name="interrupted")
+"""
+
+
+@pytest.mark.fault
+def test_ctrl_c_stops_the_job_and_leaves_nothing(home: Path, tmp_path: Path) -> None:
+    """A process of its own with its own Ray, as from a terminal: the signal goes to the whole foreground group."""
+    scratch = tmp_path / "tmp"
+    scratch.mkdir()
+    root = str(Path(__file__).parents[2])
+    environment = {**os.environ, "TMPDIR": str(scratch), "WARMBAND_HOME": str(home)}
+    process = subprocess.Popen(
+        [sys.executable, "-u", "-c", textwrap.dedent(SCRIPT.format(root=root))],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert process.stdout is not None
+        lines = []
+        for line in process.stdout:
+            lines.append(line)
+            if " units" in line and "interrupted-" in line:
+                break
+        started = processes_of(home)
+        os.killpg(process.pid, signal.SIGINT)
+        rest, _ = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert "Traceback" not in "".join(lines)
+    assert "interrupted by Ctrl-C" in rest
+    with Store(f"sqlite:///{home}/warmband.db") as store:
+        job = store.job("interrupted")
+    assert (job.status, job.reason) == ("Stopped", "interrupted by Ctrl-C")
+    assert job.summary["best"]
+    assert started
+    deadline = time.monotonic() + 20
+    while left := processes_of(home):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.2)
+    assert not list(scratch.glob("warmband-*"))
+
+
+def processes_of(home: Path) -> list[str]:
+    """Processes whose environment names this home: the job's own Ray, and its workers."""
+    found = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            if int(folder.name) != os.getpid() and str(home).encode() in (folder / "environ").read_bytes():
+                command = (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()
+                if command.strip():
+                    found.append(command)
+        except OSError:
+            continue
+    return found
+
+
+def test_the_public_names_are_these() -> None:
+    import hpo
+    import trainers
+
+    assert sorted(hpo.__all__) == [
+        "CategoricalParameter",
+        "ContinuousParameter",
+        "HyperbandStrategyConfig",
+        "HyperparameterTuner",
+        "HyperparameterTuningJobAnalytics",
+        "IntegerParameter",
+        "StrategyConfig",
+    ]
+    assert all(hasattr(hpo, name) for name in hpo.__all__)
+    assert all(hasattr(trainers, name) for name in trainers.__all__)

@@ -1,0 +1,272 @@
+"""Gangs on a real Ray cluster: warm, exact, and back after a worker is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import ray
+from ray.train import ScalingConfig
+
+from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
+from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Served
+from trainers.gangs import RayGangs, capacity
+
+WORKERS = 3
+STATIC = {
+    "objective": "binary:logistic",
+    "eval_metric": "auc",
+    "eta": 0.3,
+    "subsample": 0.7,
+    "colsample_bytree": 0.6,
+    "colsample_bylevel": 0.5,
+}
+
+
+def rows(count: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    """A table with the target first, learnable, with noise."""
+    random = np.random.default_rng(seed)
+    features = random.normal(size=(count, 8)).astype("float32")
+    target = (features[:, 0] + features[:, 1] * features[:, 2] + random.normal(size=count) > 0).astype("float32")
+    return np.column_stack([target, features])
+
+
+TRAIN, VALIDATION = rows(3000), rows(600, seed=1)
+
+
+class Pool:
+    """Gangs, and a wait with a deadline for what they say."""
+
+    def __init__(self, name: str, workers: int = WORKERS, **options: Any) -> None:
+        trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters=STATIC)
+        channels = {"train": TRAIN, "validation": VALIDATION}
+        placed = {channel: Channel.of(array, name=channel).place(workers) for channel, array in channels.items()}
+        self.gangs = RayGangs(name, trainer.program(placed), trainer.scaling, **options)
+        self.up: dict[str, GangUp] = {}
+        self.log: list[Event] = []
+
+    def until(self, done: Callable[[Event], bool], want: int = 1, seconds: float = 90.0) -> Event:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.gangs.want(want, None)
+            for event in self.gangs.events(0.5):
+                self.log.append(event)
+                if isinstance(event, GangUp):
+                    self.up[event.gang] = event
+                if done(event):
+                    return event
+        raise AssertionError(f"waited {seconds} s; heard {self.log[-5:]}")
+
+    def start(self, count: int) -> list[str]:
+        while len(self.up) < count:
+            self.until(lambda event: isinstance(event, GangUp), want=count)
+        return list(self.up)
+
+    def serve(self, gang: str, assignment: Assignment) -> Served:
+        self.gangs.assign(gang, assignment)
+        served = self.until(lambda event: isinstance(event, Served), want=len(self.up))
+        assert isinstance(served, Served)
+        return served
+
+
+@pytest.fixture(scope="module")
+def pool(ray_cluster: None) -> Iterator[Pool]:
+    pool = Pool("test", eager=True)
+    pool.start(2)
+    yield pool
+    pool.gangs.close()
+
+
+def segments(folder: Path, rungs: tuple[int, ...], trial: str = "a", **hyperparameters: Any) -> list[Assignment]:
+    """A trial's assignments from rung to rung."""
+    path = [str(folder / f"{rung:06d}") for rung in rungs]
+    return [
+        Assignment(
+            trial_id=trial,
+            hyperparameters={**STATIC, **hyperparameters},
+            seed=11,
+            start=start,
+            stop=stop,
+            checkpoint=checkpoint,
+            save_to=save_to,
+        )
+        for start, stop, checkpoint, save_to in zip((0, *rungs), rungs, (None, *path), path, strict=False)
+    ]
+
+
+RUNGS = (3, 9, 27)
+
+
+def train_straight(pool: Pool, folder: Path, gang: str) -> bytes:
+    for assignment in segments(folder, RUNGS):
+        assert not pool.serve(gang, assignment).error
+    return storage.read(str(folder / "000027"))
+
+
+def test_a_model_is_the_same_to_the_last_byte_paused_or_moved(pool: Pool, tmp_path: Path) -> None:
+    first, second = list(pool.up)[:2]
+    straight = train_straight(pool, tmp_path / "straight", first)
+    for assignment in segments(tmp_path / "paused", RUNGS):
+        pool.serve(first, assignment)
+        pool.serve(first, segments(tmp_path / "other", (4,), trial="b", max_depth=3)[0])
+    for assignment, gang in zip(segments(tmp_path / "moved", RUNGS), (first, second, first), strict=True):
+        pool.serve(gang, assignment)
+    assert storage.read(str(tmp_path / "paused" / "000027")) == straight
+    assert storage.read(str(tmp_path / "moved" / "000027")) == straight
+    assert len(straight) > 1000
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("rank", [0, 2])
+def test_a_model_is_the_same_after_a_worker_was_killed(pool: Pool, tmp_path: Path, rank: int) -> None:
+    gang = next(iter(pool.up))
+    straight = train_straight(pool, tmp_path / "straight", gang)
+    first, second, third = segments(tmp_path / "killed", RUNGS)
+    pool.serve(gang, first)
+    endless = segments(tmp_path / "endless", (200_000,), trial="endless")[0]
+    pool.gangs.assign(gang, endless)
+    pool.until(lambda event: type(event).__name__ == "Progress")  # It is in the middle of training now.
+    os.kill(pool.up[gang].pids[rank], signal.SIGKILL)
+    lost = pool.until(lambda event: isinstance(event, GangLost))
+    assert lost.gang == gang
+    back = pool.until(lambda event: isinstance(event, GangUp))
+    assert back.gang == gang
+    for assignment in (second, third):
+        assert not pool.serve(gang, assignment).error
+    assert storage.read(str(tmp_path / "killed" / "000027")) == straight
+
+
+def test_the_metrics_are_exact(pool: Pool, tmp_path: Path) -> None:
+    import xgboost
+    from sklearn.metrics import roc_auc_score
+
+    served = pool.serve(next(iter(pool.up)), segments(tmp_path, (12,))[0])
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(storage.read(str(tmp_path / "000012"))))
+    predicted = booster.predict(xgboost.DMatrix(VALIDATION[:, 1:]))
+    assert served.segment is not None
+    assert served.segment.reports[-1].metrics["validation:auc"] == pytest.approx(
+        roc_auc_score(VALIDATION[:, 0], predicted), abs=1e-12
+    )
+
+
+def test_a_refused_configuration_fails_with_xgboosts_message_and_the_gang_serves_on(
+    pool: Pool, tmp_path: Path
+) -> None:
+    gang = next(iter(pool.up))
+    refused = pool.serve(gang, segments(tmp_path, (3,), max_depth=-4)[0])
+    assert "max_depth" in refused.error
+    assert "Traceback" in refused.traceback
+    assert pool.serve(gang, segments(tmp_path, (3,))[0]).segment is not None
+
+
+def test_nothing_is_loaded_or_joined_again(pool: Pool, tmp_path: Path) -> None:
+    """A warm start: from the assignment's arrival to the first training step, against the gang's own start."""
+    gang = next(iter(pool.up))
+    pids = pool.up[gang].pids
+    waits = []
+    for number in range(20):
+        sent = time.time()
+        served = pool.serve(gang, segments(tmp_path, (2,), trial=f"t{number}")[0])
+        assert served.segment is not None
+        waits.append(served.segment.first_step_at - sent)
+    assert pool.up[gang].pids == pids
+    assert statistics.median(waits) < sum(pool.up[gang].opening.values())
+
+
+def test_fewer_gangs_fit_than_are_wanted_and_it_says_so_once(pool: Pool) -> None:
+    """16 logical CPUs: the module's two gangs hold 6, so that gangs of 8 fit once at present and twice at most."""
+    said: list[str] = []
+    wide = Pool("wide", workers=8, eager=True, notify=said.append)
+    try:
+        wide.start(1)
+        for _ in range(3):
+            wide.gangs.want(4, None)
+            wide.gangs.events(0.6)
+        assert len(said) == 1
+        assert "4 gangs of 8 workers" in said[0]
+        assert "holds 2 (16 CPU on 1 node)" in said[0]
+        assert len(wide.up) == 1
+    finally:
+        wide.gangs.close()
+
+
+def test_a_gang_that_can_never_fit_is_a_clear_error(ray_cluster: None) -> None:
+    never = Pool("never", workers=40)
+    try:
+        with pytest.raises(ResourcesError, match="40 workers of 1 CPU each, and the cluster holds 16 CPU on 1 node"):
+            never.gangs.want(1, None)
+    finally:
+        never.gangs.close()
+
+
+def test_capacity_counts_whole_gangs(ray_cluster: None) -> None:
+    assert capacity({"CPU": 1.0}, 3) == 5
+    assert capacity({"CPU": 2.0}, 3) == 2
+    assert capacity({"GPU": 1.0}, 1) == 0
+
+
+def held() -> tuple[set[str], set[str]]:
+    """Placement groups that hold something, and temporary folders."""
+    groups = {group for group, row in ray.util.placement_group_table().items() if row["state"] != "REMOVED"}
+    return groups, {path.name for path in Path(tempfile.gettempdir()).glob("warmband-*")}
+
+
+@pytest.mark.parametrize("pause", [0.0, 3.0])
+def test_a_gang_that_is_still_starting_ends_at_once_and_leaves_nothing(pool: Pool, pause: float) -> None:
+    before = held()
+    young = Pool("young")
+    young.gangs.want(1, None)
+    time.sleep(pause)
+    young.gangs.close()
+    assert held() == before
+
+
+def test_a_closed_gang_leaves_nothing(pool: Pool, tmp_path: Path) -> None:
+    before = held()
+    short = Pool("short", workers=1)
+    gang = short.start(1)[0]
+    short.serve(gang, segments(tmp_path, (2,))[0])
+    pids = short.up[gang].pids
+    short.gangs.close()
+    assert held() == before
+    deadline = time.monotonic() + 10
+    while any(Path(f"/proc/{pid}/cmdline").exists() and _is_ray_worker(pid) for pid in pids):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def _is_ray_worker(pid: int) -> bool:
+    try:
+        return b"RayTrainWorker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def test_data_that_one_rank_cannot_read_ends_the_gang_with_its_error(ray_cluster: None, tmp_path: Path) -> None:
+    path = tmp_path / "cut.csv"
+    path.write_text("\n".join(["1,2,3"] * 50 + ["1,2"]) + "\n")
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=STATIC)
+    placed = {name: Channel.of(path, name=name).place(2) for name in ("train", "validation")}
+    gangs = RayGangs("bad", trainer.program(placed), trainer.scaling)
+    gangs.want(1, None)
+    try:
+        with pytest.raises(GangError, match=r"cut\.csv"):
+            wait_for_end(gangs)
+    finally:
+        gangs.close()
+
+
+def wait_for_end(gangs: RayGangs) -> None:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        for event in gangs.events(0.5):
+            assert not isinstance(event, GangUp | GangEnded), event

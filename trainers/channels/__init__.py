@@ -1,0 +1,10 @@
+"""Where a channel's data comes from, and which rows each worker holds.
+
+Row i belongs to rank `i % world_size`, whatever the source: shards are balanced within one row, a sorted file stays
+mixed, and a worker can pick its rows out of a stream. Several files are read whole instead, where that is balanced.
+"""
+
+from trainers.channels.channel import Channel, PlacedChannel
+from trainers.channels.table import Table
+
+__all__ = ["Channel", "PlacedChannel", "Table"]

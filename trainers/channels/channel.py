@@ -1,0 +1,154 @@
+"""A named input of a trainer, on the driver and as its workers see it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from trainers.channels.files import Files, open_files
+from trainers.channels.memory import from_array, from_frame, from_pair, is_frame
+from trainers.channels.ray_data import RayData
+from trainers.channels.table import Shards, Table, check_shard
+from trainers.errors import ConfigurationError, DataError
+
+
+class Source(Protocol):
+    """What a channel reads from. Its errors do not say which channel they are about; `Channel` adds that."""
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are, where that is known without reading them."""
+
+    def describe(self) -> dict[str, Any]:
+        """See `Channel.describe`."""
+
+    def read(self, rank: int, world_size: int) -> Table:
+        """The shard of one rank, read in this process."""
+
+    def place(self, num_workers: int) -> Files | Shards:
+        """What the workers read from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Channel:
+    """A named input of a trainer. Make it with `of`."""
+
+    name: str
+    source: Source
+
+    @classmethod
+    def of(
+        cls,
+        source: Any,
+        *,
+        target: str | int | None = None,
+        name: str | None = None,
+        header: bool | None = None,
+        delimiter: str = ",",
+    ) -> Channel:
+        """Checks what can be checked without reading the data.
+
+        Args:
+            source: a pandas DataFrame; a NumPy array with two dimensions; a pair (X, y) of them; a path, a URI (`s3://`,
+                `gs://`, `file://`), a directory, a pattern (`part-*.csv`) or a list of these, of .csv or .parquet
+                files; a `ray.data.Dataset`; or a channel, which is returned under `name`.
+            target: the column to predict, by name or position; None is the first column, with or without a header.
+            name: what the channel is called, for messages.
+            header: whether a CSV file's first line holds names; None: it does where one of its cells is no number.
+            delimiter: what separates a CSV file's cells.
+
+        Raises:
+            ConfigurationError: `target` or another argument does not fit the source.
+            DataError: the source is missing, empty, or holds what is not a number.
+        """
+        if isinstance(source, Channel):
+            if target is not None or header is not None or delimiter != ",":
+                raise ConfigurationError("target, header and delimiter are a Channel's own: give them where it is made")
+            return source if name is None else replace(source, name=name)
+        name = name or "data"
+        with _about(name):
+            return cls(name=name, source=_source(source, target, header, delimiter))
+
+    def describe(self) -> dict[str, Any]:
+        """A summary for the record, as JSON takes it: kind, rows, columns, files, target; None where not known."""
+        return self.source.describe()
+
+    def read(self, rank: int, world_size: int) -> Table:
+        """The shard of one rank, in this process; only a Ray Dataset needs Ray for it."""
+        with _about(self.name):
+            check_shard(self.source.rows, rank, world_size)
+            return self.source.read(rank, world_size)
+
+    def read_whole(self) -> Table:
+        """All rows, in their order, in this process."""
+        return self.read(0, 1)
+
+    def place(self, num_workers: int) -> PlacedChannel:
+        """Makes the channel readable by each of `num_workers` workers, on any node.
+
+        What is in memory goes to Ray's object store, one object a rank; files stay where they are. Do it once a job,
+        before its gangs hold the cluster: a Ray Dataset is executed here.
+        """
+        with _about(self.name):
+            check_shard(self.source.rows, 0, num_workers)
+            return PlacedChannel(name=self.name, num_workers=num_workers, source=self.source.place(num_workers))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlacedChannel:
+    """A channel as workers see it: small, and picklable while the driver that placed it lives."""
+
+    name: str
+    num_workers: int
+    source: Files | Shards
+
+    def read(self, rank: int, world_size: int) -> Table:
+        """The shard of one rank; `world_size` has to be what the channel was placed for."""
+        with _about(self.name):
+            if world_size != self.num_workers:
+                raise ConfigurationError(
+                    f"placed for {self.num_workers} workers and read by {world_size}; place it again"
+                )
+            check_shard(None, rank, world_size)
+            return self.source.read(rank, world_size)
+
+    def read_whole(self) -> Table:
+        """All rows, in their order."""
+        with _about(self.name):
+            return self.source.read_whole()
+
+
+def _source(source: Any, target: str | int | None, header: bool | None, delimiter: str) -> Source:
+    paths = source if isinstance(source, list | tuple) else [source]
+    if paths and all(isinstance(path, str | os.PathLike) for path in paths):
+        return open_files([os.fspath(path) for path in paths], target, header, delimiter)
+    if header is not None or delimiter != ",":
+        raise ConfigurationError("header and delimiter are for CSV files; leave them out for other sources")
+    if is_frame(source):
+        return from_frame(source, target)
+    if isinstance(source, np.ndarray):
+        return from_array(source, target)
+    if isinstance(source, tuple) and len(source) == 2:
+        return from_pair(*source, target)
+    # Whoever holds a Ray Dataset has imported Ray Data, which takes seconds.
+    if "ray.data" in sys.modules and isinstance(source, sys.modules["ray.data"].Dataset):
+        return RayData.of(source, target)
+    raise ConfigurationError(
+        f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
+        "paths or URIs of .csv or .parquet files, or a ray.data.Dataset"
+    )
+
+
+@contextmanager
+def _about(name: str) -> Iterator[None]:
+    """Says in errors which channel they are about."""
+    try:
+        yield
+    except (ConfigurationError, DataError) as error:
+        raise type(error)(f"channel {name!r}: {error}") from error.__cause__

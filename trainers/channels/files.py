@@ -1,0 +1,332 @@
+"""Rows in CSV or Parquet files: which files they are, what their heads say, and how a worker reads its share."""
+
+from __future__ import annotations
+
+import csv
+import fnmatch
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from trainers.channels.table import (
+    ENCODE,
+    Table,
+    arrow_rows,
+    check_schema,
+    join,
+    target_position,
+    unique_names,
+    without_index,
+)
+from trainers.errors import ConfigurationError, DataError
+
+_MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
+_NO_ROWS = "holds no rows: remove it, or write it again"
+_BLOCK_BYTES = 1 << 20
+_CELL_BYTES = 32
+_BLOCK_CELLS = 1 << 20
+_BALANCED = 1.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """One file; `weight` is what balances shards: rows of a Parquet file, bytes of a CSV file."""
+
+    path: str
+    weight: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Files:
+    """CSV or Parquet files of one file system, alike in their columns. Make it with `open_files`."""
+
+    kind: str
+    filesystem: Any
+    scheme: str
+    files: tuple[File, ...]
+    columns: tuple[str, ...] | None
+    width: int
+    delimiter: str
+    position: int
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are, which only Parquet files tell."""
+        return sum(file.weight for file in self.files) if self.kind == "parquet" else None
+
+    def describe(self) -> dict[str, Any]:
+        """See `Channel.describe`."""
+        return {
+            "kind": self.kind,
+            "rows": self.rows,
+            "columns": list(self.columns) if self.columns else None,
+            "files": [self.scheme + file.path for file in self.files],
+            "target": self.columns[self.position] if self.columns else self.position,
+        }
+
+    def read(self, rank: int, world_size: int) -> Table:
+        """The shard of one rank: some files whole where that is balanced, else some rows of every file."""
+        shares = whole_files([file.weight for file in self.files], world_size)
+        if shares is None:
+            return join(self._pieces(self.files, rank, world_size))
+        return join(self._pieces([self.files[index] for index in shares[rank]], 0, 1))
+
+    def read_whole(self) -> Table:
+        """All rows, in their order."""
+        return self.read(0, 1)
+
+    def place(self, num_workers: int) -> Files:
+        """The same files, which every worker reads for itself."""
+        return self
+
+    def _pieces(self, files: Iterable[File], rank: int, world_size: int) -> Iterator[Table]:
+        """The rows of one rank, out of the files one after the other."""
+        seen = 0
+        for file in files:
+            before = seen
+            for block in self._blocks(file):
+                yield arrow_rows(block, self.columns, self.position, seen=seen, rank=rank, world_size=world_size)
+                seen += block.num_rows
+            if seen == before:
+                raise DataError(f"{self.scheme}{file.path} {_NO_ROWS}")
+
+    def _blocks(self, file: File) -> Iterator[Any]:
+        import pyarrow as pa
+
+        try:
+            yield from self._csv_blocks(file) if self.kind == "csv" else self._parquet_blocks(file)
+        except (OSError, pa.ArrowException) as error:
+            raise DataError(self._problem(file, str(error))) from None
+
+    def _csv_blocks(self, file: File) -> Iterator[Any]:
+        import pyarrow as pa
+        from pyarrow import csv as arrow_csv
+
+        names = [str(position) for position in range(self.width)]
+        with self.filesystem.open_input_stream(file.path) as stream:
+            yield from arrow_csv.open_csv(
+                stream,
+                # One thread, so that errors name the row; as many workers read at the same time as there are cores.
+                read_options=arrow_csv.ReadOptions(
+                    column_names=names,
+                    skip_rows=1 if self.columns else 0,
+                    use_threads=False,
+                    # A row has to fit into a block.
+                    block_size=max(_BLOCK_BYTES, self.width * _CELL_BYTES),
+                ),
+                parse_options=arrow_csv.ParseOptions(delimiter=self.delimiter),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=dict.fromkeys(names, pa.float64()), null_values=list(_MISSING)
+                ),
+            )
+
+    def _parquet_blocks(self, file: File) -> Iterator[Any]:
+        from pyarrow import parquet
+
+        with self.filesystem.open_input_file(file.path) as stream, parquet.ParquetFile(stream) as opened:
+            rows = max(1024, _BLOCK_CELLS // self.width)
+            yield from opened.iter_batches(batch_size=rows, columns=list(self.columns or ()))
+
+    def _problem(self, file: File, message: str) -> str:
+        """What pyarrow said, with the column's own name and the remedy."""
+        path = self.scheme + file.path
+        text = re.match(r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid value '(.*)'", message, re.DOTALL)
+        if text:
+            position = int(text[1])
+            column = repr(self.columns[position]) if self.columns else str(position)
+            row = f" in line {text[2]}" if text[2] else ""
+            return f"{path}: column {column} holds {text[3]!r}{row}, which is no number; {ENCODE}"
+        if "Empty CSV file" in message or "Could not skip initial" in message:
+            return f"{path} {_NO_ROWS}"
+        return _damaged(path, message)
+
+
+def whole_files(weights: Sequence[int], world_size: int) -> list[list[int]] | None:
+    """Which files each rank reads whole, heaviest file first to the lightest rank; None where that is not balanced."""
+    if len(weights) < world_size:
+        return None
+    shares: list[list[int]] = [[] for _ in range(world_size)]
+    loads = [0] * world_size
+    for index in sorted(range(len(weights)), key=lambda index: -weights[index]):
+        lightest = loads.index(min(loads))
+        shares[lightest].append(index)
+        loads[lightest] += weights[index]
+    if max(loads) > _BALANCED * sum(loads) / world_size:
+        return None
+    return [sorted(share) for share in shares]
+
+
+def _damaged(path: str, problem: object) -> str:
+    return f"{path} is cut short or damaged ({problem}); write or copy it again"
+
+
+# ---- opening
+
+
+def open_files(paths: Sequence[str], target: str | int | None, header: bool | None, delimiter: str) -> Files:
+    """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each."""
+    filesystem, scheme, infos = _find(paths)
+    kind = _kind([info.path for info in infos])
+    if kind == "parquet" and (header is not None or delimiter != ","):
+        raise ConfigurationError("header and delimiter are for CSV files; leave them out for Parquet files")
+    if len(delimiter) != 1:
+        raise ConfigurationError(f"delimiter={delimiter!r}: give one character")
+    with ThreadPoolExecutor(16) as pool:
+        heads = list(pool.map(lambda info: _head(filesystem, scheme, info, kind, header, delimiter), infos))
+    _check_heads([scheme + info.path for info in infos], heads, delimiter)
+    position = target_position(target, heads[0].names, heads[0].width)
+    for head in heads:
+        check_schema(head.schema)
+    return Files(
+        kind=kind,
+        filesystem=filesystem,
+        scheme=scheme,
+        files=tuple(File(path=info.path, weight=head.weight) for info, head in zip(infos, heads, strict=True)),
+        columns=heads[0].names,
+        width=heads[0].width,
+        delimiter=delimiter,
+        position=position,
+    )
+
+
+def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any]]:
+    """The file system, its scheme, and what it says about each file; directories and patterns sorted by name."""
+    places = [_filesystem(path) for path in paths]
+    filesystem, scheme, _ = places[0]
+    found: list[Any] = []
+    for path, (_, other, inside) in zip(paths, places, strict=True):
+        if other != scheme:
+            raise ConfigurationError(f"{path} and {paths[0]} are on different file systems: give files of one")
+        try:
+            infos = _expand(filesystem, inside)
+        except OSError as error:
+            raise DataError(f"{path} cannot be reached: {error}") from None
+        if not infos:
+            raise DataError(f"{path} does not exist, or holds no .csv or .parquet file: check the path")
+        found += infos
+    return filesystem, scheme, found
+
+
+def _filesystem(path: str) -> tuple[Any, str, str]:
+    import pyarrow as pa
+    from pyarrow import fs
+
+    if "://" not in path:
+        return fs.LocalFileSystem(), "", os.path.abspath(os.path.expanduser(path))
+    try:
+        filesystem, inside = fs.FileSystem.from_uri(path)
+    except (OSError, ImportError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be reached: {error}") from None
+    return filesystem, path.partition("://")[0] + "://", inside
+
+
+def _expand(filesystem: Any, path: str) -> list[Any]:
+    from pyarrow import fs
+
+    info = filesystem.get_file_info(path)
+    if info.type == fs.FileType.File:
+        return [info]
+    parts = path.rstrip("/").split("/")
+    fixed = next((i for i, part in enumerate(parts) if re.search(r"[*?[]", part)), len(parts))
+    base = "/".join(parts[:fixed])
+    below = filesystem.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=fixed != len(parts) - 1))
+    files = [info for info in below if info.type == fs.FileType.File and _matches(info.path, base, parts[fixed:])]
+    return sorted(files, key=lambda info: str(info.path))
+
+
+def _matches(path: str, base: str, pattern: list[str]) -> bool:
+    """Whether `path` fits `pattern` below `base`, part by part; no pattern takes every data file that is not hidden."""
+    parts = path[len(base) :].strip("/").split("/")
+    if not pattern:
+        return path.endswith((".csv", ".parquet")) and not any(part.startswith((".", "_")) for part in parts)
+    return len(parts) == len(pattern) and all(map(fnmatch.fnmatchcase, parts, pattern))
+
+
+def _kind(paths: Sequence[str]) -> str:
+    kinds = {os.path.splitext(path)[1][1:]: path for path in reversed(paths)}
+    for extension, path in kinds.items():
+        if extension not in ("csv", "parquet"):
+            raise ConfigurationError(f"{path}: its name has to end in .csv or .parquet, uncompressed")
+    if len(kinds) > 1:
+        raise ConfigurationError(f"{kinds['csv']} and {kinds['parquet']}: give files of one kind to a channel")
+    return next(iter(kinds))
+
+
+# ---- heads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    """What the head of a CSV file, or the foot of a Parquet file, says: its columns, and its weight as in `File`."""
+
+    names: tuple[str, ...] | None
+    width: int
+    weight: int
+    schema: Any = ()
+
+    def __str__(self) -> str:
+        names = f" ({', '.join(self.names[:8])}{', ...' if self.width > 8 else ''})" if self.names else " without names"
+        return f"{self.width} columns{names}"
+
+
+def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | None, delimiter: str) -> _Head:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    path = scheme + info.path
+    if info.size == 0:
+        raise DataError(f"{path} is empty: remove it, or write it again")
+    try:
+        if kind == "csv":
+            with filesystem.open_input_stream(info.path) as stream:
+                return _csv_head(_first_line(stream), info.size, header, delimiter)
+        with filesystem.open_input_file(info.path) as stream, parquet.ParquetFile(stream) as opened:
+            head = _parquet_head(opened)
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(_damaged(path, error)) from None
+    if head.weight == 0:
+        raise DataError(f"{path} {_NO_ROWS}")
+    return head
+
+
+def _first_line(stream: Any) -> str:
+    read = b""
+    while b"\n" not in read and (more := stream.read(1 << 16)):
+        read += more
+    return read.partition(b"\n")[0].decode("utf-8-sig", "replace").rstrip("\r")
+
+
+def _csv_head(line: str, size: int, header: bool | None, delimiter: str) -> _Head:
+    cells = next(csv.reader([line], delimiter=delimiter), [])
+    named = not all(map(_reads_as_number, cells)) if header is None else header
+    return _Head(names=unique_names(cells) if named else None, width=len(cells), weight=size)
+
+
+def _parquet_head(opened: Any) -> _Head:
+    schema = without_index(opened.schema_arrow)
+    return _Head(names=unique_names(schema.names), width=len(schema), weight=opened.metadata.num_rows, schema=schema)
+
+
+def _reads_as_number(cell: str) -> bool:
+    if cell.strip() in _MISSING:
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_heads(paths: Sequence[str], heads: Sequence[_Head], delimiter: str) -> None:
+    first = heads[0]
+    for path, head in zip(paths, heads, strict=True):
+        if (head.names, head.width) != (first.names, first.width):
+            raise DataError(
+                f"{path} has {head} and {paths[0]} has {first}: all files of a channel need the same, in the same order"
+            )
+    if first.width < 2:
+        hint = f": is the delimiter {delimiter!r} right?" if paths[0].endswith(".csv") else ""
+        raise DataError(f"{paths[0]} has one column; a target and a feature are two{hint}")

@@ -1,0 +1,192 @@
+"""Rows in the driver's memory: pandas DataFrames and NumPy arrays."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainers.channels.table import (
+    ENCODE,
+    Shards,
+    Table,
+    check_labels,
+    count_unlabelled,
+    feature_names,
+    others,
+    target_position,
+    unique_names,
+)
+from trainers.errors import ConfigurationError, DataError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Memory:
+    """An array or DataFrame, one column of which is the target; or none is, where `position` is None."""
+
+    features: Any
+    labels: NDArray[np.float32]
+    columns: tuple[str, ...] | None
+    position: int | None
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return len(self.labels)
+
+    def describe(self) -> dict[str, Any]:
+        """See `Channel.describe`."""
+        return {
+            "kind": "numpy" if isinstance(self.features, np.ndarray) else "pandas",
+            "rows": self.rows,
+            "columns": list(self.columns) if self.columns else None,
+            "files": [],
+            "target": self.columns[self.position] if self.columns and self.position is not None else self.position,
+        }
+
+    def read(self, rank: int, world_size: int) -> Table:
+        """The shard of one rank."""
+        mine = slice(rank, None, world_size)
+        if isinstance(self.features, np.ndarray):
+            features = _array_features(self.features[mine], self.position)
+        else:
+            features = _frame_features(self.features.iloc[mine], self.position)
+        return Table(
+            features=features,
+            labels=np.ascontiguousarray(self.labels[mine]),
+            feature_names=feature_names(self.columns, self.position),
+        )
+
+    def place(self, num_workers: int) -> Shards:
+        """One object a rank."""
+        import ray
+
+        return Shards(pieces=tuple((ray.put(self.read(rank, num_workers)),) for rank in range(num_workers)))
+
+
+def is_frame(source: Any) -> bool:
+    """Whether it is a pandas DataFrame; whoever holds one has imported pandas, so that this need not."""
+    return "pandas" in sys.modules and isinstance(source, sys.modules["pandas"].DataFrame)
+
+
+def from_frame(frame: Any, target: str | int | None) -> Memory:
+    """A DataFrame, with its target."""
+    columns = unique_names(frame.columns)
+    position = target_position(target, columns, len(columns))
+    _check_frame(frame, position)
+    return Memory(features=frame, labels=_labels(frame.iloc[:, position]), columns=columns, position=position)
+
+
+def from_array(array: NDArray[Any], target: str | int | None) -> Memory:
+    """An array with two dimensions, with its target."""
+    _check_array(array)
+    position = target_position(target, None, array.shape[1])
+    _check_size(len(array), array.shape[1] - 1)
+    return Memory(features=array, labels=_labels(array[:, position]), columns=None, position=position)
+
+
+def from_pair(features: Any, labels: Any, target: str | int | None) -> Memory:
+    """X and y, each an array or of pandas."""
+    if target is not None:
+        raise ConfigurationError(f"target={target!r} with a pair (X, y): y is the target, so leave target out")
+    columns = None
+    if is_frame(features):
+        columns = unique_names(features.columns)
+        _check_frame(features, None)
+    else:
+        features = np.asarray(features)
+        _check_array(features)
+        _check_size(*features.shape)
+    labels = _labels(labels)
+    if len(labels) != len(features):
+        raise DataError(f"X has {len(features)} rows and y has {len(labels)}: give one label a row")
+    return Memory(features=features, labels=labels, columns=columns, position=None)
+
+
+# ---- numbers
+
+
+def _labels(labels: Any) -> NDArray[np.float32]:
+    """One float32 a row out of an array, a Series or a DataFrame with one column."""
+    values = labels if hasattr(labels, "shape") else np.asarray(labels)
+    if len(values.shape) == 2 and values.shape[1] == 1:
+        values = values.iloc[:, 0] if hasattr(values, "iloc") else values[:, 0]
+    if len(values.shape) != 1:
+        raise DataError(f"y has shape {values.shape}: give one label a row")
+    if not _is_number(values.dtype):
+        raise DataError(f"the target holds {values.dtype} values, no numbers; {ENCODE}")
+    numbers: NDArray[np.float32] = _series_numbers(values) if hasattr(values, "iloc") else values.astype(np.float32)
+    check_labels(count_unlabelled(numbers))
+    return numbers
+
+
+def _array_features(array: NDArray[Any], position: int | None) -> NDArray[np.float32]:
+    if position is None:
+        return np.ascontiguousarray(array, np.float32)
+    features = np.empty((len(array), array.shape[1] - 1), np.float32)
+    features[:, :position] = array[:, :position]
+    features[:, position:] = array[:, position + 1 :]
+    return features
+
+
+def _frame_features(frame: Any, position: int | None) -> Any:
+    """float32 numbers, or a DataFrame of float32 numbers and categories where there are categories."""
+    import pandas as pd
+
+    columns = [frame.iloc[:, place] for place in others(frame.shape[1], position)]
+    if any(_is_category(column.dtype) for column in columns):
+        return pd.DataFrame(
+            {
+                str(column.name): column.reset_index(drop=True)
+                if _is_category(column.dtype)
+                else _series_numbers(column)
+                for column in columns
+            }
+        )
+    features = np.empty((len(frame), len(columns)), np.float32)
+    for at, column in enumerate(columns):
+        features[:, at] = _series_numbers(column)
+    return features
+
+
+def _series_numbers(column: Any) -> NDArray[np.float32]:
+    numbers: NDArray[np.float32] = column.to_numpy(np.float32, na_value=np.nan)
+    return numbers
+
+
+# ---- checks
+
+
+def _check_frame(frame: Any, position: int | None) -> None:
+    places = others(frame.shape[1], position)
+    _check_size(len(frame), len(places))
+    for place in places:
+        dtype = frame.dtypes.iloc[place]
+        if not _is_number(dtype) and not _is_category(dtype):
+            raise DataError(f"column {str(frame.columns[place])!r} holds {dtype} values, no numbers; {ENCODE}")
+
+
+def _check_array(array: NDArray[Any]) -> None:
+    if array.ndim != 2:
+        raise DataError(f"the array has shape {array.shape}: give two dimensions, one row an example")
+    if not _is_number(array.dtype):
+        raise DataError(f"the array holds {array.dtype} values, no numbers; {ENCODE}")
+
+
+def _check_size(rows: int, features: int) -> None:
+    if rows == 0:
+        raise DataError("there are no rows")
+    if features < 1:
+        raise DataError("there is no feature besides the target")
+
+
+def _is_number(dtype: Any) -> bool:
+    """Whether a NumPy or pandas dtype is whole, real, or true and false."""
+    return not _is_category(dtype) and getattr(dtype, "kind", "O") in "iufb"
+
+
+def _is_category(dtype: Any) -> bool:
+    return hasattr(dtype, "categories")

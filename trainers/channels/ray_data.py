@@ -1,0 +1,105 @@
+"""Rows in a Ray Dataset, cut into shards where they lie: none passes through the driver."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from trainers.channels.table import (
+    Shards,
+    Table,
+    arrow_rows,
+    check_labels,
+    check_schema,
+    check_shard,
+    count_unlabelled,
+    target_position,
+    unique_names,
+    without_index,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class RayData:
+    """A Ray Dataset and its target. Make it with `of`."""
+
+    dataset: Any
+    target: str | int | None
+
+    @classmethod
+    def of(cls, dataset: Any, target: str | int | None) -> RayData:
+        """Checks the target, where the columns are known without executing the dataset."""
+        columns = dataset.columns(fetch_if_missing=False)
+        if columns is not None:
+            target_position(target, columns, len(columns))
+        return cls(dataset=dataset, target=target)
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are, where that is known."""
+        from ray.data.dataset import MaterializedDataset
+
+        # Counting any other dataset may execute it.
+        return self.dataset.count() if isinstance(self.dataset, MaterializedDataset) else None
+
+    def describe(self) -> dict[str, Any]:
+        """See `Channel.describe`."""
+        columns = self.dataset.columns(fetch_if_missing=False)
+        return {
+            "kind": "ray.data",
+            "rows": self.rows,
+            "columns": columns,
+            "files": self.dataset.input_files(),
+            "target": columns[target_position(self.target, columns, len(columns))] if columns else self.target,
+        }
+
+    def read(self, rank: int, world_size: int) -> Table:
+        """The shard of one rank; it executes the dataset."""
+        return self.place(world_size).read(rank, world_size)
+
+    def place(self, num_workers: int) -> Shards:
+        """One object a rank and block; it executes the dataset."""
+        import ray
+
+        look = ray.remote(_look).options(num_cpus=0)
+        blocks = self._blocks()
+        looks = ray.get([look.remote(block) for block in blocks])
+        filled = [(block, rows, schema) for block, (rows, schema) in zip(blocks, looks, strict=True) if rows]
+        check_shard(sum(rows for _, rows, _ in filled), 0, num_workers)
+        for _, _, schema in filled:
+            check_schema(schema)
+        columns = unique_names(filled[0][2].names)
+        position = target_position(self.target, columns, len(columns))
+        cut: Any = ray.remote(_cut).options(num_cpus=0, num_returns=num_workers + 1)
+        cuts, seen = [], 0
+        for block, rows, _ in filled:
+            cuts.append(cut.remote(block, columns, position, seen, num_workers))
+            seen += rows
+        unlabelled, *pieces = zip(*cuts, strict=True)
+        check_labels(sum(ray.get(list(unlabelled))))
+        return Shards(pieces=tuple(pieces))
+
+    def _blocks(self) -> list[Any]:
+        """The dataset's blocks as Arrow tables, in the order of its rows: the same for every run of a job."""
+        options = self.dataset.context.execution_options
+        before, options.preserve_order = options.preserve_order, True
+        try:
+            blocks: list[Any] = self.dataset.to_arrow_refs()
+        finally:
+            options.preserve_order = before
+        return blocks
+
+
+def _look(block: Any) -> tuple[int, Any]:
+    """Runs as a Ray task: rows and schema of a block."""
+    return int(block.num_rows), without_index(block.schema)
+
+
+def _cut(block: Any, columns: tuple[str, ...], position: int, seen: int, num_workers: int) -> tuple[Any, ...]:
+    """Runs as a Ray task: how many labels a block lacks, then each rank's rows of it; `seen` rows lie before it."""
+    table = block.select(list(columns))
+    pieces = [
+        arrow_rows(table, columns, position, seen=seen, rank=rank, world_size=num_workers)
+        for rank in range(num_workers)
+    ]
+    return sum(count_unlabelled(piece.labels) for piece in pieces), *pieces

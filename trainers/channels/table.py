@@ -1,0 +1,203 @@
+"""The rows that one worker holds: their columns, the pieces they are put together from, and what is checked."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections import Counter, deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainers.errors import ConfigurationError, DataError
+
+ENCODE = "encode it as numbers first (pandas.get_dummies, say)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Table:
+    """The rows that one worker holds; the arrays may be read-only.
+
+    Args:
+        features: float32 in C order; a DataFrame where columns of pandas' `category` dtype are among them.
+        labels: one float32 a row.
+        feature_names: names of the features, or None where the source has none.
+    """
+
+    features: Any
+    labels: NDArray[np.float32]
+    feature_names: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Shards:
+    """All rows, in Ray's object store: for each rank the objects that make up its shard, in order."""
+
+    pieces: tuple[tuple[Any, ...], ...]
+
+    def read(self, rank: int, world_size: int) -> Table:
+        """The shard of one rank."""
+        import ray
+
+        return join(ray.get(piece) for piece in self.pieces[rank])
+
+    def read_whole(self) -> Table:
+        """All rows, in their order."""
+        world_size = len(self.pieces)
+        return _interleave([self.read(rank, world_size) for rank in range(world_size)])
+
+
+# ---- pieces
+
+
+def arrow_rows(
+    block: Any, columns: tuple[str, ...] | None, position: int, *, seen: int, rank: int, world_size: int
+) -> Table:
+    """The rows of one rank in an Arrow table or record batch that `seen` rows lie before."""
+    mine = slice((rank - seen) % world_size, None, world_size)
+    labels = _arrow_numbers(block.column(position))[mine].astype(np.float32)
+    features = np.empty((len(labels), block.num_columns - 1), np.float32)
+    for at, place in enumerate(others(block.num_columns, position)):
+        features[:, at] = _arrow_numbers(block.column(place))[mine]
+    return Table(features=features, labels=labels, feature_names=feature_names(columns, position))
+
+
+def _arrow_numbers(column: Any) -> NDArray[Any]:
+    import pyarrow as pa
+
+    # Through float64, so that the same number gives the same float32 whatever it was stored as.
+    numbers: NDArray[Any] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return numbers
+
+
+def join(pieces: Iterable[Table]) -> Table:
+    """One shard out of its pieces, in order."""
+    held = deque(pieces)
+    rows = sum(len(piece.labels) for piece in held)
+    if rows == 0:
+        raise DataError("this worker has no rows, since there are fewer rows than workers: use fewer workers")
+    check_labels(sum(count_unlabelled(piece.labels) for piece in held))
+    if len(held) == 1:
+        return held[0]
+    names = held[0].feature_names
+    features = np.empty((rows, held[0].features.shape[1]), np.float32)
+    labels = np.empty(rows, np.float32)
+    start = 0
+    while held:
+        # Each piece is let go once copied, so that the shard is not held twice.
+        piece = held.popleft()
+        end = start + len(piece.labels)
+        features[start:end], labels[start:end] = piece.features, piece.labels
+        start = end
+    return Table(features=features, labels=labels, feature_names=names)
+
+
+def _interleave(shards: Sequence[Table]) -> Table:
+    """All rows in their order, out of the shards of all ranks."""
+    if len(shards) == 1:
+        return shards[0]
+    features = [shard.features for shard in shards]
+    arrays = isinstance(features[0], np.ndarray)
+    return Table(
+        features=_interleave_arrays(features) if arrays else _interleave_frames(features),
+        labels=_interleave_arrays([shard.labels for shard in shards]),
+        feature_names=shards[0].feature_names,
+    )
+
+
+def _interleave_arrays(arrays: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    whole = np.empty((sum(map(len, arrays)), *arrays[0].shape[1:]), np.float32)
+    for rank, array in enumerate(arrays):
+        whole[rank :: len(arrays)] = array
+    return whole
+
+
+def _interleave_frames(frames: Sequence[Any]) -> Any:
+    import pandas as pd
+
+    step = len(frames)
+    placed = [frame.set_axis(range(rank, rank + len(frame) * step, step)) for rank, frame in enumerate(frames)]
+    return pd.concat(placed).sort_index()
+
+
+# ---- columns
+
+
+def others(width: int, position: int | None) -> list[int]:
+    """Where the features are: every column but the target."""
+    return [place for place in range(width) if place != position]
+
+
+def feature_names(columns: tuple[str, ...] | None, position: int | None) -> tuple[str, ...] | None:
+    """The names of the features, where columns have names."""
+    return None if columns is None else tuple(columns[place] for place in others(len(columns), position))
+
+
+def unique_names(columns: Iterable[Any]) -> tuple[str, ...]:
+    """Names of columns as text, each of which has to be its own."""
+    names = tuple(map(str, columns))
+    twice = [name for name, times in Counter(names).items() if times > 1]
+    if twice:
+        raise DataError(f"more than one column is named {twice[0]!r}: give each its own name")
+    return names
+
+
+def without_index(schema: Any) -> Any:
+    """An Arrow schema without the row labels that pandas stores beside the columns: they would be learnt from."""
+    for name in schema.names:
+        if re.fullmatch(r"__index_level_\d+__", name):
+            schema = schema.remove(schema.get_field_index(name))
+    return schema
+
+
+def target_position(target: str | int | None, columns: Sequence[str] | None, width: int) -> int:
+    """Which column the target is, counted from the front."""
+    if target is None:
+        return 0
+    if isinstance(target, int):
+        if not -width <= target < width:
+            raise ConfigurationError(f"target={target}: there are {width} columns; give 0 to {width - 1}, or a name")
+        return target % width
+    if columns is None:
+        raise ConfigurationError(f"target={target!r}: the columns have no names; give a position, 0 for the first")
+    if target not in columns:
+        near = difflib.get_close_matches(target, columns, n=3, cutoff=0.4) or list(columns[:8])
+        raise ConfigurationError(f"target={target!r} is no column; near it are {', '.join(map(repr, near))}")
+    return columns.index(target)
+
+
+# ---- checks
+
+
+def check_shard(rows: int | None, rank: int, world_size: int) -> None:
+    """Raises where there is no such rank, or not a row for each."""
+    if world_size < 1:
+        raise ConfigurationError(f"{world_size} workers: give at least 1")
+    if not 0 <= rank < world_size:
+        raise ConfigurationError(f"rank {rank} of {world_size} workers: give 0 to {world_size - 1}")
+    if rows is not None and rows < world_size:
+        raise DataError(f"{rows} rows for {world_size} workers: each needs at least one; use fewer workers")
+
+
+def check_schema(schema: Any) -> None:
+    """Raises where a column of an Arrow schema holds no numbers."""
+    from pyarrow import types
+
+    numbers = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    for field in schema:
+        if not any(is_number(field.type) for is_number in numbers):
+            raise DataError(f"column {field.name!r} holds {field.type} values, no numbers; {ENCODE}")
+
+
+def count_unlabelled(labels: NDArray[np.float32]) -> int:
+    """How many labels are missing."""
+    return int(np.isnan(labels).sum())
+
+
+def check_labels(unlabelled: int) -> None:
+    """Raises where labels are missing."""
+    if unlabelled:
+        raise DataError(f"{unlabelled} labels are missing (NaN): drop these rows, or fill them in")

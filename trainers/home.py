@@ -1,0 +1,11 @@
+"""The folder that holds what Warmband keeps on this machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def home() -> Path:
+    """`WARMBAND_HOME`, or `~/.warmband`; it need not be there yet."""
+    return Path(os.environ.get("WARMBAND_HOME") or "~/.warmband").expanduser()
