@@ -3,7 +3,7 @@
     python -m experiments.early_stopping [--seeds 20] [--data-dir DIR] [--out DIR]
 
 Each seed draws 30 configurations of XGBoost on three workers. They are tuned twice on the same warm gang: with
-Hyperband's brackets for 1 to 30 rounds, and through the same rungs with nothing cut, every trial to 30 rounds. A trial's
+Hyperband's brackets for 1 to 30 rounds, and through the same rungs with nothing cut, each trial to 30 rounds. A trial's
 model depends on its configuration, seed and rungs alone, so a trial that both run to the end is the same model in both,
 and what differs is due to early stopping. Compared are the rounds used, and the two winners on the validation rows that
 chose them and on test rows that did not.

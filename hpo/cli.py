@@ -45,7 +45,10 @@ def tune(
     if max_parallel_jobs is not None:
         overrides.append(f"tuning.max_parallel_jobs={max_parallel_jobs}")
     spec = read_job(job, overrides)
-    spec.tuner().fit(spec.data.open(data_dir), job_name=spec.name)
+    try:
+        spec.tuner().fit(spec.data.open(data_dir), job_name=spec.name)
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
 
 
 @data_app.command("list")
@@ -78,16 +81,7 @@ def data_check(name: str, data_dir: DataDir = None) -> None:
 def main() -> None:
     """Runs the command. Exits with 0; 1: the job failed; 2: what was asked for is wrong; 130: Ctrl-C."""
     try:
-        app(standalone_mode=False)
-    except typer.Abort:
-        sys.exit(130)
-    except KeyboardInterrupt:
-        sys.exit(130)
+        app()
     except WarmbandError as error:
         Console(stderr=True, highlight=False).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         sys.exit(2 if isinstance(error, ConfigurationError | DataError) else 1)
-    except Exception as error:
-        if hasattr(error, "format_message") and hasattr(error, "exit_code"):  # A usage error of the command line.
-            error.show()
-            sys.exit(error.exit_code)
-        raise

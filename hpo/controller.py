@@ -28,7 +28,6 @@ STALL_SECONDS = 600.0
 DRAIN_SECONDS = 10.0
 """How long a job that is stopped waits for what its gangs are serving."""
 
-INTERRUPTED = "interrupted by Ctrl-C"
 STOP_REQUESTED = "stop requested"
 OUT_OF_TIME = "max_runtime_in_seconds reached"
 
@@ -180,19 +179,25 @@ class Controller:
         self.runs: dict[str, TrialRun] = {}
         self.untuned: TrialRun | None = None
         self.started_at = clock()
+        self.trained = 0
+        """Units trained by all trials, the untuned run not counted."""
         self.first_step_at: float | None = None
         self.ledger = Ledger(record.ledger, clock)
         self.search_alg = searcher
-        self._scheduler = scheduler
+        self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
         self._decode = decode
         self._gangs = gangs
         self._record = record
         self._clock = clock
         self._poll_seconds = poll_seconds
+        self._live: dict[str, TrialRun] = {}
         self._free: list[str] = []
         self._busy: dict[str, tuple[TrialRun, Assignment]] = {}
         self._heard: dict[str, float] = {}
         self._exhausted = False
+        self._most = search.max_jobs * search.max_resource
+        if isinstance(scheduler, SynchronousHyperBandScheduler):
+            self._most = scheduler.plan.resource
         self._stopping = ""
         self._unit_seconds: list[float] = [0.0, 0.0]
         """Gang-seconds spent on assignments, and the units they trained."""
@@ -213,9 +218,6 @@ class Controller:
                     break
                 self._listen()
             self._drain()
-        except KeyboardInterrupt:
-            self.stop(INTERRUPTED)
-            self._drain()
         finally:
             self._gangs.close()
             self.ledger.close()
@@ -228,11 +230,6 @@ class Controller:
     def stopped(self) -> str:
         """Why the run was stopped; empty if it was not."""
         return self._stopping
-
-    @property
-    def trained(self) -> int:
-        """Units trained by all trials, the untuned run not counted."""
-        return sum(run.resource for run in self.runs.values())
 
     def best(self) -> TrialRun | None:
         """The trial with the best objective, ties to the first; None if none has a finite one."""
@@ -255,7 +252,7 @@ class Controller:
 
     def get_live_trials(self) -> set[Trial]:
         """Those that have not ended."""
-        return {trial for trial in self.get_trials() if not trial.is_finished()}
+        return {run.trial for run in self._live.values()}
 
     def stop_trial(self, trial: Trial) -> None:
         """Ends a trial that is pending, paused or running."""
@@ -323,7 +320,7 @@ class Controller:
         number = len(self.runs)
         trial_id = f"{self.search.name}-{number:03d}"
         suggested = self.search_alg.suggest(trial_id)
-        if suggested == Searcher.FINISHED:
+        if suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string, against its own annotation
             self._exhausted = True
             if isinstance(self._scheduler, SynchronousHyperBandScheduler):
                 self._scheduler.no_more_trials(self)
@@ -340,7 +337,7 @@ class Controller:
             seed=derive_seed(self.search.seed, number),
             limit=self._limit(trial.config),
         )
-        self.runs[trial_id] = run
+        self.runs[trial_id] = self._live[trial_id] = run
         self._scheduler.on_trial_add(self, trial)
         if isinstance(self._scheduler, SynchronousHyperBandScheduler):
             run.bracket = self._scheduler.bracket(trial)
@@ -370,7 +367,7 @@ class Controller:
 
     def _could_be_busy(self) -> int:
         """How many gangs the work could keep busy at present."""
-        waiting = sum(run.trial.status in (Trial.PENDING, Trial.PAUSED) for run in self.runs.values())
+        waiting = sum(run.trial.status in (Trial.PENDING, Trial.PAUSED) for run in self._live.values())
         new = 0 if self._exhausted else self.search.max_jobs - len(self.runs)
         least = 1 if self.search.untuned and self.untuned is None else 0
         return max(least, min(self.search.max_parallel_jobs, len(self._busy) + waiting + new))
@@ -382,16 +379,14 @@ class Controller:
         unit_seconds = max(spent / units if units else 0.0, max(running, default=0.0) if not units else 0.0)
         if not unit_seconds:
             return None
-        plan = self._scheduler.plan if isinstance(self._scheduler, SynchronousHyperBandScheduler) else None
-        most = plan.resource if plan else self.search.max_jobs * self.search.max_resource
-        return unit_seconds * max(0, most - self.trained)
+        return unit_seconds * max(0, self._most - self.trained)
 
     def _nothing_left(self) -> bool:
-        unfinished = [run for run in self.runs.values() if not run.trial.is_finished()]
+        unfinished = list(self._live)
         untuned = self.search.untuned and (self.untuned is None or not self.untuned.trial.is_finished())
         new = not self._exhausted and len(self.runs) < self.search.max_jobs
         if unfinished and self._free and not new:
-            names = ", ".join(run.id for run in unfinished[:5])
+            names = ", ".join(unfinished[:5])
             raise GangError(f"the scheduler neither runs nor ends {len(unfinished)} trials: {names}")
         return not unfinished and not untuned and not new
 
@@ -461,6 +456,8 @@ class Controller:
             self._keep(run)
 
     def _follow(self, run: TrialRun, report: Report) -> None:
+        if run is not self.untuned:
+            self.trained += report.step - run.resource
         run.resource = report.step
         run.value = report.metrics.get(self.search.metric, math.nan)
         if math.isfinite(run.value) and (math.isnan(run.best_value) or self._better(run.value, run.best_value)):
@@ -506,6 +503,7 @@ class Controller:
 
     def _conclude(self, run: TrialRun) -> None:
         run.ended_at = self._clock()
+        self._live.pop(run.id, None)
         result = None if run.failure else self._result(run, run.resource, self.objective(run), {})
         self.search_alg.on_trial_complete(run.id, result=result, error=bool(run.failure))
         self._keep(run)

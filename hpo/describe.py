@@ -92,7 +92,9 @@ def status_and_reason(job: JobRow) -> tuple[str, str]:
 def best_trial(job: JobRow, trials: list[TrialRow]) -> TrialRow | None:
     """The trial with the best objective, ties to the first; None if none has one."""
     sign = 1.0 if job.spec["objective_type"] == "Maximize" else -1.0
-    valued = [(value, trial) for trial in trials if trial.status != "Failed" and (value := objective(job, trial)) is not None]
+    valued = [
+        (value, trial) for trial in trials if trial.status != "Failed" and (value := objective(job, trial)) is not None
+    ]
     return min(valued, key=lambda pair: (-sign * pair[0], pair[1].number))[1] if valued else None
 
 

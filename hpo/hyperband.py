@@ -165,8 +165,9 @@ class _Entry:
 
 
 class Hyperband:
-    """Decides which trials go on. Knows neither time nor workers: the same values give the same decisions, whatever
-    the order in which they come.
+    """Decides which trials go on.
+
+    It knows neither time nor workers: the same values give the same decisions, whatever the order in which they come.
 
     A rung is cut when its bracket is full and all of it have reached the rung, failed, or ended. The best go on, as
     many as the plan has places for; ties go to the trial that was added first. A value that is not finite ranks last
@@ -182,6 +183,9 @@ class Hyperband:
         self._sign = 1.0 if maximize else -1.0
         self._entries: dict[str, _Entry] = {}
         self._members: list[list[str]] = [[] for _ in plan.brackets]
+        self._filling = 0
+        self._active: set[int] = set()
+        """Brackets in which a trial has units to train."""
         self._closed = False
 
     def add(self, trial: str) -> int:
@@ -190,11 +194,14 @@ class Hyperband:
         Raises:
             ConfigurationError: the plan holds no more trials.
         """
-        for index, members in enumerate(self._members):
+        while self._filling < len(self._members):
+            index, members = self._filling, self._members[self._filling]
             if len(members) < self.plan.brackets[index].sizes[0]:
                 self._entries[trial] = _Entry(number=len(self._entries), bracket=index)
                 members.append(trial)
+                self._active.add(index)
                 return index
+            self._filling += 1
         raise ConfigurationError(f"the plan is for {self.plan.trials} trials and holds as many; give a larger max_jobs")
 
     def close(self) -> set[str]:
@@ -217,8 +224,8 @@ class Hyperband:
 
     def runnable(self) -> Iterable[str]:
         """Trials that have units to train, running or not, first bracket first, furthest rung first in it."""
-        for members in self._members:
-            training = [trial for trial in members if self._entries[trial].state is State.TRAINING]
+        for index in sorted(self._active):
+            training = [trial for trial in self._members[index] if self._entries[trial].state is State.TRAINING]
             yield from sorted(training, key=lambda trial: (-self._entries[trial].rung, self._entries[trial].number))
 
     def report(self, trial: str, resource: int, value: float) -> set[str]:
@@ -272,8 +279,10 @@ class Hyperband:
     def _cut(self, index: int) -> set[str]:
         bracket = self.plan.brackets[index]
         members = [self._entries[trial] for trial in self._members[index]]
-        full = self._closed or len(members) == bracket.sizes[0]
-        if not full or any(entry.state is State.TRAINING for entry in members):
+        if any(entry.state is State.TRAINING for entry in members):
+            return set()
+        self._active.discard(index)
+        if not self._closed and len(members) < bracket.sizes[0]:
             return set()
         waiting = [trial for trial in self._members[index] if self._entries[trial].state is State.WAITING]
         if not waiting:
@@ -284,6 +293,7 @@ class Hyperband:
             entry = self._entries[trial]
             if place < bracket.sizes[rung + 1] and math.isfinite(entry.value):
                 entry.state, entry.rung = State.TRAINING, rung + 1
+                self._active.add(index)
             else:
                 entry.state = State.STOPPED
         return set(waiting)

@@ -95,7 +95,7 @@ class Ledger:
         return sum(self.totals.values())
 
     def _account(self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]]) -> None:
-        """Books the time since the gang's last entry: measured parts first, never more than passed; None is the rest."""
+        """Books the time since the gang's last entry: measured parts, never more than has passed; None is the rest."""
         now = self._clock()
         left = max(0.0, now - self._until[gang])
         entries = []

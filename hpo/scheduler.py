@@ -14,10 +14,10 @@ from hpo.hyperband import Hyperband, Plan, State
 from trainers.errors import ConfigurationError
 
 RESOURCE = "resource"
-"""The result key that counts units over a trial's whole life; Tune's `training_iteration` counts from 1 after a pause."""
+"""The result key that counts units over a trial's life; Tune's `training_iteration` counts from 1 after a pause."""
 
 
-class SynchronousHyperBandScheduler(HyperBandScheduler):  # type: ignore[misc]  # Ray is untyped here
+class SynchronousHyperBandScheduler(HyperBandScheduler):
     """Synchronous Hyperband over a plan that is laid out beforehand.
 
     It keeps the interface of Ray Tune's scheduler and replaces its decisions. The stock scheduler fills its brackets
@@ -70,6 +70,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):  # type: ignore[misc]  
     # ---- Ray Tune's interface
 
     def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
+        """Puts a new trial into its bracket."""
         if trial.trial_id in self._trials or trial.trial_id in self._values:
             self._trials[trial.trial_id] = trial  # Known from `restore`; it keeps its place.
             return
@@ -78,8 +79,9 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):  # type: ignore[misc]  
         self._values[trial.trial_id] = {}
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
+        """CONTINUE below the next rung; there PAUSE, STOP, or CONTINUE if it was the last and goes on."""
         resource = int(result[self._time_attr])
-        value = float(result.get(self._metric, math.nan))
+        value = float(result.get(self._metric or "", math.nan))
         if resource >= self.milestone(trial):
             self._values[trial.trial_id][self.milestone(trial)] = value
         decided = self.core.report(trial.trial_id, resource, value)
@@ -89,16 +91,20 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):  # type: ignore[misc]  
         )
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
+        """Takes a failed trial out of its bracket, which may decide the others of its rung."""
         self._failed.add(trial.trial_id)
         self._carry_out(tune_controller, self.core.fail(trial.trial_id), current=trial)
 
     def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
+        """Takes a trial that ended by itself out of its bracket; its place is not filled again."""
         self.on_trial_remove(tune_controller, trial)
 
     def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:
+        """Takes a trial that was stopped while it waited out of its bracket."""
         self._carry_out(tune_controller, self.core.finish(trial.trial_id), current=trial)
 
     def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
+        """The waiting trial of the earliest bracket, furthest rung first; None if all that may train do."""
         for trial_id in self.core.runnable():
             trial = self._trials.get(trial_id)
             if trial is not None and trial.status in (Trial.PENDING, Trial.PAUSED):
@@ -106,10 +112,12 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):  # type: ignore[misc]  
         return None
 
     def save(self, checkpoint_path: str) -> None:
+        """Writes what its decisions follow from, as JSON."""
         state = {"trials": {trial: list(values.items()) for trial, values in self._values.items()}}
         Path(checkpoint_path).write_text(json.dumps({**state, "failed": sorted(self._failed)}))
 
     def restore(self, checkpoint_path: str) -> None:
+        """Makes the decisions again that `save` wrote down; trials are then added as before."""
         state = json.loads(Path(checkpoint_path).read_text())
         self.replay({trial: dict(values) for trial, values in state["trials"].items()}, state["failed"])
 
@@ -120,6 +128,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):  # type: ignore[misc]  
         self._failed.update(failed)
 
     def debug_string(self) -> str:
+        """A line a bracket: its rungs, and how many trials stand where."""
         lines = [f"Hyperband: {len(self.plan.brackets)} brackets, {self.plan.trials} trials"]
         for index, bracket in enumerate(self.plan.brackets):
             states = [self.core.state(trial).value for trial in self._values if self.core.bracket(trial) == index]

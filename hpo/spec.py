@@ -190,7 +190,9 @@ def _override(state: dict[str, Any], override: str) -> None:
 def _problem(detail: dict[str, Any]) -> str:
     where = ".".join(str(part) for part in detail["loc"])
     if detail["type"] != "extra_forbidden":
-        return f"{where}: {detail['msg']}, got {detail['input']!r}" if "input" in detail else f"{where}: {detail['msg']}"
+        return (
+            f"{where}: {detail['msg']}, got {detail['input']!r}" if "input" in detail else f"{where}: {detail['msg']}"
+        )
     model: Any = JobSpec
     for part in detail["loc"][:-1]:
         annotation = model.model_fields[part].annotation if part in getattr(model, "model_fields", {}) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -49,12 +50,12 @@ def summarize(controller: Controller, plan: Plan) -> dict[str, Any]:
 def show_plan(plan: Plan) -> RenderableType:
     """The brackets before a job starts, and the most that it can use."""
     table = Table(title="Brackets", title_justify="left", box=None, pad_edge=False, padding=(0, 2))
-    table.add_column("bracket", justify="right")
+    table.add_column("", justify="right")
     table.add_column("trials at each rung", justify="left")
     table.add_column("units", justify="right")
-    for index, bracket in enumerate(plan.brackets):
+    for bracket, count in Counter(plan.brackets).items():
         rungs = "  ->  ".join(f"{size} to {rung}" for rung, size in zip(bracket.rungs, bracket.sizes, strict=True))
-        table.add_row(str(index), rungs, str(bracket.resource))
+        table.add_row(f"{count} x" if count > 1 else "", rungs, str(bracket.resource * count))
     share = plan.resource / plan.full_resource
     most = f"At most {plan.resource} of the {plan.full_resource} units of {plan.trials} full trials: {share:.0%}."
     return Group(table, Text(most))

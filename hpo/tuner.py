@@ -6,9 +6,11 @@ import difflib
 import logging
 import math
 import secrets
+import signal
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
@@ -16,17 +18,24 @@ from typing import Any, ClassVar, Self
 from rich.console import Console
 
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
-from hpo.controller import INTERRUPTED, Controller, Search, TrialRun
+from hpo.controller import Controller, Search, TrialRun
 from hpo.describe import best_trial, describe, status_and_reason
 from hpo.hyperband import Plan
-from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, decode, range_from_json
+from hpo.ranges import (
+    CategoricalParameter,
+    ContinuousParameter,
+    IntegerParameter,
+    ParameterRange,
+    decode,
+    range_from_json,
+)
 from hpo.record import JobRecord
-from hpo.store import JobRow, Store
+from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_for
 from hpo.summary import show_plan, show_summary, summarize
 from trainers import XGBoostTrainer, storage
 from trainers.channels import Channel
-from trainers.cluster import cluster
+from trainers.cluster import Cluster, cluster
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import RayGangs
 from trainers.home import home
@@ -35,6 +44,7 @@ from trainers.trainer import Trainer, open_channels, trainer_from_json
 logger = logging.getLogger(__name__)
 
 TRAINERS = (XGBoostTrainer,)
+INTERRUPTED = "interrupted by Ctrl-C"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -265,9 +275,11 @@ class HyperparameterTuner:
         chosen = best_training_job or self._best().trial_id
         if chosen not in trials:
             near = difflib.get_close_matches(chosen, trials, n=1)
-            raise ConfigurationError(f"job {self._name()} has no trial {chosen!r}" + (f"; {near[0]!r}?" if near else ""))
+            raise ConfigurationError(
+                f"job {self._name()} has no trial {chosen!r}" + (f"; {near[0]!r}?" if near else "")
+            )
         trial = trials[chosen]
-        length = {name: trial.resource for name in self.estimator.resource_names[:1]}
+        length = dict.fromkeys(self.estimator.resource_names[:1], trial.resource)
         return self.estimator.with_hyperparameters({**trial.hyperparameters, **length}).trained(trial.checkpoint)
 
     def analytics(self) -> HyperparameterTuningJobAnalytics:
@@ -295,11 +307,12 @@ class HyperparameterTuner:
     def _run(self, name: str, channels: dict[str, Channel], plan: Plan, seed: int) -> None:
         with Store(self._store) as store, store.writer(name) as writer:
             try:
-                with cluster(self.estimator.logical_cpus(self.max_parallel_jobs), self._say) as private:
-                    gangs = self._gangs(name, channels, private)
+                with cluster(self.estimator.logical_cpus(self.max_parallel_jobs), self._say) as found:
+                    gangs = self._gangs(name, channels, found)
                     record = JobRecord(writer, self.objective_metric_name, self._watch())
                     controller = self._controller(name, plan, seed, gangs, record)
-                    controller.run()
+                    with _graceful_interrupt(controller):
+                        controller.run()
             except BaseException as error:
                 status = "Stopped" if isinstance(error, KeyboardInterrupt) else "Failed"
                 reason = INTERRUPTED if status == "Stopped" else str(error) or type(error).__name__
@@ -321,10 +334,10 @@ class HyperparameterTuner:
             self._failure = error
             logger.debug("job ended with %r; `wait` raises it", error)
 
-    def _gangs(self, name: str, channels: dict[str, Channel], private: bool) -> RayGangs:
+    def _gangs(self, name: str, channels: dict[str, Channel], found: Cluster) -> RayGangs:
         placed = {channel: source.place(self.estimator.workers) for channel, source in channels.items()}
         program = self.estimator.program(placed)
-        return RayGangs(name, program, self.estimator.scaling, notify=self._say, private=private)
+        return RayGangs(name, program, self.estimator.scaling, notify=self._say, on=found)
 
     def _controller(self, name: str, plan: Plan, seed: int, gangs: RayGangs, record: JobRecord) -> Controller:
         mode = "max" if self.objective_type == "Maximize" else "min"
@@ -352,7 +365,7 @@ class HyperparameterTuner:
         )
 
     def _longest(self) -> int | None:
-        """Units of the longest trial where no strategy configuration says: the tuned length's upper bound, or static."""
+        """Units of the longest trial where the strategy does not say: the tuned length's upper bound, or static."""
         for name in self.estimator.resource_names:
             bounds = self._ranges.get(name)
             if isinstance(bounds, IntegerParameter):
@@ -426,7 +439,7 @@ class HyperparameterTuner:
         with Store(self._store) as store:
             return store.job(self._name())
 
-    def _best(self) -> Any:
+    def _best(self) -> TrialRow:
         with Store(self._store) as store:
             best = best_trial(store.job(self._name()), tuned_trials(store, self._name()))
         if best is None:
@@ -447,6 +460,24 @@ _PLAIN_FIELDS = (
     "objective_value",
     "storage_path",
 )
+
+
+@contextmanager
+def _graceful_interrupt(controller: Controller) -> Iterator[None]:
+    """Ctrl-C stops the run between two events; a second one interrupts at once. Only the main thread can ask for it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        controller.stop(INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def _outcome(controller: Controller) -> tuple[str, str]:

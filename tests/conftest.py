@@ -17,9 +17,7 @@ def ray_cluster() -> Iterator[None]:
     """Ray with more logical CPUs than this machine has cores: four gangs of three fit, and a little more."""
     import ray
 
-    ray.init(
-        address="local", num_cpus=16, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False
-    )
+    ray.init(address="local", num_cpus=16, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
     yield
     ray.shutdown()
 

@@ -6,14 +6,28 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 import ray
 
 logger = logging.getLogger(__name__)
 
 
+@dataclass(slots=True)
+class Cluster:
+    """The cluster that a job runs on.
+
+    Args:
+        private: it was started for the job, and ends with all that runs on it.
+        afterwards: what is called when it has ended, or was left.
+    """
+
+    private: bool
+    afterwards: list[Callable[[], object]] = field(default_factory=list)
+
+
 @contextmanager
-def cluster(cpus: int, notify: Callable[[str], None] = logger.info) -> Iterator[bool]:
+def cluster(cpus: int, notify: Callable[[str], None] = logger.info) -> Iterator[Cluster]:
     """Runs a block on a Ray cluster.
 
     A session of Ray's that is open in this process is used and left open. Otherwise the cluster that `RAY_ADDRESS`
@@ -24,15 +38,12 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info) -> Iterator[
     Args:
         cpus: logical CPUs that the job could use at once.
         notify: is told what was started.
-
-    Yields:
-        Whether the cluster was started here and ends behind the block, with all that runs on it.
     """
     if ray.is_initialized():
-        yield False
+        yield Cluster(private=False)
         return
-    private = not os.environ.get("RAY_ADDRESS")
-    if not private:
+    found = Cluster(private=not os.environ.get("RAY_ADDRESS"))
+    if not found.private:
         ray.init(logging_level=logging.ERROR, log_to_driver=False)
     else:
         cores = os.cpu_count() or 1
@@ -46,6 +57,8 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info) -> Iterator[
         )
         notify(f"Started Ray on this machine: {max(cpus, cores)} logical CPUs on {cores} cores")
     try:
-        yield private
+        yield found
     finally:
         ray.shutdown()
+        for call in found.afterwards:
+            call()

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import ray
-from ray.train import FailureConfig, RunConfig, ScalingConfig, UserCallback
+import ray.train
+from ray.train import ScalingConfig, UserCallback
 from ray.util import placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
 
@@ -133,7 +134,6 @@ class Gang:
         Call it until `join` says that the gang is over: it waits for its moment. Workers that are created just when
         their placement group goes are never scheduled nor refused (ray 2.60), and Train would wait for them for ever.
         """
-        self._closing.set()
         self.observe()
         if self.held_since is None or time.time() - self.held_since < SETTLED_SECONDS:
             return
@@ -153,9 +153,7 @@ class Gang:
         bundles = [dict(bundle) for bundle in row["bundles"].values()]
         mine = [resources_per_worker(self.scaling)] * self.workers
         # A placement group's id ends in the id of the job that made it.
-        return (
-            row["state"] == "CREATED" and group.endswith(ray.get_runtime_context().get_job_id()) and bundles == mine
-        )
+        return row["state"] == "CREATED" and group.endswith(ray.get_runtime_context().get_job_id()) and bundles == mine
 
     def _run(self) -> None:
         # Imported here: `trainers.gang` is imported by every worker, and they need none of it.
@@ -168,38 +166,40 @@ class Gang:
         # One process fewer to start; nothing here asks it about nodes that are to be taken away.
         os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
         folder = tempfile.mkdtemp(prefix=f"warmband-{self.name}-")
+        train: Any = ray.train  # Its annotations are those of Train's first version.
         trainer = DataParallelTrainer(
             serve,
             train_loop_config={"gang": self.name, "program": self._program, "mailbox": self._mailbox},
             scaling_config=self.scaling,
-            run_config=RunConfig(
+            run_config=train.RunConfig(
                 name=self.name,
                 storage_path=folder,
                 # A start that fails is reported, not repeated for ever; a worker that dies later is replaced.
-                failure_config=FailureConfig(max_failures=-1, controller_failure_limit=0),
+                failure_config=train.FailureConfig(max_failures=-1, controller_failure_limit=0),
                 callbacks=[_TellLosses(self.name, self._mailbox)],
             ),
         )
         try:
-            ended = trainer.fit().return_value or GangEnded(gang=self.name)
+            result: Any = trainer.fit()
+            ended = result.return_value or GangEnded(gang=self.name)
         except BaseException as error:  # A cluster that is shut down under it raises SystemExit.
             ended = GangEnded(gang=self.name, error=_innermost(error), traceback=traceback.format_exc())
         finally:
             shutil.rmtree(folder, ignore_errors=True)
-        if self._closing.is_set():
-            ended = GangEnded(gang=self.name)
-        with contextlib.suppress(Exception):  # The mailbox may be closed when the job did not wait for this gang.
+        # After a goodbye nobody listens, and Ray may be shut down: to touch it then would end this process.
+        if not self._closing.is_set():
             self._mailbox.post(ended)
 
 
 def resources_per_worker(scaling: ScalingConfig) -> dict[str, float]:
     """What one worker needs, as Ray Train fills it in: one CPU, or one GPU with `use_gpu`, if nothing is said."""
-    if scaling.resources_per_worker is not None:
-        return {name: float(amount) for name, amount in scaling.resources_per_worker.items() if amount}
+    given: Any = scaling.resources_per_worker
+    if given is not None:
+        return {name: float(amount) for name, amount in given.items() if amount}
     return {"GPU": 1.0} if scaling.use_gpu else {"CPU": 1.0}
 
 
-class _TellLosses(UserCallback):  # type: ignore[misc]  # Ray is untyped here
+class _TellLosses(UserCallback):
     """Runs in Ray Train's controller: tells the driver at once that workers died."""
 
     def __init__(self, gang: str, mailbox: MailboxHandle) -> None:

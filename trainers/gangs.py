@@ -8,11 +8,13 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from enum import Enum
+from functools import partial
 
 import ray
 from ray.train import ScalingConfig
 
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp
+from trainers.cluster import Cluster
 from trainers.errors import GangError, ResourcesError
 from trainers.gang import END_SECONDS, Gang, Program, resources_per_worker
 from trainers.mailbox import MailboxHandle
@@ -41,7 +43,7 @@ class RayGangs:
         scaling: workers of a gang, and what each needs.
         notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
         eager: start gangs as soon as they fit, without weighing the work that is left.
-        private: the cluster ends with the job, so that gangs which are still starting need not be waited for.
+        on: the cluster they run on. Where it ends with the job, gangs that are still starting are left to that.
     """
 
     def __init__(
@@ -52,14 +54,14 @@ class RayGangs:
         *,
         notify: Callable[[str], None] = logger.info,
         eager: bool = False,
-        private: bool = False,
+        on: Cluster | None = None,
     ) -> None:
         self._name = name
         self._program = program
         self._scaling = scaling
         self._notify = notify
         self._eager = eager
-        self._private = private
+        self._cluster = on or Cluster(private=False)
         self._mailbox = MailboxHandle.open()
         self._gangs: dict[str, Gang] = {}
         self._phase: dict[str, _Phase] = {}
@@ -123,7 +125,11 @@ class RayGangs:
         deadline = time.monotonic() + END_SECONDS
         for gang in self._gangs.values():
             gang.goodbye()
-        waited = [gang for gang in self._gangs.values() if self._phase[gang.name] is _Phase.UP or not self._private]
+        waited = list(self._gangs.values())
+        if self._cluster.private:
+            starting = [gang for gang in waited if self._phase[gang.name] is not _Phase.UP]
+            self._cluster.afterwards += [partial(gang.join, END_SECONDS) for gang in starting]
+            waited = [gang for gang in waited if gang not in starting]
         while waited := [gang for gang in waited if not gang.join(0.02)]:
             late = time.monotonic() > deadline
             for gang in waited:

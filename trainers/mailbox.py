@@ -113,7 +113,7 @@ class Mailbox:
 async def _wait(event: asyncio.Event, timeout: float) -> bool:
     try:
         await asyncio.wait_for(event.wait(), timeout)
-    except asyncio.TimeoutError:
+    except TimeoutError:
         return False
     return True
 
@@ -127,7 +127,7 @@ class MailboxHandle:
     @classmethod
     def open(cls) -> MailboxHandle:
         """Starts a mailbox next to the driver. It ends with the driver, or with `close`."""
-        return cls(ray.remote(num_cpus=0, max_concurrency=10_000)(Mailbox).remote())
+        return cls(ray.remote(num_cpus=0)(Mailbox).options(max_concurrency=10_000).remote())
 
     def order(self, gang: str, incarnation: str, order: Order) -> None:
         """See `Mailbox.order`; does not wait."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import uuid
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 
 from trainers.errors import DataError
@@ -23,7 +24,9 @@ def read(uri: str) -> bytes:
         with filesystem.open_input_stream(path) as stream:
             return bytes(stream.read())
     except FileNotFoundError as error:
-        raise DataError(f"checkpoint {uri!r} is not there; was its folder removed, or is it on another node?") from error
+        raise DataError(
+            f"checkpoint {uri!r} is not there; was its folder removed, or is it on another node?"
+        ) from error
 
 
 def write(uri: str, data: bytes) -> None:
@@ -52,7 +55,7 @@ def _is_local(uri: str) -> bool:
     return not urlparse(uri).scheme
 
 
-def _resolve(uri: str):  # type: ignore[no-untyped-def]  # pyarrow is untyped
+def _resolve(uri: str) -> Any:
     # Imported late: local checkpoints, the common case, need no pyarrow.
     from pyarrow.fs import FileSystem
 

@@ -165,9 +165,9 @@ class Trainer(ABC):
             checkpoint=None,
             save_to=storage.join(storage_path or f"{home()}/runs", name, f"{units:06d}"),
         )
-        with cluster(self.logical_cpus(gangs=1)) as private:
+        with cluster(self.logical_cpus(gangs=1)) as found:
             placed = {channel: source.place(self.workers) for channel, source in checked.items()}
-            gangs = RayGangs(name, self.program(placed), self.scaling, private=private)
+            gangs = RayGangs(name, self.program(placed), self.scaling, on=found)
             try:
                 segment, seconds = _serve_alone(gangs, assignment)
             finally:

@@ -86,7 +86,7 @@ class XGBoostProgram:
     paused, moved or resumed on the way.
 
     Args:
-        channels: "train" is sharded over the workers by rows; every other channel is evaluated, whole, after each round.
+        channels: "train" is sharded over the workers by rows; every other channel is evaluated, whole, each round.
     """
 
     def __init__(self, channels: dict[str, PlacedChannel]) -> None:
@@ -167,7 +167,9 @@ class XGBoostProgram:
     def _matrices(self, hyperparameters: dict[str, Any]) -> dict[str, Any]:
         """The matrices that a configuration needs, built once: they depend on the data, the method and `max_bin`."""
         session = self._opened()
-        exact = hyperparameters.get("tree_method") in ("exact", "approx") or hyperparameters.get("booster") == "gblinear"
+        exact = (
+            hyperparameters.get("tree_method") in ("exact", "approx") or hyperparameters.get("booster") == "gblinear"
+        )
         key = ("plain", 0) if exact else ("quantile", int(hyperparameters.get("max_bin", _DEFAULT_KIND[1])))
         if key not in session.matrices:
             train = self._channels["train"].read(session.context.rank, session.context.world_size)
@@ -231,7 +233,7 @@ def _start_tracker(context: WorkerContext) -> Any:
 
 
 def _metrics(line: str) -> dict[str, float]:
-    """`[3]\tvalidation-auc:0.77` as {"validation:auc": 0.77}: the names that users of SageMaker know."""
+    """XGBoost's line of one round, `[3] validation-auc:0.77` with tabs, as {"validation:auc": 0.77}."""
     metrics = {}
     for part in line.split("\t")[1:]:
         name, _, value = part.rpartition(":")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -82,9 +81,7 @@ def simulate(
     **options: Any,
 ) -> tuple[Controller, SimulatedGangs, Kept]:
     """Runs a search to its end."""
-    gangs = SimulatedGangs(
-        curve, metric=METRIC, workers=3, start_seconds=8.0, unit_seconds=unit_seconds, losses=losses
-    )
+    gangs = SimulatedGangs(curve, metric=METRIC, workers=3, start_seconds=8.0, unit_seconds=unit_seconds, losses=losses)
     record = record or Kept()
     search = Search(
         name="job",
@@ -114,5 +111,3 @@ def outcome(controller: Controller) -> tuple[dict[str, int], str | None]:
     """Where each trial stopped, and which one won."""
     best = controller.best()
     return {name: run.resource for name, run in controller.runs.items()}, best and best.id
-
-

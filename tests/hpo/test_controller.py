@@ -103,7 +103,9 @@ def test_assignments_resume_from_where_the_trial_stopped() -> None:
     for assignment in gangs.served:
         start, checkpoint = reached.get(assignment.trial_id, (0, None))
         assert (assignment.start, assignment.checkpoint) == (start, checkpoint)
-        assert assignment.seed == derive_seed(1, assignment.trial_id if assignment.trial_id == UNTUNED else int(assignment.trial_id[4:]))
+        assert assignment.seed == derive_seed(
+            1, assignment.trial_id if assignment.trial_id == UNTUNED else int(assignment.trial_id[4:])
+        )
         if assignment is not lost:
             reached[assignment.trial_id] = (assignment.stop, assignment.save_to)
 
@@ -114,7 +116,9 @@ def test_the_ledger_adds_up_to_the_time_that_gangs_were_held() -> None:
     assert controller.ledger.total == pytest.approx(held)
     assert sum(entry.worker_seconds for entry in record.entries) == pytest.approx(held)
     assert controller.ledger.totals[Kind.STARTING] == pytest.approx((4 + 1) * 8.0 * 3)
-    assert controller.ledger.totals[Kind.TRAINING] == pytest.approx(3 * (gangs.busy_seconds - _half_of(gangs.served[7])))
+    assert controller.ledger.totals[Kind.TRAINING] == pytest.approx(
+        3 * (gangs.busy_seconds - _half_of(gangs.served[7]))
+    )
 
 
 def _half_of(assignment: Assignment) -> float:

@@ -12,16 +12,14 @@ from hypothesis import strategies as st
 from hpo.hyperband import Hyperband, Plan, State, lay_out, run_all
 from trainers.errors import ConfigurationError
 
-layouts = st.tuples(
-    st.integers(1, 160), st.integers(1, 5), st.integers(1, 100), st.sampled_from([2, 3, 4])
-).filter(lambda layout: layout[1] <= layout[2])
+layouts = st.tuples(st.integers(1, 160), st.integers(1, 5), st.integers(1, 100), st.sampled_from([2, 3, 4])).filter(
+    lambda layout: layout[1] <= layout[2]
+)
 
 values = st.one_of(st.floats(0, 1), st.sampled_from([math.nan, math.inf, -math.inf]))
 
 
-@pytest.mark.parametrize(
-    ("max_resource", "sizes"), [(9, [9, 5, 3]), (27, [27, 12, 6, 4]), (81, [81, 34, 15, 8, 5])]
-)
+@pytest.mark.parametrize(("max_resource", "sizes"), [(9, [9, 5, 3]), (27, [27, 12, 6, 4]), (81, [81, 34, 15, 8, 5])])
 def test_a_whole_round_is_the_papers(max_resource: int, sizes: list[int]) -> None:
     """Li et al. 2018, table 1: 17, 49 and 143 trials."""
     plan = lay_out(sum(sizes), 1, max_resource)

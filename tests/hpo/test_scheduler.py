@@ -126,7 +126,10 @@ def test_units_are_counted_over_a_trials_whole_life(make: Any) -> None:
     trial.set_status(Trial.RUNNING)
     actions = [
         scheduler.on_trial_result(Nobody(), trial, {METRIC: 0.5, RESOURCE: step, "training_iteration": restarted})
-        for step, restarted in [*((step, step) for step in range(1, 11)), *((step, step - 10) for step in range(11, 31))]
+        for step, restarted in [
+            *((step, step) for step in range(1, 11)),
+            *((step, step - 10) for step in range(11, 31)),
+        ]
     ]
     assert actions[-1] != TrialScheduler.CONTINUE
 

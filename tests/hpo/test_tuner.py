@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
 import time
 from collections.abc import Iterator
@@ -77,14 +78,14 @@ def make(workers: int = 3, **options: Any) -> HyperparameterTuner:
 
 
 @pytest.fixture(scope="module")
-def job(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[HyperparameterTuner, str, str]]:
+def job(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[HyperparameterTuner, str, str]:
     """The job of the README, run once; with what it printed, and the URL of its record."""
     folder = tmp_path_factory.mktemp("job")
     url = f"sqlite:///{folder}/warmband.db"
     printed = io.StringIO()
     tuner = make(store=url, storage_path=str(folder / "models"), console=Console(file=printed, width=120))
     tuner.fit(CHANNELS, wait=True)
-    yield tuner, printed.getvalue(), url
+    return tuner, printed.getvalue(), url
 
 
 def test_the_job_is_described_as_users_know_it(job: tuple[HyperparameterTuner, str, str]) -> None:
@@ -123,7 +124,14 @@ def test_attach_restores_everything_from_another_process(job: tuple[Hyperparamet
 def test_attach_restores_what_the_tuner_was_made_with(job: tuple[HyperparameterTuner, str, str]) -> None:
     tuner, _, url = job
     again = HyperparameterTuner.attach(tuner.latest_tuning_job.name, store=url)
-    for field in ("strategy", "max_jobs", "max_parallel_jobs", "objective_type", "random_seed", "objective_metric_name"):
+    for field in (
+        "strategy",
+        "max_jobs",
+        "max_parallel_jobs",
+        "objective_type",
+        "random_seed",
+        "objective_metric_name",
+    ):
         assert getattr(again, field) == getattr(tuner, field)
     assert again.hyperparameter_ranges() == tuner.hyperparameter_ranges()
     assert again.estimator.hyperparameters == tuner.estimator.hyperparameters
@@ -229,7 +237,7 @@ def test_it_can_be_stopped_from_elsewhere_and_waited_for(ray_cluster: None) -> N
 def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words(ray_cluster: None) -> None:
     tuner = make(workers=1, max_jobs=3)
     tuner._ranges = {"max_depth": CategoricalParameter([-3])}
-    with pytest.raises(WarmbandError, match="every trial failed.*max_depth"):
+    with pytest.raises(WarmbandError, match=r"every trial failed.*max_depth"):
         tuner.fit(CHANNELS)
     assert tuner.describe()["HyperParameterTuningJobStatus"] == "Failed"
     with pytest.raises(WarmbandError, match="Best training job not available"):
@@ -239,7 +247,10 @@ def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words(ray_clu
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strategy": "Bayesian", "strategy_config": None}, "'Bayesian' is not there yet; give one of Hyperband, Random"),
+        (
+            {"strategy": "Bayesian", "strategy_config": None},
+            "'Bayesian' is not there yet; give one of Hyperband, Random",
+        ),
         ({"strategy": "Hyprband"}, "did you mean 'Hyperband'"),
         ({"strategy": "Random"}, "strategy_config is for the strategy 'Hyperband'"),
         ({"early_stopping_type": "Auto"}, "give 'Off'"),
@@ -290,11 +301,17 @@ SCRIPT = """
 """
 
 
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder for temporary files whose path is short enough for Ray's sockets."""
+    with tempfile.TemporaryDirectory(prefix="wb") as folder:
+        yield Path(folder)
+
+
 @pytest.mark.fault
-def test_ctrl_c_stops_the_job_and_leaves_nothing(home: Path, tmp_path: Path) -> None:
+def test_ctrl_c_stops_the_job_and_leaves_nothing(home: Path, short_folder: Path) -> None:
     """A process of its own with its own Ray, as from a terminal: the signal goes to the whole foreground group."""
-    scratch = tmp_path / "tmp"
-    scratch.mkdir()
+    scratch = short_folder
     root = str(Path(__file__).parents[2])
     environment = {**os.environ, "TMPDIR": str(scratch), "WARMBAND_HOME": str(home)}
     process = subprocess.Popen(

@@ -158,9 +158,7 @@ def test_the_metrics_are_exact(pool: Pool, tmp_path: Path) -> None:
     )
 
 
-def test_a_refused_configuration_fails_with_xgboosts_message_and_the_gang_serves_on(
-    pool: Pool, tmp_path: Path
-) -> None:
+def test_a_refused_configuration_fails_with_xgboosts_message_and_the_gang_serves_on(pool: Pool, tmp_path: Path) -> None:
     gang = next(iter(pool.up))
     refused = pool.serve(gang, segments(tmp_path, (3,), max_depth=-4)[0])
     assert "max_depth" in refused.error
@@ -214,30 +212,30 @@ def test_capacity_counts_whole_gangs(ray_cluster: None) -> None:
     assert capacity({"GPU": 1.0}, 1) == 0
 
 
-def held() -> tuple[set[str], set[str]]:
-    """Placement groups that hold something, and temporary folders."""
+def held(name: str) -> tuple[set[str], set[str]]:
+    """Placement groups that hold something, and the temporary folders of gangs of this name."""
     groups = {group for group, row in ray.util.placement_group_table().items() if row["state"] != "REMOVED"}
-    return groups, {path.name for path in Path(tempfile.gettempdir()).glob("warmband-*")}
+    return groups, {path.name for path in Path(tempfile.gettempdir()).glob(f"warmband-{name}-*")}
 
 
 @pytest.mark.parametrize("pause", [0.0, 3.0])
 def test_a_gang_that_is_still_starting_ends_at_once_and_leaves_nothing(pool: Pool, pause: float) -> None:
-    before = held()
+    before = held("young")
     young = Pool("young")
     young.gangs.want(1, None)
     time.sleep(pause)
     young.gangs.close()
-    assert held() == before
+    assert held("young") == before
 
 
 def test_a_closed_gang_leaves_nothing(pool: Pool, tmp_path: Path) -> None:
-    before = held()
+    before = held("short")
     short = Pool("short", workers=1)
     gang = short.start(1)[0]
     short.serve(gang, segments(tmp_path, (2,))[0])
     pids = short.up[gang].pids
     short.gangs.close()
-    assert held() == before
+    assert held("short") == before
     deadline = time.monotonic() + 10
     while any(Path(f"/proc/{pid}/cmdline").exists() and _is_ray_worker(pid) for pid in pids):
         assert time.monotonic() < deadline
