@@ -33,7 +33,7 @@ from hpo.ranges import decode
 from hpo.strategies import make_strategy
 from hpo.uncertainty import auc_standard_error
 from trainers import Channel, XGBoostTrainer
-from trainers.assignment import Assignment, Event, GangUp, Report
+from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Report
 from trainers.cluster import cluster
 from trainers.datasets import Dataset, find, load
 from trainers.gangs import RayGangs
@@ -82,7 +82,11 @@ class KeptGangs:
         """The gangs that are up already, then what happens."""
         waiting, self._waiting = self._waiting, []
         events = list(self._gangs.events(0 if waiting else timeout))
-        self._up.update({event.gang: event for event in events if isinstance(event, GangUp)})
+        for event in events:
+            if isinstance(event, GangUp):
+                self._up[event.gang] = event
+            elif isinstance(event, GangLost | GangEnded):
+                self._up.pop(event.gang, None)
         return [*waiting, *events]
 
     def close(self) -> None:
