@@ -26,10 +26,11 @@ from rich.console import Console
 from rich.table import Table
 
 from hpo import ContinuousParameter, IntegerParameter
-from hpo.controller import Controller, Search, TrialRun
+from hpo.controller import Controller
 from hpo.hyperband import Bracket, Plan, lay_out
 from hpo.ledger import Entry
 from hpo.ranges import decode
+from hpo.search import Search, TrialRun
 from hpo.strategies import make_strategy
 from hpo.uncertainty import auc_standard_error
 from trainers import Channel, XGBoostTrainer

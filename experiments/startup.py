@@ -42,8 +42,8 @@ from rich.table import Table
 
 from hpo import ContinuousParameter, HyperparameterTuner, IntegerParameter
 from hpo.analytics import tuned_trials
-from hpo.controller import derive_seed
 from hpo.ranges import ParameterRange
+from hpo.search import derive_seed
 from hpo.store import Store, TrialRow
 from trainers import Channel, XGBoostTrainer
 from trainers.assignment import Assignment, GangUp, Progress, Segment, Served

@@ -74,7 +74,9 @@ def data_check(name: str, data_dir: DataDir = None) -> None:
     checked = datasets.check(name, data_dir)
     for path, good, problem in checked:
         typer.echo(f"{path}: {'ok' if good else problem}")
-    if not checked or not all(good for _, good, _ in checked):
+    if not checked:
+        typer.echo(f"{name} is generated: there is nothing to check")
+    if not all(good for _, good, _ in checked):
         raise DataError(f"dataset {name!r} is not whole here; run `hpo data fetch {name}`")
 
 

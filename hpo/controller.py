@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from ray.tune.experiment import Trial
@@ -15,12 +13,10 @@ from ray.tune.search import Searcher
 
 from hpo.ledger import Entry, Ledger
 from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
+from hpo.search import UNTUNED, Search, TrialRun, derive_seed
 from trainers import storage
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
 from trainers.errors import GangError
-
-UNTUNED = "untuned"
-"""Id of the run with the trainer's own hyperparameters, made for comparison when a gang is free."""
 
 STALL_SECONDS = 600.0
 """How long a gang may serve without a report before it is taken for dead."""
@@ -58,42 +54,6 @@ class Gangs(Protocol):
         """Ends every gang and releases all they held."""
 
 
-@dataclass(slots=True, kw_only=True, eq=False)
-class TrialRun:
-    """One trial as the controller follows it.
-
-    Args:
-        trial: its form in Ray Tune, which schedulers are given.
-        number: its place in the order of suggestion, from 0.
-        hyperparameters: the tuned values.
-        seed: what its training's random numbers derive from.
-        limit: units at which it ends whatever is decided of it.
-    """
-
-    trial: Trial
-    number: int
-    hyperparameters: dict[str, Any]
-    seed: int
-    limit: int
-    bracket: int | None = None
-    resource: int = 0
-    checkpoint: str | None = None
-    checkpoint_bytes: int = 0
-    value: float = math.nan
-    best_value: float = math.nan
-    best_resource: int = 0
-    attempts: int = 0
-    failure: str = ""
-    traceback: str = ""
-    started_at: float | None = None
-    ended_at: float | None = None
-
-    @property
-    def id(self) -> str:
-        """The trial's id."""
-        return str(self.trial.trial_id)
-
-
 class Record(Protocol):
     """What keeps a job's trials, reports and billed seconds as they come."""
 
@@ -109,43 +69,6 @@ class Record(Protocol):
 
     def ledger(self, entries: list[Entry]) -> None:
         """Worker-seconds were billed."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
-    """What a controller is to carry out.
-
-    Args:
-        name: the job's name; prefix of its trials' ids.
-        metric: key of the objective in a report's metrics.
-        mode: "max" or "min".
-        max_jobs: trials in all.
-        max_parallel_jobs: trials at once.
-        max_resource: units of a trial that runs to the end.
-        seed: what every random number of the job derives from.
-        storage_path: where checkpoints go, one folder a trial.
-        static: the trainer's own hyperparameters, which tuned values override.
-        length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
-        best_value: compare trials by their best value so far instead of their last.
-        max_attempts: how often a trial may lose its workers before it is failed.
-        untuned: also run `static` alone, as long as a trial, for comparison.
-        max_seconds: the run stops this long after its start.
-    """
-
-    name: str
-    metric: str
-    mode: str
-    max_jobs: int
-    max_parallel_jobs: int
-    max_resource: int
-    seed: int
-    storage_path: str
-    static: dict[str, Any] = field(default_factory=dict)
-    length_names: tuple[str, ...] = ()
-    best_value: bool = False
-    max_attempts: int = 3
-    untuned: bool = True
-    max_seconds: float = math.inf
 
 
 class Controller:
@@ -510,9 +433,3 @@ class Controller:
 
     def _keep(self, run: TrialRun) -> None:
         self._record.trial(run)
-
-
-def derive_seed(seed: int, part: int | str) -> int:
-    """A 31-bit seed for one part of a job."""
-    digest = hashlib.blake2b(f"{seed}/{part}".encode(), digest_size=4).digest()
-    return int.from_bytes(digest, "big") >> 1

@@ -40,9 +40,9 @@ def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
         "LastModifiedTime": when(job.heartbeat),
         "TrainingJobStatusCounters": _counters(trials),
         "ObjectiveStatusCounters": {
-            "Succeeded": sum(trial.objective is not None and trial.ended_at is not None for trial in trials),
+            "Succeeded": sum(trial.ended_at is not None and objective(job, trial) is not None for trial in trials),
             "Pending": sum(trial.ended_at is None for trial in trials),
-            "Failed": sum(trial.objective is None and trial.ended_at is not None for trial in trials),
+            "Failed": sum(trial.ended_at is not None and objective(job, trial) is None for trial in trials),
         },
         "ConsumedResources": {"RuntimeInSeconds": round((job.ended_at or time.time()) - job.created_at)},
         "Summary": job.summary,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 from ray.tune.experiment import Trial
 
-from hpo.controller import UNTUNED, TrialRun
 from hpo.ledger import Entry
+from hpo.search import UNTUNED, TrialRun
 from hpo.store import JobWriter, LedgerRow, ReportRow, TrialRow, TrialStatus
 from trainers.assignment import Report
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -162,7 +162,7 @@ def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:
         state = yaml.safe_load(Path(path).read_text())
     except OSError as error:
         raise ConfigurationError(f"job file {str(path)!r} cannot be read: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"job file {str(path)!r} is not YAML: {error}") from error
     if not isinstance(state, dict):
         raise ConfigurationError(f"job file {str(path)!r} holds no keys; see experiments/bank-marketing.yaml for one")
@@ -184,7 +184,10 @@ def _override(state: dict[str, Any], override: str) -> None:
         state = state.setdefault(parent, {})
         if not isinstance(state, dict):
             raise ConfigurationError(f"--set {override!r}: {parent!r} is not a group of keys")
-    state[last] = yaml.safe_load(value)
+    try:
+        state[last] = yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise ConfigurationError(f"--set {override!r}: the value is not YAML: {error}") from error
 
 
 def _problem(detail: dict[str, Any]) -> str:
@@ -196,7 +199,8 @@ def _problem(detail: dict[str, Any]) -> str:
     model: Any = JobSpec
     for part in detail["loc"][:-1]:
         annotation = model.model_fields[part].annotation if part in getattr(model, "model_fields", {}) else None
-        model = annotation if isinstance(annotation, type) else None
+        options = (annotation, *get_args(annotation))
+        model = next((option for option in options if isinstance(option, type)), None)
     known = list(getattr(model, "model_fields", {}))
     near = difflib.get_close_matches(str(detail["loc"][-1]), known, n=1)
     return f"{where}: unknown key" + (f"; did you mean {near[0]!r}?" if near else "")

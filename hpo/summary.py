@@ -39,8 +39,8 @@ def summarize(controller: Controller, plan: Plan) -> dict[str, Any]:
         },
         "untuned": untuned
         and (
-            {"failure": untuned.failure}
-            if untuned.failure or math.isnan(untuned.value)
+            {"failure": untuned.failure or "it reported no finite value"}
+            if untuned.failure or not math.isfinite(controller.objective(untuned))
             else {"value": controller.objective(untuned), "resource": untuned.resource}
         ),
         "stopped": controller.stopped,

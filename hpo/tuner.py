@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self
 from rich.console import Console
 
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
-from hpo.controller import Controller, Search, TrialRun
+from hpo.controller import Controller
 from hpo.describe import best_trial, describe, status_and_reason
 from hpo.hyperband import Plan
 from hpo.ranges import (
@@ -30,6 +30,7 @@ from hpo.ranges import (
     range_from_json,
 )
 from hpo.record import JobRecord
+from hpo.search import Search, TrialRun
 from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_for
 from hpo.summary import show_plan, show_summary, summarize

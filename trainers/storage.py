@@ -40,8 +40,10 @@ def write(uri: str, data: bytes) -> None:
             os.replace(draft, path)
         finally:
             draft.unlink(missing_ok=True)
-        return
+        return None
     filesystem, path_in_store = _resolve(uri)
+    if filesystem.type_name == "local":
+        return write(path_in_store, data)
     with filesystem.open_output_stream(path_in_store) as stream:
         stream.write(data)
 

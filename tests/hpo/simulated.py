@@ -10,10 +10,11 @@ from typing import Any
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
-from hpo.controller import Controller, Search, TrialRun
+from hpo.controller import Controller
 from hpo.hyperband import Plan, lay_out
 from hpo.ledger import Entry
 from hpo.scheduler import SynchronousHyperBandScheduler
+from hpo.search import Search, TrialRun
 from hpo.simulation import Curve, SimulatedGangs
 from trainers.assignment import Assignment, Report
 

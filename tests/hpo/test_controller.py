@@ -13,10 +13,11 @@ from ray.tune.schedulers import AsyncHyperBandScheduler, FIFOScheduler
 from ray.tune.search.optuna import OptunaSearch
 from ray.tune.search.sample import Float
 
-from hpo.controller import OUT_OF_TIME, STOP_REQUESTED, UNTUNED, TrialRun, derive_seed
+from hpo.controller import OUT_OF_TIME, STOP_REQUESTED
 from hpo.hyperband import lay_out
 from hpo.ledger import Kind
 from hpo.scheduler import RESOURCE
+from hpo.search import UNTUNED, TrialRun, derive_seed
 from tests.hpo.simulated import METRIC, PLAN, Draws, Kept, outcome, rising, simulate, uneven
 from trainers.assignment import Assignment, Report
 

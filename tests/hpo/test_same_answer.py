@@ -15,10 +15,11 @@ from ray.tune.search.optuna import OptunaSearch
 
 from experiments.early_stopping import KeptGangs
 from hpo import ContinuousParameter, IntegerParameter
-from hpo.controller import Controller, Search
+from hpo.controller import Controller
 from hpo.hyperband import lay_out
 from hpo.ranges import decode, search_space
 from hpo.scheduler import RESOURCE
+from hpo.search import Search
 from hpo.strategies import make_strategy
 from tests.hpo.simulated import Kept
 from tests.hpo.test_tuner import CHANNELS

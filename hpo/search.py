@@ -1,0 +1,92 @@
+"""What a search is to carry out, and one trial of it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from ray.tune.experiment import Trial
+
+UNTUNED = "untuned"
+"""Id of the run with the trainer's own hyperparameters, made for comparison when a gang is free."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What a controller is to carry out.
+
+    Args:
+        name: the job's name; prefix of its trials' ids.
+        metric: key of the objective in a report's metrics.
+        mode: "max" or "min".
+        max_jobs: trials in all.
+        max_parallel_jobs: trials at once.
+        max_resource: units of a trial that runs to the end.
+        seed: what every random number of the job derives from.
+        storage_path: where checkpoints go, one folder a trial.
+        static: the trainer's own hyperparameters, which tuned values override.
+        length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
+        best_value: compare trials by their best value so far instead of their last.
+        max_attempts: how often a trial may lose its workers before it is failed.
+        untuned: also run `static` alone, as long as a trial, for comparison.
+        max_seconds: the run stops this long after its start.
+    """
+
+    name: str
+    metric: str
+    mode: str
+    max_jobs: int
+    max_parallel_jobs: int
+    max_resource: int
+    seed: int
+    storage_path: str
+    static: dict[str, Any] = field(default_factory=dict)
+    length_names: tuple[str, ...] = ()
+    best_value: bool = False
+    max_attempts: int = 3
+    untuned: bool = True
+    max_seconds: float = math.inf
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class TrialRun:
+    """One trial as the controller follows it.
+
+    Args:
+        trial: its form in Ray Tune, which schedulers are given.
+        number: its place in the order of suggestion, from 0.
+        hyperparameters: the tuned values.
+        seed: what its training's random numbers derive from.
+        limit: units at which it ends whatever is decided of it.
+    """
+
+    trial: Trial
+    number: int
+    hyperparameters: dict[str, Any]
+    seed: int
+    limit: int
+    bracket: int | None = None
+    resource: int = 0
+    checkpoint: str | None = None
+    checkpoint_bytes: int = 0
+    value: float = math.nan
+    best_value: float = math.nan
+    best_resource: int = 0
+    attempts: int = 0
+    failure: str = ""
+    traceback: str = ""
+    started_at: float | None = None
+    ended_at: float | None = None
+
+    @property
+    def id(self) -> str:
+        """The trial's id."""
+        return str(self.trial.trial_id)
+
+
+def derive_seed(seed: int, part: int | str) -> int:
+    """A 31-bit seed for one part of a job."""
+    digest = hashlib.blake2b(f"{seed}/{part}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") >> 1
