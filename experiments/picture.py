@@ -25,7 +25,7 @@ from hpo.describe import best_trial, objective
 from hpo.store import JobRow, ReportRow, Store, TrialRow
 from trainers.errors import WarmbandError
 
-# Told apart with any colour vision, and dark enough for thin lines on white.
+# After the palette of Okabe and Ito, darkened for thin lines on white.
 COLOURS = ("#0072b2", "#d1601f", "#00876c", "#a3498f", "#806a00", "#3f4a9c")
 INK, PALE = "#333333", "#e4e4e4"
 STYLE = {

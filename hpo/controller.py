@@ -381,7 +381,7 @@ class Controller:
     def _follow(self, run: TrialRun, report: Report) -> None:
         if run is not self.untuned:
             self.trained += report.step - run.resource
-        run.resource = report.step
+        run.resource, run.metrics = report.step, report.metrics
         run.value = report.metrics.get(self.search.metric, math.nan)
         if math.isfinite(run.value) and (math.isnan(run.best_value) or self._better(run.value, run.best_value)):
             run.best_value, run.best_resource = run.value, report.step

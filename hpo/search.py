@@ -71,6 +71,7 @@ class TrialRun:
     resource: int = 0
     checkpoint: str | None = None
     checkpoint_bytes: int = 0
+    metrics: dict[str, float] = field(default_factory=dict)
     value: float = math.nan
     best_value: float = math.nan
     best_resource: int = 0

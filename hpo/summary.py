@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -16,8 +17,14 @@ from hpo.hyperband import Plan
 from hpo.record import status_of
 
 
-def summarize(controller: Controller, plan: Plan) -> dict[str, Any]:
-    """The summary of a run, as the record keeps it."""
+def summarize(controller: Controller, plan: Plan, noise: Callable[[float], float | None]) -> dict[str, Any]:
+    """The summary of a run, as the record keeps it.
+
+    Args:
+        controller: the run.
+        plan: its brackets.
+        noise: the standard error of an objective's value, where it is known.
+    """
     statuses = [status_of(run) for run in controller.runs.values()]
     best, untuned = controller.best(), controller.untuned
     return {
@@ -34,6 +41,8 @@ def summarize(controller: Controller, plan: Plan) -> dict[str, Any]:
             "trial": best.id,
             "value": controller.objective(best),
             "resource": best.best_resource if controller.search.best_value else best.resource,
+            "standard_error": noise(controller.objective(best)),
+            "metrics": best.metrics,
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
         },
@@ -41,7 +50,7 @@ def summarize(controller: Controller, plan: Plan) -> dict[str, Any]:
         and (
             {"failure": untuned.failure or "it reported no finite value"}
             if untuned.failure or not math.isfinite(controller.objective(untuned))
-            else {"value": controller.objective(untuned), "resource": untuned.resource}
+            else {"value": controller.objective(untuned), "resource": untuned.resource, "metrics": untuned.metrics}
         ),
         "stopped": controller.stopped,
     }
@@ -83,18 +92,27 @@ def show_summary(name: str, status: str, metric: str, summary: dict[str, Any]) -
     )
     best = summary["best"]
     if best:
-        table.add_row("best", f"{metric} {best['value']:.5f}, {best['trial']} at {best['resource']} units")
+        table.add_row("best", f"{_scores(metric, best)} ({best['trial']}, {best['resource']} units)")
         table.add_row("", ", ".join(f"{key}={_short(value)}" for key, value in best["hyperparameters"].items()))
     else:
         table.add_row("best", "none: no trial reported a finite value")
     untuned = summary["untuned"]
     if untuned and "value" in untuned:
-        table.add_row("un-tuned", f"{metric} {untuned['value']:.5f} at {untuned['resource']} units")
+        table.add_row("un-tuned", f"{_scores(metric, untuned)} (static hyperparameters, {untuned['resource']} units)")
     elif untuned:
         table.add_row("un-tuned", f"failed: {untuned['failure']}")
+    if best and best["standard_error"]:
+        table.add_row("", f"standard error of one {metric}, from its rows: {best['standard_error']:.4f}")
     if best:
         table.add_row("model", str(best["checkpoint"]))
     return table
+
+
+def _scores(metric: str, found: dict[str, Any]) -> str:
+    """The objective, and the same metric on other channels, such as rows that chose nothing."""
+    kind = metric.partition(":")[2]
+    others = [(name, value) for name, value in found["metrics"].items() if name != metric and name.endswith(f":{kind}")]
+    return ", ".join(f"{name} {value:.5f}" for name, value in [(metric, found["value"]), *others])
 
 
 def _short(value: Any) -> str:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, ClassVar, Self
 
 from rich.console import Console
@@ -34,6 +35,7 @@ from hpo.search import Search, TrialRun
 from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_for
 from hpo.summary import show_plan, show_summary, summarize
+from hpo.uncertainty import auc_standard_error
 from trainers import XGBoostTrainer, storage
 from trainers.channels import Channel
 from trainers.cluster import Cluster, cluster
@@ -319,7 +321,7 @@ class HyperparameterTuner:
                 reason = INTERRUPTED if status == "Stopped" else str(error) or type(error).__name__
                 writer.job(status=status, reason=reason, ended_at=time.time())
                 raise
-            summary = summarize(controller, plan)
+            summary = summarize(controller, plan, partial(self._noise, channels))
             status, reason = _outcome(controller)
             writer.job(status=status, reason=reason, ended_at=time.time(), summary=summary)
         self._console.print(show_summary(name, status, self.objective_metric_name, summary))
@@ -364,6 +366,16 @@ class HyperparameterTuner:
             gangs=gangs,
             record=record,
         )
+
+    def _noise(self, channels: Mapping[str, Channel], value: float) -> float | None:
+        """The standard error of an AUC; None where the objective is another, or its rows are not in memory."""
+        name, _, metric = self.objective_metric_name.partition(":")
+        if metric != "auc" or channels[name].describe()["kind"] not in ("pandas", "numpy"):
+            return None
+        labels = channels[name].read_whole().labels
+        positives = int((labels == 1).sum())
+        negatives = int((labels == 0).sum())
+        return auc_standard_error(value, positives, negatives) if positives and negatives else None
 
     def _longest(self) -> int | None:
         """Units of the longest trial where the strategy does not say: the tuned length's upper bound, or static."""

@@ -40,10 +40,11 @@ def write(uri: str, data: bytes) -> None:
             os.replace(draft, path)
         finally:
             draft.unlink(missing_ok=True)
-        return None
+        return
     filesystem, path_in_store = _resolve(uri)
     if filesystem.type_name == "local":
-        return write(path_in_store, data)
+        write(path_in_store, data)
+        return
     with filesystem.open_output_stream(path_in_store) as stream:
         stream.write(data)
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import ray
 from ray.train import ScalingConfig
+from ray.util import placement_group, remove_placement_group
 
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Served
@@ -180,20 +181,27 @@ def test_nothing_is_loaded_or_joined_again(pool: Pool, tmp_path: Path) -> None:
     assert statistics.median(waits) < sum(pool.up[gang].opening.values())
 
 
-def test_fewer_gangs_fit_than_are_wanted_and_it_says_so_once(pool: Pool) -> None:
-    """16 logical CPUs: the module's two gangs hold 6, so that gangs of 8 fit once at present and twice at most."""
+def test_it_runs_with_the_gangs_that_fit_says_so_once_and_uses_more_as_they_come_up(pool: Pool) -> None:
+    """Of 16 logical CPUs the module's two gangs hold 6 and a blocker 5: one gang of 4 fits, and two when it goes."""
     said: list[str] = []
-    wide = Pool("wide", workers=8, eager=True, notify=said.append)
+    blocker = placement_group([{"CPU": 5}])
+    assert blocker.wait(30)
+    wide = Pool("wide", workers=4, eager=True, notify=said.append)
     try:
         wide.start(1)
         for _ in range(3):
-            wide.gangs.want(4, None)
+            wide.gangs.want(5, None)
             wide.gangs.events(0.6)
-        assert len(said) == 1
-        assert "4 gangs of 8 workers" in said[0]
-        assert "holds 2 (16 CPU on 1 node)" in said[0]
         assert len(wide.up) == 1
+        assert len(said) == 1
+        assert "5 gangs of 4 workers" in said[0]
+        assert "holds 4 (16 CPU on 1 node)" in said[0]
+        remove_placement_group(blocker)
+        wide.until(lambda event: isinstance(event, GangUp), want=5)
+        assert len(wide.up) == 2
+        assert len(said) == 1
     finally:
+        remove_placement_group(blocker)
         wide.gangs.close()
 
 

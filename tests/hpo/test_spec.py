@@ -1,0 +1,379 @@
+"""Job files: read into the tuner they describe, and refused by the key that is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+from ray.train import ScalingConfig
+
+from hpo import (
+    CategoricalParameter,
+    ContinuousParameter,
+    HyperbandStrategyConfig,
+    HyperparameterTuner,
+    IntegerParameter,
+    StrategyConfig,
+)
+from hpo.spec import JobSpec, read_job
+from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer
+
+BANK = Path(__file__).resolve().parents[2] / "experiments" / "bank-marketing.yaml"
+
+JOB = """
+name: small
+data:
+  channels:
+    train: {path: train.csv}
+trainer:
+  type: xgboost
+  num_workers: 2
+  hyperparameters: {eval_metric: auc, num_round: 9}
+tuning:
+  objective_metric_name: validation:auc
+  max_jobs: 4
+  ranges:
+    eta: {type: continuous, min: 0.001, max: 1, scaling: Logarithmic}
+    max_depth: {type: integer, min: 1, max: 10}
+    booster: {type: categorical, values: [gbtree, dart, 1, 1.5, true, null]}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """A small job file, to change."""
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    return file
+
+
+def change(path: Path, keys: str, value: Any) -> None:
+    """Writes a value at a dotted key of a job file."""
+    state = yaml.safe_load(path.read_text())
+    *parents, last = keys.split(".")
+    group = state
+    for parent in parents:
+        group = group[parent]
+    group[last] = value
+    path.write_text(yaml.safe_dump(state))
+
+
+# ---- what it describes
+
+
+def test_the_job_of_the_blog_is_the_tuner_of_the_blog() -> None:
+    blog = HyperparameterTuner(
+        XGBoostTrainer(
+            scaling=ScalingConfig(num_workers=3),
+            hyperparameters={
+                "objective": "binary:logistic",
+                "eval_metric": "auc",
+                "num_round": 150,
+                "eta": 0.3,
+                "colsample_bylevel": 0.5,
+                "colsample_bytree": 0.8,
+            },
+        ),
+        "validation:auc",
+        {
+            "num_round": IntegerParameter(100, 200),
+            "eta": ContinuousParameter(0, 1),
+            "min_child_weight": ContinuousParameter(1, 10),
+            "alpha": ContinuousParameter(0, 2),
+            "max_depth": IntegerParameter(1, 10),
+            "colsample_bylevel": ContinuousParameter(0, 1),
+            "colsample_bytree": ContinuousParameter(0, 1),
+        },
+        strategy="Hyperband",
+        max_jobs=30,
+        max_parallel_jobs=4,
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=30, min_resource=1)),
+        random_seed=1729,
+    )
+    spec = read_job(BANK)
+    assert spec.data.dataset == "bank-marketing"
+    tuner = spec.tuner()
+    assert tuner._spec({}, 1729) == blog._spec({}, 1729)
+    assert tuner.random_seed == 1729
+    assert tuner.objective_metric_name == "validation:auc"
+    assert tuner.plan() == blog.plan()
+    assert tuner.plan().resource == 334
+
+
+def test_every_key_reaches_the_tuner(path: Path) -> None:
+    sets = [
+        "trainer.use_gpu=true",
+        "trainer.resources_per_worker={CPU: 2, GPU: 0.5}",
+        "tuning.objective_type=Minimize",
+        "tuning.objective_value=best",
+        "tuning.hyperband={max_resource: 16, min_resource: 2, reduction_factor: 4}",
+        "tuning.max_parallel_jobs=3",
+        "tuning.max_runtime_in_seconds=600",
+        "tuning.random_seed=5",
+        "storage_path=s3://bucket/jobs",
+    ]
+    tuner = read_job(path, sets).tuner()
+    spec = tuner._spec({}, 5)
+    expected = {
+        "objective_metric_name": "validation:auc",
+        "objective_type": "Minimize",
+        "objective_value": "best",
+        "strategy": "Hyperband",
+        "strategy_config": {"max_resource": 16, "min_resource": 2, "reduction_factor": 4},
+        "max_jobs": 4,
+        "max_parallel_jobs": 3,
+        "max_runtime_in_seconds": 600,
+        "storage_path": "s3://bucket/jobs",
+    }
+    assert {key: spec[key] for key in expected} == expected
+    assert tuner.random_seed == 5
+    assert tuner._ranges == {
+        "eta": ContinuousParameter(0.001, 1, "Logarithmic"),
+        "max_depth": IntegerParameter(1, 10),
+        "booster": CategoricalParameter(["gbtree", "dart", 1, 1.5, True, None]),
+    }
+    scaling = tuner.estimator.scaling
+    assert (scaling.num_workers, scaling.use_gpu) == (2, True)
+    assert scaling.resources_per_worker == {"CPU": 2, "GPU": 0.5}
+    assert tuner.estimator.hyperparameters == {"eval_metric": "auc", "num_round": 9}
+
+
+def test_the_record_is_kept_where_the_file_says(path: Path, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/elsewhere.db"
+    assert read_job(path, [f"store={url}"]).tuner()._store == url
+    assert read_job(path).tuner()._store is None
+
+
+# ---- overrides
+
+
+@pytest.mark.parametrize(
+    ("override", "keys", "value"),
+    [
+        ("tuning.max_jobs=10", "tuning.max_jobs", 10),
+        ("trainer.hyperparameters.eta=0.25", "trainer.hyperparameters.eta", 0.25),
+        ("trainer.hyperparameters.eta='0.25'", "trainer.hyperparameters.eta", "0.25"),
+        ("trainer.hyperparameters.exact=false", "trainer.hyperparameters.exact", False),
+        ("trainer.hyperparameters.eval_metric=[auc, error]", "trainer.hyperparameters.eval_metric", ["auc", "error"]),
+        ("name=null", "name", None),
+        ("name=", "name", None),
+        ("tuning.hyperband.max_resource=27", "tuning.hyperband.max_resource", 27),
+        ("trainer.resources_per_worker.CPU=2", "trainer.resources_per_worker", {"CPU": 2.0}),
+        ("storage_path=s3://bucket/key=value", "storage_path", "s3://bucket/key=value"),
+        ("tuning.ranges.eta.max=0.5", "tuning.ranges.eta.max", 0.5),
+        ("tuning.ranges.eta={type: categorical, values: [1]}", "tuning.ranges.eta.values", [1]),
+    ],
+)
+def test_set_changes_one_key(path: Path, override: str, keys: str, value: Any) -> None:
+    def at_keys(spec: JobSpec) -> Any:
+        found: Any = spec.model_dump()
+        for key in keys.split("."):
+            found = found.get(key) if found else None
+        return found
+
+    before, after = read_job(path), read_job(path, [override])
+    assert at_keys(after) == value
+    assert type(at_keys(after)) is type(value)
+    assert at_keys(before) != value
+    group = keys.split(".")[0]
+    assert after.model_dump(exclude={group}) == before.model_dump(exclude={group})
+
+
+def test_the_last_of_two_counts(path: Path) -> None:
+    assert read_job(path, ["tuning.max_jobs=10", "tuning.max_jobs=11"]).tuning.max_jobs == 11
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("tuning.max_jobs", "'tuning.max_jobs' has no value; give key=value"),
+        ("tuning.max_jobs.x=1", "'max_jobs' is not a group of keys"),
+        ("name.first.second=1", "'name' is not a group of keys"),
+        ("tuning.max_jobs=[1, 2", r"--set 'tuning.max_jobs=\[1, 2': the value is not YAML"),
+        ("tuning.max_jobs=ten", "tuning.max_jobs: .*integer.*'ten'"),
+        ("tuning.max_job=10", "tuning.max_job: unknown key; did you mean 'max_jobs'"),
+        ("=1", "unknown key"),
+    ],
+)
+def test_set_says_what_is_wrong(path: Path, override: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        read_job(path, [override])
+
+
+# ---- what is wrong in the file
+
+
+@pytest.mark.parametrize(
+    ("keys", "near"),
+    [
+        ("trianer", "trainer"),
+        ("tuning.max_job", "max_jobs"),
+        ("tuning.objective_metric", "objective_metric_name"),
+        ("trainer.num_worker", "num_workers"),
+        ("data.datset", "dataset"),
+    ],
+)
+def test_an_unknown_key_is_named_with_the_nearest(path: Path, keys: str, near: str) -> None:
+    change(path, keys, "x")
+    with pytest.raises(ConfigurationError, match=rf"  {keys}: unknown key; did you mean '{near}'\?"):
+        read_job(path)
+
+
+def test_also_in_a_group_that_may_be_left_out(path: Path) -> None:
+    change(path, "tuning.hyperband", {"max_resource": 9, "min_resorce": 1})
+    with pytest.raises(ConfigurationError, match=r"tuning.hyperband.min_resorce: unknown key; .*'min_resource'"):
+        read_job(path)
+
+
+def test_a_key_like_no_other_is_named_alone(path: Path) -> None:
+    change(path, "tuning.zzz", 1)
+    with pytest.raises(ConfigurationError, match=r"tuning\.zzz: unknown key$"):
+        read_job(path)
+
+
+@pytest.mark.parametrize(
+    ("keys", "value", "message"),
+    [
+        ("tuning.max_jobs", "many", r"tuning\.max_jobs: .*integer.*got 'many'"),
+        ("tuning.max_jobs", 2.5, r"tuning\.max_jobs: .*integer.*got 2\.5"),
+        ("tuning.objective_type", "Max", r"tuning\.objective_type: .*'Maximize' or 'Minimize', got 'Max'"),
+        ("trainer.type", "xgbost", r"trainer\.type: .*'xgboost', got 'xgbost'"),
+        ("trainer.hyperparameters", [1], r"trainer\.hyperparameters: .*dictionary"),
+        ("trainer", None, r"trainer: .*got None"),
+        ("data.channels.train", {}, r"data\.channels\.train\.path: Field required"),
+        ("tuning.ranges.eta.type", "log", r"tuning\.ranges\.eta: .*'continuous', 'integer', 'categorical'"),
+        ("tuning.ranges.eta.min", "low", r"tuning\.ranges\.eta.*min: .*number.*got 'low'"),
+        ("tuning.ranges.booster.values", 3, r"tuning\.ranges\.booster.*values: .*list.*got 3"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_named_by_its_key(path: Path, keys: str, value: Any, message: str) -> None:
+    change(path, keys, value)
+    with pytest.raises(ConfigurationError, match=message):
+        read_job(path)
+
+
+def test_every_problem_is_named_at_once(path: Path) -> None:
+    change(path, "tuning.max_jobs", "many")
+    change(path, "trianer", {})
+    with pytest.raises(ConfigurationError) as caught:
+        read_job(path)
+    assert "tuning.max_jobs" in str(caught.value)
+    assert "trianer" in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_what_the_ranges_and_the_tuner_refuse_is_refused(path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"min_value is 0\.5; give a whole number"):
+        read_job(path, ["tuning.ranges.max_depth.min=0.5"]).tuner()
+    with pytest.raises(ConfigurationError, match="num_workers=0"):
+        read_job(path, ["trainer.num_workers=0"]).tuner()
+    with pytest.raises(ConfigurationError, match="did you mean 'Hyperband'"):
+        read_job(path, ["tuning.strategy=Hyperban"]).tuner()
+
+
+@pytest.mark.parametrize("text", ["data:\n  - [", "a: b: c", "\tdata: 1"])
+def test_what_is_not_yaml_is_said_to_be_none(path: Path, text: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=r"job\.yaml' is not YAML") as caught:
+        read_job(path)
+    assert f"line {len(text.splitlines())}" in str(caught.value)
+
+
+def test_what_is_not_text_is_not_yaml_either(path: Path) -> None:
+    path.write_bytes(b"\xff\xfe\x00data")
+    with pytest.raises(ConfigurationError, match="is not YAML"):
+        read_job(path)
+
+
+@pytest.mark.parametrize("text", ["", "just words", "- data\n- trainer"])
+def test_a_file_without_keys_points_to_one_that_has_them(path: Path, text: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=r"holds no keys; see experiments/bank-marketing\.yaml"):
+        read_job(path)
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"no\.yaml' cannot be read: No such file"):
+        read_job(tmp_path / "no.yaml")
+    with pytest.raises(ConfigurationError, match="cannot be read: Is a directory"):
+        read_job(tmp_path)
+
+
+# ---- its data
+
+
+def opened(path: Path, data: dict[str, Any]) -> dict[str, Any]:
+    change(path, "data", data)
+    return read_job(path).data.open(None)
+
+
+def test_either_a_dataset_or_channels(path: Path) -> None:
+    for data in ({}, {"dataset": "bank-marketing-synthetic", "channels": {"train": {"path": "train.csv"}}}):
+        with pytest.raises(ConfigurationError, match="data: give either dataset or channels"):
+            opened(path, data)
+
+
+def test_channels_of_files_without_header_have_the_target_first(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "train").mkdir()
+    (tmp_path / "train" / "part-0.csv").write_text("1,0.5,2\n0,1.5,3\n")
+    (tmp_path / "train" / "part-1.csv").write_text("1,2.5,4\n")
+    (tmp_path / "validation.csv").write_text("0,7,8\n")
+    channels = opened(
+        path,
+        {
+            "channels": {
+                "train": {"path": [str(tmp_path / "train" / f"part-{part}.csv") for part in (0, 1)]},
+                "validation": {"path": str(tmp_path / "validation.csv")},
+            }
+        },
+    )
+    assert [type(channel) for channel in channels.values()] == [Channel, Channel]
+    assert [channel.name for channel in channels.values()] == ["train", "validation"]
+    table = channels["train"].read_whole()
+    assert np.array_equal(table.labels, [1, 0, 1])
+    assert np.array_equal(table.features, [[0.5, 2], [1.5, 3], [2.5, 4]])
+    assert np.array_equal(channels["validation"].read_whole().features, [[7, 8]])
+
+
+def test_channels_of_files_take_what_the_python_api_takes(path: Path, tmp_path: Path) -> None:
+    (tmp_path / "train.csv").write_text("age;y\n30;1\n40;0\n")
+    file = {"path": str(tmp_path / "train.csv"), "target": "y", "header": True, "delimiter": ";"}
+    table = opened(path, {"channels": {"train": file}})["train"].read_whole()
+    assert np.array_equal(table.labels, [1, 0])
+    assert table.feature_names == ("age",)
+
+
+def test_a_missing_file_is_named_by_its_channel(path: Path, tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"channel 'train': .*gone\.csv"):
+        opened(path, {"channels": {"train": {"path": str(tmp_path / "gone.csv")}}})
+
+
+def test_a_dataset_comes_with_its_three_channels(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, Any] = {}
+
+    class Found:
+        train, validation, test = "the train rows", "the validation rows", "the test rows"
+
+    def load(name: str, **options: Any) -> type[Found]:
+        asked.update(name=name, **options)
+        return Found
+
+    monkeypatch.setattr("hpo.spec.load", load)
+    change(path, "data", {"dataset": "bank-marketing", "repeat": 3})
+    found = read_job(path).data.open("a-folder")
+    assert found == {"train": Found.train, "validation": Found.validation, "test": Found.test}
+    assert asked == {"name": "bank-marketing", "data_dir": "a-folder", "repeat": 3}
+
+
+def test_an_unknown_dataset_names_those_there_are(path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="'bank-marketing', 'bank-marketing-synthetic'"):
+        opened(path, {"dataset": "bank"})
+
+
+def test_the_channels_of_a_dataset_serve_the_objective() -> None:
+    spec = read_job(BANK)
+    assert isinstance(spec, JobSpec)
+    assert spec.tuning.objective_metric_name in spec.tuner().estimator.metrics(["train", "validation", "test"])
