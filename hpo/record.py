@@ -10,7 +10,7 @@ from ray.tune.experiment import Trial
 
 from hpo.ledger import Entry
 from hpo.search import UNTUNED, TrialRun
-from hpo.store import JobWriter, LedgerRow, ReportRow, TrialRow, TrialStatus
+from hpo.store import JobWriter, LedgerRow, ReportRow, Store, TrialRow, TrialStatus
 from trainers.assignment import Report
 
 
@@ -91,6 +91,26 @@ class JobRecord:
                 for entry in entries
             )
         )
+
+
+def rung_values(store: Store, name: str) -> tuple[dict[str, dict[int, float]], list[str]]:
+    """What a job's decisions followed from, for `SynchronousHyperBandScheduler.replay`.
+
+    Returns:
+        By trial, in the order of suggestion, the compared value at each resource; and the trials that failed.
+    """
+    best = store.job(name).spec["objective_value"] == "best"
+    better = max if store.job(name).spec["objective_type"] == "Maximize" else min
+    trials = [trial for trial in store.trials(name) if trial.trial_id != UNTUNED]
+    values: dict[str, dict[int, float]] = {trial.trial_id: {} for trial in trials}
+    so_far: dict[str, float] = {}
+    for report in store.reports(name):
+        if report.trial_id in values:
+            value = math.nan if report.objective is None else report.objective
+            if math.isfinite(value):
+                so_far[report.trial_id] = better(value, so_far.get(report.trial_id, value))
+            values[report.trial_id][report.step] = so_far.get(report.trial_id, math.nan) if best else value
+    return values, [trial.trial_id for trial in trials if trial.status == "Failed"]
 
 
 def status_of(run: TrialRun) -> TrialStatus:

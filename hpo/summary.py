@@ -93,18 +93,18 @@ def show_summary(name: str, status: str, metric: str, summary: dict[str, Any]) -
     best = summary["best"]
     if best:
         table.add_row("best", f"{_scores(metric, best)} ({best['trial']}, {best['resource']} units)")
-        table.add_row("", ", ".join(f"{key}={_short(value)}" for key, value in best["hyperparameters"].items()))
+        table.add_row("", Text(", ".join(f"{key}={_short(value)}" for key, value in best["hyperparameters"].items())))
     else:
         table.add_row("best", "none: no trial reported a finite value")
     untuned = summary["untuned"]
     if untuned and "value" in untuned:
         table.add_row("un-tuned", f"{_scores(metric, untuned)} (static hyperparameters, {untuned['resource']} units)")
     elif untuned:
-        table.add_row("un-tuned", f"failed: {untuned['failure']}")
+        table.add_row("un-tuned", Text(f"failed: {untuned['failure']}"))
     if best and best["standard_error"]:
         table.add_row("", f"standard error of one {metric}, from its rows: {best['standard_error']:.4f}")
     if best:
-        table.add_row("model", str(best["checkpoint"]))
+        table.add_row("model", Text(str(best["checkpoint"]), overflow="fold"))
     return table
 
 

@@ -184,7 +184,7 @@ class HyperparameterTuner:
             job_name: unique, at most 32 letters, digits and hyphens; None makes one.
             include_cls_metadata: must stay False; SageMaker's own containers know what it means.
             estimator_kwargs: must stay None, as well.
-            wait: False returns at once; the job then runs in a thread and ends with this process.
+            wait: False returns at once; the job then runs in a thread of this process, which stays until it has ended.
 
         Raises:
             ConfigurationError, DataError: before anything starts.

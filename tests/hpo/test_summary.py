@@ -1,0 +1,208 @@
+"""What a job prints before it starts and when it ends, on a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+
+from hpo.controller import OUT_OF_TIME, UNTUNED
+from hpo.hyperband import lay_out, run_all
+from hpo.store import encode
+from hpo.summary import show_plan, show_summary, summarize
+from tests.hpo.simulated import METRIC, PLAN, rising, simulate
+from trainers.assignment import Assignment
+
+
+def printed(what: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    console.print(what)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(len(line) <= 80 for line in text.splitlines())
+    return text
+
+
+def rows(text: str) -> dict[str, str]:
+    """What stands beside each heading; a heading's further lines are joined."""
+    found: dict[str, str] = {}
+    heading = ""
+    for line in text.splitlines()[1:]:
+        left, right = line[2:14].strip(), line[14:].strip()
+        heading = left or heading
+        found[heading] = f"{found.get(heading, '')} {right}".strip()
+    return found
+
+
+def shown(status: str = "Completed", **options: Any) -> tuple[str, dict[str, Any]]:
+    """A simulated job's summary: as text, and as the record keeps it."""
+    controller, _, _ = simulate(**options)
+    summary = summarize(controller, options.get("plan", PLAN), lambda value: None)
+    return printed(show_summary("job", status, METRIC, summary)), summary
+
+
+# ---- before
+
+
+def test_the_plan_has_a_line_a_kind_of_bracket_and_the_most_it_can_use() -> None:
+    text = printed(show_plan(PLAN))
+    for bracket in PLAN.brackets:
+        line = "  ->  ".join(f"{size} to {rung}" for rung, size in zip(bracket.rungs, bracket.sizes, strict=True))
+        assert line in text
+    assert f"At most {PLAN.resource} of the 900 units of 30 full trials: {PLAN.resource / 900:.0%}." in text
+    assert "334 of the 900" in text
+
+
+def test_brackets_that_are_alike_are_counted() -> None:
+    plan = lay_out(44, 1, 9)
+    assert len(plan.brackets) > len(set(plan.brackets))
+    text = printed(show_plan(plan))
+    lines = [line for line in text.splitlines() if " to " in line]
+    assert len(lines) == len(set(plan.brackets))
+    assert lines[0].split()[:2] == ["2", "x"]
+    assert sum(int(line.split()[-1]) for line in lines) == plan.resource
+
+
+def test_a_search_that_stops_nothing_uses_all() -> None:
+    assert "At most 50 of the 50 units of 5 full trials: 100%." in printed(show_plan(run_all(5, 10)))
+
+
+# ---- after
+
+
+def test_the_summary_of_a_whole_job() -> None:
+    text, summary = shown(static={"x": 0.25})
+    assert text.splitlines()[0].strip() == "job: Completed"
+    found = rows(text)
+    assert found["trials"] == "8 completed, 22 stopped"
+    assert found["units used"] == "334 of 900 possible (37.1%)"
+    best = summary["best"]
+    assert (
+        found["best"]
+        == f"{METRIC} {best['value']:.5f} ({best['trial']}, 30 units) x={best['hyperparameters']['x']:.4g}"
+    )
+    assert found["model"].replace(" ", "") == f"/nowhere/{best['trial']}/000030"
+    assert found["un-tuned"] == f"{METRIC} {0.25 * (1 - 0.9**30):.5f} (static hyperparameters, 30 units)"
+    assert "on 4 gangs, training from" in found["wall time"]
+    for kind, seconds in summary["worker_seconds"].items():
+        assert f"{kind} {seconds:.1f}" in found["billed"]
+    assert found["billed"].startswith(f"{sum(summary['worker_seconds'].values()):.1f} worker-seconds: starting ")
+    assert "stopped" not in found
+
+
+def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
+    controller, _, _ = simulate()
+    summary = summarize(controller, PLAN, lambda value: value / 50)
+    assert summary["best"]["standard_error"] == summary["best"]["value"] / 50
+    line = f"standard error of one {METRIC}, from its rows: {summary['best']['standard_error']:.4f}"
+    assert line in rows(printed(show_summary("job", "Completed", METRIC, summary)))["un-tuned"]
+    assert "standard error" not in shown()[0]
+
+
+def test_the_same_metric_on_other_rows_stands_beside() -> None:
+    controller, _, _ = simulate()
+    summary = summarize(controller, PLAN, lambda value: None)
+    value = summary["best"]["value"]
+    summary["best"]["metrics"] = {"test:auc": 0.125, METRIC: value, "test:logloss": 0.5}
+    found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    assert found["best"].startswith(f"{METRIC} {value:.5f}, test:auc 0.12500 (")
+    assert "logloss" not in found["best"]
+
+
+def test_the_record_can_keep_it() -> None:
+    _, summary = shown()
+    assert json.loads(json.dumps(encode(summary))) == summary
+    assert summary["resource_planned"] == summary["resource_used"] == PLAN.resource
+    assert summary["resource_possible"] == PLAN.full_resource
+    assert sum(summary["trials"].values()) == PLAN.trials
+
+
+def test_why_it_was_stopped_comes_first() -> None:
+    text, summary = shown("Stopped", parallel=2, max_seconds=60.0)
+    assert text.splitlines()[0].strip() == "job: Stopped"
+    assert text.splitlines()[1].split("  ")[1:2] == ["stopped"]
+    assert rows(text)["stopped"] == summary["stopped"] == OUT_OF_TIME
+    used = summary["resource_used"]
+    assert 0 < used < PLAN.resource
+    assert rows(text)["units used"].startswith(f"{used} of 900 possible")
+
+
+def test_failed_trials_are_counted() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id in ("job-003", "job-007"):
+            raise ValueError("max_depth must be positive")
+        return rising(assignment, step)
+
+    text, summary = shown(curve=curve)
+    assert summary["trials"]["Failed"] == 2
+    assert rows(text)["trials"].endswith("stopped, 2 failed")
+
+
+def test_an_untuned_run_that_failed_says_why() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == UNTUNED:
+            raise ValueError("num_class must be given")
+        return rising(assignment, step)
+
+    assert rows(shown(curve=curve)[0])["un-tuned"] == "failed: num_class must be given"
+
+
+def test_square_brackets_are_printed_as_they_are() -> None:
+    """Not taken for rich's markup, in which "[/x]" is an error."""
+
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == UNTUNED:
+            raise ValueError("[bold] is in [/no/such/file]")
+        return rising(assignment, step)
+
+    controller, _, _ = simulate(curve=curve)
+    summary = summarize(controller, PLAN, lambda value: None)
+    summary["best"]["hyperparameters"] = {"booster": "[gbtree]"}
+    summary["best"]["checkpoint"] = "/jobs/[a]/000030"
+    found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    assert found["un-tuned"] == "failed: [bold] is in [/no/such/file]"
+    assert found["best"].endswith("booster=[gbtree]")
+    assert found["model"] == "/jobs/[a]/000030"
+
+
+def test_an_untuned_run_without_a_value_says_that() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return math.nan if assignment.trial_id == UNTUNED else rising(assignment, step)
+
+    assert rows(shown(curve=curve)[0])["un-tuned"] == "failed: it reported no finite value"
+
+
+def test_without_an_untuned_run_there_is_no_line_for_it() -> None:
+    assert "un-tuned" not in rows(shown(untuned=False)[0])
+
+
+def test_a_job_without_a_finite_value_has_no_best() -> None:
+    text, summary = shown(curve=lambda assignment, step: math.nan)
+    assert summary["best"] is None
+    assert rows(text)["best"] == "none: no trial reported a finite value"
+    assert "model" not in rows(text)
+
+
+def test_a_job_that_did_nothing_says_so() -> None:
+    text, summary = shown("Stopped", max_seconds=-1.0, untuned=False)
+    assert summary["first_step_seconds"] is None
+    assert rows(text)["trials"] == "none"
+    assert rows(text)["units used"] == "0 of 900 possible (0.0%)"
+    assert "training from" not in text
+
+
+@pytest.mark.parametrize(("best_value", "resource"), [(False, 30), (True, 20)])
+def test_the_best_so_far_is_said_with_its_units(best_value: bool, resource: int) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return rising(assignment, step) if step <= 20 else rising(assignment, 20) - 0.001 * step
+
+    _, summary = shown(curve=curve, best_value=best_value)
+    assert summary["best"]["resource"] == resource
+    assert summary["untuned"]["value"] == (0.0 if best_value else -0.03)
+
+
+def test_one_gang_is_one_gang() -> None:
+    assert "on 1 gang," in rows(shown(parallel=1)[0])["wall time"]
