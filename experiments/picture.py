@@ -28,7 +28,7 @@ from trainers.errors import WarmbandError
 # After the palette of Okabe and Ito, darkened for thin lines on white.
 COLOURS = ("#0072b2", "#d1601f", "#00876c", "#a3498f", "#806a00", "#3f4a9c")
 INK, PALE = "#333333", "#e4e4e4"
-STYLE = {
+STYLE: Any = {
     **{f"{what}.color": INK for what in ("text", "xtick", "ytick")},
     "axes.labelcolor": INK,
     "axes.edgecolor": "#999999",

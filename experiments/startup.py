@@ -178,7 +178,7 @@ def train_driver(config: dict[str, Any], trials: Sequence[dict[str, Any]], chann
         run_config=ray.train.RunConfig(
             name=f"train-{tune.get_context().get_trial_id()}",
             storage_path=path,
-            callbacks=[TuneReportCallback()],  # type: ignore[no-untyped-call, list-item]  # Ray is untyped here
+            callbacks=[TuneReportCallback()],  # type: ignore[list-item]  # Ray is untyped here
         ),
     ).fit()
 

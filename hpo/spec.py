@@ -88,9 +88,12 @@ class TrainerSpec(_Strict):
 
     def trainer(self) -> XGBoostTrainer:
         """In the Python API's form."""
-        scaling = ScalingConfig(
-            num_workers=self.num_workers, use_gpu=self.use_gpu, resources_per_worker=self.resources_per_worker
-        )
+        try:
+            scaling = ScalingConfig(
+                num_workers=self.num_workers, use_gpu=self.use_gpu, resources_per_worker=self.resources_per_worker
+            )
+        except ValueError as error:
+            raise ConfigurationError(f"trainer: {error}") from error
         return XGBoostTrainer(scaling=scaling, hyperparameters=self.hyperparameters)
 
 

@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 # Ray Train polls its workers this often; it bounds how soon a gang's end or a dead worker is seen. The default of
 # 2 s adds 2 to 4 s to each, and polling much faster costs the processor time that training needs.
-POLL_SECONDS = "0.2"
+POLL_SECONDS = "0.5"
 PROGRESS_SECONDS = 1.0
 AGREE_SECONDS = 10.0
 SETTLED_SECONDS = 2.0
@@ -110,10 +110,6 @@ class Gang:
         """Starts the workers in the background; `GangUp` tells when they are ready."""
         self._others = frozenset(placement_group_table())
         self._thread.start()
-
-    def assign(self, incarnation: str, assignment: Assignment) -> None:
-        """Hands an assignment to one incarnation; an incarnation that is gone never serves it."""
-        self._mailbox.order(self.name, incarnation, assignment)
 
     def observe(self) -> None:
         """Looks, while the gang starts, for the moment at which its workers' resources are held."""
@@ -236,20 +232,20 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         opening=opening,
     )
     mailbox.opened(up, context.rank, context.world_size)
-    seen = 0
+    seen, served = 0, None
     while True:
-        seen, order = mailbox.fetch(gang, incarnation, seen)
+        seen, order = mailbox.fetch(gang, incarnation, seen, served=served)
         if isinstance(order, Goodbye):
             break
-        if order is not None:
-            _serve_one(gang, program, mailbox, context, order)
+        served = _serve_one(gang, program, mailbox, context, order) if order is not None else None
     program.close()
     return None
 
 
 def _serve_one(
     gang: str, program: Program, mailbox: MailboxHandle, context: WorkerContext, assignment: Assignment
-) -> None:
+) -> Served | None:
+    """Serves an assignment; rank 0 returns what it gave, for its next fetch to take along."""
     reporter = _Reporter(gang, assignment.trial_id, mailbox)
     try:
         segment = program.train(assignment, reporter if context.rank == 0 else _silent)
@@ -260,9 +256,8 @@ def _serve_one(
         if not mailbox.refuse(refusal, context.rank, context.world_size, AGREE_SECONDS):
             # Not the trial's own error: this worker group is broken, and Train has to start another.
             raise
-        return
-    if context.rank == 0:
-        mailbox.post(Served(gang=gang, trial_id=assignment.trial_id, segment=segment))
+        return None
+    return Served(gang=gang, trial_id=assignment.trial_id, segment=segment) if context.rank == 0 else None
 
 
 class _Reporter:

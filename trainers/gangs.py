@@ -13,7 +13,7 @@ from functools import partial
 import ray
 from ray.train import ScalingConfig
 
-from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp
+from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Order
 from trainers.cluster import Cluster
 from trainers.errors import GangError, ResourcesError
 from trainers.gang import END_SECONDS, Gang, Program, resources_per_worker
@@ -22,6 +22,8 @@ from trainers.mailbox import MailboxHandle
 logger = logging.getLogger(__name__)
 
 START_ATTEMPTS = 3
+PRIVATE_SECONDS = 1.5
+"""How long gangs that were told to end are waited for where the cluster ends anyway."""
 WAIT_FOR_ROOM_SECONDS = 120.0
 
 
@@ -66,6 +68,7 @@ class RayGangs:
         self._gangs: dict[str, Gang] = {}
         self._phase: dict[str, _Phase] = {}
         self._incarnation: dict[str, str] = {}
+        self._orders: list[tuple[str, str, Order]] = []
         self._started = 0
         self._started_at: dict[str, float] = {}
         self._start_seconds = 0.0
@@ -103,8 +106,8 @@ class RayGangs:
             self._start()
 
     def assign(self, gang: str, assignment: Assignment) -> None:
-        """Hands an assignment to a gang that is up and free."""
-        self._gangs[gang].assign(self._incarnation[gang], assignment)
+        """Hands an assignment to a gang that is up and free, with the next call of `events`."""
+        self._orders.append((gang, self._incarnation[gang], assignment))
 
     def events(self, timeout: float) -> Sequence[Event]:
         """What has happened since the last call; waits up to `timeout` seconds for something."""
@@ -113,7 +116,8 @@ class RayGangs:
             for name, phase in self._phase.items():
                 if phase is _Phase.STARTING:
                     self._gangs[name].observe()
-        return [event for event in self._mailbox.events(timeout) if self._take_note(event)]
+        orders, self._orders = self._orders, []
+        return [event for event in self._mailbox.exchange(orders, timeout) if self._take_note(event)]
 
     def recycle(self, gang: str, reason: str) -> None:
         """Takes a gang's workers away because it does not answer; it says `GangLost` and comes back, or ends."""
@@ -122,14 +126,18 @@ class RayGangs:
 
     def close(self) -> None:
         """Ends every gang and releases all they held: with a goodbye if they are up, by force if still starting."""
-        deadline = time.monotonic() + END_SECONDS
         for gang in self._gangs.values():
             gang.goodbye()
         waited = list(self._gangs.values())
         if self._cluster.private:
-            starting = [gang for gang in waited if self._phase[gang.name] is not _Phase.UP]
-            self._cluster.afterwards += [partial(gang.join, END_SECONDS) for gang in starting]
-            waited = [gang for gang in waited if gang not in starting]
+            # What does not end at once ends with the cluster; afterwards each gang removes its files.
+            self._cluster.afterwards += [partial(gang.join, END_SECONDS) for gang in waited]
+            patience = time.monotonic() + PRIVATE_SECONDS
+            up = [gang for gang in waited if self._phase[gang.name] is _Phase.UP]
+            for gang in up:
+                gang.join(patience - time.monotonic())
+            waited = []
+        deadline = time.monotonic() + END_SECONDS
         while waited := [gang for gang in waited if not gang.join(0.02)]:
             late = time.monotonic() > deadline
             for gang in waited:

@@ -50,8 +50,13 @@ class Mailbox:
         desk.changed.set()
         desk.changed = asyncio.Event()
 
-    async def events(self, timeout: float) -> list[Event]:
-        """All events since the last call; waits up to `timeout` seconds for one."""
+    async def exchange(self, orders: Sequence[tuple[str, str, Order]], timeout: float) -> list[Event]:
+        """Leaves orders, as `order` does, and returns all events since the last call.
+
+        Both in one call, since calls are what an assignment costs. Waits up to `timeout` seconds for an event.
+        """
+        for gang, incarnation, order in orders:
+            await self.order(gang, incarnation, order)
         if not self._events:
             await _wait(self._arrived, timeout)
         self._arrived.clear()
@@ -60,8 +65,15 @@ class Mailbox:
 
     # ---- the gangs' side
 
-    async def fetch(self, gang: str, incarnation: str, seen: int, timeout: float) -> tuple[int, Order | None]:
-        """The first order for this incarnation after number `seen`; (seen, None) if none came in `timeout` seconds."""
+    async def fetch(
+        self, gang: str, incarnation: str, seen: int, timeout: float, served: Served | None = None
+    ) -> tuple[int, Order | None]:
+        """The first order for this incarnation after number `seen`; (seen, None) if none came in `timeout` seconds.
+
+        Rank 0 hands in what it has `served` with the same call.
+        """
+        if served is not None:
+            await self.post(served)
         desk = self._desk(gang)
         while not desk.closing and (desk.incarnation != incarnation or desk.number <= seen or desk.order is None):
             if not await _wait(desk.changed, timeout):
@@ -133,15 +145,17 @@ class MailboxHandle:
         """See `Mailbox.order`; does not wait."""
         self._actor.order.remote(gang, incarnation, order)
 
-    def events(self, timeout: float) -> Sequence[Event]:
-        """See `Mailbox.events`."""
-        events: list[Event] = ray.get(self._actor.events.remote(timeout), timeout=timeout + 60)
+    def exchange(self, orders: Sequence[tuple[str, str, Order]], timeout: float) -> Sequence[Event]:
+        """See `Mailbox.exchange`."""
+        events: list[Event] = ray.get(self._actor.exchange.remote(orders, timeout), timeout=timeout + 60)
         return events
 
-    def fetch(self, gang: str, incarnation: str, seen: int, timeout: float = 60.0) -> tuple[int, Order | None]:
+    def fetch(
+        self, gang: str, incarnation: str, seen: int, timeout: float = 60.0, served: Served | None = None
+    ) -> tuple[int, Order | None]:
         """See `Mailbox.fetch`."""
         found: tuple[int, Order | None] = ray.get(
-            self._actor.fetch.remote(gang, incarnation, seen, timeout), timeout=timeout + 60
+            self._actor.fetch.remote(gang, incarnation, seen, timeout, served), timeout=timeout + 60
         )
         return found
 

@@ -1,16 +1,12 @@
 """The picture of a job, from a record filled by hand; no Ray, no training."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
+import typer
 
-from experiments.picture import draw
+from experiments.picture import draw, main
 from hpo.hyperband import lay_out
 from hpo.store import JobRow, ReportRow, Store, TrialRow
 
-ROOT = Path(__file__).resolve().parents[2]
 JOB = JobRow(
     name="by-hand",
     created_at=1.0,
@@ -73,12 +69,13 @@ def test_the_command_draws_from_the_store(home, tmp_path, suffix):
                 writer.trial(trial)
             writer.report(*REPORTS)
     file = tmp_path / f"picture.{suffix}"
-    command = [sys.executable, "-m", "experiments.picture", "by-hand", "-o", str(file)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    main("by-hand", file)
     assert file.stat().st_size > 10_000
-    done = subprocess.run(
-        [*command[:3], "by-hnad", *command[4:]], cwd=ROOT, capture_output=True, text=True, timeout=120
-    )
-    assert done.returncode == 2
-    assert "by-hand" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("job", "file", "said"), [("by-hnad", "x.svg", "no job named"), ("by-hand", "x.gif", r"\.png")]
+)
+def test_what_cannot_be_drawn_is_a_usage_error(home, tmp_path, job, file, said):
+    with pytest.raises(typer.BadParameter, match=said):
+        main(job, tmp_path / file)

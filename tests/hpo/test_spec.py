@@ -268,8 +268,11 @@ def test_every_problem_is_named_at_once(path: Path) -> None:
 def test_what_the_ranges_and_the_tuner_refuse_is_refused(path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"min_value is 0\.5; give a whole number"):
         read_job(path, ["tuning.ranges.max_depth.min=0.5"]).tuner()
-    with pytest.raises(ConfigurationError, match="num_workers=0"):
-        read_job(path, ["trainer.num_workers=0"]).tuner()
+    for workers in (0, -1):
+        with pytest.raises(ConfigurationError, match=rf"num_workers={workers}\)"):
+            read_job(path, [f"trainer.num_workers={workers}"]).tuner()
+    with pytest.raises(ConfigurationError, match=r"trainer: .*`use_gpu` is False"):
+        read_job(path, ["trainer.resources_per_worker={GPU: 1}"]).tuner()
     with pytest.raises(ConfigurationError, match="did you mean 'Hyperband'"):
         read_job(path, ["tuning.strategy=Hyperban"]).tuner()
 

@@ -48,7 +48,7 @@ async def open_gang(mailbox: Mailbox, incarnation: str, gang: str = "gang", worl
     """All ranks open; the driver hears of it."""
     for rank in range(world_size):
         await mailbox.opened(up(incarnation, gang), rank, world_size)
-    assert [event.gang for event in await mailbox.events(SHORT)] == [gang]
+    assert [event.gang for event in await mailbox.exchange((), SHORT)] == [gang]
 
 
 # ---- a gang comes up
@@ -58,11 +58,11 @@ def test_a_gang_is_up_when_all_its_ranks_are() -> None:
     async def scene(mailbox: Mailbox) -> None:
         await mailbox.opened(up("first", pid=102), rank=2, world_size=3)
         await mailbox.opened(up("first", pid=100), rank=0, world_size=3)
-        assert await mailbox.events(SHORT) == []
+        assert await mailbox.exchange((), SHORT) == []
         await mailbox.opened(up("first", pid=101), rank=1, world_size=3)
-        (event,) = await mailbox.events(SHORT)
+        (event,) = await mailbox.exchange((), SHORT)
         assert event == GangUp(gang="gang", incarnation="first", pids=(100, 101, 102), opening={"load": 100.0})
-        assert await mailbox.events(SHORT) == []
+        assert await mailbox.exchange((), SHORT) == []
 
     play(scene)
 
@@ -71,9 +71,9 @@ def test_ranks_of_two_incarnations_do_not_make_one_gang() -> None:
     async def scene(mailbox: Mailbox) -> None:
         await mailbox.opened(up("first"), rank=0, world_size=2)
         await mailbox.opened(up("second", pid=201), rank=1, world_size=2)
-        assert await mailbox.events(SHORT) == []
+        assert await mailbox.exchange((), SHORT) == []
         await mailbox.opened(up("second", pid=200), rank=0, world_size=2)
-        (event,) = await mailbox.events(SHORT)
+        (event,) = await mailbox.exchange((), SHORT)
         assert (event.incarnation, event.pids) == ("second", (200, 201))
 
     play(scene)
@@ -211,11 +211,11 @@ def test_an_assignment_is_refused_when_every_rank_refuses_it() -> None:
         second = await settled(mailbox.refuse(refusal("from rank 1"), 1, 3, LONG))
         third = await settled(mailbox.refuse(refusal("from rank 2"), 2, 3, LONG))
         assert not second.done()
-        assert await mailbox.events(SHORT) == []
+        assert await mailbox.exchange((), SHORT) == []
         assert await mailbox.refuse(refusal("from rank 0"), 0, 3, LONG)
         assert await second
         assert await third
-        assert await mailbox.events(SHORT) == [refusal("from rank 0")]
+        assert await mailbox.exchange((), SHORT) == [refusal("from rank 0")]
 
     play(scene)
 
@@ -226,7 +226,7 @@ def test_an_error_that_one_rank_has_alone_is_not_the_trials() -> None:
         await mailbox.order("gang", "first", assignment())
         assert not await mailbox.refuse(refusal(), 1, 2, SHORT)
         assert not await mailbox.refuse(refusal(), 1, 2, SHORT)
-        assert await mailbox.events(SHORT) == []
+        assert await mailbox.exchange((), SHORT) == []
 
     play(scene)
 
@@ -238,13 +238,13 @@ def test_refusals_of_the_assignment_before_do_not_count() -> None:
         assert not await mailbox.refuse(refusal(), 0, 2, SHORT)
         await mailbox.order("gang", "first", assignment("b"))
         assert not await mailbox.refuse(refusal(), 1, 2, SHORT)
-        assert await mailbox.events(SHORT) == []
+        assert await mailbox.exchange((), SHORT) == []
         for _ in range(2):  # And each that all refuse is told, one after another.
             await mailbox.order("gang", "first", assignment("c"))
             waiting = await settled(mailbox.refuse(refusal(), 1, 2, LONG))
             assert await mailbox.refuse(refusal(), 0, 2, LONG)
             assert await waiting
-            assert len(await mailbox.events(SHORT)) == 1
+            assert len(await mailbox.exchange((), SHORT)) == 1
 
     play(scene)
 
@@ -268,12 +268,12 @@ def test_a_loss_is_told_once_an_incarnation() -> None:
     async def scene(mailbox: Mailbox) -> None:
         lost = GangLost(gang="gang", reason="rank 1 was killed")
         await mailbox.post(lost)
-        assert await mailbox.events(SHORT) == []  # It was never up: its start failed, and Train tells that otherwise.
+        assert await mailbox.exchange((), SHORT) == []  # It was never up: its start failed, and Train tells that otherwise.
         for incarnation in ("first", "second"):
             await open_gang(mailbox, incarnation)
             await mailbox.post(lost)
             await mailbox.post(GangLost(gang="gang", reason="rank 0 broke in turn"))
-            assert await mailbox.events(SHORT) == [lost]
+            assert await mailbox.exchange((), SHORT) == [lost]
 
     play(scene)
 
@@ -287,8 +287,8 @@ def test_events_come_in_order_and_once() -> None:
         ]
         for event in told:
             await mailbox.post(event)
-        assert await mailbox.events(LONG) == told
-        assert await mailbox.events(SHORT) == []
+        assert await mailbox.exchange((), LONG) == told
+        assert await mailbox.exchange((), SHORT) == []
 
     play(scene)
 
@@ -298,8 +298,8 @@ def test_a_wait_for_events_runs_out() -> None:
 
 
 async def _nothing(mailbox: Mailbox) -> None:
-    assert await mailbox.events(SHORT) == []
-    assert await mailbox.events(0.0) == []
+    assert await mailbox.exchange((), SHORT) == []
+    assert await mailbox.exchange((), 0.0) == []
 
 
 def test_every_event_wakes_who_waits() -> None:
@@ -309,7 +309,7 @@ def test_every_event_wakes_who_waits() -> None:
         heard: list[str] = []
         posted = 0
         for burst in (1, 3, 0, 2, 1) * 20:
-            waiting = await settled(mailbox.events(LONG)) if burst else None
+            waiting = await settled(mailbox.exchange((), LONG)) if burst else None
             for _ in range(burst):
                 await mailbox.post(GangEnded(gang=f"{posted}"))
                 posted += 1
@@ -319,7 +319,7 @@ def test_every_event_wakes_who_waits() -> None:
                 await mailbox.post(GangEnded(gang=f"{posted}"))
                 posted += 1
         while len(heard) < posted:
-            heard += [event.gang for event in await mailbox.events(LONG)]
+            heard += [event.gang for event in await mailbox.exchange((), LONG)]
         assert heard == [str(number) for number in range(posted)]
 
     play(scene)
@@ -327,8 +327,8 @@ def test_every_event_wakes_who_waits() -> None:
 
 def test_an_event_after_a_wait_that_ran_out_is_heard() -> None:
     async def scene(mailbox: Mailbox) -> None:
-        assert await mailbox.events(SHORT) == []
-        waiting = await settled(mailbox.events(LONG))
+        assert await mailbox.exchange((), SHORT) == []
+        waiting = await settled(mailbox.exchange((), LONG))
         await mailbox.post(GangEnded(gang="gang"))
         assert await waiting == [GangEnded(gang="gang")]
 

@@ -1,0 +1,283 @@
+"""What a trainer refuses, records and restores; and single trainings on a real gang."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from ray.train import ScalingConfig
+
+from trainers import Channel, ConfigurationError, DataError, TrainingResult, TrialError, XGBoostTrainer
+from trainers.assignment import Assignment
+from trainers.trainer import open_channels, trainer_from_json
+from trainers.xgboost_allreduce import ROUNDS, booster_parameters, segment_seed
+
+STATIC = {"objective": "binary:logistic", "eval_metric": ["logloss", "auc"], "eta": 0.3}
+
+
+def make(workers: int = 1, **hyperparameters: Any) -> XGBoostTrainer:
+    return XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**STATIC, **hyperparameters})
+
+
+def rows(count: int, seed: int = 0) -> np.ndarray[Any, Any]:
+    """A table with the target first, learnable, with noise."""
+    random = np.random.default_rng(seed)
+    features = random.normal(size=(count, 4)).astype("float32")
+    target = (features[:, 0] + 0.5 * random.normal(size=count) > 0).astype("float32")
+    return np.column_stack([target, features])
+
+
+CHANNELS = {"train": rows(600), "validation": rows(200, seed=1)}
+
+
+def assignment(**changes: Any) -> Assignment:
+    values: dict[str, Any] = {
+        "trial_id": "trial",
+        "hyperparameters": {**STATIC, "num_round": 150},
+        "seed": 11,
+        "start": 0,
+        "stop": 3,
+        "checkpoint": None,
+        "save_to": "/nowhere",
+    }
+    return Assignment(**{**values, **changes})
+
+
+# ---- what is refused before anything starts
+
+
+@pytest.mark.parametrize(
+    ("scaling", "message"),
+    [
+        (
+            lambda: ScalingConfig(num_workers=(1, 4)),
+            r"num_workers=\(1, 4\)\) does not make a gang; give a whole number",
+        ),
+        (lambda: ScalingConfig(num_workers=0), "num_workers=0"),
+        (lambda: {"num_workers": 3}, "scaling is .*give a ray.train.ScalingConfig"),
+    ],
+)
+def test_a_scaling_that_makes_no_gang(scaling: Callable[[], Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        XGBoostTrainer(scaling=scaling())
+
+
+def test_exact_is_for_one_worker() -> None:
+    with pytest.raises(ConfigurationError, match=r"'exact' does not distribute over 3 workers; use 'hist'"):
+        make(workers=3, tree_method="exact")
+    assert make(workers=1, tree_method="exact").workers == 1
+    assert make(workers=3, tree_method="approx").workers == 3
+
+
+def test_early_stopping_is_the_tuners() -> None:
+    with pytest.raises(ConfigurationError, match="early_stopping_rounds is not for this trainer"):
+        make(early_stopping_rounds=10)
+
+
+def test_a_training_needs_a_length() -> None:
+    with pytest.raises(ConfigurationError, match="give one of num_round, num_boost_round, n_estimators"):
+        make().fit(CHANNELS)
+
+
+def test_an_objective_needs_a_metric() -> None:
+    with pytest.raises(ConfigurationError, match="no 'eval_metric', so nothing would be reported"):
+        XGBoostTrainer().metrics(["train", "validation"])
+
+
+def test_metrics_are_by_channel_and_name() -> None:
+    channels = ["train", "validation", "test"]
+    assert make(eval_metric="auc").metrics(channels) == ["validation:auc", "test:auc"]
+    assert make().metrics(channels) == ["validation:logloss", "validation:auc", "test:logloss", "test:auc"]
+    assert make().metrics(["train"]) == []
+
+
+@pytest.mark.parametrize(
+    ("names", "hint"),
+    [(["trian", "validation"], "did you mean it by 'trian'"), (["training"], "did you mean it by 'training'")],
+)
+def test_a_misspelt_train_channel_is_named(names: list[str], hint: str) -> None:
+    with pytest.raises(ConfigurationError, match=hint):
+        open_channels(dict.fromkeys(names, CHANNELS["train"]))
+
+
+def test_there_has_to_be_a_train_channel() -> None:
+    with pytest.raises(ConfigurationError, match=r'channels are \[\] and need one called "train"$'):
+        open_channels({})
+
+
+def test_channels_are_opened_under_their_names() -> None:
+    opened = open_channels({**CHANNELS, "test": Channel.of(CHANNELS["validation"], name="elsewhere")})
+    assert {name: channel.name for name, channel in opened.items()} == {
+        "train": "train",
+        "validation": "validation",
+        "test": "test",
+    }
+    with pytest.raises(DataError, match="channel 'validation'"):
+        open_channels({"train": CHANNELS["train"], "validation": "no/such/file.csv"})
+
+
+def test_a_trainer_that_has_trained_nothing_has_no_model() -> None:
+    with pytest.raises(ConfigurationError, match="this trainer has no model"):
+        make().model()
+
+
+def test_a_model_that_is_gone_is_named(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="gone"):
+        make().trained(str(tmp_path / "gone")).model()
+
+
+# ---- what it is made with
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_its_length_goes_by_any_of_its_names(name: str) -> None:
+    assert make(**{name: 7}).units == 7
+    assert make().units is None
+
+
+def test_hyperparameters_are_put_over_its_own_in_a_copy() -> None:
+    before = make(workers=2, max_depth=3)
+    after = before.with_hyperparameters({"max_depth": 5, "alpha": 1.0})
+    assert after.hyperparameters == {**STATIC, "max_depth": 5, "alpha": 1.0}
+    assert before.hyperparameters == {**STATIC, "max_depth": 3}
+    assert (type(after), after.workers) == (XGBoostTrainer, 2)
+    with pytest.raises(ConfigurationError, match="exact"):
+        before.with_hyperparameters({"tree_method": "exact"})
+
+
+def test_the_given_hyperparameters_are_not_held_on_to() -> None:
+    given = {"eta": 0.1}
+    trainer = XGBoostTrainer(hyperparameters=given)
+    given["eta"] = 0.9
+    assert trainer.hyperparameters == {"eta": 0.1}
+
+
+@pytest.mark.parametrize(
+    "scaling",
+    [
+        ScalingConfig(num_workers=3),
+        ScalingConfig(num_workers=2, use_gpu=True),
+        ScalingConfig(num_workers=2, resources_per_worker={"CPU": 2, "memory": 1e9}, placement_strategy="SPREAD"),
+    ],
+)
+def test_it_comes_back_from_json_as_it_was(scaling: ScalingConfig) -> None:
+    trainer = XGBoostTrainer(scaling=scaling, hyperparameters={**STATIC, "num_round": 5})
+    again = trainer_from_json(json.loads(json.dumps(trainer.to_json())), [XGBoostTrainer])
+    assert isinstance(again, XGBoostTrainer)
+    assert again.to_json() == trainer.to_json()
+    assert again.hyperparameters == trainer.hyperparameters
+    for name in ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy"):
+        assert getattr(again.scaling, name) == getattr(scaling, name)
+
+
+def test_an_unknown_trainer_names_the_known() -> None:
+    with pytest.raises(ConfigurationError, match="'OtherTrainer' is unknown; known are XGBoostTrainer"):
+        trainer_from_json({"trainer": "OtherTrainer", "scaling": {}, "hyperparameters": {}}, [XGBoostTrainer])
+
+
+@pytest.mark.parametrize(
+    ("scaling", "cpus"),
+    [
+        (ScalingConfig(num_workers=3), 12),
+        (ScalingConfig(num_workers=3, resources_per_worker={"CPU": 2}), 24),
+        (ScalingConfig(num_workers=3, use_gpu=True), 0),
+        (ScalingConfig(num_workers=3, use_gpu=True, resources_per_worker={"CPU": 1, "GPU": 1}), 12),
+    ],
+)
+def test_the_cpus_that_four_gangs_ask_for(scaling: ScalingConfig, cpus: int) -> None:
+    assert XGBoostTrainer(scaling=scaling).logical_cpus(gangs=4) == cpus
+
+
+# ---- what a segment is trained with
+
+
+@given(st.integers(0, 2**31), st.integers(0, 1000))
+def test_a_segments_seed_is_one_that_xgboost_takes(trial: int, start: int) -> None:
+    assert 0 <= segment_seed(trial, start) < 2**31
+
+
+def test_a_segments_seed_is_this() -> None:
+    """It is on record: a change of this test changes the models of every job that is run again."""
+    assert segment_seed(11, 0) == 683_074_876
+    assert segment_seed(11, 3) == 664_937_733
+
+
+def test_segments_of_trials_draw_each_for_themselves() -> None:
+    seeds = {segment_seed(trial, start) for trial in range(30) for start in (0, 1, 3, 10, 30)}
+    assert len(seeds) == 150
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_xgboost_is_not_told_how_many_rounds(name: str) -> None:
+    given = {**STATIC, name: 150}
+    parameters = booster_parameters(assignment(hyperparameters=given, start=9, stop=27), cpus=2)
+    assert name not in parameters
+    assert parameters == {**STATIC, "verbosity": 1, "nthread": 2, "seed": segment_seed(11, 9)}
+    assert given[name] == 150
+
+
+def test_what_the_gang_decides_goes_before_what_was_given() -> None:
+    given = {**STATIC, "seed": 5, "nthread": 64, "verbosity": 2}
+    parameters = booster_parameters(assignment(hyperparameters=given), cpus=2)
+    assert (parameters["seed"], parameters["nthread"], parameters["verbosity"]) == (segment_seed(11, 0), 2, 2)
+
+
+# ---- trainings
+
+
+@pytest.fixture(scope="module")
+def results(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> dict[int, TrainingResult]:
+    """One training, by how many workers it was made with."""
+    folder = str(tmp_path_factory.mktemp("runs"))
+    trained = {}
+    for workers in (1, 2):
+        trainer = make(workers, num_round=6, max_depth=3)
+        trained[workers] = trainer.fit(CHANNELS, storage_path=folder, seed=3)
+    return trained
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_training_gives_metrics_curve_cost_and_model(results: dict[int, TrainingResult], workers: int) -> None:
+    import xgboost
+    from sklearn.metrics import log_loss, roc_auc_score
+
+    result = results[workers]
+    names = ["validation:logloss", "validation:auc"]
+    assert list(result.metrics) == list(result.curve.columns) == names
+    assert list(result.curve.index) == [1, 2, 3, 4, 5, 6]
+    assert result.curve.iloc[-1].to_dict() == result.metrics
+    assert result.curve["validation:logloss"].is_monotonic_decreasing
+    assert result.worker_seconds > 0
+    assert result.trainer.workers == workers
+    assert result.trainer.checkpoint == result.checkpoint
+
+    booster = result.model()
+    assert isinstance(booster, xgboost.Booster)
+    assert booster.num_boosted_rounds() == 6
+    validation = CHANNELS["validation"]
+    predicted = booster.predict(xgboost.DMatrix(validation[:, 1:]))
+    assert result.metrics["validation:auc"] == pytest.approx(roc_auc_score(validation[:, 0], predicted), abs=1e-12)
+    assert result.metrics["validation:logloss"] == pytest.approx(log_loss(validation[:, 0], predicted), abs=1e-6)
+
+
+def test_two_workers_learn_what_one_does(results: dict[int, TrainingResult]) -> None:
+    """Not the same trees, since each sketches its own rows, and scores that differ by noise only."""
+    one, two = (results[workers].metrics["validation:auc"] for workers in (1, 2))
+    assert min(one, two) > 0.85
+    assert one == pytest.approx(two, abs=0.02)
+    assert results[1].checkpoint != results[2].checkpoint
+
+
+def test_a_training_that_xgboost_refuses_fails_with_its_words(ray_cluster: None, tmp_path: Path) -> None:
+    trainer = make(num_round=3, max_depth=-3)
+    with pytest.raises(TrialError, match="max_depth") as caught:
+        trainer.fit(CHANNELS, storage_path=str(tmp_path))
+    assert "\n" not in str(caught.value)
+    assert "Traceback" in caught.value.traceback
+    assert not list(tmp_path.rglob("000003"))
