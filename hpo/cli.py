@@ -9,6 +9,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from hpo.spec import read_job
 from trainers import datasets
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
@@ -38,9 +39,6 @@ def tune(
     ] = None,
 ) -> None:
     """Run a tuning job and say what it found and what it cost."""
-    # Imported here, so that `hpo --help` and `hpo data` do not wait for Ray.
-    from hpo.spec import read_job
-
     overrides = list(set_ or [])
     if max_parallel_jobs is not None:
         overrides.append(f"tuning.max_parallel_jobs={max_parallel_jobs}")

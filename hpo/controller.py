@@ -141,6 +141,7 @@ class Controller:
                     break
                 self._listen()
             self._drain()
+            self._abandon()
         finally:
             self._gangs.close()
             self.ledger.close()
@@ -148,6 +149,11 @@ class Controller:
     def stop(self, reason: str) -> None:
         """Hands out nothing more; `run` returns when what is being served is back, or after `DRAIN_SECONDS`."""
         self._stopping = reason
+
+    @property
+    def seconds(self) -> float:
+        """Since the start, on the controller's clock."""
+        return self._clock() - self.started_at
 
     @property
     def stopped(self) -> str:
@@ -198,6 +204,12 @@ class Controller:
         deadline = self._clock() + DRAIN_SECONDS
         while self._busy and self._clock() < deadline:
             self._listen()
+
+    def _abandon(self) -> None:
+        """Ends what a stop left waiting, so that nothing looks as if it were still to come."""
+        for run in list(self._live.values()):
+            run.trial.set_status(Trial.TERMINATED)
+            self._conclude(run)
 
     # ---- handing out work
 
@@ -336,7 +348,7 @@ class Controller:
                 if event.gang in self._busy:
                     self._record.reports(self._busy[event.gang][0], event.reports)
             case Served():
-                if event.gang in self._busy:
+                if event.gang in self._busy and self._busy[event.gang][0].id == event.trial_id:
                     self._served(event, *self._busy.pop(event.gang))
                     self._free.append(event.gang)
             case GangLost() | GangEnded():
@@ -381,10 +393,13 @@ class Controller:
     def _follow(self, run: TrialRun, report: Report) -> None:
         if run is not self.untuned:
             self.trained += report.step - run.resource
-        run.resource, run.metrics = report.step, report.metrics
+        run.resource = report.step
         run.value = report.metrics.get(self.search.metric, math.nan)
-        if math.isfinite(run.value) and (math.isnan(run.best_value) or self._better(run.value, run.best_value)):
+        improved = math.isfinite(run.value) and (math.isnan(run.best_value) or self._better(run.value, run.best_value))
+        if improved:
             run.best_value, run.best_resource = run.value, report.step
+        if improved or not self.search.best_value:
+            run.metrics = report.metrics
 
     def _result(self, run: TrialRun, step: int, value: float, metrics: dict[str, float]) -> dict[str, Any]:
         """A report in the form that Ray Tune's searchers and schedulers take."""

@@ -44,7 +44,7 @@ def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
             "Pending": sum(trial.ended_at is None for trial in trials),
             "Failed": sum(trial.ended_at is not None and objective(job, trial) is None for trial in trials),
         },
-        "ConsumedResources": {"RuntimeInSeconds": round((job.ended_at or time.time()) - job.created_at)},
+        "ConsumedResources": {"RuntimeInSeconds": round((job.ended_at or job.heartbeat) - job.created_at)},
         "Summary": job.summary,
     }
     if job.ended_at is not None:

@@ -105,6 +105,7 @@ def lay_out(max_jobs: int, min_resource: int, max_resource: int, reduction_facto
 def run_all(max_jobs: int, max_resource: int) -> Plan:
     """The plan of a search without early stopping: one bracket, nothing cut."""
     _at_least("max_jobs", max_jobs, 1)
+    _at_least("max_resource", max_resource, 1)
     return Plan(brackets=(Bracket(rungs=(max_resource,), sizes=(max_jobs,)),), max_resource=max_resource)
 
 

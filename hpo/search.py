@@ -60,6 +60,7 @@ class TrialRun:
         hyperparameters: the tuned values.
         seed: what its training's random numbers derive from.
         limit: units at which it ends whatever is decided of it.
+        metrics: those of the report that it is compared by, the last or the best.
     """
 
     trial: Trial

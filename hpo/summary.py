@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
@@ -33,7 +32,7 @@ def summarize(controller: Controller, plan: Plan, noise: Callable[[float], float
         "resource_planned": plan.resource,
         "resource_possible": plan.full_resource,
         "worker_seconds": {kind.value: seconds for kind, seconds in controller.ledger.totals.items()},
-        "wall_seconds": time.time() - controller.started_at,
+        "wall_seconds": controller.seconds,
         "first_step_seconds": controller.first_step_at and controller.first_step_at - controller.started_at,
         "gangs": controller.ledger.gangs,
         "best": best

@@ -141,9 +141,10 @@ class HyperparameterTuner:
         _one_of("objective_value", objective_value, ("last", "best"))
         if not hyperparameter_ranges:
             raise ConfigurationError("Need to specify hyperparameter ranges or set autotune=True.")
-        for field, value in (("max_jobs", max_jobs), ("max_parallel_jobs", max_parallel_jobs)):
-            if value is not None and (not isinstance(value, int) or value < 1):
-                raise ConfigurationError(f"{field} is {value!r}; give a whole number, 1 or more")
+        _whole("max_jobs", max_jobs, 1)
+        _whole("max_parallel_jobs", max_parallel_jobs, 1)
+        _whole("max_runtime_in_seconds", max_runtime_in_seconds, 1)
+        _whole("random_seed", random_seed, 0)
         self.estimator = estimator
         self.objective_metric_name = objective_metric_name
         self._ranges = dict(hyperparameter_ranges)
@@ -316,12 +317,12 @@ class HyperparameterTuner:
                     controller = self._controller(name, plan, seed, gangs, record)
                     with _graceful_interrupt(controller):
                         controller.run()
+                summary = summarize(controller, plan, partial(self._noise, channels))
             except BaseException as error:
                 status = "Stopped" if isinstance(error, KeyboardInterrupt) else "Failed"
                 reason = INTERRUPTED if status == "Stopped" else str(error) or type(error).__name__
                 writer.job(status=status, reason=reason, ended_at=time.time())
                 raise
-            summary = summarize(controller, plan, partial(self._noise, channels))
             status, reason = _outcome(controller)
             writer.job(status=status, reason=reason, ended_at=time.time(), summary=summary)
         self._console.print(show_summary(name, status, self.objective_metric_name, summary))
@@ -382,6 +383,7 @@ class HyperparameterTuner:
         for name in self.estimator.resource_names:
             bounds = self._ranges.get(name)
             if isinstance(bounds, IntegerParameter):
+                _whole(f"the least value of {name}", bounds.min_value, 1)
                 return int(bounds.max_value)
         return self.estimator.units
 
@@ -506,6 +508,11 @@ def _not_there_yet(**fields: object) -> None:
     for field, value in fields.items():
         if value is not None:
             raise ConfigurationError(f"{field} is not there yet; leave it out")
+
+
+def _whole(field: str, value: object, least: int) -> None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
+        raise ConfigurationError(f"{field} is {value!r}; give a whole number, {least} or more")
 
 
 def _one_of(field: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -19,7 +19,7 @@ class Cluster:
 
     Args:
         private: it was started for the job, and ends with all that runs on it.
-        afterwards: what is called when it has ended, or was left.
+        afterwards: what is called when it has ended, or this process has left it.
     """
 
     private: bool

@@ -83,6 +83,7 @@ class Trainer(ABC):
         self.hyperparameters = dict(hyperparameters or {})
         self.checkpoint = ""
         _check_scaling(self.scaling)
+        _ = self.units
         self.check(self.hyperparameters)
 
     # ---- what each trainer says of itself
@@ -112,9 +113,18 @@ class Trainer(ABC):
 
     @property
     def units(self) -> int | None:
-        """Units of resource that the static hyperparameters ask for, if they do."""
-        found = [self.hyperparameters[name] for name in self.resource_names if name in self.hyperparameters]
-        return int(found[0]) if found else None
+        """Units of resource that the static hyperparameters ask for, if they do.
+
+        Raises:
+            ConfigurationError: it is no whole number of 1 or more.
+        """
+        for name in self.resource_names:
+            given = self.hyperparameters.get(name)
+            if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
+                raise ConfigurationError(f"{name} is {given!r}; give a whole number, 1 or more")
+            if given is not None:
+                return int(given)
+        return None
 
     def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> Self:
         """The same trainer with these values over its own."""

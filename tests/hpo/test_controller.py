@@ -156,6 +156,7 @@ def test_a_requested_stop_ends_the_run() -> None:
     controller, _, _ = simulate(parallel=2, record=StopsSoon())
     assert controller.stopped == STOP_REQUESTED
     assert 5 <= len(controller.runs) < 30
+    assert all(run.trial.is_finished() for run in controller.runs.values())
 
 
 def test_a_deadline_ends_the_run() -> None:

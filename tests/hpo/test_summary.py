@@ -55,6 +55,7 @@ def test_the_plan_has_a_line_a_kind_of_bracket_and_the_most_it_can_use() -> None
         assert line in text
     assert f"At most {PLAN.resource} of the 900 units of 30 full trials: {PLAN.resource / 900:.0%}." in text
     assert "334 of the 900" in text
+    assert " x " not in text
 
 
 def test_brackets_that_are_alike_are_counted() -> None:

@@ -245,6 +245,8 @@ def test_refusals_of_the_assignment_before_do_not_count() -> None:
             assert await mailbox.refuse(refusal(), 0, 2, LONG)
             assert await waiting
             assert len(await mailbox.exchange((), SHORT)) == 1
+        await mailbox.order("gang", "first", assignment("d"))
+        assert not await mailbox.refuse(refusal(), 1, 2, SHORT)
 
     play(scene)
 
@@ -268,7 +270,8 @@ def test_a_loss_is_told_once_an_incarnation() -> None:
     async def scene(mailbox: Mailbox) -> None:
         lost = GangLost(gang="gang", reason="rank 1 was killed")
         await mailbox.post(lost)
-        assert await mailbox.exchange((), SHORT) == []  # It was never up: its start failed, and Train tells that otherwise.
+        # It was never up: its start failed, and Train tells that otherwise.
+        assert await mailbox.exchange((), SHORT) == []
         for incarnation in ("first", "second"):
             await open_gang(mailbox, incarnation)
             await mailbox.post(lost)
@@ -328,8 +331,60 @@ def test_every_event_wakes_who_waits() -> None:
 def test_an_event_after_a_wait_that_ran_out_is_heard() -> None:
     async def scene(mailbox: Mailbox) -> None:
         assert await mailbox.exchange((), SHORT) == []
-        waiting = await settled(mailbox.exchange((), LONG))
-        await mailbox.post(GangEnded(gang="gang"))
-        assert await waiting == [GangEnded(gang="gang")]
+        for _ in range(2):
+            waiting = await settled(mailbox.exchange((), LONG))
+            assert not waiting.done()  # Also after an event was taken: to ask again is to wait again.
+            await mailbox.post(GangEnded(gang="gang"))
+            assert await waiting == [GangEnded(gang="gang")]
+
+    play(scene)
+
+
+# ---- orders and results that travel with the polls
+
+
+def test_orders_go_out_before_their_driver_waits() -> None:
+    async def scene(mailbox: Mailbox) -> None:
+        await open_gang(mailbox, "first")
+        await open_gang(mailbox, "theirs", gang="other")
+        ranks = [await settled(mailbox.fetch(*gang, 0, LONG)) for gang in (("gang", "first"), ("other", "theirs"))]
+        orders = [
+            ("gang", "first", assignment("a")),
+            ("other", "theirs", assignment("b")),
+            ("gang", "before", assignment("stale")),
+        ]
+        driver = await settled(mailbox.exchange(orders, LONG))
+        assert [(await rank)[1] for rank in ranks] == [assignment("a"), assignment("b")]
+        assert not driver.done()
+        served = Served(gang="gang", trial_id="a")
+        await mailbox.post(served)
+        assert await driver == [served]
+
+    play(scene)
+
+
+def test_an_assignment_is_two_calls() -> None:
+    async def scene(mailbox: Mailbox) -> None:
+        await open_gang(mailbox, "first", world_size=1)
+        rank = await settled(mailbox.fetch("gang", "first", 0, LONG))
+        for trial in "abc":
+            driver = await settled(mailbox.exchange([("gang", "first", assignment(trial))], LONG))
+            seen, order = await rank
+            assert order == assignment(trial)
+            rank = await settled(mailbox.fetch("gang", "first", seen, LONG, Served(gang="gang", trial_id=trial)))
+            assert await driver == [Served(gang="gang", trial_id=trial)]
+            assert not rank.done()
+        rank.cancel()
+
+    play(scene)
+
+
+def test_a_result_is_told_also_where_its_gang_has_been_told_goodbye() -> None:
+    async def scene(mailbox: Mailbox) -> None:
+        await open_gang(mailbox, "first")
+        await mailbox.order("gang", "", Goodbye())
+        served = Served(gang="gang", trial_id="trial")
+        assert isinstance((await mailbox.fetch("gang", "first", 0, LONG, served))[1], Goodbye)
+        assert await mailbox.exchange((), SHORT) == [served]
 
     play(scene)
