@@ -12,6 +12,7 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
 from hpo.ledger import Entry, Ledger
+from hpo.pace import Pace
 from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
 from hpo.search import UNTUNED, Search, TrialRun, derive_seed
 from trainers import storage
@@ -117,13 +118,15 @@ class Controller:
         self._free: list[str] = []
         self._busy: dict[str, tuple[TrialRun, Assignment]] = {}
         self._heard: dict[str, float] = {}
+        self._assigned_at: dict[str, float] = {}
         self._exhausted = False
-        self._most = search.max_jobs * search.max_resource
+        self._most_units = self._most_assignments = search.max_jobs * search.max_resource
         if isinstance(scheduler, SynchronousHyperBandScheduler):
-            self._most = scheduler.plan.resource
+            self._most_units = scheduler.plan.resource
+            self._most_assignments = sum(sum(bracket.sizes) for bracket in scheduler.plan.brackets)
         self._stopping = ""
-        self._unit_seconds: list[float] = [0.0, 0.0]
-        """Gang-seconds spent on assignments, and the units they trained."""
+        self._pace = Pace()
+        self._served_count = 0
         sign = 1.0 if search.mode == "max" else -1.0
         self._better: Callable[[float, float], bool] = lambda new, old: sign * new > sign * old
 
@@ -223,7 +226,7 @@ class Controller:
             assignment = self._assignment(run)
             self.ledger.assigned(gang)
             self._busy[gang] = (run, assignment)
-            self._heard[gang] = self._clock()
+            self._heard[gang] = self._assigned_at[gang] = self._clock()
             run.trial.set_status(Trial.RUNNING)
             run.started_at = run.started_at or self._clock()
             self._gangs.assign(gang, assignment)
@@ -308,13 +311,10 @@ class Controller:
         return max(least, min(self.search.max_parallel_jobs, len(self._busy) + waiting + new))
 
     def _seconds_left(self) -> float | None:
-        """Gang-seconds of work left at most, from what a unit has cost so far; None before anything is known."""
-        spent, units = self._unit_seconds
-        running = [self._clock() - self._heard[gang] for gang in self._busy]
-        unit_seconds = max(spent / units if units else 0.0, max(running, default=0.0) if not units else 0.0)
-        if not unit_seconds:
-            return None
-        return unit_seconds * max(0, self._most - self.trained)
+        """Gang-seconds of work left at most, from what assignments have cost so far; None before enough is known."""
+        running = max((self._clock() - self._assigned_at[gang] for gang in self._busy), default=0.0)
+        units = max(0, self._most_units - self.trained)
+        return self._pace.seconds_left(units, max(0, self._most_assignments - self._served_count), running)
 
     def _nothing_left(self) -> bool:
         unfinished = list(self._live)
@@ -359,9 +359,8 @@ class Controller:
         if event.segment is None:
             self._fail(run, event.error, event.traceback)
             return
-        seconds = self._clock() - self._heard[event.gang]
-        self._unit_seconds[0] += max(seconds, event.segment.training_seconds)
-        self._unit_seconds[1] += assignment.stop - assignment.start
+        self._served_count += 1
+        self._pace.served(assignment.stop - assignment.start, self._clock() - self._assigned_at[event.gang])
         if self.first_step_at is None:
             self.first_step_at = event.segment.first_step_at
         self._take_up(run, event.segment)
