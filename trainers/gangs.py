@@ -22,8 +22,6 @@ from trainers.mailbox import MailboxHandle
 logger = logging.getLogger(__name__)
 
 START_ATTEMPTS = 3
-PRIVATE_SECONDS = 1.5
-"""How long gangs that were told to end are waited for where the cluster ends anyway."""
 WAIT_FOR_ROOM_SECONDS = 120.0
 
 
@@ -45,7 +43,7 @@ class RayGangs:
         scaling: workers of a gang, and what each needs.
         notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
         eager: start gangs as soon as they fit, without weighing the work that is left.
-        on: the cluster they run on. Where it ends with the job, gangs that are still starting are left to that.
+        on: the cluster they run on. Where it ends with the job, they are left to that.
     """
 
     def __init__(
@@ -125,17 +123,16 @@ class RayGangs:
         self._gangs[gang].end_by_force()
 
     def close(self) -> None:
-        """Ends every gang and releases all they held: with a goodbye if they are up, by force if still starting."""
+        """Ends every gang and releases all they held: with a goodbye if they are up, by force if still starting.
+
+        Where the cluster is the job's own, its end does that.
+        """
         for gang in self._gangs.values():
             gang.goodbye()
         waited = list(self._gangs.values())
         if self._cluster.private:
-            # What does not end at once ends with the cluster; afterwards each gang removes its files.
+            # They end with the cluster, which is quicker than one after another; then each removes its files.
             self._cluster.afterwards += [partial(gang.join, END_SECONDS) for gang in waited]
-            patience = time.monotonic() + PRIVATE_SECONDS
-            up = [gang for gang in waited if self._phase[gang.name] is _Phase.UP]
-            for gang in up:
-                gang.join(patience - time.monotonic())
             waited = []
         deadline = time.monotonic() + END_SECONDS
         while waited := [gang for gang in waited if not gang.join(0.02)]:
