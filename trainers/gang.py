@@ -124,6 +124,10 @@ class Gang:
         self._closing.set()
         self._mailbox.order(self.name, "", Goodbye())
 
+    def abandon(self) -> None:
+        """Leaves the gang to the end of its cluster; nothing is heard of it any more."""
+        self._closing.set()
+
     def end_by_force(self) -> None:
         """Takes the workers' resources away, which ends them, up or still starting; Train then cleans up itself.
 

@@ -43,7 +43,7 @@ class RayGangs:
         scaling: workers of a gang, and what each needs.
         notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
         eager: start gangs as soon as they fit, without weighing the work that is left.
-        on: the cluster they run on. Where it ends with the job, they are left to that.
+        on: the cluster they run on. Where it ends with the job, gangs that are still starting are left to that.
     """
 
     def __init__(
@@ -125,15 +125,18 @@ class RayGangs:
     def close(self) -> None:
         """Ends every gang and releases all they held: with a goodbye if they are up, by force if still starting.
 
-        Where the cluster is the job's own, its end does that.
+        Where the cluster is the job's own, its end does that for those that are still starting.
         """
-        for gang in self._gangs.values():
-            gang.goodbye()
         waited = list(self._gangs.values())
         if self._cluster.private:
-            # They end with the cluster, which is quicker than one after another; then each removes its files.
-            self._cluster.afterwards += [partial(gang.join, END_SECONDS) for gang in waited]
-            waited = []
+            # Not told goodbye: one that came up and ended just when Ray does would touch it too late.
+            starting = [gang for gang in waited if self._phase[gang.name] is not _Phase.UP]
+            waited = [gang for gang in waited if gang not in starting]
+            for gang in starting:
+                gang.abandon()
+            self._cluster.afterwards += [partial(gang.join, END_SECONDS) for gang in starting]
+        for gang in waited:
+            gang.goodbye()
         deadline = time.monotonic() + END_SECONDS
         while waited := [gang for gang in waited if not gang.join(0.02)]:
             late = time.monotonic() > deadline
