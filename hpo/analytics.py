@@ -8,10 +8,8 @@ from typing import Any
 
 import pandas
 
-from hpo.describe import describe, describe_trial, objective, when
+from hpo.describe import describe, describe_trial, objective, training_job_status, when
 from hpo.store import JobRow, Store, TrialRow
-
-_STATUS = {"Pending": "InProgress", "Running": "InProgress", "Paused": "InProgress"}
 
 
 class HyperparameterTuningJobAnalytics:
@@ -89,7 +87,7 @@ def _row(job: JobRow, trial: TrialRow, billed: float) -> dict[str, Any]:
     return {
         **trial.hyperparameters,
         "TrainingJobName": trial.trial_id,
-        "TrainingJobStatus": _STATUS.get(trial.status, trial.status),
+        "TrainingJobStatus": training_job_status(trial),
         "FinalObjectiveValue": objective(job, trial),
         "TrainingStartTime": when(trial.started_at) if trial.started_at is not None else None,
         "TrainingEndTime": when(trial.ended_at) if trial.ended_at is not None else None,

@@ -126,7 +126,6 @@ class Controller:
             self._most_assignments = sum(sum(bracket.sizes) for bracket in scheduler.plan.brackets)
         self._stopping = ""
         self._pace = Pace()
-        self._served_count = 0
         sign = 1.0 if search.mode == "max" else -1.0
         self._better: Callable[[float, float], bool] = lambda new, old: sign * new > sign * old
 
@@ -314,7 +313,7 @@ class Controller:
         """Gang-seconds of work left at most, from what assignments have cost so far; None before enough is known."""
         running = max((self._clock() - self._assigned_at[gang] for gang in self._busy), default=0.0)
         units = max(0, self._most_units - self.trained)
-        return self._pace.seconds_left(units, max(0, self._most_assignments - self._served_count), running)
+        return self._pace.seconds_left(units, max(0, self._most_assignments - self._pace.assignments), running)
 
     def _nothing_left(self) -> bool:
         unfinished = list(self._live)
@@ -359,7 +358,6 @@ class Controller:
         if event.segment is None:
             self._fail(run, event.error, event.traceback)
             return
-        self._served_count += 1
         self._pace.served(assignment.stop - assignment.start, self._clock() - self._assigned_at[event.gang])
         if self.first_step_at is None:
             self.first_step_at = event.segment.first_step_at

@@ -8,7 +8,7 @@ from typing import Any
 
 from hpo.store import JobRow, TrialRow
 
-_TRIAL_STATUS = {"Pending": "InProgress", "Running": "InProgress", "Paused": "InProgress"}
+_UNDER_WAY = ("Pending", "Running", "Paused")
 
 
 def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
@@ -62,7 +62,7 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
     described: dict[str, Any] = {
         "TrainingJobName": trial.trial_id,
         "TuningJobName": job.name,
-        "TrainingJobStatus": _TRIAL_STATUS.get(trial.status, trial.status),
+        "TrainingJobStatus": training_job_status(trial),
         "TunedHyperParameters": {name: str(value) for name, value in trial.hyperparameters.items()},
         "ObjectiveStatus": "Pending" if trial.ended_at is None else "Failed" if value is None else "Succeeded",
     }
@@ -79,6 +79,11 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
             "Value": value,
         }
     return described
+
+
+def training_job_status(trial: TrialRow) -> str:
+    """A trial's status in the API's words, which have one for all that is under way."""
+    return "InProgress" if trial.status in _UNDER_WAY else trial.status
 
 
 def status_and_reason(job: JobRow) -> tuple[str, str]:
@@ -109,6 +114,6 @@ def when(seconds: float) -> datetime:
 
 
 def _counters(trials: list[TrialRow]) -> dict[str, int]:
-    statuses = [_TRIAL_STATUS.get(trial.status, trial.status) for trial in trials]
+    statuses = [training_job_status(trial) for trial in trials]
     counters = {name: statuses.count(name) for name in ("Completed", "InProgress", "Stopped")}
     return {**counters, "RetryableError": 0, "NonRetryableError": statuses.count("Failed")}

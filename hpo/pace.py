@@ -14,12 +14,13 @@ class Pace:
     """
 
     def __init__(self) -> None:
-        self._count = 0
+        self.assignments = 0
+        """How many were served."""
         self._units = self._seconds = self._units_squared = self._units_seconds = 0.0
 
     def served(self, units: int, seconds: float) -> None:
         """An assignment of so many units took so many gang-seconds."""
-        self._count += 1
+        self.assignments += 1
         self._units += units
         self._seconds += seconds
         self._units_squared += units * units
@@ -35,11 +36,11 @@ class Pace:
         """
         if self._seconds + running < MEASURED_SECONDS:
             return None
-        if not self._count:
+        if not self.assignments:
             return running * assignments
-        spread = self._units_squared - self._units**2 / self._count
-        covariance = self._units_seconds - self._units * self._seconds / self._count
+        spread = self._units_squared - self._units**2 / self.assignments
+        covariance = self._units_seconds - self._units * self._seconds / self.assignments
         slope = covariance / spread if spread > 0 else self._seconds / self._units
         slope = min(max(slope, 0.0), self._seconds / self._units)
-        own = max(0.0, (self._seconds - slope * self._units) / self._count)
+        own = max(0.0, (self._seconds - slope * self._units) / self.assignments)
         return slope * units + own * assignments

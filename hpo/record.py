@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from ray.tune.experiment import Trial
 
+from hpo.analytics import tuned_trials
 from hpo.ledger import Entry
 from hpo.search import UNTUNED, TrialRun
 from hpo.store import JobWriter, LedgerRow, ReportRow, Store, TrialRow, TrialStatus
@@ -101,7 +102,7 @@ def rung_values(store: Store, name: str) -> tuple[dict[str, dict[int, float]], l
     """
     best = store.job(name).spec["objective_value"] == "best"
     better = max if store.job(name).spec["objective_type"] == "Maximize" else min
-    trials = [trial for trial in store.trials(name) if trial.trial_id != UNTUNED]
+    trials = tuned_trials(store, name)
     values: dict[str, dict[int, float]] = {trial.trial_id: {} for trial in trials}
     so_far: dict[str, float] = {}
     for report in store.reports(name):
