@@ -27,7 +27,7 @@ from rich.table import Table
 
 from hpo import ContinuousParameter, IntegerParameter
 from hpo.controller import Controller
-from hpo.hyperband import Bracket, Plan, lay_out
+from hpo.hyperband import Bracket, Cut, Plan, lay_out
 from hpo.ledger import Entry
 from hpo.ranges import decode
 from hpo.search import Search, TrialRun
@@ -37,7 +37,7 @@ from trainers import Channel, XGBoostTrainer
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Report
 from trainers.cluster import cluster
 from trainers.datasets import Dataset, find, load
-from trainers.gangs import RayGangs
+from trainers.ray_gangs import RayGangs
 
 JOBS, ROUNDS, WORKERS = 30, 30, 3
 OBJECTIVE, TEST = "validation:auc", "test:auc"
@@ -71,6 +71,7 @@ class KeptGangs:
         self._up: dict[str, GangUp] = {}
         self._waiting: list[Event] = []
         self.workers = gangs.workers
+        self.starting = 0
         self.held_since = gangs.held_since
         self.want = gangs.want
         self.recycle = gangs.recycle
@@ -112,6 +113,12 @@ class Memory:
 
     def ledger(self, entries: list[Entry]) -> None:
         """Worker-seconds were billed; not kept."""
+
+    def rung(self, cut: Cut) -> None:
+        """A rung was decided; not kept."""
+
+    def progress(self, controller: Controller) -> None:
+        """The loop went round."""
 
 
 def search(name: str, plan: Plan, seed: int, gangs: KeptGangs, storage_path: str) -> Found:

@@ -49,7 +49,7 @@ from trainers import Channel, XGBoostTrainer
 from trainers.assignment import Assignment, GangUp, Progress, Segment, Served
 from trainers.datasets import Dataset, find, load
 from trainers.gang import POLL_SECONDS
-from trainers.gangs import RayGangs
+from trainers.ray_gangs import RayGangs
 from trainers.xgboost_allreduce import booster_parameters
 
 TRIALS, WORKERS, ROUNDS, AT_ONCE, SEED = 30, 3, 10, 4, 1729

@@ -11,6 +11,7 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
+from hpo.hyperband import Cut
 from hpo.ledger import Entry, Ledger
 from hpo.pace import Pace
 from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
@@ -18,6 +19,7 @@ from hpo.search import UNTUNED, Search, TrialRun, derive_seed
 from trainers import storage
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
 from trainers.errors import GangError
+from trainers.gangs import Gangs
 
 STALL_SECONDS = 600.0
 """How long a gang may serve without a report before it is taken for dead."""
@@ -27,32 +29,6 @@ DRAIN_SECONDS = 10.0
 
 STOP_REQUESTED = "stop requested"
 OUT_OF_TIME = "max_runtime_in_seconds reached"
-
-
-class Gangs(Protocol):
-    """What executes: Ray workers, or a simulation with its own clock."""
-
-    @property
-    def workers(self) -> int:
-        """Workers in each gang."""
-
-    def held_since(self, gang: str) -> float:
-        """When the gang's resources were first held, on the controller's clock."""
-
-    def want(self, count: int, seconds_left: float | None) -> None:
-        """Says how many gangs the work could keep busy, and how many gang-seconds of it are left, if known."""
-
-    def assign(self, gang: str, assignment: Assignment) -> None:
-        """Hands an assignment to a gang that is up and free."""
-
-    def events(self, timeout: float) -> Sequence[Event]:
-        """What has happened since the last call; waits up to `timeout` seconds for something."""
-
-    def recycle(self, gang: str, reason: str) -> None:
-        """Ends a gang that does not answer."""
-
-    def close(self) -> None:
-        """Ends every gang and releases all they held."""
 
 
 class Record(Protocol):
@@ -70,6 +46,12 @@ class Record(Protocol):
 
     def ledger(self, entries: list[Entry]) -> None:
         """Worker-seconds were billed."""
+
+    def rung(self, cut: Cut) -> None:
+        """A rung of Hyperband was decided."""
+
+    def progress(self, controller: Controller) -> None:
+        """The loop went round: after every event, and at least every `poll_seconds` while gangs are on Ray."""
 
 
 class Controller:
@@ -125,6 +107,7 @@ class Controller:
             self._most_units = scheduler.plan.resource
             self._most_assignments = sum(sum(bracket.sizes) for bracket in scheduler.plan.brackets)
         self._stopping = ""
+        self._cuts_told = 0
         self._pace = Pace()
         sign = 1.0 if search.mode == "max" else -1.0
         self._better: Callable[[float, float], bool] = lambda new, old: sign * new > sign * old
@@ -156,6 +139,30 @@ class Controller:
     def seconds(self) -> float:
         """Since the start, on the controller's clock."""
         return self._clock() - self.started_at
+
+    @property
+    def gangs_busy(self) -> int:
+        """Gangs that are serving an assignment."""
+        return len(self._busy)
+
+    @property
+    def gangs_idle(self) -> int:
+        """Gangs that are up and have nothing to serve."""
+        return len(self._free)
+
+    @property
+    def gangs_starting(self) -> int:
+        """Gangs that are on their way."""
+        return self._gangs.starting
+
+    def seconds_left(self) -> float | None:
+        """Wall seconds that the rest takes at most, at the pace so far; None before enough is known.
+
+        It counts the gangs that are up: more of them shorten it, and so does what Hyperband still stops.
+        """
+        left = self._seconds_left()
+        up = len(self._busy) + len(self._free)
+        return None if left is None or not up else left / up
 
     @property
     def stopped(self) -> str:
@@ -336,6 +343,15 @@ class Controller:
         for gang in [gang for gang in self._busy if self._clock() - self._heard[gang] > STALL_SECONDS]:
             self._heard[gang] = self._clock()
             self._gangs.recycle(gang, f"no report of {self._busy[gang][0].id} for {STALL_SECONDS:.0f} s")
+        self._tell_cuts()
+        self._record.progress(self)
+
+    def _tell_cuts(self) -> None:
+        if isinstance(self._scheduler, SynchronousHyperBandScheduler):
+            cuts = self._scheduler.core.cuts
+            for cut in cuts[self._cuts_told :]:
+                self._record.rung(cut)
+            self._cuts_told = len(cuts)
 
     def _take_in(self, event: Event) -> None:
         match event:

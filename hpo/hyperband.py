@@ -165,6 +165,23 @@ class _Entry:
     value: float = math.nan
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """A rung that was decided.
+
+    Args:
+        bracket: index of its bracket in the plan.
+        resource: units at which its trials were compared.
+        went_on: the trials that train to the next rung, best first.
+        stopped: those that were cut, best first.
+    """
+
+    bracket: int
+    resource: int
+    went_on: tuple[str, ...]
+    stopped: tuple[str, ...]
+
+
 class Hyperband:
     """Decides which trials go on.
 
@@ -188,6 +205,8 @@ class Hyperband:
         self._active: set[int] = set()
         """Brackets in which a trial has units to train."""
         self._closed = False
+        self.cuts: list[Cut] = []
+        """Every rung decided so far, in the order of decision."""
 
     def add(self, trial: str) -> int:
         """Puts a new trial into the first bracket with room; returns the bracket's index.
@@ -290,13 +309,17 @@ class Hyperband:
             return set()
         rung = self._entries[waiting[0]].rung
         ranked = sorted(waiting, key=self._rank)
-        for place, trial in enumerate(ranked):
-            entry = self._entries[trial]
-            if place < bracket.sizes[rung + 1] and math.isfinite(entry.value):
-                entry.state, entry.rung = State.TRAINING, rung + 1
-                self._active.add(index)
-            else:
-                entry.state = State.STOPPED
+        finite = [trial for trial in ranked if math.isfinite(self._entries[trial].value)]
+        went_on = finite[: bracket.sizes[rung + 1]]
+        stopped = ranked[len(went_on) :]
+        for trial in went_on:
+            self._entries[trial].state, self._entries[trial].rung = State.TRAINING, rung + 1
+            self._active.add(index)
+        for trial in stopped:
+            self._entries[trial].state = State.STOPPED
+        self.cuts.append(
+            Cut(bracket=index, resource=bracket.rungs[rung], went_on=tuple(went_on), stopped=tuple(stopped))
+        )
         return set(waiting)
 
     def _rank(self, trial: str) -> tuple[bool, float, int]:

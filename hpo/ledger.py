@@ -65,7 +65,11 @@ class Ledger:
         if segment is None:
             self._account(gang, trial_id, [(Kind.TRAINING, None)])
             return
-        measured = [(Kind.TRAINING, segment.training_seconds), (Kind.CHECKPOINTING, segment.checkpointing_seconds)]
+        measured = [
+            (Kind.STARTING, segment.starting_seconds),
+            (Kind.TRAINING, segment.training_seconds),
+            (Kind.CHECKPOINTING, segment.checkpointing_seconds),
+        ]
         self._account(gang, trial_id, [*measured, (Kind.IDLE, None)])
 
     def lost(self, gang: str, trial_id: str) -> None:

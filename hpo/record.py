@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from ray.tune.experiment import Trial
 
 from hpo.analytics import tuned_trials
+from hpo.controller import Controller
+from hpo.hyperband import Cut
 from hpo.ledger import Entry
-from hpo.search import UNTUNED, TrialRun
+from hpo.search import TrialRun
 from hpo.store import JobWriter, LedgerRow, ReportRow, Store, TrialRow, TrialStatus
+from hpo.watch import Watcher
 from trainers.assignment import Report
 
 
@@ -21,13 +24,13 @@ class JobRecord:
     Args:
         writer: the job's writer.
         metric: key of the objective.
-        watch: is told of each trial's change.
+        watchers: are told of all that the record is.
     """
 
-    def __init__(self, writer: JobWriter, metric: str, watch: Callable[[TrialRun], None]) -> None:
+    def __init__(self, writer: JobWriter, metric: str, watchers: Sequence[Watcher] = ()) -> None:
         self._writer = writer
         self._metric = metric
-        self._watch = watch
+        self._watchers = watchers
 
     @property
     def stop_requested(self) -> bool:
@@ -57,8 +60,8 @@ class JobRecord:
                 ended_at=run.ended_at,
             )
         )
-        if run.id != UNTUNED:
-            self._watch(run)
+        for watcher in self._watchers:
+            watcher.trial(run)
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """Records what a trial reported."""
@@ -76,6 +79,18 @@ class JobRecord:
                 for report in reports
             )
         )
+        for watcher in self._watchers:
+            watcher.reports(run, reports)
+
+    def rung(self, cut: Cut) -> None:
+        """Tells the watchers of a rung's decision; the record has what it followed from."""
+        for watcher in self._watchers:
+            watcher.rung(cut)
+
+    def progress(self, controller: Controller) -> None:
+        """Tells the watchers that the loop went round."""
+        for watcher in self._watchers:
+            watcher.progress(controller)
 
     def ledger(self, entries: list[Entry]) -> None:
         """Records billed worker-seconds."""

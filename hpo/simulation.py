@@ -57,6 +57,11 @@ class SimulatedGangs:
         """Workers in each gang."""
         return self._workers
 
+    @property
+    def starting(self) -> int:
+        """Gangs whose start is still among the events to come."""
+        return sum(isinstance(event, GangUp) for _, _, event in self._events)
+
     def held_since(self, gang: str) -> float:
         """When the gang was started."""
         return self._started[gang]

@@ -22,6 +22,7 @@ from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.controller import Controller
 from hpo.describe import best_trial, describe, status_and_reason
 from hpo.hyperband import Plan
+from hpo.progress import PlainProgress
 from hpo.ranges import (
     CategoricalParameter,
     ContinuousParameter,
@@ -31,16 +32,16 @@ from hpo.ranges import (
     range_from_json,
 )
 from hpo.record import JobRecord
-from hpo.search import Search, TrialRun
+from hpo.search import Search
 from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_for
 from hpo.summary import show_plan, show_summary, summarize
 from hpo.uncertainty import auc_standard_error
+from hpo.watch import Watcher
 from trainers import XGBoostTrainer, storage
 from trainers.channels import Channel
-from trainers.cluster import Cluster, cluster
 from trainers.errors import ConfigurationError, WarmbandError
-from trainers.gangs import RayGangs
+from trainers.gangs import Gangs
 from trainers.home import home
 from trainers.trainer import Trainer, open_channels, trainer_from_json
 
@@ -311,9 +312,8 @@ class HyperparameterTuner:
     def _run(self, name: str, channels: dict[str, Channel], plan: Plan, seed: int) -> None:
         with Store(self._store) as store, store.writer(name) as writer:
             try:
-                with cluster(self.estimator.logical_cpus(self.max_parallel_jobs), self._say) as found:
-                    gangs = self._gangs(name, channels, found)
-                    record = JobRecord(writer, self.objective_metric_name, self._watch())
+                with self.estimator.gangs(name, channels, at_once=self.max_parallel_jobs, notify=self._say) as gangs:
+                    record = JobRecord(writer, self.objective_metric_name, [self._watcher()])
                     controller = self._controller(name, plan, seed, gangs, record)
                     with _graceful_interrupt(controller):
                         controller.run()
@@ -338,12 +338,7 @@ class HyperparameterTuner:
             self._failure = error
             logger.debug("job ended with %r; `wait` raises it", error)
 
-    def _gangs(self, name: str, channels: dict[str, Channel], found: Cluster) -> RayGangs:
-        placed = {channel: source.place(self.estimator.workers) for channel, source in channels.items()}
-        program = self.estimator.program(placed)
-        return RayGangs(name, program, self.estimator.scaling, notify=self._say, on=found)
-
-    def _controller(self, name: str, plan: Plan, seed: int, gangs: RayGangs, record: JobRecord) -> Controller:
+    def _controller(self, name: str, plan: Plan, seed: int, gangs: Gangs, record: JobRecord) -> Controller:
         mode = "max" if self.objective_type == "Maximize" else "min"
         strategy = make_strategy(plan, self._ranges, metric=self.objective_metric_name, mode=mode, seed=seed)
         return Controller(
@@ -397,21 +392,8 @@ class HyperparameterTuner:
                     f"{plan.max_resource} units"
                 )
 
-    def _watch(self) -> Any:
-        """A function that prints a line when the best so far improves or a trial fails."""
-        best = math.nan
-        sign = 1.0 if self.objective_type == "Maximize" else -1.0
-
-        def watch(run: TrialRun) -> None:
-            nonlocal best
-            value = run.best_value if self.objective_value == "best" else run.value
-            if run.failure:
-                self._say(f"{run.id} failed: {run.failure}")
-            elif math.isfinite(value) and not sign * value <= sign * best:
-                best = value
-                self._say(f"{run.id}: {self.objective_metric_name} {value:.5f} after {run.resource} units")
-
-        return watch
+    def _watcher(self) -> Watcher:
+        return PlainProgress(self._say, self.objective_metric_name, self.objective_type, self.objective_value)
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True, markup=False)

@@ -48,6 +48,7 @@ class Segment:
         training_seconds: wall seconds of training on rank 0, evaluation included.
         checkpointing_seconds: wall seconds of reading and writing checkpoints on rank 0.
         first_step_at: when rank 0 took its first training step, in seconds since the epoch.
+        starting_seconds: wall seconds of starting workers for this assignment alone; 0 where the gang is warm.
     """
 
     reports: tuple[Report, ...]
@@ -56,6 +57,7 @@ class Segment:
     training_seconds: float
     checkpointing_seconds: float
     first_step_at: float
+    starting_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,13 +98,23 @@ class Progress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Served:
-    """An assignment is done: `segment` holds what it gave, or `error` why every rank refused it."""
+    """An assignment is done: `segment` holds what it gave, or `error` why every rank refused it.
+
+    Args:
+        gang: the gang that served it.
+        trial_id: the trial.
+        segment: what it gave.
+        error: why it was refused, in a line.
+        traceback: the remote traceback.
+        logs: where the worker's output is, as "address:path".
+    """
 
     gang: str
     trial_id: str
     segment: Segment | None = None
     error: str = ""
     traceback: str = ""
+    logs: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

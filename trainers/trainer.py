@@ -7,7 +7,8 @@ import logging
 import time
 import uuid
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -16,11 +17,12 @@ from ray.train import ScalingConfig
 from trainers import storage
 from trainers.assignment import Assignment, GangEnded, GangUp, Report, Segment, Served
 from trainers.channels import Channel, PlacedChannel
-from trainers.cluster import cluster
+from trainers.cluster import Cluster, cluster
 from trainers.errors import ConfigurationError, GangError, TrialError
 from trainers.gang import Program, resources_per_worker
-from trainers.gangs import RayGangs
+from trainers.gangs import Gangs
 from trainers.home import home
+from trainers.ray_gangs import RayGangs
 
 if TYPE_CHECKING:
     import pandas
@@ -175,13 +177,8 @@ class Trainer(ABC):
             checkpoint=None,
             save_to=storage.join(storage_path or f"{home()}/runs", name, f"{units:06d}"),
         )
-        with cluster(self.logical_cpus(gangs=1)) as found:
-            placed = {channel: source.place(self.workers) for channel, source in checked.items()}
-            gangs = RayGangs(name, self.program(placed), self.scaling, on=found)
-            try:
-                segment, seconds = _serve_alone(gangs, assignment)
-            finally:
-                gangs.close()
+        with self.gangs(name, checked) as gangs:
+            segment, seconds = _serve_alone(gangs, assignment)
         return TrainingResult(
             metrics=dict(segment.reports[-1].metrics),
             reports=segment.reports,
@@ -189,6 +186,40 @@ class Trainer(ABC):
             worker_seconds=seconds * self.workers,
             trainer=self.trained(segment.checkpoint),
         )
+
+    @contextmanager
+    def gangs(
+        self,
+        name: str,
+        channels: Mapping[str, Channel],
+        *,
+        at_once: int = 1,
+        notify: Callable[[str], None] = logger.info,
+    ) -> Iterator[Gangs]:
+        """What trains configurations of this trainer, for the length of a block.
+
+        Args:
+            name: prefix of the gangs' names.
+            channels: what they read.
+            at_once: how many of them there may be; a private cluster is made to hold so many.
+            notify: is told what the user should know.
+
+        Raises:
+            ConfigurationError, DataError: a channel cannot be read by so many workers.
+        """
+        with cluster(self.logical_cpus(at_once), notify) as found:
+            gangs = self.start_gangs(name, channels, found, notify)
+            try:
+                yield gangs
+            finally:
+                gangs.close()
+
+    def start_gangs(
+        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None]
+    ) -> Gangs:
+        """Gangs on a Ray cluster, as `gangs` makes them; nothing is started before it is wanted."""
+        placed = {channel: source.place(self.workers) for channel, source in channels.items()}
+        return RayGangs(name, self.program(placed), self.scaling, notify=notify, on=on)
 
     def logical_cpus(self, gangs: int) -> int:
         """CPUs that so many of its gangs ask Ray for."""
@@ -231,7 +262,7 @@ def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
     return {name: Channel.of(source, name=name) for name, source in channels.items()}
 
 
-def _serve_alone(gangs: RayGangs, assignment: Assignment) -> tuple[Segment, float]:
+def _serve_alone(gangs: Gangs, assignment: Assignment) -> tuple[Segment, float]:
     """Serves one assignment; returns it and the seconds that the gang was held."""
     attempts = 0
     gangs.want(1, None)

@@ -11,7 +11,7 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
 from hpo.controller import Controller
-from hpo.hyperband import Plan, lay_out
+from hpo.hyperband import Cut, Plan, lay_out
 from hpo.ledger import Entry
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import Search, TrialRun
@@ -48,6 +48,8 @@ class Kept:
     stop_requested: bool = False
     steps: dict[str, list[int]] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
+    cuts: list[Cut] = field(default_factory=list)
+    rounds: int = 0
 
     def trial(self, run: TrialRun) -> None:
         pass
@@ -57,6 +59,12 @@ class Kept:
 
     def ledger(self, entries: list[Entry]) -> None:
         self.entries += entries
+
+    def rung(self, cut: Cut) -> None:
+        self.cuts.append(cut)
+
+    def progress(self, controller: Controller) -> None:
+        self.rounds += 1
 
 
 def rising(assignment: Assignment, step: int) -> float:

@@ -25,7 +25,7 @@ from tests.hpo.simulated import Kept
 from tests.hpo.test_tuner import CHANNELS
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.assignment import Assignment
-from trainers.gangs import RayGangs
+from trainers.ray_gangs import RayGangs
 
 GANGS, WORKERS = 8, 2
 METRIC = "validation:auc"

@@ -115,7 +115,7 @@ def test_it_is_rebuilt_from_the_store_of_a_job_that_was_cut_short(tmp_path: Path
     with Store(url) as store:
         store.create_job(JobRow(name="job", created_at=1.0, heartbeat=1.0, spec=spec))
         with store.writer("job") as writer:
-            simulate(max_seconds=40.0, untuned=False, record=JobRecord(writer, METRIC, lambda run: None))
+            simulate(max_seconds=40.0, untuned=False, record=JobRecord(writer, METRIC))
         values, failed = rung_values(store, "job")
     assert 5 < len(values) < 30
     again = SynchronousHyperBandScheduler(PLAN, metric=METRIC, mode="max")

@@ -1,0 +1,253 @@
+"""The gangs of one job on Ray: started one after another as they fit and are needed, heard through one mailbox."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import partial
+
+import ray
+from ray.train import ScalingConfig
+
+from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Order
+from trainers.cluster import Cluster
+from trainers.errors import GangError, ResourcesError
+from trainers.gang import END_SECONDS, Gang, Program, resources_per_worker
+from trainers.mailbox import MailboxHandle
+
+logger = logging.getLogger(__name__)
+
+START_ATTEMPTS = 3
+WAIT_FOR_ROOM_SECONDS = 120.0
+
+
+class _Phase(Enum):
+    STARTING = "starting"
+    UP = "up"
+    LOST = "lost"
+
+
+class RayGangs:
+    """Starts and ends gangs of one size; hands assignments out and events in.
+
+    The first gang is started at once and alone: on few cores, gangs that start together all come up late. Another
+    follows when the one before is up, while there is more work left than its start would take.
+
+    Args:
+        name: prefix of the gangs' names.
+        program: what their workers run.
+        scaling: workers of a gang, and what each needs.
+        notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
+        eager: start gangs as soon as they fit, without weighing the work that is left.
+        on: the cluster they run on. Where it ends with the job, gangs that are still starting are left to that.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        program: Program,
+        scaling: ScalingConfig,
+        *,
+        notify: Callable[[str], None] = logger.info,
+        eager: bool = False,
+        on: Cluster | None = None,
+    ) -> None:
+        self._name = name
+        self._program = program
+        self._scaling = scaling
+        self._notify = notify
+        self._eager = eager
+        self._cluster = on or Cluster(private=False)
+        self._mailbox = MailboxHandle.open()
+        self._gangs: dict[str, Gang] = {}
+        self._phase: dict[str, _Phase] = {}
+        self._incarnation: dict[str, str] = {}
+        self._orders: list[tuple[str, str, Order]] = []
+        self._started = 0
+        self._started_at: dict[str, float] = {}
+        self._start_seconds = 0.0
+        self._failed_starts = 0
+        self._told = False
+        self._no_room_since: float | None = None
+        self._look_again = 0.0
+        self._closed = False
+
+    @property
+    def workers(self) -> int:
+        """Workers in each gang."""
+        return int(self._scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
+
+    @property
+    def starting(self) -> int:
+        """Gangs that are on their way: starting, or coming back after they lost their workers."""
+        return sum(phase is not _Phase.UP for phase in self._phase.values())
+
+    def held_since(self, gang: str) -> float:
+        """When the gang's resources were first held, in seconds since the epoch."""
+        return self._gangs[gang].held_since or self._started_at[gang]
+
+    def want(self, count: int, seconds_left: float | None) -> None:
+        """Starts a gang if fewer than `count` are there and it is worth its start.
+
+        Args:
+            count: how many gangs the work could keep busy at present.
+            seconds_left: gang-seconds of work left, as far as known; None before anything was measured.
+
+        Raises:
+            ResourcesError: not even one gang fits the cluster.
+            GangError: gangs cannot start.
+        """
+        up = sum(phase is not _Phase.STARTING for phase in self._phase.values())
+        if len(self._gangs) >= count or len(self._gangs) > up:
+            return
+        if up and not self._eager and (seconds_left is None or seconds_left / up < self._start_seconds):
+            return
+        if self._fits(count):
+            self._start()
+
+    def assign(self, gang: str, assignment: Assignment) -> None:
+        """Hands an assignment to a gang that is up and free, with the next call of `events`."""
+        self._orders.append((gang, self._incarnation[gang], assignment))
+
+    def events(self, timeout: float) -> Sequence[Event]:
+        """What has happened since the last call; waits up to `timeout` seconds for something."""
+        if _Phase.STARTING in self._phase.values():
+            timeout = min(timeout, 0.2)
+            for name, phase in self._phase.items():
+                if phase is _Phase.STARTING:
+                    self._gangs[name].observe()
+        orders, self._orders = self._orders, []
+        return [event for event in self._mailbox.exchange(orders, timeout) if self._take_note(event)]
+
+    def recycle(self, gang: str, reason: str) -> None:
+        """Takes a gang's workers away because it does not answer; it says `GangLost` and comes back, or ends."""
+        logger.warning("gang %s is ended by force: %s", gang, reason)
+        self._gangs[gang].end_by_force()
+
+    def close(self) -> None:
+        """Ends every gang and releases all they held: with a goodbye if they are up, by force if still starting.
+
+        Where the cluster is the job's own, its end does that for those that are still starting.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        waited = list(self._gangs.values())
+        if self._cluster.private:
+            # Not told goodbye: one that came up and ended just when Ray does would touch it too late.
+            starting = [gang for gang in waited if self._phase[gang.name] is not _Phase.UP]
+            waited = [gang for gang in waited if gang not in starting]
+            for gang in starting:
+                gang.abandon()
+            self._cluster.afterwards += [partial(gang.join, END_SECONDS) for gang in starting]
+        for gang in waited:
+            gang.goodbye()
+        deadline = time.monotonic() + END_SECONDS
+        while waited := [gang for gang in waited if not gang.join(0.02)]:
+            late = time.monotonic() > deadline
+            for gang in waited:
+                if late or self._phase[gang.name] is not _Phase.UP:
+                    gang.end_by_force()
+            if time.monotonic() > deadline + END_SECONDS:
+                names = ", ".join(gang.name for gang in waited)
+                self._notify(f"warning: waited {2 * END_SECONDS:.0f} s for gangs to end and left them: {names}")
+                break
+        self._gangs.clear()
+        self._phase.clear()
+        self._mailbox.close()
+
+    def _start(self) -> None:
+        name = f"{self._name}-gang{self._started}-{uuid.uuid4().hex[:4]}"
+        self._started += 1
+        gang = Gang(name, self._program, self._scaling, self._mailbox)
+        self._gangs[name], self._phase[name] = gang, _Phase.STARTING
+        self._started_at[name] = time.time()
+        gang.start()
+
+    def _take_note(self, event: Event) -> bool:
+        """Follows a gang's life; returns whether the event is news to the caller."""
+        if event.gang not in self._gangs:
+            return False
+        if isinstance(event, GangUp):
+            gang = self._gangs[event.gang]
+            gang.placement_group = event.placement_group
+            if self._phase[event.gang] is _Phase.STARTING:
+                self._start_seconds = time.time() - self._started_at[event.gang]
+                self._failed_starts = 0
+            self._phase[event.gang] = _Phase.UP
+            self._incarnation[event.gang] = event.incarnation
+        elif isinstance(event, GangLost):
+            self._phase[event.gang] = _Phase.LOST
+        elif isinstance(event, GangEnded):
+            self._bury(event)
+        return True
+
+    def _bury(self, event: GangEnded) -> None:
+        gang = self._gangs.pop(event.gang)
+        if self._phase.pop(event.gang) is _Phase.STARTING:
+            self._failed_starts += 1
+        if event.final:
+            deadline = time.monotonic() + END_SECONDS
+            while not gang.join(0.1) and time.monotonic() < deadline:
+                gang.end_by_force()  # Peers of the rank that failed may wait for it in a collective.
+            raise GangError(f"gang {event.gang} cannot serve: {event.error}\n{event.traceback}".rstrip())
+        if self._failed_starts >= START_ATTEMPTS:
+            raise GangError(
+                f"gangs failed to start {self._failed_starts} times in a row, the last with: {event.error}\n"
+                f"{event.traceback}".rstrip()
+            )
+
+    def _fits(self, count: int) -> bool:
+        """Whether one more gang fits now; says once when fewer fit than are wanted."""
+        now = time.monotonic()
+        if now < self._look_again:
+            return False
+        need = resources_per_worker(self._scaling)
+        holds = capacity(need, self.workers)
+        if holds == 0:
+            raise ResourcesError(
+                f"a gang needs {self.workers} workers of {_amounts(need)} each, and the cluster holds "
+                f"{_amounts(ray.cluster_resources(), need)} on {_nodes()}; "
+                f"give a smaller ScalingConfig(num_workers=...), or add nodes"
+            )
+        if holds < count and not self._told:
+            self._told = True
+            self._notify(
+                f"{count} gangs of {self.workers} workers could work at once, and the cluster holds {holds} "
+                f"({_amounts(ray.cluster_resources(), need)} on {_nodes()}); "
+                f"running with those that fit, and more as they come up"
+            )
+        free = ray.available_resources()
+        if all(free.get(name, 0.0) >= amount * self.workers for name, amount in need.items()):
+            self._no_room_since = None
+            return True
+        self._look_again = now + 0.5
+        self._no_room_since = self._no_room_since or now
+        if not self._gangs and now - self._no_room_since > WAIT_FOR_ROOM_SECONDS:
+            raise ResourcesError(
+                f"waited {WAIT_FOR_ROOM_SECONDS:.0f} s for room for a gang of {self.workers} workers of "
+                f"{_amounts(need)} each; free now: {_amounts(free, need)}. Other jobs hold the rest: see `ray status`"
+            )
+        return False
+
+
+def capacity(need: dict[str, float], workers: int) -> int:
+    """How many gangs the cluster's nodes hold when it is otherwise empty."""
+    places = 0
+    for node in ray.nodes():
+        if node["Alive"]:
+            places += math.floor(min(node["Resources"].get(name, 0.0) / amount for name, amount in need.items()))
+    return places // workers
+
+
+def _amounts(resources: dict[str, float], names: dict[str, float] | None = None) -> str:
+    return ", ".join(f"{resources.get(name, 0.0):g} {name}" for name in names or resources)
+
+
+def _nodes() -> str:
+    count = sum(node["Alive"] for node in ray.nodes())
+    return f"{count} node" + ("s" if count != 1 else "")
