@@ -11,6 +11,7 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
+from hpo.completion import Completion
 from hpo.hyperband import Cut
 from hpo.ledger import Entry, Ledger
 from hpo.pace import Pace
@@ -26,6 +27,9 @@ STALL_SECONDS = 600.0
 
 DRAIN_SECONDS = 10.0
 """How long a job that is stopped waits for what its gangs are serving."""
+
+FIRST_FAILURES = 5
+"""A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""
 
 STOP_REQUESTED = "stop requested"
 OUT_OF_TIME = "max_runtime_in_seconds reached"
@@ -103,10 +107,17 @@ class Controller:
         self._assigned_at: dict[str, float] = {}
         self._exhausted = False
         self._most_units = self._most_assignments = search.max_jobs * search.max_resource
-        if isinstance(scheduler, SynchronousHyperBandScheduler):
-            self._most_units = scheduler.plan.resource
-            self._most_assignments = sum(sum(bracket.sizes) for bracket in scheduler.plan.brackets)
+        plan = scheduler.plan if isinstance(scheduler, SynchronousHyperBandScheduler) else None
+        if plan is not None:
+            self._most_units = plan.resource
+            self._most_assignments = sum(sum(bracket.sizes) for bracket in plan.brackets)
         self._stopping = ""
+        self.completed = ""
+        """Which completion criterion was met; empty if none was."""
+        self.completion = Completion(search.completion, plan, maximize=search.mode == "max")
+        self.hopeless = False
+        """Whether it was stopped since its first trials all failed."""
+        self._failures = 0
         self._cuts_told = 0
         self._pace = Pace()
         sign = 1.0 if search.mode == "max" else -1.0
@@ -170,13 +181,14 @@ class Controller:
         return self._stopping
 
     def best(self) -> TrialRun | None:
-        """The trial with the best objective, ties to the first; None if none has a finite one."""
-        finite = [run for run in self.runs.values() if math.isfinite(self.objective(run)) and not run.failure]
-        best: TrialRun | None = None
-        for run in finite:
-            if best is None or self._better(self.objective(run), self.objective(best)):
-                best = run
-        return best
+        """The trial with the best objective; ties to the less resource, then to the first. None if none is finite."""
+        sign = -1.0 if self.search.mode == "max" else 1.0
+        finite = (run for run in self.runs.values() if math.isfinite(self.objective(run)) and not run.failure)
+        return min(finite, key=lambda run: (sign * self.objective(run), self.resource(run), run.number), default=None)
+
+    def resource(self, run: TrialRun) -> int:
+        """The units that a trial's objective took."""
+        return run.best_resource if self.search.best_value else run.resource
 
     def objective(self, run: TrialRun) -> float:
         """What trials are compared by: the last value, or the best one where the search says so."""
@@ -372,7 +384,7 @@ class Controller:
     def _served(self, event: Served, run: TrialRun, assignment: Assignment) -> None:
         self.ledger.served(event.gang, run.id, event.segment)
         if event.segment is None:
-            self._fail(run, event.error, event.traceback)
+            self._fail(run, event.error, event.traceback, event.logs)
             return
         self._pace.served(assignment.stop - assignment.start, self._clock() - self._assigned_at[event.gang])
         if self.first_step_at is None:
@@ -402,6 +414,8 @@ class Controller:
         else:
             run.trial.set_status(Trial.PAUSED if action == TrialScheduler.PAUSE else Trial.PENDING)
             self._keep(run)
+        if run is not self.untuned:
+            self._complete(self.completion.reported(self.objective(run)))
 
     def _follow(self, run: TrialRun, report: Report) -> None:
         if run is not self.untuned:
@@ -438,19 +452,23 @@ class Controller:
         run.attempts += 1
         reason = event.reason if isinstance(event, GangLost) else event.error
         if run.attempts >= self.search.max_attempts:
-            self._fail(run, f"lost its workers {run.attempts} times, the last time with: {reason}", "")
+            self._fail(run, f"lost its workers {run.attempts} times, the last time with: {reason}")
         else:
             run.trial.set_status(Trial.PENDING)
             self._keep(run)
 
-    def _fail(self, run: TrialRun, message: str, traceback: str) -> None:
-        run.failure, run.traceback = message, traceback
+    def _fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
+        run.failure, run.traceback, run.logs = message, traceback, logs
         run.trial.set_status(Trial.ERROR)
         if run is self.untuned:
             self._keep(run)
             return
         self._scheduler.on_trial_error(self, run.trial)
         self._conclude(run)
+        self._failures += 1
+        if self._failures >= FIRST_FAILURES and not self.trained and not self._stopping:
+            self.hopeless = True
+            self.stop(f"the first {self._failures} trials all failed")
 
     def _conclude(self, run: TrialRun) -> None:
         run.ended_at = self._clock()
@@ -458,6 +476,12 @@ class Controller:
         result = None if run.failure else self._result(run, run.resource, self.objective(run), {})
         self.search_alg.on_trial_complete(run.id, result=result, error=bool(run.failure))
         self._keep(run)
+        self._complete(self.completion.ended(math.nan if run.failure else self.objective(run), run.bracket))
+
+    def _complete(self, reason: str) -> None:
+        if reason and not self._stopping:
+            self.completed = reason
+            self.stop(reason)
 
     def _keep(self, run: TrialRun) -> None:
         self._record.trial(run)

@@ -9,6 +9,8 @@ from typing import Any
 
 from ray.tune.experiment import Trial
 
+from hpo.completion import TuningJobCompletionCriteriaConfig
+
 UNTUNED = "untuned"
 """Id of the run with the trainer's own hyperparameters, made for comparison when a gang is free."""
 
@@ -32,6 +34,7 @@ class Search:
         max_attempts: how often a trial may lose its workers before it is failed.
         untuned: also run `static` alone, as long as a trial, for comparison.
         max_seconds: the run stops this long after its start.
+        completion: what else ends it before all trials have run.
     """
 
     name: str
@@ -48,6 +51,7 @@ class Search:
     max_attempts: int = 3
     untuned: bool = True
     max_seconds: float = math.inf
+    completion: TuningJobCompletionCriteriaConfig | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -61,6 +65,7 @@ class TrialRun:
         seed: what its training's random numbers derive from.
         limit: units at which it ends whatever is decided of it.
         metrics: those of the report that it is compared by, the last or the best.
+        logs: where the output of the worker that failed is, as "address:path".
     """
 
     trial: Trial
@@ -79,6 +84,7 @@ class TrialRun:
     attempts: int = 0
     failure: str = ""
     traceback: str = ""
+    logs: str = ""
     started_at: float | None = None
     ended_at: float | None = None
 

@@ -13,7 +13,7 @@ from ray.tune.schedulers import AsyncHyperBandScheduler, FIFOScheduler
 from ray.tune.search.optuna import OptunaSearch
 from ray.tune.search.sample import Float
 
-from hpo.controller import OUT_OF_TIME, STOP_REQUESTED
+from hpo.controller import FIRST_FAILURES, OUT_OF_TIME, STOP_REQUESTED
 from hpo.hyperband import lay_out
 from hpo.ledger import Kind
 from hpo.scheduler import RESOURCE
@@ -194,3 +194,47 @@ def test_length_names_bound_a_trial() -> None:
 
     controller, _, _ = simulate(FIFOScheduler(), searcher=Lengths(), length_names=("num_round",), untuned=False)
     assert [run.resource for run in controller.runs.values()] == [min(30, 5 + number) for number in range(30)]
+
+
+def test_ties_go_to_the_trial_that_used_less() -> None:
+    """Every trial reaches the same value, by its best step or its last: the one that stopped early has used less."""
+    controller, _, _ = simulate(curve=lambda assignment, step: 0.5)
+    best = controller.best()
+    assert best is not None
+    assert best.resource == min(run.resource for run in controller.runs.values())
+    by_best, _, _ = simulate(curve=lambda assignment, step: min(step, 3) / 10, best_value=True)
+    chosen = by_best.best()
+    assert chosen is not None
+    assert (chosen.best_value, chosen.best_resource) == (0.3, 3)
+
+
+def test_a_job_whose_first_trials_all_fail_ends_early() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id != UNTUNED:
+            raise ValueError("no such objective")
+        return 0.5
+
+    controller, _, _ = simulate(curve=curve, parallel=2)
+    assert controller.hopeless
+    assert "first 5 trials all failed" in controller.stopped
+    assert FIRST_FAILURES <= len(controller.runs) <= FIRST_FAILURES + 2
+    assert controller.best() is None
+
+
+def test_a_job_that_has_trained_something_goes_on_past_failures() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id not in ("job-000", UNTUNED):
+            raise ValueError("no such objective")
+        return 0.5
+
+    controller, _, _ = simulate(curve=curve, parallel=1)
+    assert not controller.hopeless
+    assert len(controller.runs) == PLAN.trials
+
+
+def test_the_record_is_told_of_rungs_and_of_every_round() -> None:
+    controller, gangs, record = simulate()
+    assert sum(len(cut.stopped) for cut in record.cuts) == sum(
+        run.resource < PLAN.max_resource for run in controller.runs.values()
+    )
+    assert record.rounds >= len(gangs.served)
