@@ -16,7 +16,7 @@ from hpo.hyperband import Cut
 from hpo.ledger import Entry, Ledger
 from hpo.pace import Pace
 from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
-from hpo.search import UNTUNED, Search, TrialRun, derive_seed
+from hpo.search import PROBE, UNTUNED, Search, TrialRun, derive_seed
 from trainers import storage
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
 from trainers.errors import GangError
@@ -69,6 +69,7 @@ class Controller:
         decode: turns what the searcher suggests into hyperparameters.
         gangs: what executes.
         record: what keeps it.
+        on_probe: is told what the probe gave, and the seconds from handing it out to having it back.
         clock: seconds since the epoch.
         poll_seconds: how long to wait for an event before looking whether somebody asked for a stop.
     """
@@ -82,12 +83,14 @@ class Controller:
         decode: Callable[[dict[str, Any]], dict[str, Any]],
         gangs: Gangs,
         record: Record,
+        on_probe: Callable[[Segment, float], None] = lambda segment, seconds: None,
         clock: Callable[[], float] = time.time,
         poll_seconds: float = 0.5,
     ) -> None:
         self.search = search
         self.runs: dict[str, TrialRun] = {}
         self.untuned: TrialRun | None = None
+        self.probe: TrialRun | None = None
         self.started_at = clock()
         self.trained = 0
         """Units trained by all trials, the untuned run not counted."""
@@ -98,6 +101,7 @@ class Controller:
         self._decode = decode
         self._gangs = gangs
         self._record = record
+        self._on_probe = on_probe
         self._clock = clock
         self._poll_seconds = poll_seconds
         self._live: dict[str, TrialRun] = {}
@@ -251,24 +255,31 @@ class Controller:
             self._keep(run)
 
     def _next(self) -> TrialRun | None:
-        """The scheduler's choice, else a new trial, else the untuned run, else nothing for now."""
+        """The probe first; then what the scheduler chooses, a new trial, or the untuned run; None for nothing yet."""
+        if self.search.probe_units and self.probe is None:
+            self.probe = self._beside(PROBE, -2, self.search.probe_units)
+            return self.probe
         trial = self._scheduler.choose_trial_to_run(self)
         if trial is None:
             trial = self._suggest()
         if trial is not None:
             return self.runs[trial.trial_id]
         if self.search.untuned and self.untuned is None:
-            self.untuned = TrialRun(
-                trial=Trial("warmband", trial_id=UNTUNED, config=dict(self.search.static), stub=True),
-                number=-1,
-                hyperparameters={},
-                seed=derive_seed(self.search.seed, UNTUNED),
-                limit=self._limit(self.search.static),
-            )
+            self.untuned = self._beside(UNTUNED, -1, self._limit(self.search.static))
             return self.untuned
         if self.untuned is not None and self.untuned.trial.status == Trial.PENDING:
             return self.untuned  # It lost its workers.
         return None
+
+    def _beside(self, trial_id: str, number: int, limit: int) -> TrialRun:
+        """A run beside the search, with the trainer's own hyperparameters."""
+        return TrialRun(
+            trial=Trial("warmband", trial_id=trial_id, config=dict(self.search.static), stub=True),
+            number=number,
+            hyperparameters={},
+            seed=derive_seed(self.search.seed, trial_id),
+            limit=limit,
+        )
 
     def _suggest(self) -> Trial | None:
         if self._exhausted or len(self.runs) >= self.search.max_jobs:
@@ -305,7 +316,7 @@ class Controller:
         return min([self.search.max_resource, *lengths[:1]])
 
     def _assignment(self, run: TrialRun) -> Assignment:
-        if run is self.untuned:
+        if not run.tuned:
             stop = run.limit
         elif isinstance(self._scheduler, SynchronousHyperBandScheduler):
             stop = min(run.limit, self._scheduler.milestone(run.trial))
@@ -372,7 +383,7 @@ class Controller:
                 self._free.append(event.gang)
             case Progress():
                 self._heard[event.gang] = self._clock()
-                if event.gang in self._busy:
+                if event.gang in self._busy and self._busy[event.gang][0] is not self.probe:
                     self._record.reports(self._busy[event.gang][0], event.reports)
             case Served():
                 if event.gang in self._busy and self._busy[event.gang][0].id == event.trial_id:
@@ -383,6 +394,11 @@ class Controller:
 
     def _served(self, event: Served, run: TrialRun, assignment: Assignment) -> None:
         self.ledger.served(event.gang, run.id, event.segment)
+        if run is self.probe:
+            run.trial.set_status(Trial.TERMINATED)
+            if event.segment is not None:
+                self._on_probe(event.segment, self._clock() - self._assigned_at[event.gang])
+            return
         if event.segment is None:
             self._fail(run, event.error, event.traceback, event.logs)
             return
@@ -397,13 +413,13 @@ class Controller:
         action = TrialScheduler.CONTINUE
         for report in segment.reports:
             self._follow(run, report)
-            if run is not self.untuned:
+            if run.tuned:
                 result = self._result(run, report.step, self.objective(run), report.metrics)
                 self.search_alg.on_trial_result(run.id, result)
                 action = self._scheduler.on_trial_result(self, run.trial, result)
         self._record.reports(run, segment.reports)
         over = not segment.reports or run.resource >= run.limit
-        if run is self.untuned:
+        if not run.tuned:
             run.trial.set_status(Trial.TERMINATED)
             self._keep(run)
         elif action == TrialScheduler.STOP or over:
@@ -414,11 +430,11 @@ class Controller:
         else:
             run.trial.set_status(Trial.PAUSED if action == TrialScheduler.PAUSE else Trial.PENDING)
             self._keep(run)
-        if run is not self.untuned:
+        if run.tuned:
             self._complete(self.completion.reported(self.objective(run)))
 
     def _follow(self, run: TrialRun, report: Report) -> None:
-        if run is not self.untuned:
+        if run.tuned:
             self.trained += report.step - run.resource
         run.resource = report.step
         run.value = report.metrics.get(self.search.metric, math.nan)
@@ -447,7 +463,7 @@ class Controller:
             self.ledger.ended(event.gang)
         if event.gang in self._free:
             self._free.remove(event.gang)
-        if run is None:
+        if run is None or run is self.probe:
             return
         run.attempts += 1
         reason = event.reason if isinstance(event, GangLost) else event.error
@@ -460,7 +476,7 @@ class Controller:
     def _fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
         run.failure, run.traceback, run.logs = message, traceback, logs
         run.trial.set_status(Trial.ERROR)
-        if run is self.untuned:
+        if not run.tuned:
             self._keep(run)
             return
         self._scheduler.on_trial_error(self, run.trial)
@@ -484,4 +500,5 @@ class Controller:
             self.stop(reason)
 
     def _keep(self, run: TrialRun) -> None:
-        self._record.trial(run)
+        if run is not self.probe:
+            self._record.trial(run)

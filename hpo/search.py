@@ -14,6 +14,9 @@ from hpo.completion import TuningJobCompletionCriteriaConfig
 UNTUNED = "untuned"
 """Id of the run with the trainer's own hyperparameters, made for comparison when a gang is free."""
 
+PROBE = "probe"
+"""Id of the first few units that a gang trains, to measure what they cost there."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
@@ -33,6 +36,7 @@ class Search:
         best_value: compare trials by their best value so far instead of their last.
         max_attempts: how often a trial may lose its workers before it is failed.
         untuned: also run `static` alone, as long as a trial, for comparison.
+        probe_units: units of `static` that the first gang trains before any trial, to measure them; 0 for none.
         max_seconds: the run stops this long after its start.
         completion: what else ends it before all trials have run.
     """
@@ -50,6 +54,7 @@ class Search:
     best_value: bool = False
     max_attempts: int = 3
     untuned: bool = True
+    probe_units: int = 0
     max_seconds: float = math.inf
     completion: TuningJobCompletionCriteriaConfig | None = None
 
@@ -60,7 +65,7 @@ class TrialRun:
 
     Args:
         trial: its form in Ray Tune, which schedulers are given.
-        number: its place in the order of suggestion, from 0.
+        number: its place in the order of suggestion, from 0; less for a run beside the search.
         hyperparameters: the tuned values.
         seed: what its training's random numbers derive from.
         limit: units at which it ends whatever is decided of it.
@@ -87,6 +92,11 @@ class TrialRun:
     logs: str = ""
     started_at: float | None = None
     ended_at: float | None = None
+
+    @property
+    def tuned(self) -> bool:
+        """Whether it is one of the search's trials, not a run beside them."""
+        return self.number >= 0
 
     @property
     def id(self) -> str:

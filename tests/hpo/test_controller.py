@@ -17,7 +17,7 @@ from hpo.controller import FIRST_FAILURES, OUT_OF_TIME, STOP_REQUESTED
 from hpo.hyperband import lay_out
 from hpo.ledger import Kind
 from hpo.scheduler import RESOURCE
-from hpo.search import UNTUNED, TrialRun, derive_seed
+from hpo.search import PROBE, UNTUNED, TrialRun, derive_seed
 from tests.hpo.simulated import METRIC, PLAN, Draws, Kept, outcome, rising, simulate, uneven
 from trainers.assignment import Assignment, Report
 
@@ -238,3 +238,25 @@ def test_the_record_is_told_of_rungs_and_of_every_round() -> None:
         run.resource < PLAN.max_resource for run in controller.runs.values()
     )
     assert record.rounds >= len(gangs.served)
+
+
+def test_a_probe_comes_first_and_changes_nothing() -> None:
+    controller, gangs, record = simulate(probe_units=5)
+    assert [(a.trial_id, a.start, a.stop) for a in gangs.served[:1]] == [(PROBE, 0, 5)]
+    assert outcome(controller) == outcome(simulate()[0])
+    assert controller.trained == simulate()[0].trained
+    assert PROBE not in record.steps
+    assert record.probed == [5]
+
+
+@pytest.mark.parametrize("how", ["fails", "loses its gang"])
+def test_a_probe_that_gives_nothing_stops_nothing(how: str) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == PROBE and how == "fails":
+            raise ValueError("static values that cannot be trained")
+        return rising(assignment, step)
+
+    losses = frozenset({0}) if how == "loses its gang" else frozenset()
+    controller, _, record = simulate(probe_units=5, curve=curve, losses=losses)
+    assert outcome(controller) == outcome(simulate()[0])
+    assert not record.probed
