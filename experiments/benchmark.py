@@ -78,3 +78,11 @@ def write(out: Path, result: Mapping[str, Any]) -> Path:
     path = out / "result.json"
     path.write_text(json.dumps(result, indent=1))
     return path
+
+
+def pss(pid: int | str = "self") -> int:
+    """Bytes of a process: its private pages, and its share of those that others map too (PSS, Linux)."""
+    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
+        if line.startswith("Pss:"):
+            return 1024 * int(line.split()[1])
+    raise RuntimeError(f"/proc/{pid}/smaps_rollup has no Pss")
