@@ -334,7 +334,8 @@ class Controller:
 
     def _could_be_busy(self) -> int:
         """How many gangs the work could keep busy at present."""
-        waiting = sum(run.trial.status in (Trial.PENDING, Trial.PAUSED) for run in self._live.values())
+        # Those that have not ended and are not being served wait; few are served, however many have not ended.
+        waiting = len(self._live) - sum(run.id in self._live for run, _ in self._busy.values())
         new = 0 if self._exhausted else self.search.max_jobs - len(self.runs)
         least = 1 if self.search.untuned and self.untuned is None else 0
         return max(least, min(self.search.max_parallel_jobs, len(self._busy) + waiting + new))
@@ -346,12 +347,12 @@ class Controller:
         return self._pace.seconds_left(units, max(0, self._most_assignments - self._pace.assignments), running)
 
     def _nothing_left(self) -> bool:
-        unfinished = list(self._live)
+        unfinished = len(self._live)
         untuned = self.search.untuned and (self.untuned is None or not self.untuned.trial.is_finished())
         new = not self._exhausted and len(self.runs) < self.search.max_jobs
         if unfinished and self._free and not new:
-            names = ", ".join(unfinished[:5])
-            raise GangError(f"the scheduler neither runs nor ends {len(unfinished)} trials: {names}")
+            names = ", ".join(list(self._live)[:5])
+            raise GangError(f"the scheduler neither runs nor ends {unfinished} trials: {names}")
         return not unfinished and not untuned and not new
 
     # ---- taking in what comes back
