@@ -7,6 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -72,8 +73,7 @@ class _Session:
     """What an open worker holds between assignments."""
 
     context: WorkerContext
-    communicator: Any
-    tracker: Any
+    collective: ExitStack
     matrices: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
 
 
@@ -96,19 +96,12 @@ class XGBoostProgram:
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Loads this worker's rows, joins the collective and builds the default matrices."""
         started = time.perf_counter()
-        _import_xgboost()
-        from xgboost.collective import CommunicatorContext
-
+        _import_xgboost(whole=context.in_hand)
         imported = time.perf_counter()
         # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
         train = self._channels["train"].read(context.rank, context.world_size)
         loaded = time.perf_counter()
-        tracker = _start_tracker(context) if context.rank == 0 else None
-        arguments = context.broadcast(tracker.worker_args() if tracker else None)
-        # The tracker hands out ranks in the order of the task ids, so that XGBoost's ranks are the gang's.
-        communicator = CommunicatorContext(**arguments, dmlc_task_id=f"{context.rank:08d}")
-        communicator.__enter__()
-        self._session = _Session(context, communicator, tracker)
+        self._session = _Session(context, _join(context))
         joined = time.perf_counter()
         self._session.matrices[_DEFAULT_KIND] = self._build(*_DEFAULT_KIND, train)
         built = time.perf_counter()
@@ -157,7 +150,7 @@ class XGBoostProgram:
     def close(self) -> None:
         """Leaves the collective."""
         session = self._opened()
-        session.communicator.__exit__(None, None, None)
+        session.collective.close()
         self._session = None
 
     def _opened(self) -> _Session:
@@ -212,15 +205,31 @@ def segment_seed(trial_seed: int, start: int) -> int:
     return int.from_bytes(digest, "big") >> 1  # XGBoost takes a signed 32-bit seed.
 
 
-def _import_xgboost() -> None:
-    """Imports XGBoost without scikit-learn, its optional companion, which takes four fifths of the time."""
-    if "xgboost" in sys.modules or "sklearn" in sys.modules:
+def _import_xgboost(*, whole: bool) -> None:
+    """Imports XGBoost; if not `whole`, without scikit-learn, its companion, which takes four fifths of the time."""
+    if whole or "xgboost" in sys.modules or "sklearn" in sys.modules:
+        import xgboost
+
         return
     sys.modules["sklearn"] = None  # type: ignore[assignment]  # Python's own way to say that it is not there
     try:
         import xgboost  # noqa: F401
     finally:
         del sys.modules["sklearn"]
+
+
+def _join(context: WorkerContext) -> ExitStack:
+    """The collective of a gang's workers, to be closed; a worker alone has no peers to join."""
+    from xgboost.collective import CommunicatorContext
+
+    joined = ExitStack()
+    if context.world_size > 1:
+        tracker = _start_tracker(context) if context.rank == 0 else None
+        joined.callback(lambda: tracker)  # It has to live as long as the collective.
+        arguments = context.broadcast(tracker.worker_args() if tracker else None)
+        # The tracker hands out ranks in the order of the task ids, so that XGBoost's ranks are the gang's.
+        joined.enter_context(CommunicatorContext(**arguments, dmlc_task_id=f"{context.rank:08d}"))
+    return joined
 
 
 def _start_tracker(context: WorkerContext) -> Any:
