@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from ray.train import ScalingConfig
 
 from trainers import storage
-from trainers.assignment import Assignment, GangEnded, GangUp, Report, Segment, Served
+from trainers.assignment import Assignment, GangUp, Report, Segment, Served
 from trainers.channels import Channel, PlacedChannel
 from trainers.cluster import Cluster, cluster
 from trainers.errors import ConfigurationError, GangError, TrialError
@@ -121,6 +121,11 @@ class Trainer(ABC):
         return self.scaling.num_workers == 0
 
     @property
+    def options(self) -> dict[str, Any]:
+        """Arguments that a trainer takes beside `scaling` and `hyperparameters`; they are JSON, for the record."""
+        return {}
+
+    @property
     def units(self) -> int | None:
         """Units of resource that the static hyperparameters ask for, if they do.
 
@@ -137,7 +142,8 @@ class Trainer(ABC):
 
     def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> Self:
         """The same trainer with these values over its own."""
-        return type(self)(scaling=self.scaling, hyperparameters={**self.hyperparameters, **hyperparameters})
+        merged = {**self.hyperparameters, **hyperparameters}
+        return type(self)(scaling=self.scaling, hyperparameters=merged, **self.options)
 
     def trained(self, checkpoint: str) -> Self:
         """The same trainer with a model that it trained, for `model()`."""
@@ -244,10 +250,17 @@ class Trainer(ABC):
     def to_json(self) -> dict[str, Any]:
         """Everything it was made with, for the record."""
         scaling = {name: getattr(self.scaling, name) for name in _SCALING_FIELDS}
-        return {"trainer": type(self).__name__, "scaling": scaling, "hyperparameters": self.hyperparameters}
+        return {
+            "trainer": type(self).__name__,
+            "scaling": scaling,
+            "hyperparameters": self.hyperparameters,
+            "options": self.options,
+        }
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(num_workers={self.scaling.num_workers}, hyperparameters={self.hyperparameters})"
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        workers = self.scaling.num_workers
+        return f"{type(self).__name__}(num_workers={workers}, hyperparameters={self.hyperparameters}{options})"
 
 
 def trainer_from_json(state: Mapping[str, Any], trainers: Iterable[type[Trainer]]) -> Trainer:
@@ -260,7 +273,9 @@ def trainer_from_json(state: Mapping[str, Any], trainers: Iterable[type[Trainer]
     if state["trainer"] not in by_name:
         raise ConfigurationError(f"trainer {state['trainer']!r} is unknown; known are {', '.join(sorted(by_name))}")
     return by_name[state["trainer"]](
-        scaling=ScalingConfig(**state["scaling"]), hyperparameters=state["hyperparameters"]
+        scaling=ScalingConfig(**state["scaling"]),
+        hyperparameters=state["hyperparameters"],
+        **state.get("options", {}),
     )
 
 
@@ -281,8 +296,8 @@ def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
 def _serve_alone(gangs: Gangs, assignment: Assignment) -> tuple[Segment, float]:
     """Serves one assignment; returns it and the seconds that the gang was held."""
     attempts = 0
-    gangs.want(1, None)
     while True:
+        gangs.want(1, None)
         for event in gangs.events(1.0):
             match event:
                 case GangUp():
@@ -295,8 +310,6 @@ def _serve_alone(gangs: Gangs, assignment: Assignment) -> tuple[Segment, float]:
                     return segment, time.time() - held
                 case Served():
                     raise TrialError(event.error, event.traceback)
-                case GangEnded():
-                    gangs.want(1, None)
 
 
 def _check_scaling(scaling: ScalingConfig) -> None:

@@ -11,12 +11,17 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from ray.train import ScalingConfig
+
 from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
-from trainers.channels import PlacedChannel, Table
+from trainers.channels import Channel, PlacedChannel, Table
+from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gang import WorkerContext
+from trainers.gangs import Gangs
 from trainers.trainer import Trainer
+from trainers.xgboost_ray_options import check_backend
 
 ROUNDS = ("num_round", "num_boost_round", "n_estimators")
 """Names under which users give the number of rounds; XGBoost itself is not told, the assignment says when to stop."""
@@ -29,12 +34,46 @@ class XGBoostTrainer(Trainer):
 
     Hyperparameters are XGBoost's own, and the number of rounds under any of `ROUNDS`. Every channel other than "train"
     is evaluated whole on each worker after each round, so that its metrics are exact for any number of workers.
+
+    Args:
+        scaling: see `Trainer`.
+        hyperparameters: see `Trainer`.
+        backend: "native" is XGBoost's own collective, on workers that stay warm; "xgboost_ray" is the package of
+            that name, which starts its actors anew for every assignment.
+        ray_params: fields of xgboost_ray's `RayParams`, for that backend alone; `trainers.xgboost_ray_options.FIELDS`
+            names them.
+
+    Raises:
+        ConfigurationError: a value is wrong.
     """
 
     resource_names: ClassVar[tuple[str, ...]] = ROUNDS
 
+    def __init__(
+        self,
+        *,
+        scaling: ScalingConfig | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+        backend: str = "native",
+        ray_params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.backend = backend
+        self.ray_params = dict(ray_params or {})
+        check_backend(backend, self.ray_params, scaling)
+        super().__init__(scaling=scaling, hyperparameters=hyperparameters)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See `Trainer.options`."""
+        return {"backend": self.backend, "ray_params": self.ray_params}
+
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
+        if self.backend == "xgboost_ray" and hyperparameters.get("tree_method") == "exact":
+            raise ConfigurationError(
+                "tree_method 'exact' is nothing that backend 'xgboost_ray' trains, on one worker either; "
+                "use 'hist', or backend='native' with num_workers=1"
+            )
         if self.workers > 1 and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 f"tree_method 'exact' does not distribute over {self.workers} workers; use 'hist', or num_workers=1"
@@ -58,6 +97,18 @@ class XGBoostTrainer(Trainer):
     def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
         """See `Trainer.program`."""
         return XGBoostProgram(channels)
+
+    def start_gangs(
+        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None]
+    ) -> Gangs:
+        """See `Trainer.start_gangs`."""
+        if self.backend == "native":
+            return super().start_gangs(name, channels, on, notify)
+        # Imported here: workers of native gangs import this module, and need none of it.
+        from trainers.xgboost_ray_backend import XGBoostRayGangs
+
+        placed = {channel: source.place(self.workers) for channel, source in channels.items()}
+        return XGBoostRayGangs(name, placed, self.scaling, self.ray_params, notify=notify)
 
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
