@@ -9,7 +9,6 @@ a later release may know more.
 from __future__ import annotations
 
 import difflib
-import json
 import math
 import re
 import warnings
@@ -86,7 +85,6 @@ NUMBERS: dict[str, Number] = {
     "rate_drop": _SHARE,
     "skip_drop": _SHARE,
     # linear
-    "lambda_bias": _ANY,
     "top_k": _COUNT,
     # objectives
     "num_class": _COUNT,
@@ -189,7 +187,6 @@ ALIASES = {
     "random_state": "seed",
     "reg_alpha": "alpha",
     "reg_lambda": "lambda",
-    "reg_lambda_bias": "lambda_bias",
 }
 
 REPLACED = {"gpu_id": "device", "predictor": "device", "silent": "verbosity", "sketch_eps": "max_bin"}
@@ -227,7 +224,7 @@ def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
                 f"them: leave {name!r} out"
             )
         first[own] = name
-        remedy = _remedy(own, value)
+        remedy = _remedy(own, name, given)
         if remedy:
             raise ConfigurationError(f"hyperparameter {name!r} is {value!r}; {remedy}")
     _check_together(given)
@@ -328,47 +325,43 @@ def _check_name(name: Any, given: Mapping[str, Any]) -> None:
         raise ConfigurationError(
             f"hyperparameter {name!r} is no longer one of XGBoost's; give {REPLACED[name]!r} instead"
         )
-    if name in _tried(given):
+    if _used(name, given):
         return
     near = difflib.get_close_matches(name, [*KNOWN, *ROUNDS], n=1)
     remedy = f"did you mean {near[0]!r}?" if near else "leave it out"
     raise ConfigurationError(f"hyperparameter {name!r} is none of XGBoost's, which would ignore it; {remedy}")
 
 
-def _tried(parameters: Mapping[str, Any]) -> set[str]:
-    """The names in the configuration of the installed XGBoost after a round with `parameters`; none if it refused."""
+def _used(name: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether the installed XGBoost takes a parameter among others, and does not warn that it ignores it."""
     import numpy as np
     import xgboost
 
     matrix = xgboost.DMatrix(np.array([[0.0], [1.0]], np.float32), label=np.array([0.0, 1.0], np.float32))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # It warns of what is asked about.
+    asked = {**parameters, "validate_parameters": True, "nthread": 1}
+    with warnings.catch_warnings(record=True) as caught, xgboost.config_context(verbosity=1):
+        warnings.simplefilter("always")
         try:
-            booster = xgboost.Booster({**parameters, "verbosity": 0, "nthread": 1}, [matrix])
+            booster = xgboost.Booster({**asked, "verbosity": 1}, [matrix])
             booster.update(matrix, 0)
             booster.eval_set([(matrix, "tried")], 0)
         except (xgboost.core.XGBoostError, TypeError, ValueError):
-            return set()
-    return set(_keys(json.loads(booster.save_config())))
-
-
-def _keys(config: Any) -> Iterator[str]:
-    if isinstance(config, dict):
-        yield from config
-    for value in config.values() if isinstance(config, dict) else config if isinstance(config, list) else ():
-        yield from _keys(value)
+            return False
+    return not any(f'"{name}"' in text and "not used" in text for text in (str(warning.message) for warning in caught))
 
 
 # ---- values
 
 
-def _remedy(name: str, value: Any) -> str:
-    """What to give for a parameter instead of `value`; empty where that is right."""
-    if name in NUMBERS:
-        return _number_remedy(NUMBERS[name], value)
-    if name in CHOICES:
-        return _choice_remedy(name, value, CHOICES[name])
-    if name == "eval_metric":
+def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
+    """What to give instead for a parameter, XGBoost's `own` name of which is given; empty where it is right."""
+    value = given[name]
+    if own in NUMBERS:
+        return _number_remedy(NUMBERS[own], value)
+    if own in CHOICES:
+        known = value in CHOICES[own] or (isinstance(value, str) and _used(name, given))
+        return "" if known else f"give one of {', '.join(CHOICES[own])}{_near(value, CHOICES[own])}"
+    if own == "eval_metric":
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, Sequence) or not names:
             return "give a metric's name, such as 'auc', or a list of them"
@@ -395,17 +388,11 @@ def _number_remedy(allowed: Number, value: Any) -> str:
     return "" if number in allowed else remedy
 
 
-def _choice_remedy(name: str, value: Any, choices: Sequence[str]) -> str:
-    if value in choices or (isinstance(value, str) and _tried({name: value})):
-        return ""
-    return f"give one of {', '.join(choices)}{_near(value, choices)}"
-
-
 def _metric_remedy(metric: Any) -> str:
     base = str(metric).partition("@")[0].removesuffix("-")
     if base in _WITH_ARGUMENT and "@" not in str(metric):
         return f"give its number too, as in {_WITH_ARGUMENT[base]!r}"
-    if isinstance(metric, str) and (base in METRICS or _tried({"eval_metric": metric})):
+    if isinstance(metric, str) and (base in METRICS or _used("eval_metric", {"eval_metric": metric})):
         return ""
     return f"give metrics among {', '.join(METRICS)}{_near(base, METRICS)}"
 
