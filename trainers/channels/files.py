@@ -277,7 +277,7 @@ def _nothing_found(path: str, filesystem: Any, inside: str) -> str:
         return f"{path} matches no file; check the pattern"
     folder, _, name = inside.rstrip("/").rpartition("/")
     beside = filesystem.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
-    near = difflib.get_close_matches(name, [info.base_name for info in beside], n=1)
+    near = difflib.get_close_matches(name, [info.base_name for info in beside], n=1, cutoff=0.75)
     return f"{path} does not exist; " + (f"did you mean {folder}/{near[0]}?" if near else "check the path")
 
 
