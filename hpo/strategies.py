@@ -27,9 +27,26 @@ class HyperbandStrategyConfig:
         max_resource: units of a trial that runs to the end; trials stop there, whatever `num_round` says.
         min_resource: units before a trial can be stopped.
         reduction_factor: one trial in so many goes on at each rung.
+
+    Raises:
+        ConfigurationError: a value is no whole number or too small, or `max_resource` is below `min_resource`.
     """
 
     def __init__(self, max_resource: int, min_resource: int, *, reduction_factor: int = 3) -> None:
+        for field, value, least in (
+            ("max_resource", max_resource, 1),
+            ("min_resource", min_resource, 1),
+            ("reduction_factor", reduction_factor, 2),
+        ):
+            if isinstance(value, bool) or not isinstance(value, int) or value < least:
+                raise ConfigurationError(
+                    f"HyperbandStrategyConfig: {field} is {value!r}; give a whole number, {least} or more"
+                )
+        if max_resource < min_resource:
+            raise ConfigurationError(
+                f"HyperbandStrategyConfig: max_resource is {max_resource}, less than min_resource, {min_resource}; "
+                "give a max_resource that is not below min_resource"
+            )
         self.max_resource = max_resource
         self.min_resource = min_resource
         self.reduction_factor = reduction_factor
@@ -50,9 +67,17 @@ class StrategyConfig:
 
     Args:
         hyperband_strategy_config: for the strategy "Hyperband".
+
+    Raises:
+        ConfigurationError: it is none.
     """
 
     def __init__(self, hyperband_strategy_config: HyperbandStrategyConfig) -> None:
+        if not isinstance(hyperband_strategy_config, HyperbandStrategyConfig):
+            raise ConfigurationError(
+                f"StrategyConfig: hyperband_strategy_config is {hyperband_strategy_config!r}; give "
+                "HyperbandStrategyConfig(max_resource=..., min_resource=...)"
+            )
         self.hyperband_strategy_config = hyperband_strategy_config
 
     def to_input_req(self) -> dict[str, Any]:
@@ -65,8 +90,17 @@ class StrategyConfig:
 
     @classmethod
     def from_json(cls, state: Mapping[str, int]) -> StrategyConfig:
-        """As `to_json` recorded it."""
-        return cls(HyperbandStrategyConfig(**state))
+        """As `to_json` recorded it.
+
+        Raises:
+            ConfigurationError: it did not.
+        """
+        try:
+            return cls(HyperbandStrategyConfig(**state))
+        except TypeError:
+            raise ConfigurationError(
+                f"the record of a StrategyConfig is {state!r}; give what to_json() of one returns"
+            ) from None
 
     def __repr__(self) -> str:
         return f"StrategyConfig({self.hyperband_strategy_config!r})"

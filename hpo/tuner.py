@@ -17,6 +17,14 @@ from rich.console import Console
 
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.callbacks import Callback
+from hpo.checks import (
+    check_arguments,
+    check_job_name,
+    check_name_free,
+    check_objective,
+    inert_lengths,
+    longest,
+)
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.describe import best_trial, describe, status_and_reason
 from hpo.hyperband import Plan
@@ -122,6 +130,18 @@ class HyperparameterTuner:
         callbacks: Sequence[Callback] = (),
         console: Console | None = None,
     ) -> None:
+        check_arguments(
+            estimator,
+            objective_metric_name,
+            hyperparameter_ranges,
+            max_jobs=max_jobs,
+            max_parallel_jobs=max_parallel_jobs,
+            base_tuning_job_name=base_tuning_job_name,
+            strategy_config=strategy_config,
+            estimator_name=estimator_name,
+            storage_path=storage_path,
+            store=store,
+        )
         _not_there_yet(
             warm_start_config=warm_start_config,
             autotune=autotune or None,
@@ -136,8 +156,6 @@ class HyperparameterTuner:
         _one_of("objective_value", objective_value, ("last", "best"))
         if not hyperparameter_ranges:
             raise ConfigurationError("Need to specify hyperparameter ranges or set autotune=True.")
-        _whole("max_jobs", max_jobs, 1)
-        _whole("max_parallel_jobs", max_parallel_jobs, 1)
         _whole("max_runtime_in_seconds", max_runtime_in_seconds, 1)
         _whole("random_seed", random_seed, 0)
         self.estimator = estimator
@@ -190,11 +208,14 @@ class HyperparameterTuner:
             KeyboardInterrupt: after Ctrl-C, when the job is closed and recorded as Stopped.
         """
         _not_there_yet(include_cls_metadata=include_cls_metadata or None, estimator_kwargs=estimator_kwargs)
-        channels = open_channels(inputs or {})
-        self._check_objective(channels)
+        name = self._new_name() if job_name is None else job_name
+        check_job_name(name, self.TUNING_JOB_NAME_MAX_LENGTH)
+        with Store(self._store) as store:
+            check_name_free(name, (job.name for job in store.jobs()), store.url)
+        channels = open_channels({} if inputs is None else inputs)
+        check_objective(self.objective_metric_name, self.estimator.metrics(channels))
+        channels = self.estimator.checked(channels, self.objective_metric_name)
         seed = secrets.randbelow(2**31) if self.random_seed is None else self.random_seed
-        name = job_name or self._new_name()
-        _check_name(name)
         plan = self.plan()
         now = time.time()
         with Store(self._store) as store:
@@ -357,35 +378,17 @@ class HyperparameterTuner:
 
     def _longest(self) -> int | None:
         """Units of the longest trial where the strategy does not say: the tuned length's upper bound, or static."""
-        for name in self.estimator.resource_names:
-            bounds = self._ranges.get(name)
-            if isinstance(bounds, IntegerParameter):
-                _whole(f"the least value of {name}", bounds.min_value, 1)
-                return int(bounds.max_value)
-        return self.estimator.units
+        return longest(self.estimator.resource_names, self._ranges, self.estimator.hyperparameters)
 
     def _announce(self, name: str, plan: Plan) -> None:
         self._say(f"Tuning job {name}: {self.strategy}, {self.max_jobs} trials, {self.max_parallel_jobs} at once")
         self._console.print(show_plan(plan))
-        if self.strategy == "Hyperband":
-            for inert in (name for name in self.estimator.resource_names if name in self._ranges):
-                self._say(
-                    f"warning: {inert} is tuned and has no effect: Hyperband trains until its rungs, at most "
-                    f"{plan.max_resource} units"
-                )
+        names, static = self.estimator.resource_names, self.estimator.hyperparameters
+        for warning in inert_lengths(names, self._ranges, static, self.strategy, plan.max_resource):
+            self._say(f"warning: {warning}")
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True, markup=False)
-
-    def _check_objective(self, channels: Mapping[str, Channel]) -> None:
-        metrics = self.estimator.metrics(channels)
-        if self.objective_metric_name not in metrics:
-            near = difflib.get_close_matches(self.objective_metric_name, metrics, n=1)
-            raise ConfigurationError(
-                f"objective_metric_name {self.objective_metric_name!r} is not reported; "
-                f"the trainer reports {', '.join(metrics) or 'nothing: give a channel beside train'}"
-                + (f"; did you mean {near[0]!r}?" if near else "")
-            )
 
     def _spec(self, channels: Mapping[str, Channel], seed: int) -> dict[str, Any]:
         """Everything the tuner was made with, and what the Describe response needs."""
@@ -457,11 +460,3 @@ def _one_of(field: str, value: str, allowed: tuple[str, ...]) -> None:
         near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.3)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise ConfigurationError(f"{field} is {value!r}; give one of {', '.join(allowed)}{hint}")
-
-
-def _check_name(name: str) -> None:
-    valid = name.replace("-", "a").isalnum() and name.isascii() and name[0] != "-" and name[-1] != "-"
-    if not name or len(name) > HyperparameterTuner.TUNING_JOB_NAME_MAX_LENGTH or not valid:
-        raise ConfigurationError(
-            f"job_name is {name!r}; give at most 32 letters, digits and hyphens, a letter or digit first and last"
-        )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import re
 import time
 import uuid
 from abc import ABC, abstractmethod
@@ -16,7 +17,7 @@ from ray.train import ScalingConfig
 
 from trainers import storage
 from trainers.assignment import Assignment, GangUp, Report, Segment, Served
-from trainers.channels import Channel, PlacedChannel
+from trainers.channels import Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster, cluster
 from trainers.errors import ConfigurationError, GangError, TrialError
 from trainers.gang import Program, resources_per_worker
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _SCALING_FIELDS = ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy")
 
 
@@ -103,6 +105,15 @@ class Trainer(ABC):
     @abstractmethod
     def metrics(self, channels: Iterable[str]) -> list[str]:
         """The metrics that it reports, by "channel:metric"."""
+
+    def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
+        """What it expects of a channel's labels.
+
+        Args:
+            channel: its name.
+            metric: the objective as "channel:metric", where it is measured on this channel.
+        """
+        return ()
 
     @abstractmethod
     def load_model(self, checkpoint: str) -> Any:
@@ -179,7 +190,7 @@ class Trainer(ABC):
             raise ConfigurationError(
                 f"hyperparameters do not say how long to train; give one of {', '.join(self.resource_names)}"
             )
-        checked = open_channels(channels)
+        checked = self.checked(open_channels(channels))
         name = f"run-{uuid.uuid4().hex[:8]}"
         assignment = Assignment(
             trial_id=name,
@@ -199,6 +210,27 @@ class Trainer(ABC):
             worker_seconds=seconds * self.workers,
             trainer=self.trained(segment.checkpoint),
         )
+
+    def checked(self, channels: Mapping[str, Channel], metric: str | None = None) -> dict[str, Channel]:
+        """The channels with what this trainer expects of their labels.
+
+        Columns are compared with those of "train"; rows in memory and small local files are checked here, others where
+        they are read.
+
+        Args:
+            channels: by name, "train" among them.
+            metric: the objective, as "channel:metric".
+
+        Raises:
+            DataError: rows, labels or columns are not what they have to be.
+        """
+        found = {}
+        for name, channel in channels.items():
+            measured = metric if metric and metric.rpartition(":")[0] == name else None
+            found[name] = channel.expecting(self.label_rules(name, measured))
+            found[name].check_like(channels["train"])
+            found[name].look()
+        return found
 
     @contextmanager
     def gangs(
@@ -286,6 +318,13 @@ def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
         ConfigurationError: there is no "train".
         DataError: a source is missing or cannot be one.
     """
+    if not isinstance(channels, Mapping):
+        raise ConfigurationError(f'channels are a {type(channels).__name__}; give a dict, such as {{"train": ...}}')
+    for name in channels:
+        if not isinstance(name, str) or not _CHANNEL_NAME.fullmatch(name):
+            raise ConfigurationError(
+                f"channels have the name {name!r}; give letters, digits, hyphens, dots and underscores"
+            )
     if "train" not in channels:
         near = difflib.get_close_matches("train", channels, n=1, cutoff=0.3)
         hint = f"; did you mean it by {near[0]!r}?" if near else ""

@@ -6,7 +6,7 @@ import hashlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -15,16 +15,14 @@ from ray.train import ScalingConfig
 
 from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
-from trainers.channels import Channel, PlacedChannel, Table
+from trainers.channels import Channel, LabelRule, PlacedChannel, Table
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gang import WorkerContext
 from trainers.gangs import Gangs
 from trainers.trainer import Trainer
+from trainers.xgboost_parameters import ROUNDS, check_parameters, label_rules, metric_names
 from trainers.xgboost_ray_options import check_backend
-
-ROUNDS = ("num_round", "num_boost_round", "n_estimators")
-"""Names under which users give the number of rounds; XGBoost itself is not told, the assignment says when to stop."""
 
 _DEFAULT_KIND = ("quantile", 256)
 
@@ -83,6 +81,7 @@ class XGBoostTrainer(Trainer):
                 "early_stopping_rounds is not for this trainer: a tuner's strategy stops trials, and a single training "
                 "runs all its rounds; leave it out"
             )
+        check_parameters(hyperparameters)
 
     def metrics(self, channels: Iterable[str]) -> list[str]:
         """See `Trainer.metrics`."""
@@ -91,8 +90,12 @@ class XGBoostTrainer(Trainer):
             raise ConfigurationError(
                 "hyperparameters have no 'eval_metric', so nothing would be reported; give one, such as 'auc'"
             )
-        names = [given] if isinstance(given, str) else list(given)
+        names = metric_names(given)
         return [f"{channel}:{name}" for channel in channels if channel != "train" for name in names]
+
+    def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
+        """See `Trainer.label_rules`."""
+        return label_rules(self.hyperparameters, metric, train=channel == "train")
 
     def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
         """See `Trainer.program`."""
@@ -171,7 +174,9 @@ class XGBoostProgram:
         session = self._opened()
         matrices = self._matrices(assignment.hyperparameters)
         model = bytearray(storage.read(assignment.checkpoint)) if assignment.checkpoint else None
-        evaluated = [(matrix, name) for name, matrix in matrices.items() if name != "train"]
+        names = [name for name in matrices if name != "train"]
+        # By number, since XGBoost puts a hyphen between a channel's name and a metric's, and either may hold some.
+        evaluated = [(matrices[name], str(number)) for number, name in enumerate(names)]
         read = time.perf_counter()
         booster = xgboost.Booster(
             booster_parameters(assignment, session.context.cpus), list(matrices.values()), model_file=model
@@ -180,7 +185,7 @@ class XGBoostProgram:
         reports = []
         for iteration in range(assignment.start, assignment.stop):
             booster.update(matrices["train"], iteration)
-            report = Report(step=iteration + 1, metrics=_metrics(booster.eval_set(evaluated, iteration)))
+            report = Report(step=iteration + 1, metrics=_metrics(booster.eval_set(evaluated, iteration), names))
             reports.append(report)
             on_report(report)
         trained = time.perf_counter()
@@ -292,11 +297,11 @@ def _start_tracker(context: WorkerContext) -> Any:
     return tracker
 
 
-def _metrics(line: str) -> dict[str, float]:
-    """XGBoost's line of one round, `[3] validation-auc:0.77` with tabs, as {"validation:auc": 0.77}."""
+def _metrics(line: str, names: Sequence[str]) -> dict[str, float]:
+    """XGBoost's line of one round, `[3] 0-auc:0.77` with tabs, as {"validation:auc": 0.77}."""
     metrics = {}
     for part in line.split("\t")[1:]:
         name, _, value = part.rpartition(":")
-        channel, _, metric = name.partition("-")
-        metrics[f"{channel}:{metric}"] = float(value)
+        number, _, metric = name.partition("-")
+        metrics[f"{names[int(number)]}:{metric}"] = float(value)
     return metrics

@@ -262,7 +262,6 @@ def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words(ray_clu
         ({"max_parallel_jobs": 2.5}, "max_parallel_jobs is 2.5"),
         ({"warm_start_config": "x"}, "warm_start_config is not there yet"),
         ({"metric_definitions": [{"Name": "x", "Regex": "y"}]}, "metric_definitions"),
-        ({"strategy_config": StrategyConfig(HyperbandStrategyConfig(3, 9))}, "max_resource is 3"),
     ],
 )
 def test_a_wrong_value_is_named_before_anything_starts(options: dict[str, Any], message: str) -> None:

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainers.channels import Channel, Table
+from trainers.channels import Channel, LabelRule, Table, files
 from trainers.channels.files import whole_files
 from trainers.errors import ConfigurationError, DataError
 
@@ -223,7 +223,19 @@ def test_a_channel_stays_and_takes_a_name() -> None:
         (frame(3).set_axis(["y", "a", "a"], axis=1), {}, DataError, "more than one column is named 'a'"),
         (7, {}, ConfigurationError, "cannot read from int"),
         ("/nowhere/at/all.csv", {}, DataError, "does not exist"),
-        ("nosuch://bucket/data.csv", {}, DataError, "cannot be reached"),
+        ("nosuch://bucket/data.csv", {}, DataError, "cannot be reached.*check the URI"),
+        ("", {}, ConfigurationError, "a path is empty; give a file"),
+        ("a\0b.csv", {}, DataError, "cannot be reached"),
+        ("\udc80.csv", {}, DataError, "cannot be reached"),
+        ([], {}, ConfigurationError, "there are no paths"),
+        (frame(3), {"target": True}, ConfigurationError, "target=True: give a column's name, or its position"),
+        (frame(3), {"target": 1.0}, ConfigurationError, "target=1.0: give"),
+        (frame(3), {"header": "yes"}, ConfigurationError, "header='yes': give True, False, or None"),
+        (([[1], [1, 2]], [0, 1]), {}, DataError, "the list makes no array.*give rows of equal length"),
+        (frame(2).assign(x1=[1, np.inf]), {}, DataError, "column 'x1' holds inf, and what is infinite or too large"),
+        (frame(2).assign(x1=[1, -1e39]), {}, DataError, "column 'x1' holds -inf"),
+        (np.array([[0, 1, 1e39]]), {}, DataError, "column '2' holds 1e[+]39"),
+        (np.array([[np.inf, 1, 1]]), {}, DataError, "1 label is missing .NaN. or infinite"),
     ],
 )
 def test_of_refuses(source: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -243,7 +255,9 @@ def test_of_refuses(source: Any, options: dict[str, Any], error: type[Exception]
         ({"a.parquet": "PAR1 cut off"}, {}, DataError, "a.parquet is cut short or damaged.*again"),
         ({"a.csv": "y,a\n1,2\n"}, {"target": "yy"}, ConfigurationError, "near it are 'y'"),
         ({"a.csv": "1,2\n"}, {"target": "y"}, ConfigurationError, "give a position"),
-        ({"a.csv": "1,2\n"}, {"delimiter": "::"}, ConfigurationError, "one character"),
+        ({"a.csv": "1,2\n"}, {"delimiter": "::"}, ConfigurationError, "delimiter='::': give one ASCII character"),
+        ({"a.csv": "1,2\n"}, {"delimiter": "\n"}, ConfigurationError, "give one ASCII character"),
+        ({"a.csv": "1,2\n"}, {"delimiter": 5}, ConfigurationError, "give one ASCII character"),
     ],
 )
 def test_of_refuses_files(
@@ -256,22 +270,50 @@ def test_of_refuses_files(
 
 
 @pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ("trian.csv", "trian.csv does not exist; did you mean .*/train.csv[?]"),
+        ("elsewhere.csv", "elsewhere.csv does not exist; check the path"),
+        ("part-*.csv", r"part-\*.csv matches no file; check the pattern"),
+        ("empty", "empty is a directory without a .csv or .parquet file; give another"),
+    ],
+)
+def test_what_is_not_there_is_told_apart(tmp_path: Path, asked: str, message: str) -> None:
+    frame(3).to_csv(tmp_path / "train.csv", index=False)
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "empty" / "notes.txt").touch()
+    with pytest.raises(DataError, match=message):
+        Channel.of(tmp_path / asked)
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("y,a,b\n1,2,3\n4,5\n", "data.csv is cut short or damaged.*Row #3: Expected 3 columns, got 2"),
-        ("y,a,b\n1,2\n", "Expected 3 columns, got 2"),
+        (
+            "y,a,b\n1,2,3\n4,5\n",
+            "data.csv has 2 cells in line 3 and 3 cells in its first: it is cut short or damaged; write",
+        ),
+        ("y,a,b\n1,2\n", "2 cells in line 2 and 3 cells in its first"),
+        ("y,a\n1,2\n\n\n1,2,3\n", "3 cells in line 5 and 2 cells in its first.*that the delimiter is ','"),
+        ("y,a\r1,2\r\r3\r", "1 cell in line 4"),
         ("y,a,b\n1,nurse,3\n", "column 'a' holds 'nurse' in line 2, which is no number; encode"),
         ("1,2,3\n4,5,nurse\n", "column 2 holds 'nurse'"),
         ("y,a,b\n", "data.csv holds no rows"),
-        ("y,a,b\n,2,3\n4,5,6\n", r"channel 'train': 1 labels are missing"),
+        ("y,a,b\n,2,3\n4,5,6\n", r"channel 'train': 1 label is missing"),
+        ("y,a\n1,\xe9\n", "data.csv is not UTF-8 in line 2: save it as UTF-8"),
+        ("y,\xe9\n1,2\n", "data.csv is not UTF-8 in its first line .*: save it as UTF-8"),
+        ("\0y,a\n1,2\n", "data.csv is no text: its first line holds NUL bytes; save it as CSV in UTF-8"),
+        ("\ny,a\n1,2\n", "data.csv has an empty first line: remove it"),
+        ("y,a\n1,inf\n", "column 'a' holds inf, and what is infinite or too large .*: cut such values off"),
+        ("y,a\n1,1e39\n", "column 'a' holds inf, and what is infinite or too large"),
+        ("-inf,2\n", "1 label is missing .NaN. or infinite: drop"),
         ("y,a,b\n1,2,3\n", "fewer rows than workers"),
     ],
 )
 def test_reading_refuses_a_damaged_csv(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "data.csv").write_text(text)
-    channel = Channel.of(tmp_path / "data.csv", name="train")
+    (tmp_path / "data.csv").write_bytes(text.encode("latin-1"))
     with pytest.raises(DataError, match=message):
-        channel.read(1 if "fewer" in message else 0, 2)
+        Channel.of(tmp_path / "data.csv", name="train").read(1 if "fewer" in message else 0, 2)
 
 
 def test_parquet_says_at_once_what_its_footer_knows(tmp_path: Path) -> None:
@@ -295,6 +337,102 @@ def test_parquet_damaged_inside_is_told_apart_from_its_foot(tmp_path: Path) -> N
     path.write_bytes(bytes(whole))
     with pytest.raises(DataError, match=r"data.parquet is cut short or damaged"):
         Channel.of(path).read(0, 1)
+
+
+@pytest.mark.parametrize(
+    ("train", "validation", "message"),
+    [
+        (["y", "a", "b"], ["y", "b", "a"], "in another order than in channel 'train': 'b' for 'a': give both the same"),
+        (["y", "a", "b"], ["y", "a"], "columns lack 'b' of channel 'train': give both the same columns, in one order"),
+        (["y", "a"], ["y", "a", "b"], "columns have 'b', which channel 'train' has not: give both"),
+        (["y", "a"], ["y", "c"], "columns lack 'a' and have 'c', which channel 'train' has not: give both"),
+        (["y", "a"], None, "columns have no names, and names in channel 'train': give both the same, or neither any"),
+    ],
+)
+def test_columns_are_compared_with_those_that_are_trained_on(
+    train: list[str], validation: list[str] | None, message: str
+) -> None:
+    def channel(name: str, columns: list[str] | None) -> Channel:
+        values = np.zeros((3, len(columns or train)))
+        return Channel.of(pd.DataFrame(values, columns=columns) if columns else values, name=name)
+
+    with pytest.raises(DataError, match=f"channel 'validation': .*{message}"):
+        channel("validation", validation).check_like(channel("train", train))
+    channel("validation", train).check_like(channel("train", train))
+
+
+def test_columns_without_names_are_counted() -> None:
+    with pytest.raises(DataError, match="there are 2 columns beside the target, and 3 in channel 'train'"):
+        Channel.of(np.zeros((2, 3)), name="validation").check_like(Channel.of(np.zeros((2, 4)), name="train"))
+
+
+RULES = (
+    LabelRule(who="the objective", takes="labels from 0 to 1", remedy="encode them", least=0, most=1),
+    LabelRule(who="the metric", takes="rows of both classes", remedy="add some", classes=2),
+)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas"])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 2, 3], "channel 'train': 2 labels, 2 the first of them, are not what the objective takes, labels from 0"),
+        ([0, 1, -0.5], "the label -0.5 is not what the objective takes, labels from 0 to 1: encode them"),
+        ([1, 1, 1], "every label is 1, and the metric takes rows of both classes: add some"),
+    ],
+)
+def test_labels_are_checked_where_they_are_read(tmp_path: Path, kind: str, labels: list[float], message: str) -> None:
+    data = pd.DataFrame({"y": labels, "x": [1.0, 2.0, 3.0]})
+    data.to_csv(tmp_path / "data.csv", index=False)
+    data.to_parquet(tmp_path / "data.parquet")
+    source = data if kind == "pandas" else tmp_path / f"data.{kind}"
+    channel = Channel.of(source, name="train").expecting(RULES)
+    for read in (channel.look, channel.read_whole):
+        with pytest.raises(DataError, match=message):
+            read()
+    if kind != "pandas":
+        with pytest.raises(DataError, match=message):
+            pickle.loads(pickle.dumps(channel.place(2))).read_whole()
+
+
+def test_a_shard_may_lack_a_class_by_chance() -> None:
+    data = pd.DataFrame({"y": [0, 1, 0, 1], "x": range(4)})
+    channel = Channel.of(data).expecting(RULES)
+    assert channel.read(0, 2).labels.tolist() == [0, 0]
+    channel.look()
+
+
+def test_classes_are_counted_where_there_are_more_than_two() -> None:
+    rule = LabelRule(who="the metric", takes="rows of all 3 classes", remedy="add some", classes=3, whole=True)
+    with pytest.raises(
+        DataError, match="labels are of 2 classes, and the metric takes rows of all 3 classes: add some"
+    ):
+        Channel.of(np.array([[0, 1], [1, 1], [0, 2]])).expecting((rule,)).look()
+    with pytest.raises(DataError, match=r"the label 0.5 is not what"):
+        Channel.of(np.array([[0.5, 1], [1, 1]])).expecting((rule,)).look()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_of_large_files_the_beginning_is_looked_at(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "QUICK_BYTES", 0)
+    path = tmp_path / f"data.{kind}"
+    data = frame(5)
+    data.to_csv(path, index=False) if kind == "csv" else data.to_parquet(path)
+    Channel.of(path).expecting(RULES).look()
+    if kind == "csv":
+        path.write_text("y,a\n1,nurse\n")
+        with pytest.raises(DataError, match="column 'a' holds 'nurse' in line 2"):
+            Channel.of(path).look()
+
+
+def test_what_is_infinite_in_a_category_is_not_asked() -> None:
+    data = frame(2).assign(colour=pd.Categorical([1.0, np.inf]))
+    assert Channel.of(data).read_whole().features["colour"].tolist() == [1.0, np.inf]
+
+
+def test_masked_values_are_missing() -> None:
+    array = np.ma.masked_greater(np.array([[0, 1, 5], [1, 9, 2]]), 4)
+    np.testing.assert_array_equal(Channel.of(array).read_whole().features, [[1, np.nan], [np.nan, 2]])
 
 
 # ---- placing

@@ -5,6 +5,7 @@ mixed, and a worker can pick its rows out of a stream. Several files are read wh
 """
 
 from trainers.channels.channel import Channel, PlacedChannel
+from trainers.channels.labels import LabelRule
 from trainers.channels.table import Table
 
-__all__ = ["Channel", "PlacedChannel", "Table"]
+__all__ = ["Channel", "LabelRule", "PlacedChannel", "Table"]

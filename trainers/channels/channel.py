@@ -10,11 +10,13 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from trainers.channels.files import Files, open_files
-from trainers.channels.memory import Memory, from_array, from_frame, from_pair, is_frame
+from trainers.channels.labels import LabelRule
+from trainers.channels.memory import Memory, from_array, from_frame, from_pair, is_frame, plain_array
 from trainers.channels.ray_data import RayData
-from trainers.channels.table import Shards, Table, check_shard
+from trainers.channels.table import Heading, Shards, Table, check_shard
 from trainers.errors import ConfigurationError, DataError
 
 
@@ -25,8 +27,15 @@ class Source(Protocol):
     def rows(self) -> int | None:
         """How many rows there are, where that is known without reading them."""
 
+    @property
+    def heading(self) -> Heading | None:
+        """What the columns beside the target are, where that is known without reading them."""
+
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
+
+    def look(self) -> NDArray[np.float32] | None:
+        """All labels, after checking what rows can be checked within a second; None where that takes longer."""
 
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, read in this process."""
@@ -41,6 +50,7 @@ class Channel:
 
     name: str
     source: Source
+    rules: tuple[LabelRule, ...] = ()
 
     @classmethod
     def of(
@@ -79,11 +89,37 @@ class Channel:
         """A summary for the record, as JSON takes it: kind, rows, columns, files, target; None where not known."""
         return self.source.describe()
 
+    def expecting(self, rules: tuple[LabelRule, ...]) -> Channel:
+        """The same channel, whose labels are checked by these rules wherever they are read."""
+        return replace(self, rules=rules)
+
+    def check_like(self, train: Channel) -> None:
+        """Compares the columns with those of the channel that is trained on, as far as both are known.
+
+        Raises:
+            DataError: names, order or count differ.
+        """
+        mine, theirs = self.source.heading, train.source.heading
+        with _about(self.name):
+            if mine is not None and theirs is not None:
+                mine.check_like(theirs, train.name)
+
+    def look(self) -> None:
+        """Reads what takes less than a second: rows in memory, small local files, and the beginning of larger ones.
+
+        Raises:
+            DataError: rows are damaged, or labels not what is expected.
+        """
+        with _about(self.name):
+            labels = self.source.look()
+            if labels is not None:
+                _check_labels(self.rules, labels, complete=True)
+
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, in this process; only a Ray Dataset needs Ray for it."""
         with _about(self.name):
             check_shard(self.source.rows, rank, world_size)
-            return self.source.read(rank, world_size)
+            return _checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
 
     def read_whole(self) -> Table:
         """All rows, in their order, in this process."""
@@ -102,7 +138,8 @@ class Channel:
         """
         with _about(self.name):
             check_shard(self.source.rows, 0, num_workers or 1)
-            return PlacedChannel(name=self.name, num_workers=num_workers, source=self.source.place(num_workers))
+            placed = self.source.place(num_workers)
+            return PlacedChannel(name=self.name, num_workers=num_workers, source=placed, rules=self.rules)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,6 +149,7 @@ class PlacedChannel:
     name: str
     num_workers: int
     source: Files | Memory | Shards
+    rules: tuple[LabelRule, ...] = ()
 
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank; `world_size` has to be what the channel was placed for, 1 for 0 workers."""
@@ -121,24 +159,28 @@ class PlacedChannel:
                     f"placed for {self.num_workers} workers and read by {world_size}; place it again"
                 )
             check_shard(None, rank, world_size)
-            return self.source.read(rank, world_size)
+            return _checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
 
     def read_whole(self) -> Table:
         """All rows, in their order."""
         with _about(self.name):
-            return self.source.read_whole()
+            return _checked(self.rules, self.source.read_whole(), complete=True)
 
 
 def _source(source: Any, target: str | int | None, header: bool | None, delimiter: str) -> Source:
+    if not isinstance(header, bool | None):
+        raise ConfigurationError(f"header={header!r}: give True, False, or None to have it found out")
     paths = source if isinstance(source, list | tuple) else [source]
-    if paths and all(isinstance(path, str | os.PathLike) for path in paths):
+    if not paths:
+        raise ConfigurationError("there are no paths; give at least one")
+    if all(isinstance(path, str | os.PathLike) for path in paths):
         return open_files([os.fspath(path) for path in paths], target, header, delimiter)
     if header is not None or delimiter != ",":
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for other sources")
     if is_frame(source):
         return from_frame(source, target)
     if isinstance(source, np.ndarray):
-        return from_array(source, target)
+        return from_array(plain_array(source), target)
     if isinstance(source, tuple) and len(source) == 2:
         return from_pair(*source, target)
     # Whoever holds a Ray Dataset has imported Ray Data, which takes seconds.
@@ -148,6 +190,16 @@ def _source(source: Any, target: str | int | None, header: bool | None, delimite
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
         "paths or URIs of .csv or .parquet files, or a ray.data.Dataset"
     )
+
+
+def _checked(rules: tuple[LabelRule, ...], table: Table, *, complete: bool) -> Table:
+    _check_labels(rules, table.labels, complete=complete)
+    return table
+
+
+def _check_labels(rules: tuple[LabelRule, ...], labels: NDArray[np.float32], *, complete: bool) -> None:
+    for rule in rules:
+        rule.check(labels, complete=complete)
 
 
 @contextmanager

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import fnmatch
+import io
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from trainers.channels.table import (
     ENCODE,
+    Heading,
     Table,
     arrow_rows,
     check_schema,
+    feature_names,
     join,
     target_position,
     unique_names,
@@ -24,7 +32,10 @@ from trainers.channels.table import (
 from trainers.errors import ConfigurationError, DataError
 
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
-_NO_ROWS = "holds no rows: remove it, or write it again"
+_NO_ROWS = "holds no rows: write it again, or leave it out"
+# Files of one channel that a driver reads in about a second, to find what is wrong before anything starts.
+QUICK_BYTES = 32 << 20
+_COUNTED_ROWS = 1_000_000
 _BLOCK_BYTES = 1 << 20
 _CELL_BYTES = 32
 _BLOCK_CELLS = 1 << 20
@@ -56,6 +67,21 @@ class Files:
     def rows(self) -> int | None:
         """How many rows there are, which only Parquet files tell."""
         return sum(file.weight for file in self.files) if self.kind == "parquet" else None
+
+    @property
+    def heading(self) -> Heading:
+        """What the columns beside the target are."""
+        return Heading(names=feature_names(self.columns, self.position), count=self.width - 1)
+
+    def look(self) -> NDArray[np.float32] | None:
+        """All labels of small local files, read whole; of larger ones nothing, after reading their beginning."""
+        if self.scheme not in ("", "file://"):
+            return None
+        weight = sum(file.weight for file in self.files)
+        if (weight if self.kind == "csv" else weight * self.width * 8) <= QUICK_BYTES:
+            return self.read_whole().labels
+        next(self._blocks(self.files[0]), None)
+        return None
 
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
@@ -131,17 +157,49 @@ class Files:
             yield from opened.iter_batches(batch_size=rows, columns=list(self.columns or ()))
 
     def _problem(self, file: File, message: str) -> str:
-        """What pyarrow said, with the column's own name and the remedy."""
+        """What pyarrow said, with the line, the column's own name and the remedy."""
         path = self.scheme + file.path
         text = re.match(r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid value '(.*)'", message, re.DOTALL)
+        if text and "\ufffd" in text[3]:
+            return f"{path} is not UTF-8{self._where(file, text[2])}: save it as UTF-8"
         if text:
             position = int(text[1])
             column = repr(self.columns[position]) if self.columns else str(position)
-            row = f" in line {text[2]}" if text[2] else ""
-            return f"{path}: column {column} holds {text[3]!r}{row}, which is no number; {ENCODE}"
+            return (
+                f"{path}: column {column} holds {text[3]!r}{self._where(file, text[2])}, which is no number; {ENCODE}"
+            )
+        cells = re.search(r"Row #(\d+): Expected (\d+) columns, got (\d+)", message)
+        if cells:
+            line = self._where(file, cells[1])
+            return (
+                f"{path} has {_cells(cells[3])}{line} and {_cells(cells[2])} in its first: it is cut short or damaged; "
+                f"write or copy it again, and check that the delimiter is {self.delimiter!r}"
+            )
         if "Empty CSV file" in message or "Could not skip initial" in message:
             return f"{path} {_NO_ROWS}"
         return _damaged(path, message)
+
+    def _where(self, file: File, row: str | None) -> str:
+        """In which line a row is, for a message; pyarrow counts no empty lines."""
+        if row is None:
+            return ""
+        if int(row) > _COUNTED_ROWS:
+            return f" in row {row}"
+        with self.filesystem.open_input_stream(file.path) as stream:
+            lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="")
+            filled = (number for number, line in enumerate(_lines(lines), 1) if line)
+            line = next(islice(filled, int(row) - 1, None), int(row))
+        return f" in line {line}"
+
+
+def _lines(text: Iterable[str]) -> Iterator[str]:
+    """Lines as pyarrow ends them: at any of CR, LF and both."""
+    for chunk in text:
+        yield from chunk.splitlines()
+
+
+def _cells(count: str) -> str:
+    return f"{count} cell" + ("s" if count != "1" else "")
 
 
 def whole_files(weights: Sequence[int], world_size: int) -> list[list[int]] | None:
@@ -168,12 +226,12 @@ def _damaged(path: str, problem: object) -> str:
 
 def open_files(paths: Sequence[str], target: str | int | None, header: bool | None, delimiter: str) -> Files:
     """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+        raise ConfigurationError(f"delimiter={delimiter!r}: give one ASCII character, such as ',' or ';'")
     filesystem, scheme, infos = _find(paths)
     kind = _kind([info.path for info in infos])
     if kind == "parquet" and (header is not None or delimiter != ","):
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for Parquet files")
-    if len(delimiter) != 1:
-        raise ConfigurationError(f"delimiter={delimiter!r}: give one character")
     with ThreadPoolExecutor(16) as pool:
         heads = list(pool.map(lambda info: _head(filesystem, scheme, info, kind, header, delimiter), infos))
     _check_heads([scheme + info.path for info in infos], heads, delimiter)
@@ -202,24 +260,39 @@ def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any]]:
             raise ConfigurationError(f"{path} and {paths[0]} are on different file systems: give files of one")
         try:
             infos = _expand(filesystem, inside)
-        except OSError as error:
-            raise DataError(f"{path} cannot be reached: {error}") from None
+        except (OSError, ValueError) as error:  # pyarrow's own are both; a name may be none that the system takes
+            raise DataError(f"{path!r} cannot be reached: {error}; check the path and your access to it") from None
         if not infos:
-            raise DataError(f"{path} does not exist, or holds no .csv or .parquet file: check the path")
+            raise DataError(_nothing_found(path, filesystem, inside))
         found += infos
     return filesystem, scheme, found
+
+
+def _nothing_found(path: str, filesystem: Any, inside: str) -> str:
+    from pyarrow import fs
+
+    if filesystem.get_file_info(inside).type == fs.FileType.Directory:
+        return f"{path} is a directory without a .csv or .parquet file; give another, or a pattern such as {path}/*.csv"
+    if re.search(r"[*?[]", inside):
+        return f"{path} matches no file; check the pattern"
+    folder, _, name = inside.rstrip("/").rpartition("/")
+    beside = filesystem.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
+    near = difflib.get_close_matches(name, [info.base_name for info in beside], n=1, cutoff=0.75)
+    return f"{path} does not exist; " + (f"did you mean {folder}/{near[0]}?" if near else "check the path")
 
 
 def _filesystem(path: str) -> tuple[Any, str, str]:
     import pyarrow as pa
     from pyarrow import fs
 
+    if not path:
+        raise ConfigurationError("a path is empty; give a file, a directory or a pattern")
     if "://" not in path:
         return fs.LocalFileSystem(), "", os.path.abspath(os.path.expanduser(path))
     try:
         filesystem, inside = fs.FileSystem.from_uri(path)
-    except (OSError, ImportError, pa.ArrowException) as error:
-        raise DataError(f"{path} cannot be reached: {error}") from None
+    except (OSError, ImportError, ValueError, pa.ArrowException) as error:
+        raise DataError(f"{path!r} cannot be reached: {error}; check the URI") from None
     return filesystem, path.partition("://")[0] + "://", inside
 
 
@@ -278,11 +351,11 @@ def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | Non
 
     path = scheme + info.path
     if info.size == 0:
-        raise DataError(f"{path} is empty: remove it, or write it again")
+        raise DataError(f"{path} is empty: write it again, or leave it out")
     try:
         if kind == "csv":
             with filesystem.open_input_stream(info.path) as stream:
-                return _csv_head(_first_line(stream), info.size, header, delimiter)
+                return _csv_head(path, _first_line(stream), info.size, header, delimiter)
         with filesystem.open_input_file(info.path) as stream, parquet.ParquetFile(stream) as opened:
             head = _parquet_head(opened)
     except (OSError, pa.ArrowException) as error:
@@ -292,15 +365,26 @@ def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | Non
     return head
 
 
-def _first_line(stream: Any) -> str:
+def _first_line(stream: Any) -> bytes:
     read = b""
-    while b"\n" not in read and (more := stream.read(1 << 16)):
+    while not re.search(rb"[\r\n]", read) and (more := stream.read(1 << 16)):
         read += more
-    return read.partition(b"\n")[0].decode("utf-8-sig", "replace").rstrip("\r")
+    return re.split(rb"[\r\n]", read, maxsplit=1)[0]
 
 
-def _csv_head(line: str, size: int, header: bool | None, delimiter: str) -> _Head:
-    cells = next(csv.reader([line], delimiter=delimiter), [])
+def _csv_head(path: str, line: bytes, size: int, header: bool | None, delimiter: str) -> _Head:
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 in its first line ({error.reason}): save it as UTF-8") from None
+    if "\0" in text:
+        raise DataError(f"{path} is no text: its first line holds NUL bytes; save it as CSV in UTF-8")
+    if not text.strip():
+        raise DataError(f"{path} has an empty first line: remove it")
+    try:
+        cells = next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error as error:
+        raise DataError(f"{path} has a first line that is no CSV ({error}); write it again") from None
     named = not all(map(_reads_as_number, cells)) if header is None else header
     return _Head(names=unique_names(cells) if named else None, width=len(cells), weight=size)
 

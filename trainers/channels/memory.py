@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from trainers.channels.table import (
     ENCODE,
+    Heading,
     Shards,
     Table,
+    check_finite,
     check_labels,
     count_unlabelled,
     feature_names,
@@ -47,6 +49,16 @@ class Memory:
             "target": self.columns[self.position] if self.columns and self.position is not None else self.position,
         }
 
+    @property
+    def heading(self) -> Heading:
+        """What the columns beside the target are."""
+        names = feature_names(self.columns, self.position)
+        return Heading(names=names, count=self.features.shape[1] - (self.position is not None))
+
+    def look(self) -> NDArray[np.float32]:
+        """All labels; the rows were checked when they came."""
+        return self.labels
+
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank."""
         mine = slice(rank, None, world_size)
@@ -78,6 +90,16 @@ def is_frame(source: Any) -> bool:
     return "pandas" in sys.modules and isinstance(source, sys.modules["pandas"].DataFrame)
 
 
+def plain_array(array: Any) -> NDArray[Any]:
+    """As an array of NumPy's own class: a masked value is missing, a matrix has rows and columns."""
+    if isinstance(array, np.ma.MaskedArray):
+        array = np.ma.filled(array.astype(np.float64) if _is_number(array.dtype) else array, np.nan)
+    try:
+        return np.asarray(array)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"the {type(array).__name__} makes no array ({error}): give rows of equal length") from None
+
+
 def from_frame(frame: Any, target: str | int | None) -> Memory:
     """A DataFrame, with its target."""
     columns = unique_names(frame.columns)
@@ -91,7 +113,9 @@ def from_array(array: NDArray[Any], target: str | int | None) -> Memory:
     _check_array(array)
     position = target_position(target, None, array.shape[1])
     _check_size(len(array), array.shape[1] - 1)
-    return Memory(features=array, labels=_labels(array[:, position]), columns=None, position=position)
+    labels = _labels(array[:, position])
+    check_finite(array, [str(place) for place in range(array.shape[1])])
+    return Memory(features=array, labels=labels, columns=None, position=position)
 
 
 def from_pair(features: Any, labels: Any, target: str | int | None) -> Memory:
@@ -103,9 +127,10 @@ def from_pair(features: Any, labels: Any, target: str | int | None) -> Memory:
         columns = unique_names(features.columns)
         _check_frame(features, None)
     else:
-        features = np.asarray(features)
+        features = plain_array(features)
         _check_array(features)
         _check_size(*features.shape)
+        check_finite(features, [str(place) for place in range(features.shape[1])])
     labels = _labels(labels)
     if len(labels) != len(features):
         raise DataError(f"X has {len(features)} rows and y has {len(labels)}: give one label a row")
@@ -117,14 +142,15 @@ def from_pair(features: Any, labels: Any, target: str | int | None) -> Memory:
 
 def _labels(labels: Any) -> NDArray[np.float32]:
     """One float32 a row out of an array, a Series or a DataFrame with one column."""
-    values = labels if hasattr(labels, "shape") else np.asarray(labels)
+    values = labels if hasattr(labels, "iloc") else plain_array(labels)
     if len(values.shape) == 2 and values.shape[1] == 1:
         values = values.iloc[:, 0] if hasattr(values, "iloc") else values[:, 0]
     if len(values.shape) != 1:
         raise DataError(f"y has shape {values.shape}: give one label a row")
     if not _is_number(values.dtype):
         raise DataError(f"the target holds {values.dtype} values, no numbers; {ENCODE}")
-    numbers: NDArray[np.float32] = _series_numbers(values) if hasattr(values, "iloc") else values.astype(np.float32)
+    with np.errstate(over="ignore"):  # Too large becomes infinite, and that is refused.
+        numbers: NDArray[np.float32] = _series_numbers(values) if hasattr(values, "iloc") else values.astype(np.float32)
     check_labels(count_unlabelled(numbers))
     return numbers
 
@@ -173,6 +199,10 @@ def _check_frame(frame: Any, position: int | None) -> None:
         dtype = frame.dtypes.iloc[place]
         if not _is_number(dtype) and not _is_category(dtype):
             raise DataError(f"column {str(frame.columns[place])!r} holds {dtype} values, no numbers; {ENCODE}")
+        if _is_number(dtype):
+            with np.errstate(over="ignore"):  # Too large becomes infinite, and that is refused.
+                numbers = _series_numbers(frame.iloc[:, place])
+            check_finite(numbers, [str(frame.columns[place])])
 
 
 def _check_array(array: NDArray[Any]) -> None:
@@ -184,9 +214,9 @@ def _check_array(array: NDArray[Any]) -> None:
 
 def _check_size(rows: int, features: int) -> None:
     if rows == 0:
-        raise DataError("there are no rows")
+        raise DataError("there are no rows; give at least one for each worker")
     if features < 1:
-        raise DataError("there is no feature besides the target")
+        raise DataError("there is no feature besides the target; give at least one more column")
 
 
 def _is_number(dtype: Any) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from trainers.channels.table import (
+    Heading,
     Shards,
     Table,
     arrow_rows,
@@ -13,6 +14,7 @@ from trainers.channels.table import (
     check_schema,
     check_shard,
     count_unlabelled,
+    feature_names,
     target_position,
     unique_names,
     without_index,
@@ -42,6 +44,18 @@ class RayData:
 
         # Counting any other dataset may execute it.
         return self.dataset.count() if isinstance(self.dataset, MaterializedDataset) else None
+
+    @property
+    def heading(self) -> Heading | None:
+        """What the columns beside the target are, where that is known without executing the dataset."""
+        columns = self.dataset.columns(fetch_if_missing=False)
+        if columns is None:
+            return None
+        names = feature_names(tuple(columns), target_position(self.target, columns, len(columns)))
+        return Heading(names=names, count=len(columns) - 1)
+
+    def look(self) -> None:
+        """Nothing: to see its rows is to execute the dataset, which takes Ray."""
 
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""

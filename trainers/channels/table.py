@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from trainers.errors import ConfigurationError, DataError
 
+LARGEST = float(np.finfo(np.float32).max)
 ENCODE = "encode it as numbers first (pandas.get_dummies, say)"
 
 
@@ -50,6 +51,45 @@ class Shards:
         return _interleave([self.read(rank, world_size) for rank in range(world_size)])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """The columns beside the target: how many, and their names where they have some."""
+
+    names: tuple[str, ...] | None
+    count: int
+
+    def check_like(self, other: Heading, channel: str) -> None:
+        """Raises where they are not the columns of another channel, the one that is called `channel`."""
+        if self == other:
+            return
+        if self.names is not None and other.names is not None:
+            raise DataError(
+                f"{_difference(self.names, other.names, channel)}: give both the same columns, in one order"
+            )
+        if self.count != other.count:
+            raise DataError(
+                f"there are {self.count} columns beside the target, and {other.count} in channel {channel!r}: "
+                "give both the same columns, in one order"
+            )
+        mine, theirs = ("no names", "names") if self.names is None else ("names", "no names")
+        raise DataError(f"columns have {mine}, and {theirs} in channel {channel!r}: give both the same, or neither any")
+
+
+def _difference(mine: tuple[str, ...], theirs: tuple[str, ...], channel: str) -> str:
+    lacking = [name for name in theirs if name not in mine]
+    besides = [name for name in mine if name not in theirs]
+    if not lacking and not besides:
+        first = next(place for place, (one, other) in enumerate(zip(mine, theirs, strict=True)) if one != other)
+        return f"columns are in another order than in channel {channel!r}: {mine[first]!r} for {theirs[first]!r}"
+    lacks = f"lack {_some(lacking)}" if lacking else ""
+    has = f"have {_some(besides)}, which channel {channel!r} has not" if besides else f"of channel {channel!r}"
+    return f"columns {lacks}{' and ' if lacking and besides else ' ' if lacking else ''}{has}"
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:4])) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+
+
 # ---- pieces
 
 
@@ -58,10 +98,11 @@ def arrow_rows(
 ) -> Table:
     """The rows of one rank in an Arrow table or record batch that `seen` rows lie before."""
     mine = slice((rank - seen) % world_size, None, world_size)
-    labels = _arrow_numbers(block.column(position))[mine].astype(np.float32)
-    features = np.empty((len(labels), block.num_columns - 1), np.float32)
-    for at, place in enumerate(others(block.num_columns, position)):
-        features[:, at] = _arrow_numbers(block.column(place))[mine]
+    with np.errstate(over="ignore"):  # Too large becomes infinite, and `join` refuses that.
+        labels = _arrow_numbers(block.column(position))[mine].astype(np.float32)
+        features = np.empty((len(labels), block.num_columns - 1), np.float32)
+        for at, place in enumerate(others(block.num_columns, position)):
+            features[:, at] = _arrow_numbers(block.column(place))[mine]
     return Table(features=features, labels=labels, feature_names=feature_names(columns, position))
 
 
@@ -80,6 +121,8 @@ def join(pieces: Iterable[Table]) -> Table:
     if rows == 0:
         raise DataError("this worker has no rows, since there are fewer rows than workers: use fewer workers")
     check_labels(sum(count_unlabelled(piece.labels) for piece in held))
+    for piece in held:
+        check_finite(piece.features, piece.feature_names)
     if len(held) == 1:
         return held[0]
     names = held[0].feature_names
@@ -157,10 +200,12 @@ def target_position(target: str | int | None, columns: Sequence[str] | None, wid
     """Which column the target is, counted from the front."""
     if target is None:
         return 0
-    if isinstance(target, int):
+    if isinstance(target, bool) or not isinstance(target, int | np.integer | str):
+        raise ConfigurationError(f"target={target!r}: give a column's name, or its position, 0 for the first")
+    if not isinstance(target, str):
         if not -width <= target < width:
             raise ConfigurationError(f"target={target}: there are {width} columns; give 0 to {width - 1}, or a name")
-        return target % width
+        return int(target) % width
     if columns is None:
         raise ConfigurationError(f"target={target!r}: the columns have no names; give a position, 0 for the first")
     if target not in columns:
@@ -193,11 +238,31 @@ def check_schema(schema: Any) -> None:
 
 
 def count_unlabelled(labels: NDArray[np.float32]) -> int:
-    """How many labels are missing."""
-    return int(np.isnan(labels).sum())
+    """How many labels are missing or infinite."""
+    return int((~np.isfinite(labels)).sum())
 
 
 def check_labels(unlabelled: int) -> None:
-    """Raises where labels are missing."""
+    """Raises where labels are missing or infinite."""
     if unlabelled:
-        raise DataError(f"{unlabelled} labels are missing (NaN): drop these rows, or fill them in")
+        many = "label is" if unlabelled == 1 else "labels are"
+        raise DataError(f"{unlabelled} {many} missing (NaN) or infinite: drop these rows, or fill them in")
+
+
+def check_finite(features: Any, names: Sequence[str] | None) -> None:
+    """Raises where a feature is infinite, or too large for the float32 that XGBoost computes with; NaN is missing."""
+    if not isinstance(features, np.ndarray):
+        return  # A frame, which was checked where it was opened.
+    # Two passes without another array of that size.
+    with np.errstate(invalid="ignore"):
+        bounds = np.fmin.reduce(features, axis=None, initial=0), np.fmax.reduce(features, axis=None, initial=0)
+    if max(-float(bounds[0]), float(bounds[1])) <= LARGEST:
+        return
+    if features.ndim == 1:
+        features = features[:, None]
+    rows, places = np.nonzero(np.abs(features) > LARGEST)
+    column = repr(names[places[0]]) if names else f"{places[0]} beside the target"
+    raise DataError(
+        f"column {column} holds {features[rows[0], places[0]]:g}, and what is infinite or too large for float32 "
+        "cannot be trained on: cut such values off, or make them missing (NaN)"
+    )

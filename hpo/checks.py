@@ -1,0 +1,227 @@
+"""What a tuner is given, checked before anything starts: arguments, ranges for the trainer, names, lengths."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
+from hpo.strategies import StrategyConfig
+from trainers.errors import ConfigurationError
+from trainers.trainer import Trainer
+
+MOST_JOBS = 1_000_000
+"""Trials in a job; a plan names a bracket for each few of them."""
+
+_NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
+
+
+def check_arguments(
+    estimator: object, objective_metric_name: object, hyperparameter_ranges: object, **options: Any
+) -> None:
+    """Refuses arguments of a tuner that are of another kind than they have to be, and ranges the trainer cannot take.
+
+    Args:
+        estimator: a `Trainer`.
+        objective_metric_name: "channel:metric".
+        hyperparameter_ranges: ranges by name.
+        **options: the tuner's other arguments, by name; what is left out is not checked.
+
+    Raises:
+        ConfigurationError: naming the argument, its value and what to give.
+    """
+    if not isinstance(estimator, Trainer):
+        raise ConfigurationError(f"estimator is {estimator!r}; give a trainer, such as XGBoostTrainer(...)")
+    check_objective_name(objective_metric_name)
+    if not isinstance(hyperparameter_ranges, Mapping):
+        raise ConfigurationError(
+            f"hyperparameter_ranges is {hyperparameter_ranges!r}; give a dict, such as "
+            "{'eta': ContinuousParameter(0.01, 0.3)}"
+        )
+    config = options.get("strategy_config")
+    if not isinstance(config, StrategyConfig | None):
+        raise ConfigurationError(
+            f"strategy_config is {config!r}; give StrategyConfig(HyperbandStrategyConfig(max_resource=..., "
+            "min_resource=...))"
+        )
+    for field in ("max_jobs", "max_parallel_jobs"):
+        if field in options and not _is_whole(options[field], 1, MOST_JOBS, none=field == "max_jobs"):
+            raise ConfigurationError(f"{field} is {options[field]!r}; give a whole number from 1 to {MOST_JOBS}")
+    for field in ("base_tuning_job_name", "estimator_name", "storage_path", "store"):
+        if not isinstance(options.get(field), str | None):
+            raise ConfigurationError(f"{field} is {options[field]!r}; give a string")
+    base = options.get("base_tuning_job_name")
+    if base is not None and not _NAME.fullmatch(base):
+        raise ConfigurationError(
+            f"base_tuning_job_name is {base!r}; give letters, digits and hyphens, a letter or digit first and last"
+        )
+    check_trainer_ranges(estimator, hyperparameter_ranges)
+
+
+def check_objective_name(name: object) -> None:
+    """Refuses what cannot name a metric of a channel."""
+    if not isinstance(name, str) or not all(name.partition(":")):
+        raise ConfigurationError(
+            f"objective_metric_name is {name!r}; give a channel and its metric, such as 'validation:auc'"
+        )
+
+
+def check_objective(name: str, reported: Sequence[str]) -> None:
+    """Refuses an objective that the trainer does not report.
+
+    Raises:
+        ConfigurationError: naming what is reported, and the nearest of it.
+    """
+    if name in reported:
+        return
+    if not reported:
+        raise ConfigurationError(
+            f"objective_metric_name {name!r} is not reported, since only channels beside 'train' are evaluated; "
+            f"give a channel {name.partition(':')[0]!r} to fit()"
+        )
+    raise ConfigurationError(
+        f"objective_metric_name {name!r} is not reported; the trainer reports {', '.join(reported)}"
+        + _did_you_mean(name, reported)
+    )
+
+
+def check_trainer_ranges(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> None:
+    """Refuses ranges that hold values which the trainer does.
+
+    An end that only the end itself is wrong at is let pass where values between are drawn: nobody draws it.
+
+    Raises:
+        ConfigurationError: naming the range and its wrong value.
+    """
+    check_ranges(ranges)
+    for name, bounds in ranges.items():
+        if name in estimator.resource_names:
+            _check_length(name, bounds)
+        for value, inside in _extremes(bounds):
+            error = _refusal(estimator, {name: value})
+            if error and (inside is None or _refusal(estimator, {name: inside})):
+                raise ConfigurationError(f"hyperparameter_ranges[{name!r}] is {bounds!r}: {error}") from error
+    together = {name: _extremes(bounds)[0] for name, bounds in ranges.items()}
+    error = _refusal(
+        estimator, {name: value if inside is None else inside for name, (value, inside) in together.items()}
+    )
+    if error:
+        raise ConfigurationError(f"hyperparameter_ranges {', '.join(map(repr, ranges))} do not go together: {error}")
+
+
+def longest(names: Iterable[str], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]) -> int | None:
+    """Units of the longest trial where the strategy does not say.
+
+    Args:
+        names: hyperparameters that say how long a trial trains, the one that counts first.
+        ranges: the tuned ones.
+        static: the trainer's own hyperparameters.
+    """
+    for name in names:
+        match ranges.get(name, static.get(name)):
+            case IntegerParameter() as bounds:
+                return int(bounds.max_value)
+            case CategoricalParameter() as bounds:
+                return max(int(value) for value in bounds.values if value is not None)
+            case int(units):
+                return units
+    return None
+
+
+def inert_lengths(
+    names: Sequence[str],
+    ranges: Mapping[str, ParameterRange],
+    static: Mapping[str, Any],
+    strategy: str,
+    max_resource: int,
+) -> list[str]:
+    """Warnings about tuned lengths that change nothing.
+
+    Args:
+        names: hyperparameters that say how long a trial trains, the one that counts first.
+        ranges: the tuned ones.
+        static: the trainer's own hyperparameters.
+        strategy: its name.
+        max_resource: units of a trial that runs to the end.
+    """
+    tuned = [name for name in names if name in ranges]
+    if strategy == "Hyperband":
+        return [
+            f"{name} is tuned and has no effect: Hyperband trains until its rungs, at most {max_resource} units; leave "
+            f"{name} out of the ranges"
+            for name in tuned
+        ]
+    counts = next((name for name in names if name in ranges or static.get(name) is not None), None)
+    told = f"tuned as {counts}" if counts in ranges else f"static {counts}={static.get(counts or '')}"
+    return [
+        f"{name} is tuned and has no effect: {told} goes before it; leave one of the two out"
+        for name in tuned
+        if name != counts
+    ]
+
+
+def check_job_name(name: object, longest: int) -> None:
+    """Refuses what cannot name a job.
+
+    Raises:
+        ConfigurationError: naming it.
+    """
+    if not isinstance(name, str) or len(name) > longest or not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"job_name is {name!r}; give at most {longest} letters, digits and hyphens, a letter or digit first and "
+            "last"
+        )
+
+
+def check_name_free(name: str, taken: Iterable[str], where: str) -> None:
+    """Refuses the name of a job that is in the record.
+
+    Raises:
+        ConfigurationError: naming the job, the record and what to do.
+    """
+    if name in taken:
+        raise ConfigurationError(
+            f"a job named {name!r} is already in {where}; give another job_name, or attach({name!r}) to that job"
+        )
+
+
+def _check_length(name: str, bounds: ParameterRange) -> None:
+    values = bounds.values if isinstance(bounds, CategoricalParameter) else [bounds.min_value]
+    whole = not isinstance(bounds, ContinuousParameter)
+    if not whole or not all(_is_whole(value, 1, math.inf) for value in values):
+        raise ConfigurationError(
+            f"hyperparameter_ranges[{name!r}] is {bounds!r}, and says how long a trial trains; give an "
+            "IntegerParameter with a min_value of 1 or more"
+        )
+
+
+def _extremes(bounds: ParameterRange) -> list[tuple[Any, Any]]:
+    """Values to try of a range, each with the next that may be drawn instead of it, or None."""
+    if isinstance(bounds, CategoricalParameter):
+        return [(value, None) for value in bounds.values]
+    low, high = bounds.min_value, bounds.max_value
+    if isinstance(bounds, IntegerParameter) or low == high:
+        return [(low, None), (high, None)]
+    return [(low, math.nextafter(low, high)), (high, math.nextafter(high, low))]
+
+
+def _refusal(estimator: Trainer, values: Mapping[str, Any]) -> ConfigurationError | None:
+    try:
+        estimator.check({**estimator.hyperparameters, **values})
+    except ConfigurationError as error:
+        return error
+    return None
+
+
+def _is_whole(value: object, least: float, most: float, *, none: bool = False) -> bool:
+    if value is None:
+        return none
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _did_you_mean(given: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(given, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

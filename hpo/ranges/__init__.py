@@ -1,0 +1,16 @@
+"""Ranges of tuned hyperparameters, under the names that users of SageMaker know, and their form in Ray Tune."""
+
+from hpo.ranges.categorical import CategoricalParameter
+from hpo.ranges.numeric import ContinuousParameter, IntegerParameter
+from hpo.ranges.space import ParameterRange, check_ranges, decode, range_from_json, search_space
+
+__all__ = [
+    "CategoricalParameter",
+    "ContinuousParameter",
+    "IntegerParameter",
+    "ParameterRange",
+    "check_ranges",
+    "decode",
+    "range_from_json",
+    "search_space",
+]

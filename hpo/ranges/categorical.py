@@ -1,0 +1,127 @@
+"""Ranges of values that have no order: one of a list, of which each keeps its type."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from hpo.ranges.values import Scalar, either, whole, within
+from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ray.tune.search.sample import Domain
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class CategoricalParameter:
+    """A hyperparameter with one of the given values, which keep their types: 1, 1.0, True and "1" are four values.
+
+    Args:
+        values: a list of None, booleans, numbers and strings; one of them alone stands for a list of one.
+
+    Raises:
+        ConfigurationError: there are no values, one of them twice, or one of another type.
+    """
+
+    __name__: ClassVar[str] = "Categorical"
+
+    values: list[Scalar]
+
+    def __init__(self, values: Sequence[Scalar] | Scalar) -> None:
+        given: Any = values
+        if isinstance(given, np.ndarray):
+            given = given.tolist()
+        if given is None or isinstance(given, (str, Real, np.generic)):
+            given = [given]
+        # A set has no order of its own, and the order decides what a seed draws.
+        if not isinstance(given, Sequence) or isinstance(given, (bytes, bytearray)):
+            raise ConfigurationError(f"CategoricalParameter: values is {given!r}; give a list")
+        checked = [_scalar(f"CategoricalParameter: values[{place}]", value) for place, value in enumerate(given)]
+        if not checked:
+            raise ConfigurationError(f"CategoricalParameter: values is {given!r}; give at least one value")
+        for place, value in enumerate(checked):
+            if any(_same(value, other) for other in checked[:place]):
+                raise ConfigurationError(f"CategoricalParameter: values has {value!r} twice; give it once")
+        object.__setattr__(self, "values", checked)
+
+    def is_valid(self, value: object) -> bool:
+        """Whether `value` is one of the values, of the same type."""
+        return bool(self._own(value))
+
+    def cast_to_type(self, value: object) -> Scalar:
+        """The one of the values that `value` is, or is the string of.
+
+        Raises:
+            ConfigurationError: it is none of them.
+        """
+        found = self._own(value) or [own for own in self.values if str(own) == value]
+        if found:
+            return found[0]
+        raise ConfigurationError(f"value is {value!r}; give {either(self.values)}")
+
+    def as_tuning_range(self, name: str) -> dict[str, str | list[str]]:
+        """The form that SageMaker's API gives it: everything as strings."""
+        return {"Name": name, "Values": [str(value) for value in self.values]}
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything it was made with, for `range_from_json`."""
+        return {"type": self.__name__, "values": list(self.values)}
+
+    def domain(self) -> Domain:
+        """Its form in Ray Tune."""
+        from ray import tune
+
+        domain: Domain = tune.choice(list(range(len(self.values))) if self._by_position else list(self.values))
+        return domain
+
+    def decode(self, suggested: object) -> Scalar:
+        """The value that a point of `domain()` stands for."""
+        if self._by_position:
+            position = within(whole("the suggestion", suggested), 0, len(self.values) - 1, slack=0)
+            return self.values[int(position)]
+        found = self._own(suggested)
+        if found:
+            return found[0]
+        raise ConfigurationError(f"the suggestion is {suggested!r}; the range has {either(self.values)}")
+
+    def _own(self, value: object) -> list[Scalar]:
+        """The value of this range that is the same, in type too; empty where there is none."""
+        plain = _plain(value)
+        return [own for own in self.values if _same(plain, own)]
+
+    @property
+    def _by_position(self) -> bool:
+        """Whether some values are equal, as 1 and True are: searchers would take them for one another."""
+        return len(set(self.values)) < len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, CategoricalParameter):
+            return NotImplemented
+        return len(self.values) == len(other.values) and all(map(_same, self.values, other.values))
+
+    def __repr__(self) -> str:
+        return f"CategoricalParameter({self.values!r})"
+
+
+def _plain(value: object) -> object:
+    """A NumPy scalar as Python's own."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _scalar(what: str, value: object) -> Scalar:
+    plain = _plain(value)
+    if isinstance(plain, float) and not math.isfinite(plain):
+        raise ConfigurationError(f"{what} is {value!r}; give a finite number")
+    # Exactly these types: an enum's member, though it is a string, would come back from the record as another type.
+    if plain is None or type(plain) in (bool, int, float, str):
+        return plain  # type: ignore[return-value]
+    raise ConfigurationError(f"{what} is {value!r}; give None, a boolean, a number or a string")
+
+
+def _same(one: object, other: object) -> bool:
+    return type(one) is type(other) and one == other

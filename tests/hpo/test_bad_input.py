@@ -1,0 +1,410 @@
+"""Bad input to the Python API: one error that names the field, the value and the remedy, before anything starts."""
+
+from __future__ import annotations
+
+import io
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import ray
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from hpo import (
+    CategoricalParameter,
+    ContinuousParameter,
+    HyperbandStrategyConfig,
+    HyperparameterTuner,
+    IntegerParameter,
+    StrategyConfig,
+)
+from hpo.checks import inert_lengths, longest
+from hpo.store import JobRow, Store
+from trainers import ConfigurationError, DataError, GangError, WarmbandError, XGBoostTrainer
+from trainers.channels import Channel, files
+
+STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 20}
+RANGES = {"eta": ContinuousParameter(0.1, 1), "max_depth": IntegerParameter(1, 10)}
+
+
+def make(workers: int = 1, static: dict[str, Any] | None = None, ranges: Any = None, **options: Any) -> Any:
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**STATIC, **(static or {})})
+    settings: dict[str, Any] = {
+        "strategy": "Hyperband",
+        "strategy_config": StrategyConfig(HyperbandStrategyConfig(9, 1)),
+        "max_jobs": 3,
+        "console": Console(file=io.StringIO(), width=120),
+    }
+    metric = options.pop("objective_metric_name", "validation:auc")
+    return HyperparameterTuner(trainer, metric, RANGES if ranges is None else ranges, **{**settings, **options})
+
+
+def rows(labels: list[float] | None = None, columns: str = "yab") -> pd.DataFrame:
+    values = np.random.default_rng(0).normal(size=(len(labels or range(8)), len(columns)))
+    data = pd.DataFrame(values, columns=list(columns))
+    data.insert(0, "label", labels if labels is not None else [0.0, 1.0] * 4)
+    return data
+
+
+GOOD = rows()
+HYPERBAND = "HyperbandStrategyConfig: "
+
+
+# ---- what the tuner, its ranges and its strategy are made with
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (
+            lambda: ContinuousParameter(5, 2),
+            "min_value is 5.0 and max_value is 2.0; give a min_value that is not above",
+        ),
+        (lambda: IntegerParameter(5, 2), "min_value is 5 and max_value is 2; give a min_value that is not above"),
+        (
+            lambda: ContinuousParameter(0, 1, "Logarithmic"),
+            "min_value is 0.0 with .*; give a min_value above 0, or scal",
+        ),
+        (lambda: ContinuousParameter(1, 2, "Log"), "scaling_type is 'Log'; give .*; did you mean 'Logarithmic'"),
+        (lambda: make(early_stopping_type="Auto"), "early_stopping_type 'Auto' with 'Hyperband': .*; give 'Off'"),
+        (
+            lambda: HyperbandStrategyConfig(3, 9),
+            HYPERBAND + "max_resource is 3, less than min_resource, 9; give a max_res",
+        ),
+        (lambda: HyperbandStrategyConfig(9, 0), HYPERBAND + "min_resource is 0; give a whole number, 1 or more"),
+        (lambda: HyperbandStrategyConfig("9", 1), HYPERBAND + "max_resource is '9'; give a whole number, 1 or more"),
+        (lambda: HyperbandStrategyConfig(9, True), HYPERBAND + "min_resource is True; give a whole number"),
+        (lambda: HyperbandStrategyConfig(9, 1, reduction_factor=1), HYPERBAND + "reduction_factor is 1; give a whole"),
+        (lambda: StrategyConfig({"max_resource": 9}), "hyperband_strategy_config is .*; give HyperbandStrategyConfig"),
+        (lambda: StrategyConfig.from_json({"max": 9}), "record of a StrategyConfig is {'max': 9}; give what to_json"),
+        (lambda: make(strategy_config={"max_resource": 9}), "strategy_config is .*; give StrategyConfig[(]Hyperband"),
+        (lambda: make(max_jobs=0), "max_jobs is 0; give a whole number from 1 to 1000000"),
+        (lambda: make(max_jobs=10**12), "max_jobs is 1000000000000; give a whole number from 1 to 1000000"),
+        (lambda: make(max_parallel_jobs=None), "max_parallel_jobs is None; give a whole number from 1"),
+        (lambda: make(storage_path=Path("x")), "storage_path is PosixPath[(]'x'[)]; give a string"),
+        (lambda: make(base_tuning_job_name="my job!"), "base_tuning_job_name is 'my job!'; give letters, digits and"),
+        (lambda: HyperparameterTuner("xgboost", "validation:auc", RANGES), "estimator is 'xgboost'; give a trainer"),
+        (lambda: make(objective_metric_name="auc"), "objective_metric_name is 'auc'; give a channel and its metric"),
+        (lambda: make(objective_metric_name=None), "objective_metric_name is None; give a channel and its metric"),
+        (lambda: make(ranges={}), "Need to specify hyperparameter ranges"),
+        (lambda: make(ranges=[ContinuousParameter(0, 1)]), "hyperparameter_ranges is .*; give a dict"),
+        (lambda: make(ranges={"eta": 0.3}), r"hyperparameter_ranges\['eta'\] is 0.3; give a ContinuousParameter"),
+        (lambda: make(ranges={"a/b": IntegerParameter(1, 2)}), "has the name 'a/b'; give a string without '/'"),
+        (
+            lambda: make(3, {"tree_method": "exact"}),
+            "tree_method 'exact' does not distribute over 3 workers; use 'hist'",
+        ),
+        (
+            lambda: make(3, ranges={"tree_method": CategoricalParameter(["hist", "exact"])}),
+            r"hyperparameter_ranges\['tree_method'\] is Categorical.*: tree_method 'exact' does not .*use 'hist",
+        ),
+        (lambda: make(static={"etaa": 0.1}), "hyperparameter 'etaa' is none of XGBoost's.*did you mean 'eta'"),
+        (
+            lambda: make(ranges={"max_dept": IntegerParameter(1, 5)}),
+            r"hyperparameter_ranges\['max_dept'\] is IntegerParameter\(1, 5\): .*did you mean 'max_depth'",
+        ),
+        (
+            lambda: make(ranges={"eta": ContinuousParameter(-0.1, 1)}),
+            r"hyperparameter_ranges\['eta'\] is ContinuousParameter\(-0.1, 1.0\): hyperparameter 'eta' is -0.1; give",
+        ),
+        (
+            lambda: make(ranges={"subsample": ContinuousParameter(0.5, 1.5)}),
+            "hyperparameter 'subsample' is 1.5; give a number above 0, up to 1",
+        ),
+        (
+            lambda: make(ranges={"max_depth": ContinuousParameter(1, 10)}),
+            "hyperparameter 'max_depth' is 1.0; give a whole number, 0 or more, without a decimal point",
+        ),
+        (
+            lambda: make(ranges={"colsample_bytree": CategoricalParameter([0, 0.5])}),
+            "hyperparameter 'colsample_bytree' is 0; give a number above 0, up to 1",
+        ),
+        (
+            lambda: make(static={"eta": 0.3}, ranges={"learning_rate": ContinuousParameter(0.1, 1)}),
+            r"hyperparameter_ranges\['learning_rate'\] is .*'eta' and 'learning_rate' are two names of one",
+        ),
+        (
+            lambda: make(ranges={"eta": ContinuousParameter(0, 1), "learning_rate": ContinuousParameter(0, 1)}),
+            "hyperparameter_ranges 'eta', 'learning_rate' do not go together: .*two names of one",
+        ),
+        (
+            lambda: make(ranges={"num_round": ContinuousParameter(1, 10)}),
+            r"hyperparameter_ranges\['num_round'\] is ContinuousParameter\(1.0, 10.0\), and says how .*give an Int",
+        ),
+        (
+            lambda: make(ranges={"n_estimators": IntegerParameter(0, 10)}),
+            "and says how long a trial trains; give an Int",
+        ),
+    ],
+)
+def test_a_wrong_value_is_named_where_it_is_given(wrong: Callable[[], object], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        wrong()
+
+
+def test_ranges_may_reach_to_where_only_their_end_is_wrong() -> None:
+    ranges = {name: ContinuousParameter(0, 1) for name in ("eta", "subsample", "colsample_bytree", "colsample_bylevel")}
+    assert make(ranges=ranges).plan().trials == 3
+
+
+# ---- what fit is given
+
+
+@pytest.fixture
+def nothing_started(home: Path) -> Any:
+    """Fails where the test left a job in the store, or started or ended Ray."""
+    before = ray.is_initialized()
+    yield
+    assert ray.is_initialized() == before
+    with Store() as store:
+        assert store.jobs() == []
+
+
+@pytest.mark.usefixtures("nothing_started")
+@pytest.mark.parametrize(
+    ("channels", "error", "message"),
+    [
+        ("train.csv", ConfigurationError, 'channels are a str; give a dict, such as {"train": ...}'),
+        ({"trian": GOOD}, ConfigurationError, "need one called \"train\"; did you mean it by 'trian'"),
+        ({"train": GOOD, "a:b": GOOD}, ConfigurationError, "channels have the name 'a:b'; give letters, digits"),
+        ({"train": GOOD, 5: GOOD}, ConfigurationError, "channels have the name 5; give letters, digits"),
+        (
+            {"train": GOOD},
+            ConfigurationError,
+            "'validation:auc' is not reported, since only .*; give a channel 'validation'",
+        ),
+        (
+            {"train": GOOD, "validaton": GOOD},
+            ConfigurationError,
+            "'validation:auc' is not reported; the trainer reports validaton:auc; did you mean 'validaton:auc'",
+        ),
+        ({"train": "no.csv", "validation": GOOD}, DataError, "channel 'train': no.csv does not exist; check the path"),
+        (
+            {"train": GOOD, "validation": Channel.of(rows(columns="yabc"))},
+            DataError,
+            "channel 'validation': columns have 'c', which channel 'train' has not: give both the same columns",
+        ),
+        (
+            {"train": GOOD, "validation": rows(columns="bay")},
+            DataError,
+            "channel 'validation': columns are in another order than in channel 'train': 'b' for 'y'",
+        ),
+        (
+            {"train": GOOD, "validation": rows([1.0] * 8)},
+            DataError,
+            "channel 'validation': every label is 1, and objective_metric_name 'validation:auc' takes rows of both "
+            "classes: add rows of the other class, or choose another metric",
+        ),
+        ({"train": GOOD, "validation": rows([0.0] * 8)}, DataError, "channel 'validation': every label is 0"),
+        ({"train": rows([0.0] * 8), "validation": GOOD}, DataError, "channel 'train': every label is 0, and objective"),
+        (
+            {"train": rows([0.0, 2.0]), "validation": GOOD},
+            DataError,
+            "channel 'train': the label 2 is not what objective 'binary:logistic' takes, labels from 0 to 1: enc",
+        ),
+        ({"train": rows([0.0, np.nan]), "validation": GOOD}, DataError, "channel 'train': 1 label is missing .NaN."),
+        (
+            {"train": GOOD, "validation": Channel.of(GOOD, name="validation", target="y").expecting(())},
+            DataError,
+            "channel 'validation': columns lack 'y' and have 'label', which channel 'train' has not",
+        ),
+    ],
+)
+def test_wrong_channels_are_named_before_anything_starts(
+    channels: Any, error: type[WarmbandError], message: str
+) -> None:
+    with pytest.raises(error, match=message):
+        make().fit(channels)
+
+
+def damaged(folder: Path, kind: str) -> Path:
+    """A validation channel of which something is wrong."""
+    path = folder / "validation.csv"
+    match kind:
+        case "empty":
+            path.touch()
+        case "header only":
+            path.write_text("label,y,a,b\n")
+        case "short line":
+            path.write_text("label,y,a,b\n1,2,3,4\n0,2,3\n")
+        case "long line":
+            path.write_text("label,y,a,b\n1,2,3,4\n\n0,2,3,4,5\n")
+        case "one class":
+            path.write_text("label,y,a,b\n1,2,3,4\n1,2,3,4\n")
+        case "not UTF-8":
+            path.write_bytes("label,y,a,b\n1,2,3,\xe9\n".encode("latin-1"))
+        case "UTF-16":
+            path.write_text("label,y,a,b\n1,2,3,4\n", encoding="utf-16")
+        case "text":
+            path.write_text("label,y,a,b\n1,2,3,yes\n")
+        case "cut short":
+            path = path.with_suffix(".parquet")
+            GOOD.to_parquet(path)
+            path.write_bytes(path.read_bytes()[:-9])
+        case "directory":
+            path = folder / "parts"
+            path.mkdir()
+            (path / "README.md").touch()
+        case "other columns":
+            path = folder / "parts"
+            path.mkdir()
+            GOOD.to_csv(path / "1.csv", index=False)
+            rows(columns="yac").to_csv(path / "2.csv", index=False)
+    return path
+
+
+@pytest.mark.usefixtures("nothing_started")
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("empty", "validation.csv is empty: write it again, or leave it out"),
+        ("header only", "validation.csv holds no rows: write it again, or leave it out"),
+        (
+            "short line",
+            "validation.csv has 3 cells in line 3 and 4 cells in its first: it is cut short or damaged; write",
+        ),
+        ("long line", "validation.csv has 5 cells in line 4 and 4 cells in its first"),
+        ("one class", "every label is 1, and objective_metric_name 'validation:auc' takes rows of both classes"),
+        ("not UTF-8", "validation.csv is not UTF-8 in line 2: save it as UTF-8"),
+        ("UTF-16", "validation.csv is not UTF-8 in its first line .*: save it as UTF-8"),
+        ("text", "validation.csv: column 'b' holds 'yes' in line 2, which is no number; encode it as numbers"),
+        ("cut short", "validation.parquet is cut short or damaged .*; write or copy it again"),
+        ("directory", "parts is a directory without a .csv or .parquet file; give another, or a pattern"),
+        ("other columns", "2.csv has 4 columns .label, y, a, c. and .*1.csv has 4 columns .label, y, a, b.: all files"),
+    ],
+)
+def test_a_wrong_file_is_named_before_anything_starts(tmp_path: Path, kind: str, message: str) -> None:
+    with pytest.raises(DataError, match=f"channel 'validation': .*{message}"):
+        make().fit({"train": GOOD, "validation": damaged(tmp_path, kind)})
+
+
+@pytest.mark.usefixtures("nothing_started")
+def test_a_column_that_is_no_target_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="channel 'data': target='lable' is no column; near it are 'label'"):
+        make().fit({"train": Channel.of(GOOD, target="lable"), "validation": GOOD})
+
+
+@pytest.mark.usefixtures("nothing_started")
+@pytest.mark.parametrize("name", ["", "-a", "a-", "my job", "a" * 33, "ä", 5, "a\n"])
+def test_a_name_that_none_can_have(name: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"job_name is .*; give at most 32 letters, digits and hyphens"):
+        make().fit({"train": GOOD, "validation": GOOD}, job_name=name)
+
+
+def test_a_name_that_is_taken_is_said_before_data_is_read() -> None:
+    with Store() as store:
+        store.create_job(JobRow(name="taken", created_at=1.0, heartbeat=time.time(), spec={}))
+    with pytest.raises(
+        ConfigurationError, match=r"a job named 'taken' is already in sqlite.*; give another job_name, or"
+    ):
+        make().fit({"train": "no/such/file.csv"}, job_name="taken")
+
+
+def test_a_single_training_is_checked_alike() -> None:
+    trainer = XGBoostTrainer(hyperparameters=STATIC)
+    with pytest.raises(DataError, match="channel 'train': every label is 0"):
+        trainer.fit({"train": rows([0.0] * 8)})
+    with pytest.raises(DataError, match="channel 'test': columns lack 'b' of channel 'train'"):
+        trainer.fit({"train": GOOD, "test": GOOD.drop(columns="b")})
+
+
+def test_ray_is_not_started_for_any_of_it(home: Path) -> None:
+    """In a process of its own, which no other test has started Ray in."""
+    program = """
+        import ray
+        from tests.hpo.test_bad_input import GOOD, make, rows
+        from trainers import WarmbandError
+        for channels in ({}, {"train": GOOD}, {"train": "no.csv"}, {"train": GOOD, "validation": rows([1.0] * 8)}):
+            try:
+                make().fit(channels)
+            except WarmbandError as error:
+                print(type(error).__name__)
+        assert not ray.is_initialized()
+    """
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(program)], cwd=root, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == ["ConfigurationError", "ConfigurationError", "DataError", "DataError"]
+
+
+def test_a_worker_says_the_same_of_files_too_large_to_be_read_first(
+    ray_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "QUICK_BYTES", 0)
+    with pytest.raises(GangError, match="channel 'validation': every label is 1, and objective_metric_name 'validat"):
+        make().fit({"train": GOOD, "validation": damaged(tmp_path, "one class")})
+
+
+# ---- lengths that change nothing
+
+
+@pytest.mark.parametrize(
+    ("ranges", "static", "strategy", "warned"),
+    [
+        (
+            ["num_round"],
+            {},
+            "Hyperband",
+            ["num_round is tuned and has no effect: Hyperband trains until its rungs, at most 9"],
+        ),
+        (["n_estimators"], {}, "Hyperband", ["n_estimators is tuned and has no effect: Hyperband"]),
+        (["num_round"], {"n_estimators": 5}, "Random", []),
+        (
+            ["n_estimators"],
+            {"num_round": 5},
+            "Random",
+            ["n_estimators is tuned and has no effect: static num_round=5 goes"],
+        ),
+        (["n_estimators"], {"num_round": None}, "Random", []),
+        (
+            ["num_round", "n_estimators"],
+            {},
+            "Random",
+            ["n_estimators is tuned and has no effect: tuned as num_round goes"],
+        ),
+        (["eta"], {"num_round": 5}, "Random", []),
+    ],
+)
+def test_a_tuned_length_without_effect_is_warned_of(
+    ranges: list[str], static: dict[str, Any], strategy: str, warned: list[str]
+) -> None:
+    tuned = dict.fromkeys(ranges, IntegerParameter(1, 7))
+    told = inert_lengths(XGBoostTrainer.resource_names, tuned, static, strategy, 9)
+    assert len(told) == len(warned)
+    assert all(start in text for start, text in zip(warned, told, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("ranges", "static", "units"),
+    [
+        ({"num_round": IntegerParameter(1, 7)}, {"num_round": 50}, 7),
+        ({"n_estimators": IntegerParameter(1, 7)}, {"num_round": 5}, 5),
+        ({"n_estimators": IntegerParameter(1, 7)}, {}, 7),
+        ({"num_round": CategoricalParameter([5, 500])}, {}, 500),
+        ({}, {"num_boost_round": 4}, 4),
+        ({}, {}, None),
+    ],
+)
+def test_how_long_the_longest_trial_is(ranges: dict[str, Any], static: dict[str, Any], units: int | None) -> None:
+    assert longest(XGBoostTrainer.resource_names, ranges, static) == units
+
+
+def test_the_warning_is_printed_before_the_job_starts(ray_cluster: None) -> None:
+    printed = io.StringIO()
+    ranges = {**RANGES, "n_estimators": IntegerParameter(2, 50)}
+    tuner = make(ranges=ranges, strategy="Random", strategy_config=None, console=Console(file=printed, width=120))
+    assert tuner.plan().max_resource == 20
+    tuner.fit({"train": rows(), "validation-2": rows(), "validation": rows()})
+    assert "warning: n_estimators is tuned and has no effect: static num_round=20 goes before it" in printed.getvalue()
+    assert set(tuner.analytics().dataframe()["Resource"]) == {20}
+    assert "validation-2:auc" in tuner.analytics().curve(tuner.best_training_job()).columns

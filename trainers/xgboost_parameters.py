@@ -1,0 +1,435 @@
+"""XGBoost's own parameters: their names, what each takes, and what the objectives take as labels.
+
+Source: "XGBoost Parameters" of release 3.2 (https://xgboost.readthedocs.io/en/release_3.2.0/parameter.html), and what
+XGBoost 3.2 itself refuses; a test holds the tables to the installed one. XGBoost refuses a wrong value only when a
+worker trains, and ignores a name it does not know. What these tables do not know is tried on the installed XGBoost, so
+a later release may know more.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import warnings
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainers.channels.labels import LabelRule
+from trainers.errors import ConfigurationError
+
+ROUNDS = ("num_round", "num_boost_round", "n_estimators")
+"""Names under which users give the number of rounds; XGBoost itself is not told, the assignment says when to stop."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Number:
+    """The numbers that a parameter takes; `open` leaves `least` itself out."""
+
+    least: float = -math.inf
+    most: float = math.inf
+    open: bool = False
+    whole: bool = False
+
+    def __contains__(self, value: float) -> bool:
+        inside = self.least < value if self.open else self.least <= value
+        return inside and value <= self.most
+
+    def __str__(self) -> str:
+        kind = "a whole number" if self.whole else "a number"
+        if math.isinf(self.least):
+            return kind
+        if math.isinf(self.most):
+            return f"{kind}, {self.least:g} or more"
+        return (
+            f"{kind} above {self.least:g}, up to {self.most:g}"
+            if self.open
+            else f"{kind} from {self.least:g} to {self.most:g}"
+        )
+
+
+_ANY = Number()
+_FROM_0 = Number(least=0)
+_SHARE = Number(least=0, most=1)
+# XGBoost lets 0 pass, which trains on no row, or as if it were the least share that keeps a column.
+_SOME = Number(least=0, most=1, open=True)
+_COUNT = Number(least=0, whole=True)
+_FROM_1 = Number(least=1, whole=True)
+
+NUMBERS: dict[str, Number] = {
+    "nthread": Number(whole=True),
+    "seed": Number(whole=True),
+    "verbosity": Number(least=0, most=3, whole=True),
+    # trees
+    "eta": _FROM_0,
+    "gamma": _FROM_0,
+    "max_depth": _COUNT,
+    "min_child_weight": _FROM_0,
+    "max_delta_step": _FROM_0,
+    "subsample": _SOME,
+    "colsample_bytree": _SOME,
+    "colsample_bylevel": _SOME,
+    "colsample_bynode": _SOME,
+    "lambda": _FROM_0,
+    "alpha": _FROM_0,
+    "scale_pos_weight": _FROM_0,
+    "max_leaves": _COUNT,
+    "max_bin": Number(least=2, whole=True),
+    "num_parallel_tree": _FROM_1,
+    "max_cached_hist_node": _FROM_1,
+    "max_cat_to_onehot": _FROM_1,
+    "max_cat_threshold": _FROM_1,
+    "sparse_threshold": _SHARE,
+    # dart
+    "rate_drop": _SHARE,
+    "skip_drop": _SHARE,
+    # linear
+    "top_k": _COUNT,
+    # objectives
+    "num_class": _COUNT,
+    "tweedie_variance_power": Number(least=1, most=2),
+    "huber_slope": _ANY,
+    "aft_loss_distribution_scale": _ANY,
+    "lambdarank_num_pair_per_sample": _FROM_1,
+    "lambdarank_bias_norm": _FROM_0,
+}
+
+OBJECTIVES = (
+    "binary:hinge",
+    "binary:logistic",
+    "binary:logitraw",
+    "count:poisson",
+    "multi:softmax",
+    "multi:softprob",
+    "rank:map",
+    "rank:ndcg",
+    "rank:pairwise",
+    "reg:absoluteerror",
+    "reg:gamma",
+    "reg:linear",
+    "reg:logistic",
+    "reg:pseudohubererror",
+    "reg:quantileerror",
+    "reg:squarederror",
+    "reg:squaredlogerror",
+    "reg:tweedie",
+    "survival:aft",
+    "survival:cox",
+)
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "booster": ("gbtree", "gblinear", "dart"),
+    "tree_method": ("auto", "exact", "approx", "hist"),
+    "grow_policy": ("depthwise", "lossguide"),
+    "sampling_method": ("uniform", "gradient_based"),
+    "process_type": ("default", "update"),
+    "multi_strategy": ("one_output_per_tree", "multi_output_tree"),
+    "sample_type": ("uniform", "weighted"),
+    "normalize_type": ("tree", "forest"),
+    "feature_selector": ("cyclic", "shuffle", "random", "greedy", "thrifty"),
+    "objective": OBJECTIVES,
+    "aft_loss_distribution": ("normal", "logistic", "extreme"),
+    "lambdarank_pair_method": ("mean", "topk"),
+}
+
+METRICS = (
+    "aft-nloglik",
+    "ams",
+    "auc",
+    "aucpr",
+    "cox-nloglik",
+    "error",
+    "gamma-deviance",
+    "gamma-nloglik",
+    "interval-regression-accuracy",
+    "logloss",
+    "mae",
+    "map",
+    "mape",
+    "merror",
+    "mlogloss",
+    "mphe",
+    "ndcg",
+    "poisson-nloglik",
+    "pre",
+    "quantile",
+    "rmse",
+    "rmsle",
+    "tweedie-nloglik",
+)
+
+OTHERS = (
+    "base_score",
+    "debug_synchronize",
+    "device",
+    "disable_default_eval_metric",
+    "eval_metric",
+    "fail_on_invalid_gpu_id",
+    "interaction_constraints",
+    "lambdarank_normalization",
+    "lambdarank_score_normalization",
+    "lambdarank_unbiased",
+    "monotone_constraints",
+    "ndcg_exp_gain",
+    "one_drop",
+    "quantile_alpha",
+    "refresh_leaf",
+    "seed_per_iteration",
+    "updater",
+    "validate_parameters",
+)
+
+ALIASES = {
+    "learning_rate": "eta",
+    "min_split_loss": "gamma",
+    "n_jobs": "nthread",
+    "random_state": "seed",
+    "reg_alpha": "alpha",
+    "reg_lambda": "lambda",
+}
+
+REPLACED = {"gpu_id": "device", "predictor": "device", "silent": "verbosity", "sketch_eps": "max_bin"}
+"""What earlier releases knew, and what does it now."""
+
+KNOWN = frozenset({*NUMBERS, *CHOICES, *OTHERS, *ALIASES})
+_NUMERAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_LARGEST = 3.4028235e38
+_LARGEST_WHOLE = 2**31 - 1
+_WITH_ARGUMENT = {"ams": "ams@0.15", "tweedie-nloglik": "tweedie-nloglik@1.5"}
+_NEEDS = {
+    "multi:softmax": ("num_class", "the number of classes, 2 or more"),
+    "multi:softprob": ("num_class", "the number of classes, 2 or more"),
+    "reg:quantileerror": ("quantile_alpha", "a quantile from 0 to 1, or a list of them"),
+}
+
+
+def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
+    """Refuses what XGBoost does not know, would ignore, or would refuse once a worker trains.
+
+    Args:
+        hyperparameters: XGBoost's own, and the rounds under any of `ROUNDS`; None leaves one at its default.
+
+    Raises:
+        ConfigurationError: naming the hyperparameter, its value and what to give.
+    """
+    given = {name: value for name, value in hyperparameters.items() if name not in ROUNDS and value is not None}
+    first: dict[str, str] = {}
+    for name, value in given.items():
+        _check_name(name, given)
+        own = ALIASES.get(name, name)
+        if own in first:
+            raise ConfigurationError(
+                f"hyperparameters {first[own]!r} and {name!r} are two names of one, and XGBoost would take only one of "
+                f"them: leave {name!r} out"
+            )
+        first[own] = name
+        remedy = _remedy(own, name, given)
+        if remedy:
+            raise ConfigurationError(f"hyperparameter {name!r} is {value!r}; {remedy}")
+    _check_together(given)
+
+
+def metric_names(eval_metric: Any) -> list[str]:
+    """The metrics of an `eval_metric`, as XGBoost's reports name them: "error@0.50" is reported as "error"."""
+    names = [eval_metric] if isinstance(eval_metric, str) else list(eval_metric)
+    return [_reported(name) for name in names]
+
+
+def label_rules(hyperparameters: Mapping[str, Any], metric: str | None = None, *, train: bool) -> tuple[LabelRule, ...]:
+    """What an objective expects of a channel's labels, and the job's own objective of those it is measured on.
+
+    Args:
+        hyperparameters: XGBoost's own.
+        metric: the objective as "channel:metric", where the channel is the one that it is measured on.
+        train: the channel is the one that is trained on.
+    """
+    objective = hyperparameters.get("objective") or "reg:squarederror"
+    classes = int(hyperparameters.get("num_class") or 0)
+    who = f"objective {objective!r}"
+    rules: list[LabelRule] = []
+    if objective in ("binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic"):
+        rules.append(_between(who, 0, 1, "encode the classes as 0 and 1"))
+        if train and objective != "reg:logistic":
+            rules.append(
+                LabelRule(who=who, takes="rows of both classes", remedy="add rows of the other class", classes=2)
+            )
+    elif objective.startswith("multi:") and classes:
+        rules.append(
+            _between(who, 0, classes - 1, f"number the classes from 0, and check num_class={classes}", whole=True)
+        )
+    elif objective == "rank:map":
+        rules.append(_between(who, 0, 1, "give 1 for relevant rows and 0 for others", whole=True))
+    elif objective in _LEAST:
+        rules.append(_LEAST[objective](who))
+    name = (metric or "").partition(":")[2].partition("@")[0]
+    if name in ("auc", "aucpr") and not objective.startswith("rank:"):
+        rules += _compared(f"objective_metric_name {metric!r}", classes if objective.startswith("multi:") else 2)
+    return tuple(rules)
+
+
+def _between(who: str, least: float, most: float, remedy: str, *, whole: bool = False) -> LabelRule:
+    kind = "whole numbers" if whole else "labels"
+    return LabelRule(
+        who=who, takes=f"{kind} from {least:g} to {most:g}", remedy=remedy, least=least, most=most, whole=whole
+    )
+
+
+def _from_0(who: str) -> LabelRule:
+    return LabelRule(who=who, takes="labels of 0 or more", remedy="choose another objective", least=0)
+
+
+def _relevance(who: str) -> LabelRule:
+    remedy = "give whole degrees of relevance"
+    return LabelRule(who=who, takes="whole numbers of 0 or more", remedy=remedy, least=0, whole=True)
+
+
+def _above(least: float, who: str) -> LabelRule:
+    takes = f"labels above {least:g}"
+    return LabelRule(who=who, takes=takes, remedy="choose another objective", least=least, open=True)
+
+
+_LEAST = {
+    "count:poisson": _from_0,
+    "reg:tweedie": _from_0,
+    "reg:gamma": lambda who: _above(0, who),
+    "reg:squaredlogerror": lambda who: _above(-1, who),
+    "rank:ndcg": _relevance,
+    "rank:pairwise": _relevance,
+}
+
+
+def _compared(who: str, classes: int) -> Iterator[LabelRule]:
+    """What an AUC expects; without it, XGBoost reports NaN."""
+    remedy = (
+        "add rows of the other classes, or choose another metric"
+        if classes > 2
+        else ("add rows of the other class, or choose another metric")
+    )
+    if classes > 2:
+        yield LabelRule(who=who, takes=f"rows of all {classes} classes", remedy=remedy, classes=classes)
+    else:
+        yield _between(who, 0, 1, "encode the classes as 0 and 1, or choose another metric")
+        yield LabelRule(who=who, takes="rows of both classes", remedy=remedy, classes=2)
+
+
+# ---- names
+
+
+def _check_name(name: Any, given: Mapping[str, Any]) -> None:
+    if name in KNOWN:
+        return
+    if not isinstance(name, str):
+        raise ConfigurationError(f"hyperparameters have the name {name!r}; give a string")
+    if name in REPLACED:
+        raise ConfigurationError(
+            f"hyperparameter {name!r} is no longer one of XGBoost's; give {REPLACED[name]!r} instead"
+        )
+    if _used(name, given):
+        return
+    near = difflib.get_close_matches(name, [*KNOWN, *ROUNDS], n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else "leave it out"
+    raise ConfigurationError(f"hyperparameter {name!r} is none of XGBoost's, which would ignore it; {remedy}")
+
+
+def _used(name: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether the installed XGBoost takes a parameter among others, and does not warn that it ignores it."""
+    import numpy as np
+    import xgboost
+
+    matrix = xgboost.DMatrix(np.array([[0.0], [1.0]], np.float32), label=np.array([0.0, 1.0], np.float32))
+    asked = {**parameters, "validate_parameters": True, "nthread": 1}
+    with warnings.catch_warnings(record=True) as caught, xgboost.config_context(verbosity=1):
+        warnings.simplefilter("always")
+        try:
+            booster = xgboost.Booster({**asked, "verbosity": 1}, [matrix])
+            booster.update(matrix, 0)
+            booster.eval_set([(matrix, "tried")], 0)
+        except (xgboost.core.XGBoostError, TypeError, ValueError):
+            return False
+    return not any(f'"{name}"' in text and "not used" in text for text in (str(warning.message) for warning in caught))
+
+
+# ---- values
+
+
+def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
+    """What to give instead for a parameter, XGBoost's `own` name of which is given; empty where it is right."""
+    value = given[name]
+    if own in NUMBERS:
+        return _number_remedy(NUMBERS[own], value)
+    if own in CHOICES:
+        known = value in CHOICES[own] or (isinstance(value, str) and _used(name, given))
+        return "" if known else f"give one of {', '.join(CHOICES[own])}{_near(value, CHOICES[own])}"
+    if own == "eval_metric":
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, Sequence) or not names:
+            return "give a metric's name, such as 'auc', or a list of them"
+        return next(filter(None, map(_metric_remedy, names)), "")
+    return "" if _plain(value) else "give text, a number, true or false, or a list of them"
+
+
+def _number_remedy(allowed: Number, value: Any) -> str:
+    remedy = f"give {allowed}"
+    if hasattr(value, "item"):
+        value = value.item() if getattr(value, "ndim", 0) == 0 else None
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return remedy
+    if allowed.whole and isinstance(value, float):
+        return f"{remedy}, without a decimal point"
+    if isinstance(value, str) and not _NUMERAL.fullmatch(value):
+        return remedy
+    try:
+        number = int(value) if allowed.whole else float(value)
+    except (ValueError, OverflowError):
+        return remedy
+    if number in allowed and abs(number) > (_LARGEST_WHOLE if allowed.whole else _LARGEST):
+        return f"{remedy}, that 32 bits hold"
+    return "" if number in allowed else remedy
+
+
+def _metric_remedy(metric: Any) -> str:
+    base = str(metric).partition("@")[0].removesuffix("-")
+    if base in _WITH_ARGUMENT and "@" not in str(metric):
+        return f"give its number too, as in {_WITH_ARGUMENT[base]!r}"
+    if isinstance(metric, str) and (base in METRICS or _used("eval_metric", {"eval_metric": metric})):
+        return ""
+    return f"give metrics among {', '.join(METRICS)}{_near(base, METRICS)}"
+
+
+def _near(value: Any, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(value), known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) for key in value) and all(map(_plain, value.values()))
+    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
+        return all(map(_plain, value if isinstance(value, (list, tuple)) else [value.tolist()]))
+    return isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _check_together(given: Mapping[str, Any]) -> None:
+    objective, classes = given.get("objective", "reg:squarederror"), int(given.get("num_class", 0))
+    name, what = _NEEDS.get(objective, ("", ""))
+    if name and (name not in given or (name == "num_class" and classes < 2)):
+        raise ConfigurationError(
+            f"hyperparameter {name!r} is {given.get(name)!r} with objective {objective!r}; give {what}"
+        )
+    if classes > 1 and objective.startswith("binary:"):
+        raise ConfigurationError(
+            f"hyperparameter 'num_class' is {classes} with objective {objective!r}; leave it out, or give objective "
+            "'multi:softprob'"
+        )
+
+
+def _reported(metric: str) -> str:
+    base, at, argument = metric.partition("@")
+    if base != "error" or not at:
+        return metric
+    try:
+        threshold = float(argument)
+    except ValueError:
+        return metric
+    return base if threshold == 0.5 else f"{base}@{threshold:g}"
