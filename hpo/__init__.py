@@ -1,9 +1,25 @@
-"""The tuning service: what to try, when to stop, what it cost."""
+"""The tuning service: what to try, when to stop, what it cost.
 
-from hpo.analytics import HyperparameterTuningJobAnalytics
-from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
-from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
-from hpo.tuner import HyperparameterTuner
+Names are loaded when they are first used, so that a command that trains nothing does not wait for Ray.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hpo.analytics import HyperparameterTuningJobAnalytics
+    from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
+    from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
+    from hpo.tuner import HyperparameterTuner
+
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
+        return found
+
 
 __all__ = [
     "CategoricalParameter",
@@ -14,3 +30,17 @@ __all__ = [
     "IntegerParameter",
     "StrategyConfig",
 ]
+
+_HOMES = {
+    "CategoricalParameter": "hpo.ranges",
+    "ContinuousParameter": "hpo.ranges",
+    "HyperbandStrategyConfig": "hpo.strategies",
+    "HyperparameterTuner": "hpo.tuner",
+    "HyperparameterTuningJobAnalytics": "hpo.analytics",
+    "IntegerParameter": "hpo.ranges",
+    "StrategyConfig": "hpo.strategies",
+}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
