@@ -310,8 +310,8 @@ def json_schema() -> dict[str, Any]:
     """What a job file may hold, as a JSON schema for editors."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Warmband tuning job",
         **JobSpec.model_json_schema(),
+        "title": "Warmband tuning job",
     }
 
 
