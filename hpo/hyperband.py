@@ -13,6 +13,10 @@ from enum import Enum
 
 from trainers.errors import ConfigurationError
 
+# A plan is laid out whole, before a job starts: far beyond what anyone trains, it would fill the memory.
+MOST_JOBS = 1_000_000
+MOST_RESOURCE = 1_000_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bracket:
@@ -80,9 +84,10 @@ def lay_out(max_jobs: int, min_resource: int, max_resource: int, reduction_facto
     Raises:
         ConfigurationError: a value is out of range.
     """
-    _at_least("max_jobs", max_jobs, 1)
-    _at_least("min_resource", min_resource, 1)
-    _at_least("reduction_factor", reduction_factor, 2)
+    _within("max_jobs", max_jobs, 1, MOST_JOBS)
+    _within("min_resource", min_resource, 1, MOST_RESOURCE)
+    _within("max_resource", max_resource, 1, MOST_RESOURCE)
+    _within("reduction_factor", reduction_factor, 2, MOST_RESOURCE)
     if max_resource < min_resource:
         raise ConfigurationError(
             f"max_resource is {max_resource}, less than min_resource, {min_resource}; give max_resource >= min_resource"
@@ -104,14 +109,16 @@ def lay_out(max_jobs: int, min_resource: int, max_resource: int, reduction_facto
 
 def run_all(max_jobs: int, max_resource: int) -> Plan:
     """The plan of a search without early stopping: one bracket, nothing cut."""
-    _at_least("max_jobs", max_jobs, 1)
-    _at_least("max_resource", max_resource, 1)
+    _within("max_jobs", max_jobs, 1, MOST_JOBS)
+    _within("max_resource", max_resource, 1, MOST_RESOURCE)
     return Plan(brackets=(Bracket(rungs=(max_resource,), sizes=(max_jobs,)),), max_resource=max_resource)
 
 
-def _at_least(name: str, value: int, least: int) -> None:
+def _within(name: str, value: int, least: int, most: int) -> None:
     if value < least:
         raise ConfigurationError(f"{name} is {value}; give at least {least}")
+    if value > most:
+        raise ConfigurationError(f"{name} is {value}; give at most {most}")
 
 
 def _bracket(trials: int, halvings: int, max_resource: int, eta: int) -> Bracket:
