@@ -20,7 +20,7 @@ from hpo import (
     IntegerParameter,
     StrategyConfig,
 )
-from hpo.ranges import SCALING_TYPES
+from hpo.ranges.numeric import SCALING_TYPES
 from hpo.spec import ContinuousRange, JobSpec, Tuning, read_job
 from hpo.strategies import STRATEGIES
 from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer
