@@ -412,11 +412,11 @@ def targets(measured: Measured) -> list[Target]:
         ),
         Target(promise="the machine's peak", limit=8, measured=memory.peak / 1e9, unit="GB"),
         Target(
-            promise="the driver's growth",
-            limit=0.1,
-            measured=(memory.driver[1] - memory.driver[0]) / 1e6 / memory.trials,
-            unit="MB a trial",
-            note=f"over {memory.trials} trials, from {memory.driver[0] / 1e6:.0f} MB",
+            promise=f"the driver's growth over {memory.trials} trials",
+            limit=1,
+            measured=100 * (memory.driver[1] / memory.driver[0] - 1),
+            unit="%",
+            note=f"from {memory.driver[0] / 1e6:.0f} MB; a copy of the rows would be as much again",
         ),
     ]
 
