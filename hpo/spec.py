@@ -85,6 +85,8 @@ class TrainerSpec(_Strict):
     use_gpu: bool = False
     resources_per_worker: dict[str, float] | None = None
     hyperparameters: dict[str, Any] = Field(default_factory=dict)
+    backend: Literal["native", "xgboost_ray"] = "native"
+    ray_params: dict[str, Any] = Field(default_factory=dict)
 
     def trainer(self) -> XGBoostTrainer:
         """In the Python API's form."""
@@ -94,7 +96,12 @@ class TrainerSpec(_Strict):
             )
         except ValueError as error:
             raise ConfigurationError(f"trainer: {error}") from error
-        return XGBoostTrainer(scaling=scaling, hyperparameters=self.hyperparameters)
+        return XGBoostTrainer(
+            scaling=scaling,
+            hyperparameters=self.hyperparameters,
+            backend=self.backend,
+            ray_params=self.ray_params,
+        )
 
 
 class Hyperband(_Strict):
