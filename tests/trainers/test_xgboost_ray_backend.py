@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,7 @@ class Pool:
         opened = {name: Channel.of(source, name=name) for name, source in channels.items()}
         self.gangs = trainer.start_gangs("test", opened, Cluster(private=False), lambda text: None)
         self.log: list[Event] = []
+        self._heard: deque[Event] = deque()
 
     def __enter__(self) -> Pool:
         return self
@@ -67,8 +69,11 @@ class Pool:
     def until(self, done: Callable[[Event], bool], seconds: float = 150.0) -> Event:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            self.gangs.want(1, None)
-            for event in self.gangs.events(0.5):
+            if not self._heard:
+                self.gangs.want(1, None)
+                self._heard.extend(self.gangs.events(0.5))
+            while self._heard:
+                event = self._heard.popleft()
                 self.log.append(event)
                 if done(event):
                     return event
@@ -221,6 +226,7 @@ def test_what_its_actors_cost_is_told_apart(both: dict[tuple[int, str], list[Seg
 
 def kill_an_actor(pool: Pool) -> None:
     """Kills a training actor once a round was reported, in the middle of the assignment."""
+    pool.log.clear()
     pool.until(lambda event: isinstance(event, Progress))
     os.kill(processes(ACTORS)[0], signal.SIGKILL)
     assert not any(isinstance(event, Served) for event in pool.log)
@@ -243,7 +249,6 @@ def test_training_ends_with_all_rounds_although_an_actor_died(
     with Pool(SMALL, 2, **ray_params) as pool:
         gang = pool.up()
         pool.train(gang, first)
-        pool.log.clear()
         pool.gangs.assign(gang, second)
         kill_an_actor(pool)
         served = pool.until(lambda event: isinstance(event, Served))
