@@ -160,13 +160,21 @@ class TrainerSpec(_Strict):
     """The trainer and its workers. What is not about workers goes to the trainer under its own name."""
 
     type: Literal["xgboost"] = Field(description="XGBoost, its rows sharded over the workers")
-    num_workers: int = Field(1, ge=0, description="processes that train one trial together")
+    num_workers: int = Field(
+        1, ge=0, description="processes that train one trial together; 0 trains in the command's own process, without Ray"
+    )
     use_gpu: bool = Field(False, description="whether each worker holds a GPU")
     resources_per_worker: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
         None, description="what each worker holds, in Ray's units, such as {CPU: 2}; null is one CPU, or one GPU"
     )
     hyperparameters: dict[str, Any] = Field(
         default_factory=dict, description="the trainer's own, the same in every trial; tuned ones override them"
+    )
+    backend: Literal["native", "xgboost_ray"] = Field(
+        "native", description="native: XGBoost's own collective, on workers that stay warm; or the package xgboost_ray"
+    )
+    ray_params: dict[str, Any] = Field(
+        default_factory=dict, description="for the backend xgboost_ray: fields of its RayParams, such as elastic_training"
     )
 
     def trainer(self) -> XGBoostTrainer:
