@@ -55,7 +55,7 @@ def job(store: Store, name: str, *, values: list[float | None], age: float = 120
                     trial_id=f"{name}-{number:03d}",
                     number=number,
                     status="Failed" if value is None else "Completed",
-                    hyperparameters={"eta": 0.1 * number + 0.123456, "max_depth": number, "booster": "dart"},
+                    hyperparameters={"eta": 0.1 * number + 0.123456, "max_depth": number, "booster": "[b]dart[/]"},
                     resource=30,
                     objective=value,
                     checkpoint=f"/models/{name}-{number:03d}",
@@ -132,7 +132,7 @@ def test_a_description_has_what_was_found_used_and_asked_for(store: Store) -> No
         "bank  Completed",
         "maximize the last value of validation:auc",
         "0.75000, bank-001 after 30 units",
-        "eta=0.2235, max_depth=1, booster=dart",
+        "eta=0.2235, max_depth=1, booster=[b]dart[/]",
         "/models/bank-001",
         "3 of 30: 2 completed, 1 failed",
         "10.5 worker-seconds: training 7.5, idle 3.0",
@@ -182,34 +182,36 @@ def test_trials_come_best_first_and_failed_ones_last(store: Store) -> None:
     lines = hpo("trials", "bank", columns=100).splitlines()
     assert lines[0].split() == ["trial", "status", "validation:auc", "units", "worker-s", "eta", "max_depth", "booster"]
     assert [line.split()[0] for line in lines[1:5]] == ["bank-002", "bank-000", "bank-003", "bank-001"]
-    assert lines[1].split() == ["bank-002", "Completed", "0.75000", "30", "2.5", "0.3235", "2", "dart"]
+    assert lines[1].split() == ["bank-002", "Completed", "0.75000", "30", "2.5", "0.3235", "2", "[b]dart[/]"]
     assert lines[5:] == ["", "Failed trials", "  bank-001: bad [bold]luck[/bold] 1"]
     assert "Traceback: line 7" in hpo("trials", "bank", "--tracebacks")
 
 
 def test_the_least_is_best_where_it_is_minimised(store: Store) -> None:
     job(store, "bank", values=[0.5, 0.25], spec={"objective_type": "Minimize"})
-    assert hpo("trials", "bank").splitlines()[1].startswith("bank-001")
+    assert hpo("trials", "bank", columns=90).splitlines()[1].startswith("bank-001")
 
 
 def test_where_columns_do_not_fit_heads_fold_and_then_values_have_lines_of_their_own(store: Store) -> None:
     job(store, "bank", values=[0.5, 0.25])
-    assert len(hpo("trials", "bank", columns=80).splitlines()) == 3
-    folded = hpo("trials", "bank", columns=76).splitlines()
-    assert [line.split() for line in folded[-2:]] == [line.split() for line in hpo("trials", "bank").splitlines()[-2:]]
+    assert len(hpo("trials", "bank", columns=90).splitlines()) == 3
+    folded = hpo("trials", "bank", columns=80).splitlines()
+    assert [line.split() for line in folded[-2:]] == [
+        line.split() for line in hpo("trials", "bank", columns=90).splitlines()[-2:]
+    ]
     assert len(folded) == 4
     stacked = hpo("trials", "bank", columns=60).splitlines()
     assert stacked[1].split() == ["bank-000", "Completed", "0.50000", "30", "2.5"]
-    assert stacked[2].strip() == "eta=0.1235, max_depth=0, booster=dart"
+    assert stacked[2].strip() == "eta=0.1235, max_depth=0, booster=[b]dart[/]"
 
 
 def test_trials_for_programs_and_spreadsheets(store: Store, tmp_path: Path) -> None:
     job(store, "bank", values=[0.5, None, 0.75])
     best, _, failed = json.loads(hpo("trials", "bank", "--json"))
-    assert best["HyperParameters"] == {"eta": pytest.approx(0.323456), "max_depth": 2, "booster": "dart"}
+    assert best["HyperParameters"] == {"eta": pytest.approx(0.323456), "max_depth": 2, "booster": "[b]dart[/]"}
     assert (failed["FailureReason"], failed["Traceback"]) == ("bad [bold]luck[/bold] 1", "Traceback: line 7")
     file = tmp_path / "trials.csv"
-    assert hpo("trials", "bank", "--csv", str(file), columns=300) == f"3 trials are in {file}\n"
+    assert hpo("trials", "bank", "--csv", str(file), columns=300) == f"Wrote 3 trials to {file}\n"
     with file.open() as stream:
         assert [row["TrainingJobName"] for row in csv.DictReader(stream)] == ["bank-000", "bank-001", "bank-002"]
     assert "cannot be written" in hpo("trials", "bank", "--csv", str(tmp_path / "gone" / "x.csv"), code=2)
@@ -226,7 +228,7 @@ def test_a_job_without_trials_says_so(store: Store) -> None:
 def test_a_job_that_has_ended_is_left_as_it_is(store: Store) -> None:
     job(store, "bank", values=[0.5])
     assert hpo("stop", "bank") == (
-        "bank is Completed\nKept: 1 trials, the best 0.50000 (bank-000); look with: hpo trials bank\n"
+        "bank is Completed\nKept: 1 trial, the best 0.50000 (bank-000); look with: hpo trials bank\n"
     )
 
 
