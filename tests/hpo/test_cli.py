@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +20,7 @@ from typer.testing import CliRunner
 
 from hpo import HyperparameterTuner, cli
 from hpo.cli.command import EXIT_CODES
-from hpo.store import Store
+from hpo.store import JobRow, Store
 from trainers import TrialError, datasets
 from trainers.errors import GangError
 
@@ -305,6 +309,39 @@ def test_exit_codes(home: Path, arguments: list[str], code: int) -> None:
     assert bool(done.stderr) == bool(code)
 
 
+def test_a_record_that_cannot_be_read_is_not_the_users_mistake(home: Path) -> None:
+    home.mkdir()
+    Store(f"sqlite:///{home}/warmband.db").close()
+    with closing(sqlite3.connect(home / "warmband.db")) as database:
+        database.execute("DROP TABLE jobs")
+    done = hpo("jobs", home=home)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: the store at sqlite:///{home}/warmband.db cannot be read: no such table")
+
+
+def test_ctrl_c_exits_with_130_and_says_nothing_more(home: Path) -> None:
+    home.mkdir()
+    now = time.time()
+    with Store(f"sqlite:///{home}/warmband.db") as store:
+        store.create_job(JobRow(name="busy", created_at=now, heartbeat=now + 600))
+    waiting = subprocess.Popen(
+        [sys.executable, "-u", "-m", "hpo", "stop", "busy", "--wait", "100"],
+        cwd=ROOT,
+        env=environment(home),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert waiting.stdout is not None
+        assert waiting.stdout.readline().startswith("Asked busy to stop")
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.communicate(timeout=60) == ("", "")
+        assert waiting.returncode == 130
+    finally:
+        waiting.kill()
+
+
 @pytest.mark.parametrize("arguments", [["jobs"], ["schema"], ["data", "list"]], ids=" ".join)
 def test_a_reader_that_goes_away_is_no_error(home: Path, arguments: list[str]) -> None:
     command = [sys.executable, "-m", "hpo", *arguments]
@@ -362,3 +399,16 @@ def test_the_file_that_init_writes_from_job_to_summary(home: Path, short_folder:
     assert again.returncode == 2
     assert again.stdout == ""
     assert "a job named 'tiny' is already in" in again.stderr
+
+
+@pytest.mark.slow
+def test_a_job_whose_every_trial_fails_exits_with_1(job: Path, home: Path, short_folder: str) -> None:
+    wrong = ["--set", "trainer.hyperparameters.objective=nonsense", "--set", "tuning.max_jobs=1"]
+    done = hpo("tune", str(job), *wrong, home=home, scratch=short_folder)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith("error: tuning job tiny failed: every trial failed")
+    assert "Traceback" not in done.stderr
+    shown = hpo("describe", "tiny", home=home)
+    assert shown.returncode == 0
+    assert "tiny  Failed" in shown.stdout
+    assert "tiny-000: " in hpo("trials", "tiny", home=home).stdout
