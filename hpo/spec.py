@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hpo import job_file
-from hpo.hyperband import lay_out
+from hpo.hyperband import lay_out, run_all
 from hpo.job_keys import Give, did_you_mean, problems
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
@@ -242,7 +242,7 @@ class Tuning(_Strict):
                 raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")
         if self.strategy != "Hyperband" and self.hyperband is not None:
             raise ConfigurationError(f"hyperband is for the strategy Hyperband, not for {self.strategy}; leave it out")
-        lay_out(self.max_jobs, 1, 1)
+        run_all(self.max_jobs, 1)
         return self
 
     def arguments(self) -> dict[str, Any]:
