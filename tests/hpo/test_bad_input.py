@@ -287,6 +287,19 @@ def test_a_wrong_file_is_named_before_anything_starts(tmp_path: Path, kind: str,
 
 
 @pytest.mark.usefixtures("nothing_started")
+@pytest.mark.parametrize("kind", ["pandas", "csv", "parquet"])
+def test_fewer_rows_than_workers_are_named(tmp_path: Path, kind: str) -> None:
+    few = rows([0.0, 1.0])
+    few.to_csv(tmp_path / "few.csv", index=False)
+    few.to_parquet(tmp_path / "few.parquet")
+    source = few if kind == "pandas" else tmp_path / f"few.{kind}"
+    with pytest.raises(
+        DataError, match="channel 'train': 2 rows for 3 workers: each needs at least one; use fewer work"
+    ):
+        make(3).fit({"train": source, "validation": GOOD})
+
+
+@pytest.mark.usefixtures("nothing_started")
 def test_a_column_that_is_no_target_is_named() -> None:
     with pytest.raises(ConfigurationError, match="channel 'data': target='lable' is no column; near it are 'label'"):
         make().fit({"train": Channel.of(GOOD, target="lable"), "validation": GOOD})

@@ -224,10 +224,14 @@ def _damaged(path: str, problem: object) -> str:
 # ---- opening
 
 
-def open_files(paths: Sequence[str], target: str | int | None, header: bool | None, delimiter: str) -> Files:
-    """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each."""
+def check_delimiter(delimiter: Any) -> None:
+    """Refuses what pyarrow cannot split a line at."""
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
         raise ConfigurationError(f"delimiter={delimiter!r}: give one ASCII character, such as ',' or ';'")
+
+
+def open_files(paths: Sequence[str], target: str | int | None, header: bool | None, delimiter: str) -> Files:
+    """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each."""
     filesystem, scheme, infos = _find(paths)
     kind = _kind([info.path for info in infos])
     if kind == "parquet" and (header is not None or delimiter != ","):
