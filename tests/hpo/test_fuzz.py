@@ -32,7 +32,7 @@ from trainers.trainer import open_channels, trainer_from_json
 from trainers.xgboost_parameters import ALIASES, CHOICES, METRICS, NUMBERS, OTHERS, ROUNDS
 
 T = TypeVar("T")
-quick = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+quick = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 SCALAR = st.one_of(
     st.none(),
@@ -218,7 +218,7 @@ def planned(make: Callable[[], HyperparameterTuner], max_jobs: int | None) -> No
         assert recorded(tuner._spec({}, 1))
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=60)
 @given(RANGES, STATIC, st.integers(1, 2), st.sampled_from(["Hyperband", "Random"]), st.data())
 def test_tuners_that_may_be_right(ranges: Any, static: Any, workers: int, strategy: str, data: st.DataObject) -> None:
     max_jobs = data.draw(st.none() | st.integers(1, 300))
@@ -233,7 +233,7 @@ def test_tuners_that_may_be_right(ranges: Any, static: Any, workers: int, strate
     planned(make, max_jobs)
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=60)
 @given(
     st.fixed_dictionaries({}, optional={name: ANYTHING | values | values for name, values in OPTIONS.items()}),
     st.just("validation:auc") | SCALAR,
@@ -292,7 +292,7 @@ def look_and_read(make: Callable[[], Channel]) -> None:
                 assert not np.isinf(table.features).any()
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=60)
 @given(ARRAYS, TARGETS)
 def test_arrays(array: Any, target: Any) -> None:
     look_and_read(lambda: Channel.of(array, target=target, name="train"))
@@ -304,7 +304,7 @@ def test_pairs(features: Any, labels: Any) -> None:
     look_and_read(lambda: Channel.of((features, labels), name="train"))
 
 
-@settings(quick, max_examples=150)
+@settings(quick, max_examples=60)
 @given(COLUMNS, st.lists(st.sampled_from(["a", "b", "c", "d", 0, None, ("a", 1)]), min_size=4, max_size=4), TARGETS)
 def test_frames(columns: list[Any], names: list[Any], target: Any) -> None:
     frame = pd.concat([pd.Series(column) for column in columns], axis=1) if columns else pd.DataFrame()
@@ -345,7 +345,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-@settings(quick, max_examples=200)
+@settings(quick, max_examples=60)
 @given(CSV | st.binary(max_size=30), st.sampled_from([None, True, False]))
 @example(b"\xff\xfey\0,\0", None)
 @example(b"y,a\r1,2\r", None)
@@ -355,7 +355,7 @@ def test_csv_files(folder: Path, content: bytes, header: bool | None) -> None:
     look_and_read(lambda: Channel.of(folder / "fuzz.csv", header=header, name="train"))
 
 
-@settings(quick, max_examples=100)
+@settings(quick, max_examples=60)
 @given(st.sampled_from(["csv", "parquet"]), st.data())
 def test_files_that_are_damaged(folder: Path, kind: str, data: st.DataObject) -> None:
     content = bytearray(WHOLE[kind])
