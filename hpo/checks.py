@@ -52,10 +52,10 @@ def check_arguments(
     if not isinstance(estimator, Trainer):
         raise ConfigurationError(f"estimator is {estimator!r}; give a trainer, such as XGBoostTrainer(...)")
     check_objective_name(objective_metric_name)
-    if not isinstance(hyperparameter_ranges, Mapping):
+    if not isinstance(hyperparameter_ranges, Mapping) or not hyperparameter_ranges:
         raise ConfigurationError(
-            f"hyperparameter_ranges is {hyperparameter_ranges!r}; give a dict, such as "
-            "{'eta': ContinuousParameter(0.01, 0.3)}"
+            f"hyperparameter_ranges is {hyperparameter_ranges!r}; give a dict with a range for each hyperparameter to "
+            "tune, such as {'eta': ContinuousParameter(0.01, 0.3)}"
         )
     for field in ("max_jobs", "max_parallel_jobs"):
         if field in options and not _is_whole(options[field], 1, MOST_JOBS, none=field == "max_jobs"):

@@ -166,8 +166,6 @@ class HyperparameterTuner:
         check_strategy(strategy, strategy_config, early_stopping_type)
         _one_of("objective_type", objective_type, ("Maximize", "Minimize"))
         _one_of("objective_value", objective_value, ("last", "best"))
-        if not hyperparameter_ranges:
-            raise ConfigurationError("Need to specify hyperparameter ranges or set autotune=True.")
         _whole("max_runtime_in_seconds", max_runtime_in_seconds, 1)
         _whole("random_seed", random_seed, 0)
         self.estimator = estimator

@@ -94,7 +94,10 @@ HYPERBAND = "HyperbandStrategyConfig: "
         (lambda: HyperparameterTuner("xgboost", "validation:auc", RANGES), "estimator is 'xgboost'; give a trainer"),
         (lambda: make(objective_metric_name="auc"), "objective_metric_name is 'auc'; give a channel and its metric"),
         (lambda: make(objective_metric_name=None), "objective_metric_name is None; give a channel and its metric"),
-        (lambda: make(ranges={}), "Need to specify hyperparameter ranges"),
+        (
+            lambda: make(ranges={}),
+            "hyperparameter_ranges is {}; give a dict with a range for each hyperparameter to tune",
+        ),
         (lambda: make(ranges=[ContinuousParameter(0, 1)]), "hyperparameter_ranges is .*; give a dict"),
         (lambda: make(ranges={"eta": 0.3}), r"hyperparameter_ranges\['eta'\] is 0.3; give a ContinuousParameter"),
         (lambda: make(ranges={"a/b": IntegerParameter(1, 2)}), "has the name 'a/b'; give a string without '/'"),

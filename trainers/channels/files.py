@@ -187,15 +187,8 @@ class Files:
             return f" in row {row}"
         with self.filesystem.open_input_stream(file.path) as stream:
             lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="")
-            filled = (number for number, line in enumerate(_lines(lines), 1) if line)
-            line = next(islice(filled, int(row) - 1, None), int(row))
-        return f" in line {line}"
-
-
-def _lines(text: Iterable[str]) -> Iterator[str]:
-    """Lines as pyarrow ends them: at any of CR, LF and both."""
-    for chunk in text:
-        yield from chunk.splitlines()
+            filled = (number for number, line in enumerate(lines, 1) if line.strip("\r\n"))
+            return f" in line {next(islice(filled, int(row) - 1, None), row)}"
 
 
 def _cells(count: str) -> str:
