@@ -16,6 +16,22 @@ from trainers.trainer import Trainer
 MOST_JOBS = 1_000_000
 """Trials in a job; a plan names a bracket for each few of them."""
 
+_KINDS: dict[str, tuple[Any, str]] = {
+    "metric_definitions": (list | None, "a list, or leave it out"),
+    "strategy": (str, "'Hyperband' or 'Random'"),
+    "objective_type": (str, "'Maximize' or 'Minimize'"),
+    "objective_value": (str, "'last' or 'best'"),
+    "early_stopping_type": (str, "'Off'"),
+    "strategy_config": (
+        StrategyConfig | None,
+        "StrategyConfig(HyperbandStrategyConfig(max_resource=..., min_resource=...))",
+    ),
+    "tags": (list | None, "a list, or leave it out"),
+    "base_tuning_job_name": (str | None, "a string"),
+    "estimator_name": (str | None, "a string"),
+    "storage_path": (str | None, "a string"),
+    "store": (str | None, "a string"),
+}
 _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
 
 
@@ -36,23 +52,17 @@ def check_arguments(
     if not isinstance(estimator, Trainer):
         raise ConfigurationError(f"estimator is {estimator!r}; give a trainer, such as XGBoostTrainer(...)")
     check_objective_name(objective_metric_name)
-    if not isinstance(hyperparameter_ranges, Mapping):
+    if not isinstance(hyperparameter_ranges, Mapping) or not hyperparameter_ranges:
         raise ConfigurationError(
-            f"hyperparameter_ranges is {hyperparameter_ranges!r}; give a dict, such as "
-            "{'eta': ContinuousParameter(0.01, 0.3)}"
-        )
-    config = options.get("strategy_config")
-    if not isinstance(config, StrategyConfig | None):
-        raise ConfigurationError(
-            f"strategy_config is {config!r}; give StrategyConfig(HyperbandStrategyConfig(max_resource=..., "
-            "min_resource=...))"
+            f"hyperparameter_ranges is {hyperparameter_ranges!r}; give a dict with a range for each hyperparameter to "
+            "tune, such as {'eta': ContinuousParameter(0.01, 0.3)}"
         )
     for field in ("max_jobs", "max_parallel_jobs"):
         if field in options and not _is_whole(options[field], 1, MOST_JOBS, none=field == "max_jobs"):
             raise ConfigurationError(f"{field} is {options[field]!r}; give a whole number from 1 to {MOST_JOBS}")
-    for field in ("base_tuning_job_name", "estimator_name", "storage_path", "store"):
-        if not isinstance(options.get(field), str | None):
-            raise ConfigurationError(f"{field} is {options[field]!r}; give a string")
+    for field, (kind, remedy) in _KINDS.items():
+        if field in options and not isinstance(options[field], kind):
+            raise ConfigurationError(f"{field} is {options[field]!r}; give {remedy}")
     base = options.get("base_tuning_job_name")
     if base is not None and not _NAME.fullmatch(base):
         raise ConfigurationError(

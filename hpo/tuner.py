@@ -134,6 +134,12 @@ class HyperparameterTuner:
             estimator,
             objective_metric_name,
             hyperparameter_ranges,
+            metric_definitions=metric_definitions,
+            strategy=strategy,
+            objective_type=objective_type,
+            objective_value=objective_value,
+            early_stopping_type=early_stopping_type,
+            tags=tags,
             max_jobs=max_jobs,
             max_parallel_jobs=max_parallel_jobs,
             base_tuning_job_name=base_tuning_job_name,
@@ -154,8 +160,6 @@ class HyperparameterTuner:
         check_strategy(strategy, strategy_config, early_stopping_type)
         _one_of("objective_type", objective_type, ("Maximize", "Minimize"))
         _one_of("objective_value", objective_value, ("last", "best"))
-        if not hyperparameter_ranges:
-            raise ConfigurationError("Need to specify hyperparameter ranges or set autotune=True.")
         _whole("max_runtime_in_seconds", max_runtime_in_seconds, 1)
         _whole("random_seed", random_seed, 0)
         self.estimator = estimator

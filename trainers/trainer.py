@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import logging
+import math
 import re
 import time
 import uuid
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
+_PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 _SCALING_FIELDS = ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy")
 
 
@@ -85,10 +87,13 @@ class Trainer(ABC):
     def __init__(
         self, *, scaling: ScalingConfig | None = None, hyperparameters: Mapping[str, Any] | None = None
     ) -> None:
-        self.scaling = scaling or ScalingConfig(num_workers=1)
+        if not isinstance(hyperparameters, Mapping | None):
+            raise ConfigurationError(f"hyperparameters are {hyperparameters!r}; give a dict, such as {{'eta': 0.3}}")
+        self.scaling = ScalingConfig(num_workers=1) if scaling is None else scaling
         self.hyperparameters = dict(hyperparameters or {})
         self.checkpoint = ""
         _check_scaling(self.scaling)
+        _check_resources(self.scaling)
         _ = self.units
         self.check(self.hyperparameters)
 
@@ -229,7 +234,7 @@ class Trainer(ABC):
             measured = metric if metric and metric.rpartition(":")[0] == name else None
             found[name] = channel.expecting(self.label_rules(name, measured))
             found[name].check_like(channels["train"])
-            found[name].look()
+            found[name].look(self.workers)
         return found
 
     @contextmanager
@@ -299,16 +304,20 @@ def trainer_from_json(state: Mapping[str, Any], trainers: Iterable[type[Trainer]
     """A trainer as `Trainer.to_json` recorded it.
 
     Raises:
-        ConfigurationError: none of `trainers` has the recorded name.
+        ConfigurationError: it is no such record, or none of `trainers` has the recorded name.
     """
     by_name = {trainer.__name__: trainer for trainer in trainers}
-    if state["trainer"] not in by_name:
-        raise ConfigurationError(f"trainer {state['trainer']!r} is unknown; known are {', '.join(sorted(by_name))}")
-    return by_name[state["trainer"]](
-        scaling=ScalingConfig(**state["scaling"]),
-        hyperparameters=state["hyperparameters"],
-        **state.get("options", {}),
-    )
+    match state:
+        case {"trainer": str(name), "scaling": dict(scaling), "hyperparameters": dict(hyperparameters)}:
+            if name not in by_name:
+                raise ConfigurationError(f"trainer {name!r} is unknown; known are {', '.join(sorted(by_name))}")
+            try:
+                scaling_config = ScalingConfig(**scaling)
+            except (TypeError, ValueError) as error:
+                raise ConfigurationError(f"the record of a trainer has the scaling {scaling}: {error}") from None
+            options = state.get("options", {})
+            return by_name[name](scaling=scaling_config, hyperparameters=hyperparameters, **options)
+    raise ConfigurationError(f"the record of a trainer is {state!r}; give what to_json() of one returns")
 
 
 def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
@@ -358,4 +367,22 @@ def _check_scaling(scaling: ScalingConfig) -> None:
         raise ConfigurationError(
             f"ScalingConfig(num_workers={scaling.num_workers!r}) does not make a gang; give a whole number, 1 or more, "
             "or 0 to train in this process"
+        )
+
+
+def _check_resources(scaling: ScalingConfig) -> None:
+    given: Any = scaling.resources_per_worker
+    if not isinstance(given, Mapping | None):
+        raise ConfigurationError(f"ScalingConfig(resources_per_worker={given!r}): give a dict, such as {{'CPU': 2}}")
+    for name, amount in (given or {}).items():
+        number = isinstance(amount, int | float) and not isinstance(amount, bool)
+        if not isinstance(name, str) or not number or not 0 <= amount < math.inf:
+            raise ConfigurationError(
+                f"ScalingConfig(resources_per_worker={given!r}): {name!r} is {amount!r}; give a number, 0 or more"
+            )
+    if not isinstance(scaling.use_gpu, bool):
+        raise ConfigurationError(f"ScalingConfig(use_gpu={scaling.use_gpu!r}): give True or False")
+    if scaling.placement_strategy not in _PLACEMENTS:
+        raise ConfigurationError(
+            f"ScalingConfig(placement_strategy={scaling.placement_strategy!r}): give one of {', '.join(_PLACEMENTS)}"
         )

@@ -245,72 +245,57 @@ def label_rules(hyperparameters: Mapping[str, Any], metric: str | None = None, *
         train: the channel is the one that is trained on.
     """
     objective = hyperparameters.get("objective") or "reg:squarederror"
-    classes = int(hyperparameters.get("num_class") or 0)
+    classes = int(hyperparameters.get("num_class") or 0) if objective.startswith("multi:") else 2
     who = f"objective {objective!r}"
     rules: list[LabelRule] = []
-    if objective in ("binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic"):
-        rules.append(_between(who, 0, 1, "encode the classes as 0 and 1"))
-        if train and objective != "reg:logistic":
-            rules.append(
-                LabelRule(who=who, takes="rows of both classes", remedy="add rows of the other class", classes=2)
-            )
-    elif objective.startswith("multi:") and classes:
-        rules.append(
-            _between(who, 0, classes - 1, f"number the classes from 0, and check num_class={classes}", whole=True)
-        )
-    elif objective == "rank:map":
-        rules.append(_between(who, 0, 1, "give 1 for relevant rows and 0 for others", whole=True))
-    elif objective in _LEAST:
-        rules.append(_LEAST[objective](who))
-    name = (metric or "").partition(":")[2].partition("@")[0]
+    if objective in _LABELS:
+        rules.append(_LABELS[objective])
+    if objective.startswith("multi:"):
+        takes, remedy = f"whole numbers from 0 to {classes - 1}", f"number the classes from 0; num_class is {classes}"
+        rules.append(LabelRule(who=who, takes=takes, remedy=remedy, least=0, most=classes - 1, whole=True))
+    if objective.startswith("binary:") and train:
+        rules.append(_both(who, "add rows of the other class"))
+    name = (metric or "").rpartition(":")[2].partition("@")[0]
     if name in ("auc", "aucpr") and not objective.startswith("rank:"):
-        rules += _compared(f"objective_metric_name {metric!r}", classes if objective.startswith("multi:") else 2)
+        # XGBoost reports NaN without them.
+        who = f"objective_metric_name {metric!r}"
+        if classes > 2:
+            remedy = "add rows of the other classes, or choose another metric"
+            rules.append(LabelRule(who=who, takes=f"rows of all {classes} classes", remedy=remedy, classes=classes))
+        else:
+            rules.append(_from_0_to_1(who, "encode the classes as 0 and 1, or choose another metric"))
+            rules.append(_both(who, "add rows of the other class, or choose another metric"))
     return tuple(rules)
 
 
-def _between(who: str, least: float, most: float, remedy: str, *, whole: bool = False) -> LabelRule:
-    kind = "whole numbers" if whole else "labels"
-    return LabelRule(
-        who=who, takes=f"{kind} from {least:g} to {most:g}", remedy=remedy, least=least, most=most, whole=whole
-    )
+def _both(who: str, remedy: str) -> LabelRule:
+    return LabelRule(who=who, takes="rows of both classes", remedy=remedy, classes=2)
 
 
-def _from_0(who: str) -> LabelRule:
-    return LabelRule(who=who, takes="labels of 0 or more", remedy="choose another objective", least=0)
+def _from_0_to_1(who: str, remedy: str) -> LabelRule:
+    return LabelRule(who=who, takes="labels from 0 to 1", remedy=remedy, least=0, most=1)
 
 
-def _relevance(who: str) -> LabelRule:
-    remedy = "give whole degrees of relevance"
-    return LabelRule(who=who, takes="whole numbers of 0 or more", remedy=remedy, least=0, whole=True)
+def _objective_rules() -> Iterator[tuple[str, LabelRule]]:
+    """What objectives take as labels, whatever the other parameters are."""
+    other = "choose another objective"
+    degrees = "give whole degrees of relevance"
+    for objective in ("binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic"):
+        yield objective, _from_0_to_1(f"objective {objective!r}", "encode the classes as 0 and 1")
+    table: list[tuple[str, str, str, dict[str, Any]]] = [
+        ("count:poisson", "labels of 0 or more", other, {"least": 0}),
+        ("reg:tweedie", "labels of 0 or more", other, {"least": 0}),
+        ("reg:gamma", "labels above 0", other, {"least": 0, "open": True}),
+        ("reg:squaredlogerror", "labels above -1", other, {"least": -1, "open": True}),
+        ("rank:ndcg", "whole numbers of 0 or more", degrees, {"least": 0, "whole": True}),
+        ("rank:pairwise", "whole numbers of 0 or more", degrees, {"least": 0, "whole": True}),
+        ("rank:map", "0 and 1", "give 1 for relevant rows", {"least": 0, "most": 1, "whole": True}),
+    ]
+    for objective, takes, remedy, bounds in table:
+        yield objective, LabelRule(who=f"objective {objective!r}", takes=takes, remedy=remedy, **bounds)
 
 
-def _above(least: float, who: str) -> LabelRule:
-    takes = f"labels above {least:g}"
-    return LabelRule(who=who, takes=takes, remedy="choose another objective", least=least, open=True)
-
-
-_LEAST = {
-    "count:poisson": _from_0,
-    "reg:tweedie": _from_0,
-    "reg:gamma": lambda who: _above(0, who),
-    "reg:squaredlogerror": lambda who: _above(-1, who),
-    "rank:ndcg": _relevance,
-    "rank:pairwise": _relevance,
-}
-
-
-def _compared(who: str, classes: int) -> Iterator[LabelRule]:
-    """What an AUC expects; without it, XGBoost reports NaN."""
-    remedy = (
-        "add rows of the other classes, or choose another metric"
-        if classes > 2
-        else ("add rows of the other class, or choose another metric")
-    )
-    if classes > 2:
-        yield LabelRule(who=who, takes=f"rows of all {classes} classes", remedy=remedy, classes=classes)
-    else:
-        yield _between(who, 0, 1, "encode the classes as 0 and 1, or choose another metric")
-        yield LabelRule(who=who, takes="rows of both classes", remedy=remedy, classes=2)
+_LABELS = dict(_objective_rules())
 
 
 # ---- names

@@ -117,6 +117,8 @@ def _scalar(what: str, value: object) -> Scalar:
     plain = _plain(value)
     if isinstance(plain, float) and not math.isfinite(plain):
         raise ConfigurationError(f"{what} is {value!r}; give a finite number")
+    if isinstance(plain, str) and ("\0" in plain or any("\ud800" <= letter <= "\udfff" for letter in plain)):
+        raise ConfigurationError(f"{what} is {value!r}; give text that UTF-8 can say, without NUL")
     # Exactly these types: an enum's member, though it is a string, would come back from the record as another type.
     if plain is None or type(plain) in (bool, int, float, str):
         return plain  # type: ignore[return-value]

@@ -48,13 +48,13 @@ class _NumericRange:
         self._check_scaling(cls)
 
     def _check_scaling(self, cls: str) -> None:
-        scaling = self.scaling_type
+        scaling: Any = self.scaling_type
         known = SCALING_TYPES if self.__name__ == "Continuous" else SCALING_TYPES[:-1]
-        if scaling == "ReverseLogarithmic" and scaling not in known:
+        if isinstance(scaling, str) and scaling == "ReverseLogarithmic" and scaling not in known:
             raise ConfigurationError(
                 f"{cls}: scaling_type is {scaling!r}, which only a ContinuousParameter has; give {either(known)}"
             )
-        if scaling not in known:
+        if not isinstance(scaling, str) or scaling not in known:
             raise ConfigurationError(
                 f"{cls}: scaling_type is {scaling!r}; give {either(known)}{_did_you_mean(scaling, known)}"
             )

@@ -94,7 +94,10 @@ HYPERBAND = "HyperbandStrategyConfig: "
         (lambda: HyperparameterTuner("xgboost", "validation:auc", RANGES), "estimator is 'xgboost'; give a trainer"),
         (lambda: make(objective_metric_name="auc"), "objective_metric_name is 'auc'; give a channel and its metric"),
         (lambda: make(objective_metric_name=None), "objective_metric_name is None; give a channel and its metric"),
-        (lambda: make(ranges={}), "Need to specify hyperparameter ranges"),
+        (
+            lambda: make(ranges={}),
+            "hyperparameter_ranges is {}; give a dict with a range for each hyperparameter to tune",
+        ),
         (lambda: make(ranges=[ContinuousParameter(0, 1)]), "hyperparameter_ranges is .*; give a dict"),
         (lambda: make(ranges={"eta": 0.3}), r"hyperparameter_ranges\['eta'\] is 0.3; give a ContinuousParameter"),
         (lambda: make(ranges={"a/b": IntegerParameter(1, 2)}), "has the name 'a/b'; give a string without '/'"),
@@ -284,6 +287,19 @@ def damaged(folder: Path, kind: str) -> Path:
 def test_a_wrong_file_is_named_before_anything_starts(tmp_path: Path, kind: str, message: str) -> None:
     with pytest.raises(DataError, match=f"channel 'validation': .*{message}"):
         make().fit({"train": GOOD, "validation": damaged(tmp_path, kind)})
+
+
+@pytest.mark.usefixtures("nothing_started")
+@pytest.mark.parametrize("kind", ["pandas", "csv", "parquet"])
+def test_fewer_rows_than_workers_are_named(tmp_path: Path, kind: str) -> None:
+    few = rows([0.0, 1.0])
+    few.to_csv(tmp_path / "few.csv", index=False)
+    few.to_parquet(tmp_path / "few.parquet")
+    source = few if kind == "pandas" else tmp_path / f"few.{kind}"
+    with pytest.raises(
+        DataError, match="channel 'train': 2 rows for 3 workers: each needs at least one; use fewer work"
+    ):
+        make(3).fit({"train": source, "validation": GOOD})
 
 
 @pytest.mark.usefixtures("nothing_started")

@@ -26,7 +26,13 @@ from hpo.ranges import (
 )
 from trainers.errors import ConfigurationError
 
-SCALARS = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text()
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8", exclude_characters="\0"))
+)
 
 
 def bounds(numbers: st.SearchStrategy) -> st.SearchStrategy:
@@ -100,6 +106,8 @@ def draw(ranges: dict[str, ParameterRange], seed: int, size: int = 1) -> list[di
         (lambda: CategoricalParameter(["a", 1, "a"]), "values has 'a' twice; give it once"),
         (lambda: CategoricalParameter(np.array([1, 1])), "values has 1 twice"),
         (lambda: CategoricalParameter([1, [2]]), r"values\[1\] is \[2\]; give None, a boolean, a number or a string"),
+        (lambda: CategoricalParameter(["a\0"]), r"values\[0\] is 'a\\x00'; give text that UTF-8 can say, without NUL"),
+        (lambda: CategoricalParameter(["\ud800"]), "give text that UTF-8 can say, without NUL"),
         (lambda: CategoricalParameter([math.nan]), r"values\[0\] is nan; give a finite number"),
         (lambda: CategoricalParameter({"a", "b"}), "values is .*; give a list"),
         (lambda: CategoricalParameter({"a": 1}), "values is {'a': 1}; give a list"),

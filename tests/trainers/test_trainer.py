@@ -274,8 +274,8 @@ def test_two_workers_learn_what_one_does(results: dict[int, TrainingResult]) -> 
 
 
 def test_a_training_that_xgboost_refuses_fails_with_its_words(ray_cluster: None, tmp_path: Path) -> None:
-    trainer = make(num_round=3, max_depth=-3)
-    with pytest.raises(TrialError, match="max_depth") as caught:
+    trainer = make(num_round=3, updater="nonsense")
+    with pytest.raises(TrialError, match="Unknown tree updater nonsense") as caught:
         trainer.fit(CHANNELS, storage_path=str(tmp_path))
     assert "\n" not in str(caught.value)
     assert "Traceback" in caught.value.traceback

@@ -242,8 +242,8 @@ def test_what_replaces_an_old_name_is_known() -> None:
         ({"objective": "reg:tweedie"}, None, [-1, 1], "labels of 0 or more"),
         ({"objective": "reg:squaredlogerror"}, None, [-1, 1], "labels above -1"),
         ({"objective": "rank:ndcg"}, None, [0.5, 1], "whole numbers of 0 or more"),
-        ({"objective": "rank:map"}, None, [2, 1], "whole numbers from 0 to 1"),
-        ({"objective": "multi:softmax", "num_class": 2}, None, [0, 2], "whole numbers from 0 to 1: .*num_class=2"),
+        ({"objective": "rank:map"}, None, [2, 1], "takes, 0 and 1: give 1 for relevant rows"),
+        ({"objective": "multi:softmax", "num_class": 2}, None, [0, 2], "whole numbers from 0 to 1: .*num_class is 2"),
         ({"objective": "multi:softmax", "num_class": 2}, None, [0, 0.5], "the label 0.5 is not"),
         (
             {},

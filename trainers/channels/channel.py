@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.files import Files, open_files
+from trainers.channels.files import Files, check_delimiter, open_files
 from trainers.channels.labels import LabelRule
 from trainers.channels.memory import Memory, from_array, from_frame, from_pair, is_frame, plain_array
 from trainers.channels.ray_data import RayData
@@ -77,11 +77,15 @@ class Channel:
             ConfigurationError: `target` or another argument does not fit the source.
             DataError: the source is missing, empty, or holds what is not a number.
         """
+        name = name if name is not None else source.name if isinstance(source, Channel) else "data"
+        with _about(name):
+            if not isinstance(header, bool | None):
+                raise ConfigurationError(f"header={header!r}: give True, False, or None to have it found out")
+            check_delimiter(delimiter)
         if isinstance(source, Channel):
             if target is not None or header is not None or delimiter != ",":
                 raise ConfigurationError("target, header and delimiter are a Channel's own: give them where it is made")
-            return source if name is None else replace(source, name=name)
-        name = name or "data"
+            return source if name == source.name else replace(source, name=name)
         with _about(name):
             return cls(name=name, source=_source(source, target, header, delimiter))
 
@@ -104,14 +108,15 @@ class Channel:
             if mine is not None and theirs is not None:
                 mine.check_like(theirs, train.name)
 
-    def look(self) -> None:
+    def look(self, num_workers: int = 1) -> None:
         """Reads what takes less than a second: rows in memory, small local files, and the beginning of larger ones.
 
         Raises:
-            DataError: rows are damaged, or labels not what is expected.
+            DataError: rows are damaged or fewer than the workers, or labels not what is expected.
         """
         with _about(self.name):
             labels = self.source.look()
+            check_shard(self.source.rows if labels is None else len(labels), 0, num_workers)
             if labels is not None:
                 _check_labels(self.rules, labels, complete=True)
 
@@ -168,8 +173,6 @@ class PlacedChannel:
 
 
 def _source(source: Any, target: str | int | None, header: bool | None, delimiter: str) -> Source:
-    if not isinstance(header, bool | None):
-        raise ConfigurationError(f"header={header!r}: give True, False, or None to have it found out")
     paths = source if isinstance(source, list | tuple) else [source]
     if not paths:
         raise ConfigurationError("there are no paths; give at least one")

@@ -187,15 +187,8 @@ class Files:
             return f" in row {row}"
         with self.filesystem.open_input_stream(file.path) as stream:
             lines = io.TextIOWrapper(stream, encoding="utf-8", errors="replace", newline="")
-            filled = (number for number, line in enumerate(_lines(lines), 1) if line)
-            line = next(islice(filled, int(row) - 1, None), int(row))
-        return f" in line {line}"
-
-
-def _lines(text: Iterable[str]) -> Iterator[str]:
-    """Lines as pyarrow ends them: at any of CR, LF and both."""
-    for chunk in text:
-        yield from chunk.splitlines()
+            filled = (number for number, line in enumerate(lines, 1) if line.strip("\r\n"))
+            return f" in line {next(islice(filled, int(row) - 1, None), row)}"
 
 
 def _cells(count: str) -> str:
@@ -224,10 +217,14 @@ def _damaged(path: str, problem: object) -> str:
 # ---- opening
 
 
-def open_files(paths: Sequence[str], target: str | int | None, header: bool | None, delimiter: str) -> Files:
-    """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each."""
+def check_delimiter(delimiter: Any) -> None:
+    """Refuses what pyarrow cannot split a line at."""
     if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
         raise ConfigurationError(f"delimiter={delimiter!r}: give one ASCII character, such as ',' or ';'")
+
+
+def open_files(paths: Sequence[str], target: str | int | None, header: bool | None, delimiter: str) -> Files:
+    """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each."""
     filesystem, scheme, infos = _find(paths)
     kind = _kind([info.path for info in infos])
     if kind == "parquet" and (header is not None or delimiter != ","):
