@@ -61,6 +61,8 @@ class TrialRun:
         seed: what its training's random numbers derive from.
         limit: units at which it ends whatever is decided of it.
         metrics: those of the report that it is compared by, the last or the best.
+        checkpoint: its latest; None where it has none yet, or it was dropped.
+        logs: where the output of the worker that failed it is, as "address:path".
     """
 
     trial: Trial
@@ -79,6 +81,7 @@ class TrialRun:
     attempts: int = 0
     failure: str = ""
     traceback: str = ""
+    logs: str = ""
     started_at: float | None = None
     ended_at: float | None = None
 

@@ -6,16 +6,17 @@ import hashlib
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel, Table
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, DataError
 from trainers.gang import WorkerContext
 from trainers.trainer import Trainer
+from trainers.ubjson import flaw
 
 ROUNDS = ("num_round", "num_boost_round", "n_estimators")
 """Names under which users give the number of rounds; XGBoost itself is not told, the assignment says when to stop."""
@@ -60,11 +61,7 @@ class XGBoostTrainer(Trainer):
 
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
-        import xgboost
-
-        booster = xgboost.Booster()
-        booster.load_model(bytearray(storage.read(checkpoint)))
-        return booster
+        return _booster(checkpoint, {})
 
 
 @dataclass(slots=True)
@@ -121,17 +118,13 @@ class XGBoostProgram:
 
     def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
         """Boosts from `assignment.start` to `assignment.stop` rounds; see `Program.train`."""
-        import xgboost
-
         arrived = time.perf_counter()
         session = self._opened()
         matrices = self._matrices(assignment.hyperparameters)
-        model = bytearray(storage.read(assignment.checkpoint)) if assignment.checkpoint else None
         evaluated = [(matrix, name) for name, matrix in matrices.items() if name != "train"]
+        parameters = booster_parameters(assignment, session.context.cpus)
+        booster = _booster(assignment.checkpoint, parameters, list(matrices.values()))
         read = time.perf_counter()
-        booster = xgboost.Booster(
-            booster_parameters(assignment, session.context.cpus), list(matrices.values()), model_file=model
-        )
         first_step_at = time.time()
         reports = []
         for iteration in range(assignment.start, assignment.stop):
@@ -195,6 +188,29 @@ class XGBoostProgram:
             else:
                 matrices[name] = xgboost.QuantileDMatrix(**arguments, max_bin=max_bin, ref=matrices.get("train"))
         return matrices
+
+
+def _booster(checkpoint: str | None, parameters: dict[str, Any], matrices: Sequence[Any] = ()) -> Any:
+    """A booster with the model of a checkpoint, or with none.
+
+    Raises:
+        DataError: the checkpoint is not there, or no whole model.
+    """
+    import xgboost
+
+    if checkpoint is None:
+        return xgboost.Booster(parameters, matrices)
+    raw = storage.read(checkpoint)
+    flawed = flaw(raw)
+    if not flawed:
+        try:  # Parameters are only stored here: XGBoost looks at them when it trains.
+            return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
+        except xgboost.core.XGBoostError as error:
+            flawed = f"XGBoost finds no model in it ({str(error).splitlines()[0]})"
+    raise DataError(
+        f"checkpoint {storage.shown(checkpoint)!r} is cut short or no checkpoint: {flawed}; restore the file, or train "
+        "again"
+    )
 
 
 def booster_parameters(assignment: Assignment, cpus: int) -> dict[str, Any]:
