@@ -6,11 +6,9 @@ import difflib
 import logging
 import math
 import secrets
-import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +20,9 @@ from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.controller import Controller
 from hpo.describe import best_trial, describe, status_and_reason
 from hpo.hyperband import Plan
-from hpo.progress import PlainProgress
+from hpo.interrupt import INTERRUPTED, Interrupts
+from hpo.live import watcher_for
+from hpo.progress import Goal, Progress
 from hpo.ranges import (
     CategoricalParameter,
     ContinuousParameter,
@@ -35,9 +35,8 @@ from hpo.record import JobRecord
 from hpo.search import Search
 from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_for
-from hpo.summary import show_plan, show_summary, summarize
+from hpo.summary import how_to_look, show_next, show_plan, show_summary, summarize
 from hpo.uncertainty import auc_standard_error
-from hpo.watch import Watcher
 from trainers import XGBoostTrainer, storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
@@ -48,7 +47,6 @@ from trainers.trainer import Trainer, open_channels, trainer_from_json
 logger = logging.getLogger(__name__)
 
 TRAINERS = (XGBoostTrainer,)
-INTERRUPTED = "interrupted by Ctrl-C"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +91,7 @@ class HyperparameterTuner:
         storage_path: folder or URI for checkpoints; None is `WARMBAND_HOME/jobs`.
         store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
         console: where plan, progress and summary are printed; None is standard output.
+        verbose: also show Ray's own logs and what workers print.
 
     Raises:
         ConfigurationError: a value is wrong, or asks for what is not there yet.
@@ -126,6 +125,7 @@ class HyperparameterTuner:
         storage_path: str | None = None,
         store: str | None = None,
         console: Console | None = None,
+        verbose: bool = False,
     ) -> None:
         _not_there_yet(
             warm_start_config=warm_start_config,
@@ -165,6 +165,7 @@ class HyperparameterTuner:
         self.latest_tuning_job: TuningJob | None = None
         self._store = store
         self._console = console or Console(highlight=False)
+        self._verbose = verbose
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self.plan()
@@ -312,20 +313,30 @@ class HyperparameterTuner:
     def _run(self, name: str, channels: dict[str, Channel], plan: Plan, seed: int) -> None:
         with Store(self._store) as store, store.writer(name) as writer:
             try:
-                with self.estimator.gangs(name, channels, at_once=self.max_parallel_jobs, notify=self._say) as gangs:
-                    record = JobRecord(writer, self.objective_metric_name, [self._watcher()])
+                with (
+                    Interrupts(self._say) as interrupts,
+                    self._watcher(name, plan) as watcher,
+                    self.estimator.gangs(
+                        name, channels, at_once=self.max_parallel_jobs, notify=self._say, verbose=self._verbose
+                    ) as gangs,
+                ):
+                    record = JobRecord(writer, self.objective_metric_name, [watcher])
                     controller = self._controller(name, plan, seed, gangs, record)
-                    with _graceful_interrupt(controller):
-                        controller.run()
-                summary = summarize(controller, plan, partial(self._noise, channels))
+                    interrupts.stops(controller.stop)
+                    controller.run()
+                    interrupts.closing()
+                summary = summarize(controller, plan, partial(self._noise, channels), self.estimator)
             except BaseException as error:
                 status = "Stopped" if isinstance(error, KeyboardInterrupt) else "Failed"
                 reason = INTERRUPTED if status == "Stopped" else str(error) or type(error).__name__
                 writer.job(status=status, reason=reason, ended_at=time.time())
+                if status == "Stopped":
+                    self._say(f"{name}: {status}, {reason}\n{how_to_look(name)}")
                 raise
             status, reason = _outcome(controller)
             writer.job(status=status, reason=reason, ended_at=time.time(), summary=summary)
         self._console.print(show_summary(name, status, self.objective_metric_name, summary))
+        self._console.print(show_next(name, summary, self._store), soft_wrap=True)
         if status == "Failed":
             raise WarmbandError(f"tuning job {name} failed: {reason}")
         if controller.stopped == INTERRUPTED:
@@ -392,8 +403,15 @@ class HyperparameterTuner:
                     f"{plan.max_resource} units"
                 )
 
-    def _watcher(self) -> Watcher:
-        return PlainProgress(self._say, self.objective_metric_name, self.objective_type, self.objective_value)
+    def _watcher(self, name: str, plan: Plan) -> Progress:
+        goal = Goal(
+            job=name,
+            metric=self.objective_metric_name,
+            objective_type=self.objective_type,
+            objective_value=self.objective_value,
+            plan=plan,
+        )
+        return watcher_for(self._console, goal)
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True, markup=False)
@@ -457,24 +475,6 @@ _PLAIN_FIELDS = (
     "objective_value",
     "storage_path",
 )
-
-
-@contextmanager
-def _graceful_interrupt(controller: Controller) -> Iterator[None]:
-    """Ctrl-C stops the run between two events; a second one interrupts at once. Only the main thread can ask for it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, before)
-        controller.stop(INTERRUPTED)
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _outcome(controller: Controller) -> tuple[str, str]:
