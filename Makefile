@@ -6,13 +6,14 @@ STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check clean
+.PHONY: help setup demo test check docs clean
 
 help:
 	@echo "make setup   make $(VENV) and install everything into it (PYTHON=... chooses the Python, 3.11 or newer)"
 	@echo "make demo    tune distributed XGBoost on synthetic direct-marketing data; needs no download"
 	@echo "make test    run the tests"
 	@echo "make check   ruff's lint and format, and mypy"
+	@echo "make docs    write docs/cli.md anew, from the code"
 	@echo "make clean   remove caches and build output; $(VENV) stays"
 
 setup: $(STAMP)
@@ -45,6 +46,9 @@ check: $(STAMP)
 	$(VENV)/bin/ruff check
 	$(VENV)/bin/ruff format --check
 	$(VENV)/bin/mypy
+
+docs: $(STAMP)
+	$(VENV)/bin/python -m hpo.cli.reference docs/cli.md
 
 clean:
 	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -15,15 +15,13 @@ Ray Data, and starts neither dashboard nor preemption watcher. (b) trains one mo
 
 from __future__ import annotations
 
-import json
 import logging
 import math
 import os
-import platform
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -38,8 +36,8 @@ from ray.train.xgboost import XGBoostTrainer as RayXGBoostTrainer
 from ray.tune.integration.ray_train import TuneReportCallback
 from ray.tune.schedulers import FIFOScheduler
 from rich.console import Console, Group
-from rich.table import Table
 
+from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
 from hpo import ContinuousParameter, HyperparameterTuner, IntegerParameter
 from hpo.analytics import tuned_trials
 from hpo.ranges import ParameterRange
@@ -122,22 +120,6 @@ class WarmJob:
     closing: float
     job: float
     objectives: list[float]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Target:
-    """A promise: `measured` is at least `limit` in the unit "x", a ratio, and at most `limit` in seconds."""
-
-    promise: str
-    limit: float
-    measured: float
-    unit: str = "s"
-    note: str = ""
-
-    @property
-    def kept(self) -> bool:
-        """Whether it was kept in this run."""
-        return self.measured >= self.limit if self.unit == "x" else self.measured <= self.limit
 
 
 # ---- (a) as Ray documents it
@@ -389,6 +371,7 @@ def targets(documented: Documented, gangs: WarmGangs, job: WarmJob) -> list[Targ
             limit=300,
             measured=later_start(documented) / statistics.median(gangs.starts),
             unit="x",
+            at_least=True,
             note=f"medians; (b) with all {len(gangs.ups)} gangs busy",
         ),
         Target(
@@ -396,6 +379,7 @@ def targets(documented: Documented, gangs: WarmGangs, job: WarmJob) -> list[Targ
             limit=20,
             measured=whole / job.job,
             unit="x",
+            at_least=True,
             note="" if ran == trials else f"(a) scaled from {ran} trials, not measured",
         ),
         Target(
@@ -422,35 +406,18 @@ def result(documented: Documented, gangs: WarmGangs, job: WarmJob, dataset: Mapp
         "dataset": dict(dataset),
         "setting": {"trials": TRIALS, "rounds": ROUNDS, "workers": WORKERS, "at_once": AT_ONCE, "seed": SEED},
         "environment": ENVIRONMENT,
-        "machine": {
-            "cores": os.cpu_count(),
-            "load_at_the_end": os.getloadavg(),
-            "platform": platform.platform(),
-            "python": platform.python_version(),
-            "ray": ray.__version__,
-            "xgboost": xgboost.__version__,
-        },
+        "machine": machine("ray", "xgboost"),
         "as_ray_documents_it": asdict(documented),
         "warm_gangs": asdict(gangs),
         "warm_job": asdict(job),
         "largest_difference_of_auc": largest_difference(documented, job),
-        "targets": [{**asdict(target), "kept": target.kept} for target in targets(documented, gangs, job)],
+        "targets": targets_to_json(targets(documented, gangs, job)),
     }
 
 
 def show(documented: Documented, gangs: WarmGangs, job: WarmJob, title: str) -> Group:
     """The tables that people look at."""
     ran, trials = len(documented.objectives), len(job.objectives)
-    kept = [
-        (
-            target.promise,
-            f"{'at least' if target.unit == 'x' else 'at most'} {target.limit:g} {target.unit}",
-            f"{target.measured:.3g} {target.unit}",
-            "[green]kept[/]" if target.kept else "[red]missed[/]",
-            target.note,
-        )
-        for target in targets(documented, gangs, job)
-    ]
     both = [
         ("trials", str(ran), f"{trials}, and the un-tuned run"),
         ("at once", str(documented.at_once), f"{len(gangs.ups)}; the job needed {job.gangs}"),
@@ -468,18 +435,8 @@ def show(documented: Documented, gangs: WarmGangs, job: WarmJob, title: str) -> 
         f"Largest difference between the AUCs of (a) and (b): {largest_difference(documented, job):.1e}\n",
         table("(b) from ray.init to the first training step", ("", "seconds"), first),
         f"{ends}the job's, with Ray, in {job.closing:.2f} s\n",
-        table("Promises", ("", "promised", "measured", "", ""), kept),
+        promises(targets(documented, gangs, job)),
     )
-
-
-def table(title: str, columns: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
-    """A plain table; numbers to the right of their names."""
-    made = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in columns:
-        made.add_column(column)
-    for row in rows:
-        made.add_row(*row)
-    return made
 
 
 def main(
@@ -504,9 +461,7 @@ def main(
     title = f"{dataset.title}: {ROUNDS} rounds a trial on {WORKERS} workers, {os.cpu_count()} cores"
     console.print(show(documented, gangs, job, title))
     rows = {"name": dataset.name, "synthetic": dataset.synthetic, "train": len(dataset.train)}
-    out.mkdir(parents=True, exist_ok=True)
-    (out / "result.json").write_text(json.dumps(result(documented, gangs, job, rows), indent=1))
-    console.print(f"written to {out / 'result.json'}")
+    console.print(f"written to {write(out, result(documented, gangs, job, rows))}")
 
 
 if __name__ == "__main__":

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from pathlib import Path
-from typing import Any
-
-import pandas
+from typing import TYPE_CHECKING, Any
 
 from hpo.describe import describe, describe_trial, objective, training_job_status, when
 from hpo.store import JobRow, Store, TrialRow
+
+if TYPE_CHECKING:
+    import pandas
 
 
 class HyperparameterTuningJobAnalytics:
@@ -34,12 +35,16 @@ class HyperparameterTuningJobAnalytics:
         FailureReason.
         """
         if self._frame is None or force_refresh:
+            import pandas
+
             job, trials, billed = self._load()
             self._frame = pandas.DataFrame([_row(job, trial, billed[trial.trial_id]) for trial in trials])
         return self._frame
 
     def curve(self, training_job_name: str) -> pandas.DataFrame:
         """A trial's whole curve: indexed by `step`, a column a metric, and `seconds` since its first report."""
+        import pandas
+
         with Store(self._url) as store:
             reports = store.reports(self.name, training_job_name)
         rows = [{"step": r.step, **r.metrics, "seconds": r.at - reports[0].at} for r in reports]

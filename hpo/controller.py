@@ -11,11 +11,12 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
+from hpo.completion import Completion
 from hpo.hyperband import Cut
 from hpo.ledger import Entry, Ledger
 from hpo.pace import Pace
 from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
-from hpo.search import UNTUNED, Search, TrialRun, derive_seed
+from hpo.search import PROBE, UNTUNED, Search, TrialRun, derive_seed
 from trainers import storage
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
 from trainers.errors import GangError
@@ -26,6 +27,9 @@ STALL_SECONDS = 600.0
 
 DRAIN_SECONDS = 10.0
 """How long a job that is stopped waits for what its gangs are serving."""
+
+FIRST_FAILURES = 5
+"""A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""
 
 STOP_REQUESTED = "stop requested"
 OUT_OF_TIME = "max_runtime_in_seconds reached"
@@ -65,6 +69,7 @@ class Controller:
         decode: turns what the searcher suggests into hyperparameters.
         gangs: what executes.
         record: what keeps it.
+        on_probe: is told what the probe gave, and the seconds from handing it out to having it back.
         clock: seconds since the epoch.
         poll_seconds: how long to wait for an event before looking whether somebody asked for a stop.
     """
@@ -78,12 +83,14 @@ class Controller:
         decode: Callable[[dict[str, Any]], dict[str, Any]],
         gangs: Gangs,
         record: Record,
+        on_probe: Callable[[Segment, float], None] = lambda segment, seconds: None,
         clock: Callable[[], float] = time.time,
         poll_seconds: float = 0.5,
     ) -> None:
         self.search = search
         self.runs: dict[str, TrialRun] = {}
         self.untuned: TrialRun | None = None
+        self.probe: TrialRun | None = None
         self.started_at = clock()
         self.trained = 0
         """Units trained by all trials, the untuned run not counted."""
@@ -94,6 +101,7 @@ class Controller:
         self._decode = decode
         self._gangs = gangs
         self._record = record
+        self._on_probe = on_probe
         self._clock = clock
         self._poll_seconds = poll_seconds
         self._live: dict[str, TrialRun] = {}
@@ -103,10 +111,17 @@ class Controller:
         self._assigned_at: dict[str, float] = {}
         self._exhausted = False
         self._most_units = self._most_assignments = search.max_jobs * search.max_resource
-        if isinstance(scheduler, SynchronousHyperBandScheduler):
-            self._most_units = scheduler.plan.resource
-            self._most_assignments = sum(sum(bracket.sizes) for bracket in scheduler.plan.brackets)
+        plan = scheduler.plan if isinstance(scheduler, SynchronousHyperBandScheduler) else None
+        if plan is not None:
+            self._most_units = plan.resource
+            self._most_assignments = sum(sum(bracket.sizes) for bracket in plan.brackets)
         self._stopping = ""
+        self.completed = ""
+        """Which completion criterion was met; empty if none was."""
+        self.completion = Completion(search.completion, plan, maximize=search.mode == "max")
+        self.hopeless = False
+        """Whether it was stopped since its first trials all failed."""
+        self._failures = 0
         self._cuts_told = 0
         self._pace = Pace()
         sign = 1.0 if search.mode == "max" else -1.0
@@ -170,13 +185,14 @@ class Controller:
         return self._stopping
 
     def best(self) -> TrialRun | None:
-        """The trial with the best objective, ties to the first; None if none has a finite one."""
-        finite = [run for run in self.runs.values() if math.isfinite(self.objective(run)) and not run.failure]
-        best: TrialRun | None = None
-        for run in finite:
-            if best is None or self._better(self.objective(run), self.objective(best)):
-                best = run
-        return best
+        """The trial with the best objective; ties to the less resource, then to the first. None if none is finite."""
+        sign = -1.0 if self.search.mode == "max" else 1.0
+        finite = (run for run in self.runs.values() if math.isfinite(self.objective(run)) and not run.failure)
+        return min(finite, key=lambda run: (sign * self.objective(run), self.resource(run), run.number), default=None)
+
+    def resource(self, run: TrialRun) -> int:
+        """The units that a trial's objective took."""
+        return run.best_resource if self.search.best_value else run.resource
 
     def objective(self, run: TrialRun) -> float:
         """What trials are compared by: the last value, or the best one where the search says so."""
@@ -239,24 +255,31 @@ class Controller:
             self._keep(run)
 
     def _next(self) -> TrialRun | None:
-        """The scheduler's choice, else a new trial, else the untuned run, else nothing for now."""
+        """The probe first; then what the scheduler chooses, a new trial, or the untuned run; None for nothing yet."""
+        if self.search.probe_units and self.probe is None:
+            self.probe = self._beside(PROBE, -2, self.search.probe_units)
+            return self.probe
         trial = self._scheduler.choose_trial_to_run(self)
         if trial is None:
             trial = self._suggest()
         if trial is not None:
             return self.runs[trial.trial_id]
         if self.search.untuned and self.untuned is None:
-            self.untuned = TrialRun(
-                trial=Trial("warmband", trial_id=UNTUNED, config=dict(self.search.static), stub=True),
-                number=-1,
-                hyperparameters={},
-                seed=derive_seed(self.search.seed, UNTUNED),
-                limit=self._limit(self.search.static),
-            )
+            self.untuned = self._beside(UNTUNED, -1, self._limit(self.search.static))
             return self.untuned
         if self.untuned is not None and self.untuned.trial.status == Trial.PENDING:
             return self.untuned  # It lost its workers.
         return None
+
+    def _beside(self, trial_id: str, number: int, limit: int) -> TrialRun:
+        """A run beside the search, with the trainer's own hyperparameters."""
+        return TrialRun(
+            trial=Trial("warmband", trial_id=trial_id, config=dict(self.search.static), stub=True),
+            number=number,
+            hyperparameters={},
+            seed=derive_seed(self.search.seed, trial_id),
+            limit=limit,
+        )
 
     def _suggest(self) -> Trial | None:
         if self._exhausted or len(self.runs) >= self.search.max_jobs:
@@ -293,7 +316,7 @@ class Controller:
         return min([self.search.max_resource, *lengths[:1]])
 
     def _assignment(self, run: TrialRun) -> Assignment:
-        if run is self.untuned:
+        if not run.tuned:
             stop = run.limit
         elif isinstance(self._scheduler, SynchronousHyperBandScheduler):
             stop = min(run.limit, self._scheduler.milestone(run.trial))
@@ -311,7 +334,8 @@ class Controller:
 
     def _could_be_busy(self) -> int:
         """How many gangs the work could keep busy at present."""
-        waiting = sum(run.trial.status in (Trial.PENDING, Trial.PAUSED) for run in self._live.values())
+        # Those that have not ended and are not being served wait; few are served, however many have not ended.
+        waiting = len(self._live) - sum(run.id in self._live for run, _ in self._busy.values())
         new = 0 if self._exhausted else self.search.max_jobs - len(self.runs)
         least = 1 if self.search.untuned and self.untuned is None else 0
         return max(least, min(self.search.max_parallel_jobs, len(self._busy) + waiting + new))
@@ -323,12 +347,12 @@ class Controller:
         return self._pace.seconds_left(units, max(0, self._most_assignments - self._pace.assignments), running)
 
     def _nothing_left(self) -> bool:
-        unfinished = list(self._live)
+        unfinished = len(self._live)
         untuned = self.search.untuned and (self.untuned is None or not self.untuned.trial.is_finished())
         new = not self._exhausted and len(self.runs) < self.search.max_jobs
         if unfinished and self._free and not new:
-            names = ", ".join(unfinished[:5])
-            raise GangError(f"the scheduler neither runs nor ends {len(unfinished)} trials: {names}")
+            names = ", ".join(list(self._live)[:5])
+            raise GangError(f"the scheduler neither runs nor ends {unfinished} trials: {names}")
         return not unfinished and not untuned and not new
 
     # ---- taking in what comes back
@@ -360,7 +384,7 @@ class Controller:
                 self._free.append(event.gang)
             case Progress():
                 self._heard[event.gang] = self._clock()
-                if event.gang in self._busy:
+                if event.gang in self._busy and self._busy[event.gang][0] is not self.probe:
                     self._record.reports(self._busy[event.gang][0], event.reports)
             case Served():
                 if event.gang in self._busy and self._busy[event.gang][0].id == event.trial_id:
@@ -371,8 +395,13 @@ class Controller:
 
     def _served(self, event: Served, run: TrialRun, assignment: Assignment) -> None:
         self.ledger.served(event.gang, run.id, event.segment)
+        if run is self.probe:
+            run.trial.set_status(Trial.TERMINATED)
+            if event.segment is not None:
+                self._on_probe(event.segment, self._clock() - self._assigned_at[event.gang])
+            return
         if event.segment is None:
-            self._fail(run, event.error, event.traceback)
+            self._fail(run, event.error, event.traceback, event.logs)
             return
         self._pace.served(assignment.stop - assignment.start, self._clock() - self._assigned_at[event.gang])
         if self.first_step_at is None:
@@ -385,13 +414,13 @@ class Controller:
         action = TrialScheduler.CONTINUE
         for report in segment.reports:
             self._follow(run, report)
-            if run is not self.untuned:
+            if run.tuned:
                 result = self._result(run, report.step, self.objective(run), report.metrics)
                 self.search_alg.on_trial_result(run.id, result)
                 action = self._scheduler.on_trial_result(self, run.trial, result)
         self._record.reports(run, segment.reports)
         over = not segment.reports or run.resource >= run.limit
-        if run is self.untuned:
+        if not run.tuned:
             run.trial.set_status(Trial.TERMINATED)
             self._keep(run)
         elif action == TrialScheduler.STOP or over:
@@ -402,9 +431,11 @@ class Controller:
         else:
             run.trial.set_status(Trial.PAUSED if action == TrialScheduler.PAUSE else Trial.PENDING)
             self._keep(run)
+        if run.tuned:
+            self._complete(self.completion.reported(self.objective(run)))
 
     def _follow(self, run: TrialRun, report: Report) -> None:
-        if run is not self.untuned:
+        if run.tuned:
             self.trained += report.step - run.resource
         run.resource = report.step
         run.value = report.metrics.get(self.search.metric, math.nan)
@@ -433,24 +464,28 @@ class Controller:
             self.ledger.ended(event.gang)
         if event.gang in self._free:
             self._free.remove(event.gang)
-        if run is None:
+        if run is None or run is self.probe:
             return
         run.attempts += 1
         reason = event.reason if isinstance(event, GangLost) else event.error
         if run.attempts >= self.search.max_attempts:
-            self._fail(run, f"lost its workers {run.attempts} times, the last time with: {reason}", "")
+            self._fail(run, f"lost its workers {run.attempts} times, the last time with: {reason}")
         else:
             run.trial.set_status(Trial.PENDING)
             self._keep(run)
 
-    def _fail(self, run: TrialRun, message: str, traceback: str) -> None:
-        run.failure, run.traceback = message, traceback
+    def _fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
+        run.failure, run.traceback, run.logs = message, traceback, logs
         run.trial.set_status(Trial.ERROR)
-        if run is self.untuned:
+        if not run.tuned:
             self._keep(run)
             return
         self._scheduler.on_trial_error(self, run.trial)
         self._conclude(run)
+        self._failures += 1
+        if self._failures >= FIRST_FAILURES and not self.trained and not self._stopping:
+            self.hopeless = True
+            self.stop(f"the first {self._failures} trials all failed")
 
     def _conclude(self, run: TrialRun) -> None:
         run.ended_at = self._clock()
@@ -458,6 +493,13 @@ class Controller:
         result = None if run.failure else self._result(run, run.resource, self.objective(run), {})
         self.search_alg.on_trial_complete(run.id, result=result, error=bool(run.failure))
         self._keep(run)
+        self._complete(self.completion.ended(math.nan if run.failure else self.objective(run), run.bracket))
+
+    def _complete(self, reason: str) -> None:
+        if reason and not self._stopping:
+            self.completed = reason
+            self.stop(reason)
 
     def _keep(self, run: TrialRun) -> None:
-        self._record.trial(run)
+        if run is not self.probe:
+            self._record.trial(run)

@@ -32,6 +32,7 @@ def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
             },
             "ParameterRanges": spec["parameter_ranges"],
             "TrainingJobEarlyStoppingType": spec["early_stopping_type"],
+            **({"TuningJobCompletionCriteria": asked} if (asked := spec.get("completion_request")) else {}),
             "RandomSeed": spec["random_seed"],
         },
         "TrainingJobDefinition": {"StaticHyperParameters": spec["estimator"]["hyperparameters"]},
@@ -44,13 +45,18 @@ def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
             "Pending": sum(trial.ended_at is None for trial in trials),
             "Failed": sum(trial.ended_at is not None and objective(job, trial) is None for trial in trials),
         },
+        "TuningJobCompletionDetails": {
+            "NumberOfTrainingJobsObjectiveNotImproving": job.summary.get("trials_not_improving", 0)
+        },
         "ConsumedResources": {"RuntimeInSeconds": round((job.ended_at or job.heartbeat) - job.created_at)},
         "Summary": job.summary,
     }
     if job.ended_at is not None:
         response["HyperParameterTuningEndTime"] = when(job.ended_at)
     if reason:
-        response["FailureReason"] = reason
+        response["StatusReason"] = reason
+        if status != "Completed":
+            response["FailureReason"] = reason
     if best is not None:
         response["BestTrainingJob"] = describe_trial(job, best)
     return response
@@ -95,12 +101,15 @@ def status_and_reason(job: JobRow) -> tuple[str, str]:
 
 
 def best_trial(job: JobRow, trials: list[TrialRow]) -> TrialRow | None:
-    """The trial with the best objective, ties to the first; None if none has one."""
+    """The trial with the best objective, ties to less resource, then to the first; None if none has one."""
     sign = 1.0 if job.spec["objective_type"] == "Maximize" else -1.0
-    valued = [
-        (value, trial) for trial in trials if trial.status != "Failed" and (value := objective(job, trial)) is not None
+    by_best = job.spec["objective_value"] == "best"
+    ranked = [
+        (-sign * value, (trial.best_resource or 0) if by_best else trial.resource, trial.number, trial)
+        for trial in trials
+        if trial.status != "Failed" and (value := objective(job, trial)) is not None
     ]
-    return min(valued, key=lambda pair: (-sign * pair[0], pair[1].number))[1] if valued else None
+    return min(ranked, key=lambda each: each[:3])[3] if ranked else None
 
 
 def objective(job: JobRow, trial: TrialRow) -> float | None:

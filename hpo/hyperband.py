@@ -13,6 +13,10 @@ from enum import Enum
 
 from trainers.errors import ConfigurationError
 
+# A plan is laid out whole, before a job starts: far beyond what anyone trains, it would fill the memory.
+MOST_JOBS = 1_000_000
+MOST_RESOURCE = 1_000_000_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bracket:
@@ -80,9 +84,10 @@ def lay_out(max_jobs: int, min_resource: int, max_resource: int, reduction_facto
     Raises:
         ConfigurationError: a value is out of range.
     """
-    _at_least("max_jobs", max_jobs, 1)
-    _at_least("min_resource", min_resource, 1)
-    _at_least("reduction_factor", reduction_factor, 2)
+    _within("max_jobs", max_jobs, 1, MOST_JOBS)
+    _within("min_resource", min_resource, 1, MOST_RESOURCE)
+    _within("max_resource", max_resource, 1, MOST_RESOURCE)
+    _within("reduction_factor", reduction_factor, 2, MOST_RESOURCE)
     if max_resource < min_resource:
         raise ConfigurationError(
             f"max_resource is {max_resource}, less than min_resource, {min_resource}; give max_resource >= min_resource"
@@ -104,14 +109,16 @@ def lay_out(max_jobs: int, min_resource: int, max_resource: int, reduction_facto
 
 def run_all(max_jobs: int, max_resource: int) -> Plan:
     """The plan of a search without early stopping: one bracket, nothing cut."""
-    _at_least("max_jobs", max_jobs, 1)
-    _at_least("max_resource", max_resource, 1)
+    _within("max_jobs", max_jobs, 1, MOST_JOBS)
+    _within("max_resource", max_resource, 1, MOST_RESOURCE)
     return Plan(brackets=(Bracket(rungs=(max_resource,), sizes=(max_jobs,)),), max_resource=max_resource)
 
 
-def _at_least(name: str, value: int, least: int) -> None:
+def _within(name: str, value: int, least: int, most: int) -> None:
     if value < least:
         raise ConfigurationError(f"{name} is {value}; give at least {least}")
+    if value > most:
+        raise ConfigurationError(f"{name} is {value}; give at most {most}")
 
 
 def _bracket(trials: int, halvings: int, max_resource: int, eta: int) -> Bracket:
@@ -200,7 +207,11 @@ class Hyperband:
         self.plan = plan
         self._sign = 1.0 if maximize else -1.0
         self._entries: dict[str, _Entry] = {}
-        self._members: list[list[str]] = [[] for _ in plan.brackets]
+        self._added = [0] * len(plan.brackets)
+        # By bracket, so that no report looks at the others of it. Those that train all train to the same rung, and are
+        # in the order in which they were added.
+        self._training: list[dict[str, None]] = [{} for _ in plan.brackets]
+        self._waiting: list[dict[str, None]] = [{} for _ in plan.brackets]
         self._filling = 0
         self._active: set[int] = set()
         """Brackets in which a trial has units to train."""
@@ -214,11 +225,12 @@ class Hyperband:
         Raises:
             ConfigurationError: the plan holds no more trials.
         """
-        while self._filling < len(self._members):
-            index, members = self._filling, self._members[self._filling]
-            if len(members) < self.plan.brackets[index].sizes[0]:
+        while self._filling < len(self.plan.brackets):
+            index = self._filling
+            if self._added[index] < self.plan.brackets[index].sizes[0]:
                 self._entries[trial] = _Entry(number=len(self._entries), bracket=index)
-                members.append(trial)
+                self._added[index] += 1
+                self._training[index][trial] = None
                 self._active.add(index)
                 return index
             self._filling += 1
@@ -227,7 +239,7 @@ class Hyperband:
     def close(self) -> set[str]:
         """No more trials will come: brackets that are not full count as full. Returns the trials this decides."""
         self._closed = True
-        return set().union(*(self._cut(index) for index in range(len(self._members))))
+        return set().union(*(self._cut(index) for index in range(len(self.plan.brackets))))
 
     def state(self, trial: str) -> State:
         """Where it stands."""
@@ -243,20 +255,25 @@ class Hyperband:
         return self.plan.brackets[entry.bracket].rungs[entry.rung]
 
     def runnable(self) -> Iterable[str]:
-        """Trials that have units to train, running or not, first bracket first, furthest rung first in it."""
+        """Trials that have units to train, running or not, first bracket first, in the order of addition in it.
+
+        Take what is needed of it before the next decision: it is not a copy.
+        """
         for index in sorted(self._active):
-            training = [trial for trial in self._members[index] if self._entries[trial].state is State.TRAINING]
-            yield from sorted(training, key=lambda trial: (-self._entries[trial].rung, self._entries[trial].number))
+            yield from self._training[index]
 
     def report(self, trial: str, resource: int, value: float) -> set[str]:
         """A trial's value after so many units, absolute. Returns the trials this decides, perhaps itself."""
         entry = self._entries[trial]
-        if entry.state is not State.TRAINING or resource < self.milestone(trial):
+        milestone = self.milestone(trial)
+        if entry.state is not State.TRAINING or resource < milestone:
             return set()
+        if milestone == self.plan.max_resource:
+            return self._leave(trial, State.FINISHED) | {trial}
         entry.value, entry.state = value, State.WAITING
-        if self.milestone(trial) == self.plan.max_resource:
-            entry.state = State.FINISHED
-        return self._cut(entry.bracket) | ({trial} if entry.state is State.FINISHED else set())
+        del self._training[entry.bracket][trial]
+        self._waiting[entry.bracket][trial] = None
+        return self._cut(entry.bracket)
 
     def fail(self, trial: str) -> set[str]:
         """A trial failed. Returns the trials this decides."""
@@ -293,30 +310,29 @@ class Hyperband:
         entry = self._entries[trial]
         if entry.state not in (State.TRAINING, State.WAITING):
             return set()
+        (self._training if entry.state is State.TRAINING else self._waiting)[entry.bracket].pop(trial)
         entry.state = state
         return self._cut(entry.bracket)
 
     def _cut(self, index: int) -> set[str]:
         bracket = self.plan.brackets[index]
-        members = [self._entries[trial] for trial in self._members[index]]
-        if any(entry.state is State.TRAINING for entry in members):
+        if self._training[index]:
             return set()
         self._active.discard(index)
-        if not self._closed and len(members) < bracket.sizes[0]:
+        if not self._waiting[index] or (not self._closed and self._added[index] < bracket.sizes[0]):
             return set()
-        waiting = [trial for trial in self._members[index] if self._entries[trial].state is State.WAITING]
-        if not waiting:
-            return set()
-        rung = self._entries[waiting[0]].rung
+        waiting, self._waiting[index] = self._waiting[index], {}
+        rung = self._entries[next(iter(waiting))].rung
         ranked = sorted(waiting, key=self._rank)
         finite = [trial for trial in ranked if math.isfinite(self._entries[trial].value)]
         went_on = finite[: bracket.sizes[rung + 1]]
         stopped = ranked[len(went_on) :]
-        for trial in went_on:
-            self._entries[trial].state, self._entries[trial].rung = State.TRAINING, rung + 1
-            self._active.add(index)
         for trial in stopped:
             self._entries[trial].state = State.STOPPED
+        for trial in sorted(went_on, key=lambda trial: self._entries[trial].number):
+            self._entries[trial].state, self._entries[trial].rung = State.TRAINING, rung + 1
+            self._training[index][trial] = None
+            self._active.add(index)
         self.cuts.append(
             Cut(bracket=index, resource=bracket.rungs[rung], went_on=tuple(went_on), stopped=tuple(stopped))
         )

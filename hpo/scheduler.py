@@ -80,15 +80,18 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
         """CONTINUE below the next rung; there PAUSE, STOP, or CONTINUE if it was the last and goes on."""
+        core, trial_id = self.core, trial.trial_id
         resource = int(result[self._time_attr])
         value = float(result.get(self._metric or "", math.nan))
-        if resource >= self.milestone(trial):
-            self._values[trial.trial_id][self.milestone(trial)] = value
-        decided = self.core.report(trial.trial_id, resource, value)
-        self._carry_out(tune_controller, decided, current=trial)
-        return {State.TRAINING: TrialScheduler.CONTINUE, State.WAITING: TrialScheduler.PAUSE}.get(
-            self.core.state(trial.trial_id), TrialScheduler.STOP
-        )
+        milestone = core.milestone(trial_id)
+        if resource >= milestone:
+            self._values[trial_id][milestone] = value
+        if decided := core.report(trial_id, resource, value):
+            self._carry_out(tune_controller, decided, current=trial)
+        state = core.state(trial_id)
+        if state is State.TRAINING:
+            return TrialScheduler.CONTINUE
+        return TrialScheduler.PAUSE if state is State.WAITING else TrialScheduler.STOP
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
         """Takes a failed trial out of its bracket, which may decide the others of its rung."""

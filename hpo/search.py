@@ -9,8 +9,13 @@ from typing import Any
 
 from ray.tune.experiment import Trial
 
+from hpo.completion import TuningJobCompletionCriteriaConfig
+
 UNTUNED = "untuned"
 """Id of the run with the trainer's own hyperparameters, made for comparison when a gang is free."""
+
+PROBE = "probe"
+"""Id of the first few units that a gang trains, to measure what they cost there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +36,9 @@ class Search:
         best_value: compare trials by their best value so far instead of their last.
         max_attempts: how often a trial may lose its workers before it is failed.
         untuned: also run `static` alone, as long as a trial, for comparison.
+        probe_units: units of `static` that the first gang trains before any trial, to measure them; 0 for none.
         max_seconds: the run stops this long after its start.
+        completion: what else ends it before all trials have run.
     """
 
     name: str
@@ -47,7 +54,9 @@ class Search:
     best_value: bool = False
     max_attempts: int = 3
     untuned: bool = True
+    probe_units: int = 0
     max_seconds: float = math.inf
+    completion: TuningJobCompletionCriteriaConfig | None = None
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -56,11 +65,12 @@ class TrialRun:
 
     Args:
         trial: its form in Ray Tune, which schedulers are given.
-        number: its place in the order of suggestion, from 0.
+        number: its place in the order of suggestion, from 0; less for a run beside the search.
         hyperparameters: the tuned values.
         seed: what its training's random numbers derive from.
         limit: units at which it ends whatever is decided of it.
         metrics: those of the report that it is compared by, the last or the best.
+        logs: where the output of the worker that failed is, as "address:path".
     """
 
     trial: Trial
@@ -79,8 +89,14 @@ class TrialRun:
     attempts: int = 0
     failure: str = ""
     traceback: str = ""
+    logs: str = ""
     started_at: float | None = None
     ended_at: float | None = None
+
+    @property
+    def tuned(self) -> bool:
+        """Whether it is one of the search's trials, not a run beside them."""
+        return self.number >= 0
 
     @property
     def id(self) -> str:

@@ -2,73 +2,152 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from ray.train import ScalingConfig
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from hpo import job_file
+from hpo.hyperband import lay_out
+from hpo.job_keys import Give, did_you_mean, problems
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
-from hpo.tuner import HyperparameterTuner
-from trainers import Channel, XGBoostTrainer
-from trainers.datasets import load
+from trainers.datasets import DATASETS, load
 from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hpo.tuner import HyperparameterTuner
+    from trainers import XGBoostTrainer
+
+Positive = Annotated[int, Field(ge=1)]
+
+_WORDS = {
+    "ContinuousParameter: ": "",
+    "IntegerParameter: ": "",
+    "CategoricalParameter: ": "",
+    "a ContinuousParameter has": "a range of type continuous has",
+    "min_value": "min",
+    "max_value": "max",
+    "scaling_type": "scaling",
+    "max_resource in HyperbandStrategyConfig": "tuning.hyperband.max_resource",
+    "in the trainer's hyperparameters": "in trainer.hyperparameters",
+}
+"""What the Python API calls things, and what a job file does."""
 
 
 class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
-class NumberRange(_Strict):
-    """A range of numbers."""
-
-    type: Literal["continuous", "integer"]
-    min: float
-    max: float
-    scaling: str = "Auto"
+class _Range(_Strict):
+    """What ranges share: they are checked where they stand."""
 
     def parameter(self) -> ParameterRange:
         """In the Python API's form."""
-        kind = ContinuousParameter if self.type == "continuous" else IntegerParameter
-        return kind(self.min, self.max, self.scaling)
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        try:
+            self.parameter()
+        except ConfigurationError as error:
+            raise _reworded(error) from error
+        return self
 
 
-class Choice(_Strict):
+class ContinuousRange(_Range):
+    """Any number between two."""
+
+    type: Literal["continuous"] = Field(description="any number from min to max")
+    min: float = Field(description="the least value")
+    max: float = Field(description="the greatest value")
+    scaling: Literal["Auto", "Linear", "Logarithmic", "ReverseLogarithmic"] = Field(
+        "Auto",
+        description="where to search most: Linear, alike everywhere; Logarithmic, alike in every order of magnitude "
+        "(needs min above 0); ReverseLogarithmic, the same of the distance to 1 (needs 0 <= min and max < 1); Auto, "
+        "Logarithmic where max is at least 1000 times min",
+    )
+
+    def parameter(self) -> ParameterRange:
+        """In the Python API's form."""
+        return ContinuousParameter(self.min, self.max, self.scaling)
+
+
+class IntegerRange(_Range):
+    """Any whole number between two."""
+
+    type: Literal["integer"] = Field(description="any whole number from min to max")
+    min: int = Field(description="the least value")
+    max: int = Field(description="the greatest value, which is included")
+    scaling: Literal["Auto", "Linear", "Logarithmic"] = Field("Auto", description="as for a continuous range")
+
+    def parameter(self) -> ParameterRange:
+        """In the Python API's form."""
+        return IntegerParameter(self.min, self.max, self.scaling)
+
+
+class CategoricalRange(_Range):
     """A choice among values, whose types are kept."""
 
-    type: Literal["categorical"]
-    values: list[Any]
+    type: Literal["categorical"] = Field(description="one of some values")
+    values: list[Any] = Field(description="the values: text, numbers, true, false or null; 1 and '1' are two")
 
     def parameter(self) -> ParameterRange:
         """In the Python API's form."""
         return CategoricalParameter(self.values)
 
 
+Range = Annotated[
+    ContinuousRange | IntegerRange | CategoricalRange,
+    Field(discriminator="type"),
+    Give("a range such as {type: continuous, min: 0, max: 1}"),
+]
+
+
 class Files(_Strict):
     """Where a channel's rows are."""
 
-    path: str | list[str]
-    target: str | int | None = None
-    header: bool | None = None
-    delimiter: str = ","
+    path: Annotated[str | list[str], Give("a path, or a list of paths")] = Field(
+        description="CSV or Parquet files: a path, a folder, a pattern such as part-*.csv, a URI (s3://, gs://), or a "
+        "list of these",
+    )
+    target: Annotated[str | int | None, Give("a column's name, or its position")] = Field(
+        None, description="the column to predict, by name or by position from 0; null is the first column"
+    )
+    header: bool | None = Field(
+        None, description="whether a CSV file's first line has names; null looks whether one of its cells is no number"
+    )
+    delimiter: Annotated[str, Give("one character, such as ';'")] = Field(
+        ",", min_length=1, max_length=1, description="what separates the cells of a CSV file"
+    )
 
 
 class Data(_Strict):
     """Either a named dataset, or files by channel."""
 
-    dataset: str | None = None
-    repeat: int = 1
-    channels: dict[str, Files] | None = None
+    dataset: str | None = Field(None, description="a dataset that has a name: see `hpo data list`")
+    repeat: Positive = Field(1, description="how often each train and validation row of the dataset appears")
+    channels: Annotated[dict[str, Files] | None, Give("names and files, such as {train: {path: train.csv}}")] = Field(
+        None, description="files by the channel's name; train is what models learn from, the others score them"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.dataset is None) == (self.channels is None):
+            raise ConfigurationError("give either dataset or channels")
+        if self.dataset is not None and self.dataset not in DATASETS:
+            near = did_you_mean(self.dataset, list(DATASETS))
+            raise ConfigurationError(f"there is no dataset {self.dataset!r}; give one of {', '.join(DATASETS)}{near}")
+        if self.channels is not None and "train" not in self.channels:
+            raise ConfigurationError(f"channels are {', '.join(self.channels) or 'none'}; give one called train")
+        return self
 
     def open(self, data_dir: str | None) -> dict[str, Any]:
         """The channels, as `HyperparameterTuner.fit` takes them."""
-        if (self.dataset is None) == (self.channels is None):
-            raise ConfigurationError("data: give either dataset or channels")
         if self.channels is not None:
+            from trainers import Channel
+
             return {
                 name: Channel.of(f.path, target=f.target, header=f.header, delimiter=f.delimiter, name=name)
                 for name, f in self.channels.items()
@@ -78,77 +157,133 @@ class Data(_Strict):
 
 
 class TrainerSpec(_Strict):
-    """The trainer and its workers."""
+    """The trainer and its workers. What is not about workers goes to the trainer under its own name."""
 
-    type: Literal["xgboost"]
-    num_workers: int = 1
-    use_gpu: bool = False
-    resources_per_worker: dict[str, float] | None = None
-    hyperparameters: dict[str, Any] = Field(default_factory=dict)
+    type: Literal["xgboost"] = Field(description="XGBoost, its rows sharded over the workers")
+    num_workers: int = Field(1, ge=0, description="processes that train one trial together")
+    use_gpu: bool = Field(False, description="whether each worker holds a GPU")
+    resources_per_worker: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
+        None, description="what each worker holds, in Ray's units, such as {CPU: 2}; null is one CPU, or one GPU"
+    )
+    hyperparameters: dict[str, Any] = Field(
+        default_factory=dict, description="the trainer's own, the same in every trial; tuned ones override them"
+    )
 
     def trainer(self) -> XGBoostTrainer:
         """In the Python API's form."""
+        from ray.train import ScalingConfig
+
+        from trainers import XGBoostTrainer
+
         try:
             scaling = ScalingConfig(
                 num_workers=self.num_workers, use_gpu=self.use_gpu, resources_per_worker=self.resources_per_worker
             )
         except ValueError as error:
             raise ConfigurationError(f"trainer: {error}") from error
-        return XGBoostTrainer(scaling=scaling, hyperparameters=self.hyperparameters)
+        return XGBoostTrainer(scaling=scaling, **_same(self, "type", "num_workers", "use_gpu", "resources_per_worker"))
 
 
 class Hyperband(_Strict):
-    """Hyperband's own configuration."""
+    """Hyperband's own configuration, in units of resource: boosting rounds, epochs."""
 
-    max_resource: int
-    min_resource: int = 1
-    reduction_factor: int = 3
+    max_resource: Positive = Field(
+        description="units of a trial that runs to the end, instead of num_round; one unit is one boosting round"
+    )
+    min_resource: Positive = Field(1, description="units before a trial can be stopped")
+    reduction_factor: Annotated[int, Field(ge=2)] = Field(3, description="one trial in so many goes on at each rung")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        lay_out(1, self.min_resource, self.max_resource, self.reduction_factor)
+        return self
 
 
 class Tuning(_Strict):
-    """The search; names as in `HyperparameterTuner`."""
+    """The search. What is not made into something else goes to `HyperparameterTuner` under its own name."""
 
-    objective_metric_name: str
-    objective_type: Literal["Maximize", "Minimize"] = "Maximize"
-    objective_value: Literal["last", "best"] = "last"
-    strategy: str = "Hyperband"
-    hyperband: Hyperband | None = None
-    max_jobs: int = 1
-    max_parallel_jobs: int = 1
-    max_runtime_in_seconds: int | None = None
-    random_seed: int | None = None
-    ranges: dict[str, Annotated[NumberRange | Choice, Field(discriminator="type")]]
+    objective_metric_name: Annotated[str, Give("text such as validation:auc")] = Field(
+        description="what trials are compared by: a channel, a colon and one of the trainer's metrics"
+    )
+    objective_type: Literal["Maximize", "Minimize"] = Field("Maximize", description="which end of it is the better one")
+    objective_value: Literal["last", "best"] = Field(
+        "last", description="compare trials by the last value they reported, or by the best so far"
+    )
+    strategy: Literal["Hyperband", "Random"] = Field(
+        "Hyperband", description="Hyperband stops trials that fall behind; Random trains all to the end"
+    )
+    hyperband: Hyperband | None = Field(
+        None, description="for the strategy Hyperband; null trains from 1 unit to the trainer's num_round"
+    )
+    max_jobs: Positive = Field(1, description="trials in all")
+    max_parallel_jobs: Positive = Field(1, description="trials at once; each holds a gang of num_workers workers")
+    max_runtime_in_seconds: Positive | None = Field(
+        None, description="the job stops after this long, with what it has found; null is no limit"
+    )
+    random_seed: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="the same seed gives the same trials, rungs and winner; null draws one and records it"
+    )
+    ranges: Annotated[dict[str, Range], Give("names of hyperparameters and their ranges")] = Field(
+        min_length=1, description="what to tune: a hyperparameter's name, and the range to search"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name in self.ranges:
+            if not name or "/" in name:
+                raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")
+        if self.strategy != "Hyperband" and self.hyperband is not None:
+            raise ConfigurationError(f"hyperband is for the strategy Hyperband, not for {self.strategy}; leave it out")
+        lay_out(self.max_jobs, 1, 1)
+        return self
+
+    def arguments(self) -> dict[str, Any]:
+        """In the Python API's form."""
+        return {
+            "objective_metric_name": self.objective_metric_name,
+            "hyperparameter_ranges": {name: bounds.parameter() for name, bounds in self.ranges.items()},
+            "strategy_config": self.hyperband
+            and StrategyConfig(HyperbandStrategyConfig(**self.hyperband.model_dump())),
+            **_same(self, "objective_metric_name", "ranges", "hyperband"),
+        }
 
 
 class JobSpec(_Strict):
     """A tuning job."""
 
-    name: str | None = None
-    data: Data
-    trainer: TrainerSpec
-    tuning: Tuning
-    storage_path: str | None = None
-    store: str | None = None
+    name: Annotated[str | None, Give("at most 32 letters, digits and hyphens, no hyphen first or last")] = Field(
+        None,
+        pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$",
+        max_length=32,
+        description="what the job is called, once in a store; null makes a name with the time in it",
+    )
+    data: Data = Field(description="what to train on: a dataset that has a name, or files")
+    trainer: TrainerSpec = Field(description="how one trial is trained")
+    tuning: Tuning = Field(description="what to search, and how")
+    storage_path: str | None = Field(
+        None, description="folder or URI (s3://, gs://) for models; null is WARMBAND_HOME/jobs"
+    )
+    store: str | None = Field(
+        None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
+    )
 
-    def tuner(self) -> HyperparameterTuner:
-        """In the Python API's form."""
-        tuning = self.tuning
-        config = StrategyConfig(HyperbandStrategyConfig(**tuning.hyperband.model_dump())) if tuning.hyperband else None
-        return HyperparameterTuner(
-            self.trainer.trainer(),
-            tuning.objective_metric_name,
-            {name: bounds.parameter() for name, bounds in tuning.ranges.items()},
-            strategy=tuning.strategy,
-            objective_type=tuning.objective_type,
-            max_jobs=tuning.max_jobs,
-            max_parallel_jobs=tuning.max_parallel_jobs,
-            max_runtime_in_seconds=tuning.max_runtime_in_seconds,
-            strategy_config=config,
-            random_seed=tuning.random_seed,
-            objective_value=tuning.objective_value,
-            storage_path=self.storage_path,
-            store=self.store,
-        )
+    def tuner(self, **options: Any) -> HyperparameterTuner:
+        """In the Python API's form.
+
+        Args:
+            **options: what is not for a job file: `console`.
+        """
+        from hpo.tuner import HyperparameterTuner
+
+        try:
+            return HyperparameterTuner(
+                self.trainer.trainer(),
+                **self.tuning.arguments(),
+                **_same(self, "name", "data", "trainer", "tuning"),
+                **options,
+            )
+        except ConfigurationError as error:
+            raise _reworded(error) from error
 
 
 def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:
@@ -159,51 +294,34 @@ def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:
         overrides: "dotted.key=value", the value as YAML, over what the file says.
 
     Raises:
-        ConfigurationError: it is not there, not YAML, or a key or value is wrong; the message names each.
+        ConfigurationError: it is not there, not YAML, or keys or values are wrong; the message names each and its line.
     """
+    file = job_file.read(path, overrides)
     try:
-        state = yaml.safe_load(Path(path).read_text())
-    except OSError as error:
-        raise ConfigurationError(f"job file {str(path)!r} cannot be read: {error.strerror}") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"job file {str(path)!r} is not YAML: {error}") from error
-    if not isinstance(state, dict):
-        raise ConfigurationError(f"job file {str(path)!r} holds no keys; see experiments/bank-marketing.yaml for one")
-    for override in overrides:
-        _override(state, override)
-    try:
-        return JobSpec.model_validate(state)
+        spec = JobSpec.model_validate(file.values)
     except ValidationError as error:
-        problems = "\n".join(f"  {_problem(dict(detail))}" for detail in error.errors())
-        raise ConfigurationError(f"job file {str(path)!r}:\n{problems}") from error
+        raise file.refusal(problems(error, JobSpec, file)) from error
+    if file.problems:
+        raise file.refusal([])
+    return spec
 
 
-def _override(state: dict[str, Any], override: str) -> None:
-    key, equals, value = override.partition("=")
-    if not equals:
-        raise ConfigurationError(f"--set {override!r} has no value; give key=value, such as tuning.max_jobs=10")
-    *parents, last = key.split(".")
-    for parent in parents:
-        state = state.setdefault(parent, {})
-        if not isinstance(state, dict):
-            raise ConfigurationError(f"--set {override!r}: {parent!r} is not a group of keys")
-    try:
-        state[last] = yaml.safe_load(value)
-    except yaml.YAMLError as error:
-        raise ConfigurationError(f"--set {override!r}: the value is not YAML: {error}") from error
+def json_schema() -> dict[str, Any]:
+    """What a job file may hold, as a JSON schema for editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **JobSpec.model_json_schema(),
+        "title": "Warmband tuning job",
+    }
 
 
-def _problem(detail: dict[str, Any]) -> str:
-    where = ".".join(str(part) for part in detail["loc"])
-    if detail["type"] != "extra_forbidden":
-        return (
-            f"{where}: {detail['msg']}, got {detail['input']!r}" if "input" in detail else f"{where}: {detail['msg']}"
-        )
-    model: Any = JobSpec
-    for part in detail["loc"][:-1]:
-        annotation = model.model_fields[part].annotation if part in getattr(model, "model_fields", {}) else None
-        options = (annotation, *get_args(annotation))
-        model = next((option for option in options if isinstance(option, type)), None)
-    known = list(getattr(model, "model_fields", {}))
-    near = difflib.get_close_matches(str(detail["loc"][-1]), known, n=1)
-    return f"{where}: unknown key" + (f"; did you mean {near[0]!r}?" if near else "")
+def _same(model: BaseModel, *but: str) -> dict[str, Any]:
+    """The fields that have the Python API's own names."""
+    return {name: getattr(model, name) for name in type(model).model_fields if name not in but}
+
+
+def _reworded(error: ConfigurationError) -> ConfigurationError:
+    text = str(error)
+    for word, own in _WORDS.items():
+        text = text.replace(word, own)
+    return ConfigurationError(text)

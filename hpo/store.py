@@ -133,6 +133,10 @@ _REPORTS = _table("reports", ReportRow, "job", "trial_id", "step")
 _LEDGER = _table("ledger", LedgerRow, "job", "id")
 _VERSION = sa.Table("schema_version", _metadata, sa.Column("version", sa.Integer, primary_key=True))
 
+# SQLAlchemy makes these anew whenever it is asked, and every report asks.
+_COLUMNS = {table.name: tuple(table.columns) for table in _metadata.sorted_tables}
+_KEYS = {name: operator.itemgetter(*(c.name for c in columns if c.primary_key)) for name, columns in _COLUMNS.items()}
+
 _Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow)
 
 
@@ -271,8 +275,7 @@ class _Batch:
     rows: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
 
     def add(self, table: sa.Table, values: dict[str, Any]) -> None:
-        key = tuple(values[column.name] for column in table.primary_key)
-        self.rows.setdefault(table.name, {})[key] = values
+        self.rows.setdefault(table.name, {})[_KEYS[table.name](values)] = values
 
     def extend(self, later: _Batch) -> None:
         self.job |= later.job
@@ -541,7 +544,7 @@ def _cause(error: Exception | None) -> str:
 
 
 def _values(table: sa.Table, row: JobRow | TrialRow | ReportRow | LedgerRow) -> dict[str, Any]:
-    return {column.name: _value(column, getattr(row, column.name)) for column in table.columns}
+    return {column.name: _value(column, getattr(row, column.name)) for column in _COLUMNS[table.name]}
 
 
 def _value(column: sa.Column[Any], value: Any) -> Any:

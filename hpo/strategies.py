@@ -5,16 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-from ray.tune.schedulers import TrialScheduler
-from ray.tune.search import Searcher
+from typing import TYPE_CHECKING, Any
 
 from hpo.hyperband import Plan, lay_out, run_all
-from hpo.random_search import RandomSearch
 from hpo.ranges import ParameterRange, search_space
-from hpo.scheduler import SynchronousHyperBandScheduler
 from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ray.tune.schedulers import TrialScheduler
+    from ray.tune.search import Searcher
 
 STRATEGIES = ("Hyperband", "Random")
 LATER = ("Bayesian", "Grid")
@@ -164,6 +163,10 @@ def plan_for(strategy: str, config: StrategyConfig | None, max_jobs: int, units:
 
 def make_strategy(plan: Plan, ranges: Mapping[str, ParameterRange], *, metric: str, mode: str, seed: int) -> Strategy:
     """The searcher and scheduler of a job whose plan is known."""
+    # Imported here: a job file is checked without waiting for Ray.
+    from hpo.random_search import RandomSearch
+    from hpo.scheduler import SynchronousHyperBandScheduler
+
     searcher = RandomSearch(search_space(ranges), metric=metric, mode=mode, seed=seed)
     return Strategy(
         searcher=searcher, scheduler=SynchronousHyperBandScheduler(plan, metric=metric, mode=mode), plan=plan

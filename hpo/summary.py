@@ -15,6 +15,8 @@ from hpo.controller import Controller
 from hpo.hyperband import Plan
 from hpo.record import status_of
 
+DISTINCT_ERRORS = 3
+
 
 def summarize(controller: Controller, plan: Plan, noise: Callable[[float], float | None]) -> dict[str, Any]:
     """The summary of a run, as the record keeps it.
@@ -52,7 +54,21 @@ def summarize(controller: Controller, plan: Plan, noise: Callable[[float], float
             else {"value": controller.objective(untuned), "resource": untuned.resource, "metrics": untuned.metrics}
         ),
         "stopped": controller.stopped,
+        "trials_not_improving": controller.completion.not_improving,
+        "errors": distinct_errors(controller),
     }
+
+
+def distinct_errors(controller: Controller) -> list[dict[str, Any]]:
+    """The first few distinct errors of trials: the message, how many had it, the first of them, its logs."""
+    errors: dict[str, dict[str, Any]] = {}
+    for run in controller.runs.values():
+        if run.failure:
+            error = errors.setdefault(
+                run.failure, {"error": run.failure, "trials": 0, "first": run.id, "logs": run.logs}
+            )
+            error["trials"] += 1
+    return list(errors.values())[:DISTINCT_ERRORS]
 
 
 def show_plan(plan: Plan) -> RenderableType:

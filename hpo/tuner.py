@@ -6,19 +6,17 @@ import difflib
 import logging
 import math
 import secrets
-import signal
 import threading
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, ClassVar, Self
 
 from rich.console import Console
 
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
+from hpo.callbacks import Callback
 from hpo.checks import (
     check_arguments,
     check_job_name,
@@ -27,36 +25,31 @@ from hpo.checks import (
     inert_lengths,
     longest,
 )
-from hpo.controller import Controller
+from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.describe import best_trial, describe, status_and_reason
 from hpo.hyperband import Plan
+from hpo.job import INTERRUPTED, Job
 from hpo.progress import PlainProgress
 from hpo.ranges import (
     CategoricalParameter,
     ContinuousParameter,
     IntegerParameter,
     ParameterRange,
-    decode,
     range_from_json,
 )
-from hpo.record import JobRecord
 from hpo.search import Search
 from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_for
-from hpo.summary import show_plan, show_summary, summarize
-from hpo.uncertainty import auc_standard_error
-from hpo.watch import Watcher
+from hpo.summary import show_plan, show_summary
 from trainers import XGBoostTrainer, storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
-from trainers.gangs import Gangs
 from trainers.home import home
 from trainers.trainer import Trainer, open_channels, trainer_from_json
 
 logger = logging.getLogger(__name__)
 
 TRAINERS = (XGBoostTrainer,)
-INTERRUPTED = "interrupted by Ctrl-C"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,7 +84,7 @@ class HyperparameterTuner:
         base_tuning_job_name: what the job's name begins with.
         warm_start_config: not there yet.
         strategy_config: Hyperband's own configuration.
-        completion_criteria_config: not there yet.
+        completion_criteria_config: what ends the job before all its trials have run.
         early_stopping_type: "Off".
         estimator_name: kept in the record.
         random_seed: everything random derives from it; None draws one, and records it.
@@ -100,6 +93,7 @@ class HyperparameterTuner:
         objective_value: compare trials by their "last" value, as SageMaker does, or by their "best" so far.
         storage_path: folder or URI for checkpoints; None is `WARMBAND_HOME/jobs`.
         store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
+        callbacks: your own code, called while the job runs.
         console: where plan, progress and summary are printed; None is standard output.
 
     Raises:
@@ -123,7 +117,7 @@ class HyperparameterTuner:
         base_tuning_job_name: str | None = None,
         warm_start_config: None = None,
         strategy_config: StrategyConfig | None = None,
-        completion_criteria_config: None = None,
+        completion_criteria_config: TuningJobCompletionCriteriaConfig | None = None,
         early_stopping_type: str = "Off",
         estimator_name: str | None = None,
         random_seed: int | None = None,
@@ -133,6 +127,7 @@ class HyperparameterTuner:
         objective_value: str = "last",
         storage_path: str | None = None,
         store: str | None = None,
+        callbacks: Sequence[Callback] = (),
         console: Console | None = None,
     ) -> None:
         check_arguments(
@@ -155,7 +150,6 @@ class HyperparameterTuner:
         )
         _not_there_yet(
             warm_start_config=warm_start_config,
-            completion_criteria_config=completion_criteria_config,
             autotune=autotune or None,
             hyperparameters_to_keep_static=hyperparameters_to_keep_static,
         )
@@ -173,6 +167,8 @@ class HyperparameterTuner:
         self._ranges = dict(hyperparameter_ranges)
         self.strategy = strategy
         self.strategy_config = strategy_config
+        self.completion_criteria_config = completion_criteria_config
+        self.callbacks = tuple(callbacks)
         self.objective_type = objective_type
         self.max_jobs = max_jobs or 1
         self.max_parallel_jobs = max_parallel_jobs
@@ -278,6 +274,9 @@ class HyperparameterTuner:
             spec["objective_metric_name"],
             {name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()},
             strategy_config=None if config is None else StrategyConfig.from_json(config),
+            completion_criteria_config=None
+            if (criteria := spec.get("completion_criteria")) is None
+            else TuningJobCompletionCriteriaConfig.from_json(criteria),
             random_seed=spec["random_seed"],
             store=store,
             **{field: spec[field] for field in _PLAIN_FIELDS},
@@ -335,25 +334,22 @@ class HyperparameterTuner:
     # ---- within
 
     def _run(self, name: str, channels: dict[str, Channel], plan: Plan, seed: int) -> None:
-        with Store(self._store) as store, store.writer(name) as writer:
-            try:
-                with self.estimator.gangs(name, channels, at_once=self.max_parallel_jobs, notify=self._say) as gangs:
-                    record = JobRecord(writer, self.objective_metric_name, [self._watcher()])
-                    controller = self._controller(name, plan, seed, gangs, record)
-                    with _graceful_interrupt(controller):
-                        controller.run()
-                summary = summarize(controller, plan, partial(self._noise, channels))
-            except BaseException as error:
-                status = "Stopped" if isinstance(error, KeyboardInterrupt) else "Failed"
-                reason = INTERRUPTED if status == "Stopped" else str(error) or type(error).__name__
-                writer.job(status=status, reason=reason, ended_at=time.time())
-                raise
-            status, reason = _outcome(controller)
-            writer.job(status=status, reason=reason, ended_at=time.time(), summary=summary)
-        self._console.print(show_summary(name, status, self.objective_metric_name, summary))
-        if status == "Failed":
-            raise WarmbandError(f"tuning job {name} failed: {reason}")
-        if controller.stopped == INTERRUPTED:
+        job = Job(
+            search=self._search(name, plan, seed),
+            strategy=make_strategy(plan, self._ranges, metric=self.objective_metric_name, mode=self._mode, seed=seed),
+            ranges=self._ranges,
+            estimator=self.estimator,
+            channels=channels,
+            store=self._store,
+            watcher=PlainProgress(self._say, self.objective_metric_name, self.objective_type, self.objective_value),
+            callbacks=self.callbacks,
+            notify=self._say,
+        )
+        ended = job.run()
+        self._console.print(show_summary(name, ended.status, self.objective_metric_name, ended.summary))
+        if ended.status == "Failed":
+            raise WarmbandError(f"tuning job {name} failed: {ended.reason}")
+        if ended.reason == INTERRUPTED:
             raise KeyboardInterrupt
 
     def _run_apart(self, *arguments: Any) -> None:
@@ -363,40 +359,26 @@ class HyperparameterTuner:
             self._failure = error
             logger.debug("job ended with %r; `wait` raises it", error)
 
-    def _controller(self, name: str, plan: Plan, seed: int, gangs: Gangs, record: JobRecord) -> Controller:
-        mode = "max" if self.objective_type == "Maximize" else "min"
-        strategy = make_strategy(plan, self._ranges, metric=self.objective_metric_name, mode=mode, seed=seed)
-        return Controller(
-            Search(
-                name=name,
-                metric=self.objective_metric_name,
-                mode=mode,
-                max_jobs=self.max_jobs,
-                max_parallel_jobs=self.max_parallel_jobs,
-                max_resource=plan.max_resource,
-                seed=seed,
-                storage_path=storage.join(self.storage_path or f"{home()}/jobs", name),
-                static=self.estimator.hyperparameters,
-                length_names=self.estimator.resource_names if self.strategy == "Random" else (),
-                best_value=self.objective_value == "best",
-                max_seconds=self.max_runtime_in_seconds or math.inf,
-            ),
-            searcher=strategy.searcher,
-            scheduler=strategy.scheduler,
-            decode=lambda suggested: decode(self._ranges, suggested),
-            gangs=gangs,
-            record=record,
+    def _search(self, name: str, plan: Plan, seed: int) -> Search:
+        return Search(
+            name=name,
+            metric=self.objective_metric_name,
+            mode=self._mode,
+            max_jobs=self.max_jobs,
+            max_parallel_jobs=self.max_parallel_jobs,
+            max_resource=plan.max_resource,
+            seed=seed,
+            storage_path=storage.join(self.storage_path or f"{home()}/jobs", name),
+            static=self.estimator.hyperparameters,
+            length_names=self.estimator.resource_names if self.strategy == "Random" else (),
+            best_value=self.objective_value == "best",
+            max_seconds=self.max_runtime_in_seconds or math.inf,
+            completion=self.completion_criteria_config,
         )
 
-    def _noise(self, channels: Mapping[str, Channel], value: float) -> float | None:
-        """The standard error of an AUC; None where the objective is another, or its rows are not in memory."""
-        name, _, metric = self.objective_metric_name.partition(":")
-        if metric != "auc" or channels[name].describe()["kind"] not in ("pandas", "numpy"):
-            return None
-        labels = channels[name].read_whole().labels
-        positives = int((labels == 1).sum())
-        negatives = int((labels == 0).sum())
-        return auc_standard_error(value, positives, negatives) if positives and negatives else None
+    @property
+    def _mode(self) -> str:
+        return "max" if self.objective_type == "Maximize" else "min"
 
     def _longest(self) -> int | None:
         """Units of the longest trial where the strategy does not say: the tuned length's upper bound, or static."""
@@ -409,14 +391,12 @@ class HyperparameterTuner:
         for warning in inert_lengths(names, self._ranges, static, self.strategy, plan.max_resource):
             self._say(f"warning: {warning}")
 
-    def _watcher(self) -> Watcher:
-        return PlainProgress(self._say, self.objective_metric_name, self.objective_type, self.objective_value)
-
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True, markup=False)
 
     def _spec(self, channels: Mapping[str, Channel], seed: int) -> dict[str, Any]:
         """Everything the tuner was made with, and what the Describe response needs."""
+        criteria = self.completion_criteria_config
         return {
             "estimator": self.estimator.to_json(),
             "objective_metric_name": self.objective_metric_name,
@@ -424,6 +404,8 @@ class HyperparameterTuner:
             "parameter_ranges": self.hyperparameter_ranges(),
             "strategy_config": self.strategy_config.to_json() if self.strategy_config else None,
             "strategy_request": self.strategy_config.to_input_req() if self.strategy_config else None,
+            "completion_criteria": criteria.to_json() if criteria else None,
+            "completion_request": criteria.to_input_req() if criteria else None,
             "random_seed": seed,
             "inputs": {name: channel.describe() for name, channel in channels.items()},
             **{field: getattr(self, field) for field in _PLAIN_FIELDS},
@@ -464,33 +446,6 @@ _PLAIN_FIELDS = (
     "objective_value",
     "storage_path",
 )
-
-
-@contextmanager
-def _graceful_interrupt(controller: Controller) -> Iterator[None]:
-    """Ctrl-C stops the run between two events; a second one interrupts at once. Only the main thread can ask for it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, before)
-        controller.stop(INTERRUPTED)
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
-def _outcome(controller: Controller) -> tuple[str, str]:
-    if controller.stopped:
-        return "Stopped", controller.stopped
-    failures = [run.failure for run in controller.runs.values() if run.failure]
-    if failures and len(failures) == len(controller.runs):
-        return "Failed", f"every trial failed, the first with: {failures[0]}"
-    return "Completed", ""
 
 
 def _not_there_yet(**fields: object) -> None:

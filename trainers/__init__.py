@@ -1,9 +1,26 @@
-"""How one configuration is trained by a gang of workers."""
+"""How one configuration is trained by a gang of workers.
 
-from trainers.channels import Channel
+Names are loaded when they are first used, so that what trains nothing does not wait for Ray.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from trainers.errors import ConfigurationError, DataError, GangError, ResourcesError, TrialError, WarmbandError
-from trainers.trainer import Trainer, TrainingResult
-from trainers.xgboost_allreduce import XGBoostTrainer
+
+if TYPE_CHECKING:
+    from trainers.channels import Channel
+    from trainers.trainer import Trainer, TrainingResult
+    from trainers.xgboost_allreduce import XGBoostTrainer
+
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
+        return found
+
 
 __all__ = [
     "Channel",
@@ -17,3 +34,14 @@ __all__ = [
     "WarmbandError",
     "XGBoostTrainer",
 ]
+
+_HOMES = {
+    "Channel": "trainers.channels",
+    "Trainer": "trainers.trainer",
+    "TrainingResult": "trainers.trainer",
+    "XGBoostTrainer": "trainers.xgboost_allreduce",
+}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

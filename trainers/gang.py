@@ -46,6 +46,7 @@ class WorkerContext:
         node_ip: address of this worker's node.
         cpus: processor cores the worker may use.
         broadcast: gives every rank what rank 0 hands in (small values; every rank has to call it).
+        in_hand: it is the user's own process, in which nothing may be changed that the user could notice.
     """
 
     rank: int
@@ -53,6 +54,7 @@ class WorkerContext:
     node_ip: str
     cpus: int
     broadcast: Callable[[Any], Any]
+    in_hand: bool = False
 
 
 class Program(Protocol):
@@ -224,7 +226,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         opening = program.open(context)
     except Exception as error:
         # The other ranks may wait in a collective for this one; the driver ends the gang.
-        ended = GangEnded(gang=gang, error=_one_line(error), traceback=traceback.format_exc(), final=True)
+        ended = GangEnded(gang=gang, error=one_line(error), traceback=traceback.format_exc(), final=True)
         mailbox.post(ended)
         return ended
     group = ray.util.get_current_placement_group()
@@ -255,7 +257,7 @@ def _serve_one(
         segment = program.train(assignment, reporter if context.rank == 0 else _silent)
     except Exception as error:
         refusal = Served(
-            gang=gang, trial_id=assignment.trial_id, error=_one_line(error), traceback=traceback.format_exc()
+            gang=gang, trial_id=assignment.trial_id, error=one_line(error), traceback=traceback.format_exc()
         )
         if not mailbox.refuse(refusal, context.rank, context.world_size, AGREE_SECONDS):
             # Not the trial's own error: this worker group is broken, and Train has to start another.
@@ -299,7 +301,7 @@ def _worker_context() -> WorkerContext:
     )
 
 
-def _one_line(error: BaseException) -> str:
+def one_line(error: BaseException) -> str:
     """The first line of a message that says something; XGBoost's carry a stack trace behind it."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
@@ -307,4 +309,4 @@ def _one_line(error: BaseException) -> str:
 def _innermost(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
-    return _one_line(error)
+    return one_line(error)

@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 import uuid
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import partial
 
-import ray
 from ray.train import ScalingConfig
 
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Order
 from trainers.cluster import Cluster
-from trainers.errors import GangError, ResourcesError
-from trainers.gang import END_SECONDS, Gang, Program, resources_per_worker
+from trainers.errors import GangError
+from trainers.gang import END_SECONDS, Gang, Program
 from trainers.mailbox import MailboxHandle
+from trainers.room import Room
 
 logger = logging.getLogger(__name__)
 
 START_ATTEMPTS = 3
-WAIT_FOR_ROOM_SECONDS = 120.0
 
 
 class _Phase(Enum):
@@ -71,9 +69,7 @@ class RayGangs:
         self._started_at: dict[str, float] = {}
         self._start_seconds = 0.0
         self._failed_starts = 0
-        self._told = False
-        self._no_room_since: float | None = None
-        self._look_again = 0.0
+        self._room = Room(scaling, notify)
         self._closed = False
 
     @property
@@ -106,7 +102,7 @@ class RayGangs:
             return
         if up and not self._eager and (seconds_left is None or seconds_left / up < self._start_seconds):
             return
-        if self._fits(count):
+        if self._room.for_another(count, len(self._gangs)):
             self._start()
 
     def assign(self, gang: str, assignment: Assignment) -> None:
@@ -200,54 +196,3 @@ class RayGangs:
                 f"gangs failed to start {self._failed_starts} times in a row, the last with: {event.error}\n"
                 f"{event.traceback}".rstrip()
             )
-
-    def _fits(self, count: int) -> bool:
-        """Whether one more gang fits now; says once when fewer fit than are wanted."""
-        now = time.monotonic()
-        if now < self._look_again:
-            return False
-        need = resources_per_worker(self._scaling)
-        holds = capacity(need, self.workers)
-        if holds == 0:
-            raise ResourcesError(
-                f"a gang needs {self.workers} workers of {_amounts(need)} each, and the cluster holds "
-                f"{_amounts(ray.cluster_resources(), need)} on {_nodes()}; "
-                f"give a smaller ScalingConfig(num_workers=...), or add nodes"
-            )
-        if holds < count and not self._told:
-            self._told = True
-            self._notify(
-                f"{count} gangs of {self.workers} workers could work at once, and the cluster holds {holds} "
-                f"({_amounts(ray.cluster_resources(), need)} on {_nodes()}); "
-                f"running with those that fit, and more as they come up"
-            )
-        free = ray.available_resources()
-        if all(free.get(name, 0.0) >= amount * self.workers for name, amount in need.items()):
-            self._no_room_since = None
-            return True
-        self._look_again = now + 0.5
-        self._no_room_since = self._no_room_since or now
-        if not self._gangs and now - self._no_room_since > WAIT_FOR_ROOM_SECONDS:
-            raise ResourcesError(
-                f"waited {WAIT_FOR_ROOM_SECONDS:.0f} s for room for a gang of {self.workers} workers of "
-                f"{_amounts(need)} each; free now: {_amounts(free, need)}. Other jobs hold the rest: see `ray status`"
-            )
-        return False
-
-
-def capacity(need: dict[str, float], workers: int) -> int:
-    """How many gangs the cluster's nodes hold when it is otherwise empty."""
-    places = 0
-    for node in ray.nodes():
-        if node["Alive"]:
-            places += math.floor(min(node["Resources"].get(name, 0.0) / amount for name, amount in need.items()))
-    return places // workers
-
-
-def _amounts(resources: dict[str, float], names: dict[str, float] | None = None) -> str:
-    return ", ".join(f"{resources.get(name, 0.0):g} {name}" for name in names or resources)
-
-
-def _nodes() -> str:
-    count = sum(node["Alive"] for node in ray.nodes())
-    return f"{count} node" + ("s" if count != 1 else "")

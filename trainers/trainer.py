@@ -10,20 +10,21 @@ import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
 from trainers import storage
-from trainers.assignment import Assignment, GangEnded, GangUp, Report, Segment, Served
+from trainers.assignment import Assignment, GangUp, Report, Segment, Served
 from trainers.channels import Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster, cluster
 from trainers.errors import ConfigurationError, GangError, TrialError
 from trainers.gang import Program, resources_per_worker
 from trainers.gangs import Gangs
 from trainers.home import home
+from trainers.in_hand import InHand
 from trainers.ray_gangs import RayGangs
 
 if TYPE_CHECKING:
@@ -72,7 +73,8 @@ class Trainer(ABC):
 
     Args:
         scaling: Ray Train's own configuration of a gang: `num_workers`, `use_gpu`, `resources_per_worker`,
-            `placement_strategy`.
+            `placement_strategy`. With `num_workers=0` everything happens in this process, without Ray, on as many cores
+            as it may use or `resources_per_worker={"CPU": n}` says.
         hyperparameters: static values; a tuner's override them.
 
     Raises:
@@ -126,8 +128,18 @@ class Trainer(ABC):
 
     @property
     def workers(self) -> int:
-        """Workers in a gang."""
-        return int(self.scaling.num_workers)  # type: ignore[arg-type]  # a range is refused
+        """Workers in a gang; 1 in hand, where the worker is this process."""
+        return max(1, int(self.scaling.num_workers))  # type: ignore[arg-type]  # a range is refused
+
+    @property
+    def in_hand(self) -> bool:
+        """Whether it trains in this process, without Ray: `num_workers=0`."""
+        return self.scaling.num_workers == 0
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Arguments that a trainer takes beside `scaling` and `hyperparameters`; they are JSON, for the record."""
+        return {}
 
     @property
     def units(self) -> int | None:
@@ -146,7 +158,8 @@ class Trainer(ABC):
 
     def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> Self:
         """The same trainer with these values over its own."""
-        return type(self)(scaling=self.scaling, hyperparameters={**self.hyperparameters, **hyperparameters})
+        merged = {**self.hyperparameters, **hyperparameters}
+        return type(self)(scaling=self.scaling, hyperparameters=merged, **self.options)
 
     def trained(self, checkpoint: str) -> Self:
         """The same trainer with a model that it trained, for `model()`."""
@@ -238,12 +251,19 @@ class Trainer(ABC):
         Args:
             name: prefix of the gangs' names.
             channels: what they read.
-            at_once: how many of them there may be; a private cluster is made to hold so many.
+            at_once: how many of them there may be; a private cluster is made to hold so many. In hand there is one.
             notify: is told what the user should know.
 
         Raises:
             ConfigurationError, DataError: a channel cannot be read by so many workers.
         """
+        if self.in_hand:
+            if at_once > 1:
+                notify(f"num_workers=0 trains one trial after another in this process, not {at_once} at once")
+            placed = {channel: source.place(0) for channel, source in channels.items()}
+            with closing(InHand(name, self.program(placed), self.scaling)) as hand:
+                yield hand
+            return
         with cluster(self.logical_cpus(at_once), notify) as found:
             gangs = self.start_gangs(name, channels, found, notify)
             try:
@@ -259,16 +279,25 @@ class Trainer(ABC):
         return RayGangs(name, self.program(placed), self.scaling, notify=notify, on=on)
 
     def logical_cpus(self, gangs: int) -> int:
-        """CPUs that so many of its gangs ask Ray for."""
+        """CPUs that so many of its gangs ask Ray for; none in hand."""
+        if self.in_hand:
+            return 0
         return round(resources_per_worker(self.scaling).get("CPU", 0.0) * self.workers * gangs)
 
     def to_json(self) -> dict[str, Any]:
         """Everything it was made with, for the record."""
         scaling = {name: getattr(self.scaling, name) for name in _SCALING_FIELDS}
-        return {"trainer": type(self).__name__, "scaling": scaling, "hyperparameters": self.hyperparameters}
+        return {
+            "trainer": type(self).__name__,
+            "scaling": scaling,
+            "hyperparameters": self.hyperparameters,
+            "options": self.options,
+        }
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}(num_workers={self.workers}, hyperparameters={self.hyperparameters})"
+        options = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        workers = self.scaling.num_workers
+        return f"{type(self).__name__}(num_workers={workers}, hyperparameters={self.hyperparameters}{options})"
 
 
 def trainer_from_json(state: Mapping[str, Any], trainers: Iterable[type[Trainer]]) -> Trainer:
@@ -283,11 +312,12 @@ def trainer_from_json(state: Mapping[str, Any], trainers: Iterable[type[Trainer]
             if name not in by_name:
                 raise ConfigurationError(f"trainer {name!r} is unknown; known are {', '.join(sorted(by_name))}")
             try:
-                return by_name[name](scaling=ScalingConfig(**scaling), hyperparameters=hyperparameters)
+                options = dict(state.get("options", {}))
+                return by_name[name](scaling=ScalingConfig(**scaling), hyperparameters=hyperparameters, **options)
             except (TypeError, ValueError) as error:
                 if isinstance(error, ConfigurationError):
                     raise
-                raise ConfigurationError(f"the record of a trainer has the scaling {scaling}: {error}") from None
+                raise ConfigurationError(f"the record of a trainer is {state!r}: {error}") from None
     raise ConfigurationError(f"the record of a trainer is {state!r}; give what to_json() of one returns")
 
 
@@ -315,8 +345,8 @@ def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
 def _serve_alone(gangs: Gangs, assignment: Assignment) -> tuple[Segment, float]:
     """Serves one assignment; returns it and the seconds that the gang was held."""
     attempts = 0
-    gangs.want(1, None)
     while True:
+        gangs.want(1, None)
         for event in gangs.events(1.0):
             match event:
                 case GangUp():
@@ -329,16 +359,15 @@ def _serve_alone(gangs: Gangs, assignment: Assignment) -> tuple[Segment, float]:
                     return segment, time.time() - held
                 case Served():
                     raise TrialError(event.error, event.traceback)
-                case GangEnded():
-                    gangs.want(1, None)
 
 
 def _check_scaling(scaling: ScalingConfig) -> None:
     if not isinstance(scaling, ScalingConfig):
         raise ConfigurationError(f"scaling is {scaling!r}; give a ray.train.ScalingConfig")
-    if not isinstance(scaling.num_workers, int) or scaling.num_workers < 1:
+    if not isinstance(scaling.num_workers, int):
         raise ConfigurationError(
-            f"ScalingConfig(num_workers={scaling.num_workers!r}) does not make a gang; give a whole number, 1 or more"
+            f"ScalingConfig(num_workers={scaling.num_workers!r}) does not make a gang; give a whole number, 1 or more, "
+            "or 0 to train in this process"
         )
 
 

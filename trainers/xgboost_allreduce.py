@@ -7,16 +7,22 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from ray.train import ScalingConfig
+
 from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
-from trainers.channels import LabelRule, PlacedChannel, Table
+from trainers.channels import Channel, LabelRule, PlacedChannel, Table
+from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gang import WorkerContext
+from trainers.gangs import Gangs
 from trainers.trainer import Trainer
 from trainers.xgboost_parameters import ROUNDS, check_parameters, label_rules, metric_names
+from trainers.xgboost_ray_options import check_backend
 
 _DEFAULT_KIND = ("quantile", 256)
 
@@ -26,22 +32,56 @@ class XGBoostTrainer(Trainer):
 
     Hyperparameters are XGBoost's own, and the number of rounds under any of `ROUNDS`. Every channel other than "train"
     is evaluated whole on each worker after each round, so that its metrics are exact for any number of workers.
+
+    Args:
+        scaling: see `Trainer`.
+        hyperparameters: see `Trainer`.
+        backend: "native" is XGBoost's own collective, on workers that stay warm; "xgboost_ray" is the package of
+            that name, which starts its actors anew for every assignment.
+        ray_params: fields of xgboost_ray's `RayParams`, for that backend alone; `trainers.xgboost_ray_options.FIELDS`
+            names them.
+
+    Raises:
+        ConfigurationError: a value is wrong.
     """
 
     resource_names: ClassVar[tuple[str, ...]] = ROUNDS
 
+    def __init__(
+        self,
+        *,
+        scaling: ScalingConfig | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+        backend: str = "native",
+        ray_params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.backend = backend
+        self.ray_params = dict(ray_params or {})
+        check_backend(backend, self.ray_params, scaling)
+        super().__init__(scaling=scaling, hyperparameters=hyperparameters)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See `Trainer.options`."""
+        return {"backend": self.backend, "ray_params": self.ray_params}
+
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
-        if self.workers > 1 and hyperparameters.get("tree_method") == "exact":
-            raise ConfigurationError(
-                f"tree_method 'exact' does not distribute over {self.workers} workers; use 'hist', or num_workers=1"
-            )
         if "early_stopping_rounds" in hyperparameters:
             raise ConfigurationError(
                 "early_stopping_rounds is not for this trainer: a tuner's strategy stops trials, and a single training "
                 "runs all its rounds; leave it out"
             )
         check_parameters(hyperparameters)
+        if self.backend == "xgboost_ray" and hyperparameters.get("tree_method") == "exact":
+            raise ConfigurationError(
+                "tree_method 'exact' is nothing that backend 'xgboost_ray' trains, on one worker either; "
+                "use 'hist', or backend='native' with num_workers=1"
+            )
+        if self.workers > 1 and hyperparameters.get("tree_method") == "exact":
+            raise ConfigurationError(
+                f"tree_method 'exact' does not distribute over {self.workers} workers; use 'hist', or num_workers=1"
+            )
 
     def metrics(self, channels: Iterable[str]) -> list[str]:
         """See `Trainer.metrics`."""
@@ -61,6 +101,18 @@ class XGBoostTrainer(Trainer):
         """See `Trainer.program`."""
         return XGBoostProgram(channels)
 
+    def start_gangs(
+        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None]
+    ) -> Gangs:
+        """See `Trainer.start_gangs`."""
+        if self.backend == "native":
+            return super().start_gangs(name, channels, on, notify)
+        # Imported here: workers of native gangs import this module, and need none of it.
+        from trainers.xgboost_ray_backend import XGBoostRayGangs
+
+        placed = {channel: source.place(self.workers) for channel, source in channels.items()}
+        return XGBoostRayGangs(name, placed, self.scaling, self.ray_params, notify=notify)
+
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
         import xgboost
@@ -75,8 +127,7 @@ class _Session:
     """What an open worker holds between assignments."""
 
     context: WorkerContext
-    communicator: Any
-    tracker: Any
+    collective: ExitStack
     matrices: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
 
 
@@ -99,19 +150,12 @@ class XGBoostProgram:
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Loads this worker's rows, joins the collective and builds the default matrices."""
         started = time.perf_counter()
-        _import_xgboost()
-        from xgboost.collective import CommunicatorContext
-
+        _import_xgboost(whole=context.in_hand)
         imported = time.perf_counter()
         # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
         train = self._channels["train"].read(context.rank, context.world_size)
         loaded = time.perf_counter()
-        tracker = _start_tracker(context) if context.rank == 0 else None
-        arguments = context.broadcast(tracker.worker_args() if tracker else None)
-        # The tracker hands out ranks in the order of the task ids, so that XGBoost's ranks are the gang's.
-        communicator = CommunicatorContext(**arguments, dmlc_task_id=f"{context.rank:08d}")
-        communicator.__enter__()
-        self._session = _Session(context, communicator, tracker)
+        self._session = _Session(context, _join(context))
         joined = time.perf_counter()
         self._session.matrices[_DEFAULT_KIND] = self._build(*_DEFAULT_KIND, train)
         built = time.perf_counter()
@@ -162,7 +206,7 @@ class XGBoostProgram:
     def close(self) -> None:
         """Leaves the collective."""
         session = self._opened()
-        session.communicator.__exit__(None, None, None)
+        session.collective.close()
         self._session = None
 
     def _opened(self) -> _Session:
@@ -175,7 +219,7 @@ class XGBoostProgram:
         exact = (
             hyperparameters.get("tree_method") in ("exact", "approx") or hyperparameters.get("booster") == "gblinear"
         )
-        key = ("plain", 0) if exact else ("quantile", int(hyperparameters.get("max_bin", _DEFAULT_KIND[1])))
+        key = ("plain", 0) if exact else ("quantile", int(hyperparameters.get("max_bin") or _DEFAULT_KIND[1]))
         if key not in session.matrices:
             train = self._channels["train"].read(session.context.rank, session.context.world_size)
             session.matrices[key] = self._build(*key, train)
@@ -217,15 +261,31 @@ def segment_seed(trial_seed: int, start: int) -> int:
     return int.from_bytes(digest, "big") >> 1  # XGBoost takes a signed 32-bit seed.
 
 
-def _import_xgboost() -> None:
-    """Imports XGBoost without scikit-learn, its optional companion, which takes four fifths of the time."""
-    if "xgboost" in sys.modules or "sklearn" in sys.modules:
+def _import_xgboost(*, whole: bool) -> None:
+    """Imports XGBoost; if not `whole`, without scikit-learn, its companion, which takes four fifths of the time."""
+    if whole or "xgboost" in sys.modules or "sklearn" in sys.modules:
+        import xgboost
+
         return
     sys.modules["sklearn"] = None  # type: ignore[assignment]  # Python's own way to say that it is not there
     try:
         import xgboost  # noqa: F401
     finally:
         del sys.modules["sklearn"]
+
+
+def _join(context: WorkerContext) -> ExitStack:
+    """The collective of a gang's workers, to be closed; a worker alone has no peers to join."""
+    from xgboost.collective import CommunicatorContext
+
+    joined = ExitStack()
+    if context.world_size > 1:
+        tracker = _start_tracker(context) if context.rank == 0 else None
+        joined.callback(lambda: tracker)  # It has to live as long as the collective.
+        arguments = context.broadcast(tracker.worker_args() if tracker else None)
+        # The tracker hands out ranks in the order of the task ids, so that XGBoost's ranks are the gang's.
+        joined.enter_context(CommunicatorContext(**arguments, dmlc_task_id=f"{context.rank:08d}"))
+    return joined
 
 
 def _start_tracker(context: WorkerContext) -> Any:

@@ -16,7 +16,7 @@ from hpo.ledger import Entry
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import Search, TrialRun
 from hpo.simulation import Curve, SimulatedGangs
-from trainers.assignment import Assignment, Report
+from trainers.assignment import Assignment, Report, Segment
 
 METRIC = "validation:auc"
 PLAN = lay_out(30, 1, 30)
@@ -50,6 +50,7 @@ class Kept:
     entries: list[Entry] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)
     rounds: int = 0
+    probed: list[int] = field(default_factory=list)
 
     def trial(self, run: TrialRun) -> None:
         pass
@@ -65,6 +66,9 @@ class Kept:
 
     def progress(self, controller: Controller) -> None:
         self.rounds += 1
+
+    def probe(self, segment: Segment, seconds: float) -> None:
+        self.probed.append(len(segment.reports))
 
 
 def rising(assignment: Assignment, step: int) -> float:
@@ -110,6 +114,7 @@ def simulate(
         decode=dict,
         gangs=gangs,
         record=record,
+        on_probe=getattr(record, "probe", lambda segment, seconds: None),
         clock=gangs.clock,
     )
     controller.run()

@@ -13,11 +13,11 @@ from ray.tune.schedulers import AsyncHyperBandScheduler, FIFOScheduler
 from ray.tune.search.optuna import OptunaSearch
 from ray.tune.search.sample import Float
 
-from hpo.controller import OUT_OF_TIME, STOP_REQUESTED
+from hpo.controller import FIRST_FAILURES, OUT_OF_TIME, STOP_REQUESTED
 from hpo.hyperband import lay_out
 from hpo.ledger import Kind
 from hpo.scheduler import RESOURCE
-from hpo.search import UNTUNED, TrialRun, derive_seed
+from hpo.search import PROBE, UNTUNED, TrialRun, derive_seed
 from tests.hpo.simulated import METRIC, PLAN, Draws, Kept, outcome, rising, simulate, uneven
 from trainers.assignment import Assignment, Report
 
@@ -194,3 +194,69 @@ def test_length_names_bound_a_trial() -> None:
 
     controller, _, _ = simulate(FIFOScheduler(), searcher=Lengths(), length_names=("num_round",), untuned=False)
     assert [run.resource for run in controller.runs.values()] == [min(30, 5 + number) for number in range(30)]
+
+
+def test_ties_go_to_the_trial_that_used_less() -> None:
+    """Every trial reaches the same value, by its best step or its last: the one that stopped early has used less."""
+    controller, _, _ = simulate(curve=lambda assignment, step: 0.5)
+    best = controller.best()
+    assert best is not None
+    assert best.resource == min(run.resource for run in controller.runs.values())
+    by_best, _, _ = simulate(curve=lambda assignment, step: min(step, 3) / 10, best_value=True)
+    chosen = by_best.best()
+    assert chosen is not None
+    assert (chosen.best_value, chosen.best_resource) == (0.3, 3)
+
+
+def test_a_job_whose_first_trials_all_fail_ends_early() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id != UNTUNED:
+            raise ValueError("no such objective")
+        return 0.5
+
+    controller, _, _ = simulate(curve=curve, parallel=2)
+    assert controller.hopeless
+    assert "first 5 trials all failed" in controller.stopped
+    assert FIRST_FAILURES <= len(controller.runs) <= FIRST_FAILURES + 2
+    assert controller.best() is None
+
+
+def test_a_job_that_has_trained_something_goes_on_past_failures() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id not in ("job-000", UNTUNED):
+            raise ValueError("no such objective")
+        return 0.5
+
+    controller, _, _ = simulate(curve=curve, parallel=1)
+    assert not controller.hopeless
+    assert len(controller.runs) == PLAN.trials
+
+
+def test_the_record_is_told_of_rungs_and_of_every_round() -> None:
+    controller, gangs, record = simulate()
+    assert sum(len(cut.stopped) for cut in record.cuts) == sum(
+        run.resource < PLAN.max_resource for run in controller.runs.values()
+    )
+    assert record.rounds >= len(gangs.served)
+
+
+def test_a_probe_comes_first_and_changes_nothing() -> None:
+    controller, gangs, record = simulate(probe_units=5)
+    assert [(a.trial_id, a.start, a.stop) for a in gangs.served[:1]] == [(PROBE, 0, 5)]
+    assert outcome(controller) == outcome(simulate()[0])
+    assert controller.trained == simulate()[0].trained
+    assert PROBE not in record.steps
+    assert record.probed == [5]
+
+
+@pytest.mark.parametrize("how", ["fails", "loses its gang"])
+def test_a_probe_that_gives_nothing_stops_nothing(how: str) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == PROBE and how == "fails":
+            raise ValueError("static values that cannot be trained")
+        return rising(assignment, step)
+
+    losses = frozenset({0}) if how == "loses its gang" else frozenset()
+    controller, _, record = simulate(probe_units=5, curve=curve, losses=losses)
+    assert outcome(controller) == outcome(simulate()[0])
+    assert not record.probed

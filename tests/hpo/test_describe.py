@@ -48,6 +48,8 @@ ALLOWED = REQUIRED | {
     "BestTrainingJob",
     "FailureReason",
     "ConsumedResources",
+    "TuningJobCompletionDetails",
+    "StatusReason",  # Ours: why a job that did not fail ended before its plan did.
     "Summary",
 }
 JOB_KEYS = {
@@ -258,7 +260,8 @@ def test_a_job_that_has_ended_stays_what_it_was(store: Store, status: str) -> No
     store.create_job(ended(status=status, reason="why"))
     response = describe(store.job("bank"), [])
     assert response["HyperParameterTuningJobStatus"] == status
-    assert response["FailureReason"] == "why"
+    assert response["StatusReason"] == "why"
+    assert ("FailureReason" in response) == (status != "Completed")
 
 
 def test_what_went_through_the_store_is_described_the_same(store: Store) -> None:

@@ -19,7 +19,8 @@ from ray.util import placement_group, remove_placement_group
 
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Served
-from trainers.ray_gangs import RayGangs, capacity
+from trainers.ray_gangs import RayGangs
+from trainers.room import capacity
 
 WORKERS = 3
 STATIC = {

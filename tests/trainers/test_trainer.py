@@ -57,9 +57,8 @@ def assignment(**changes: Any) -> Assignment:
     [
         (
             lambda: ScalingConfig(num_workers=(1, 4)),
-            r"num_workers=\(1, 4\)\) does not make a gang; give a whole number",
+            r"num_workers=\(1, 4\)\) does not make a gang; give a whole number, 1 or more, or 0",
         ),
-        (lambda: ScalingConfig(num_workers=0), "num_workers=0"),
         (lambda: {"num_workers": 3}, "scaling is .*give a ray.train.ScalingConfig"),
     ],
 )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from trainers.channels.files import Files, check_delimiter, open_files
 from trainers.channels.labels import LabelRule
-from trainers.channels.memory import from_array, from_frame, from_pair, is_frame, plain_array
+from trainers.channels.memory import Memory, from_array, from_frame, from_pair, is_frame, plain_array
 from trainers.channels.ray_data import RayData
 from trainers.channels.table import Heading, Shards, Table, check_shard
 from trainers.errors import ConfigurationError, DataError
@@ -40,8 +40,8 @@ class Source(Protocol):
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, read in this process."""
 
-    def place(self, num_workers: int) -> Files | Shards:
-        """What the workers read from."""
+    def place(self, num_workers: int) -> Files | Memory | Shards:
+        """What the workers read from; for 0 workers, this process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -134,10 +134,15 @@ class Channel:
         """Makes the channel readable by each of `num_workers` workers, on any node.
 
         What is in memory goes to Ray's object store, one object a rank; files stay where they are. Do it once a job,
-        before its gangs hold the cluster: a Ray Dataset is executed here.
+        before its gangs hold the cluster: a Ray Dataset is executed here. For 0 workers all stays in this process,
+        which reads it as rank 0 of 1.
+
+        Raises:
+            ConfigurationError: 0 workers and a Ray Dataset.
+            DataError: there are fewer rows than workers.
         """
         with _about(self.name):
-            check_shard(self.source.rows, 0, num_workers)
+            check_shard(self.source.rows, 0, num_workers or 1)
             placed = self.source.place(num_workers)
             return PlacedChannel(name=self.name, num_workers=num_workers, source=placed, rules=self.rules)
 
@@ -148,13 +153,13 @@ class PlacedChannel:
 
     name: str
     num_workers: int
-    source: Files | Shards
+    source: Files | Memory | Shards
     rules: tuple[LabelRule, ...] = ()
 
     def read(self, rank: int, world_size: int) -> Table:
-        """The shard of one rank; `world_size` has to be what the channel was placed for."""
+        """The shard of one rank; `world_size` has to be what the channel was placed for, 1 for 0 workers."""
         with _about(self.name):
-            if world_size != self.num_workers:
+            if world_size != (self.num_workers or 1):
                 raise ConfigurationError(
                     f"placed for {self.num_workers} workers and read by {world_size}; place it again"
                 )

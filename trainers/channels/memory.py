@@ -72,8 +72,14 @@ class Memory:
             feature_names=feature_names(self.columns, self.position),
         )
 
-    def place(self, num_workers: int) -> Shards:
-        """One object a rank."""
+    def read_whole(self) -> Table:
+        """All rows, in their order."""
+        return self.read(0, 1)
+
+    def place(self, num_workers: int) -> Shards | Memory:
+        """One object a rank; the same rows where they are, for this process."""
+        if num_workers == 0:
+            return self
         import ray
 
         return Shards(pieces=tuple((ray.put(self.read(rank, num_workers)),) for rank in range(num_workers)))

@@ -19,6 +19,7 @@ from trainers.channels.table import (
     unique_names,
     without_index,
 )
+from trainers.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,6 +74,11 @@ class RayData:
 
     def place(self, num_workers: int) -> Shards:
         """One object a rank and block; it executes the dataset."""
+        if num_workers == 0:
+            raise ConfigurationError(
+                "a ray.data.Dataset lives on a Ray cluster, and num_workers=0 trains without one; "
+                "give its to_pandas() or its files, or num_workers=1 or more"
+            )
         import ray
 
         look = ray.remote(_look).options(num_cpus=0)

@@ -1,0 +1,5 @@
+"""The `hpo` command."""
+
+from hpo.cli.command import app, main
+
+__all__ = ["app", "main"]

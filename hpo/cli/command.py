@@ -1,0 +1,88 @@
+"""The `hpo` command: its subcommands, and what its exit codes mean."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from hpo.cli import data, files, records, tuning
+from hpo.cli.options import Command, Group
+from trainers.errors import ConfigurationError, DataError, WarmbandError
+
+# No module here imports Ray, pandas or a model library before a command needs it: --help answers at once.
+
+EXIT_CODES = {
+    0: "done; of describe and the like also where the job they show has failed",
+    1: "the job failed, or the record cannot be read",
+    2: "what was asked for is wrong: an option, a job file, a name, data",
+    130: "Ctrl-C; the job is stopped and what it found is kept",
+}
+
+_CODES = "\n".join(f"{code:<5}{meaning}" for code, meaning in EXIT_CODES.items())
+
+app = typer.Typer(
+    cls=Group,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    epilog=f"[bold]To begin[/bold]\n$ hpo init\n$ hpo tune job.yaml\n$ hpo jobs\n\n[bold]Exit codes[/bold]\n{_CODES}",
+)
+
+
+def _add(name: str, function: object, *examples: str) -> None:
+    shown = "\n".join(f"$ {example}" for example in examples)
+    epilog = f"[bold]Examples[/bold]\n{shown}" if shown else None
+    app.command(name, cls=Command, epilog=epilog)(function)  # type: ignore[type-var]
+
+
+_add("init", files.init, "hpo init", "hpo init experiments/churn.yaml")
+_add(
+    "tune",
+    tuning.tune,
+    "hpo tune job.yaml",
+    "hpo tune job.yaml --set tuning.max_jobs=60 --set trainer.num_workers=4",
+    "hpo tune job.yaml --json > found.json",
+)
+_add("jobs", records.jobs, "hpo jobs", "hpo jobs --store postgresql://me@host/jobs")
+_add("describe", records.describe, "hpo describe churn-1", "hpo describe churn-1 --json")
+_add("trials", records.trials, "hpo trials churn-1", "hpo trials churn-1 --csv trials.csv")
+_add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
+_add("schema", files.schema, "hpo schema > job.schema.json")
+app.add_typer(data.app, name="data")
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"hpo (warmband) {version('warmband')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Tune models whose every trial is a distributed training run."""
+
+
+def root() -> TyperGroup:
+    """The command as typer builds it."""
+    found = typer.main.get_command(app)
+    assert isinstance(found, TyperGroup)
+    return found
+
+
+def main() -> None:
+    """Runs the command, and exits with one of `EXIT_CODES`."""
+    try:
+        app(prog_name="hpo")
+    except WarmbandError as error:
+        from hpo.cli.terminal import terminal
+
+        terminal(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        sys.exit(2 if isinstance(error, ConfigurationError | DataError) else 1)

@@ -1,0 +1,48 @@
+"""What commands share: their form, arguments and options."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Optional
+
+import typer
+from typer.core import TyperCommand, TyperGroup, TyperOption
+
+from hpo.cli.completion import dataset_names, job_names
+
+# typer reads the annotations, and wants `Optional`.
+JobName = Annotated[str, typer.Argument(metavar="NAME", help="The job's name.", autocompletion=job_names)]
+DatasetName = Annotated[str, typer.Argument(metavar="NAME", help="The dataset.", autocompletion=dataset_names)]
+StoreUrl = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        "--store", metavar="URL", help="The record's database; else WARMBAND_STORE, else a file in WARMBAND_HOME."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+DataDir = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(metavar="FOLDER", help="Where datasets lie; else WARMBAND_DATA, else WARMBAND_HOME/data."),
+]
+
+
+class Command(TyperCommand):
+    """A command whose help does not say of a flag that it takes a truth value: it takes none."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """See typer's."""
+        return _bare(super().get_params(ctx))
+
+
+class Group(TyperGroup):
+    """The same for a group of commands."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """See typer's."""
+        return _bare(super().get_params(ctx))
+
+
+def _bare(parameters: list[Any]) -> list[Any]:
+    for parameter in parameters:
+        if isinstance(parameter, TyperOption) and parameter.is_flag:
+            parameter.metavar = ""
+    return parameters

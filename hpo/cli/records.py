@@ -1,0 +1,155 @@
+"""Commands that look at jobs in the record, or stop one."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from hpo.cli.options import AsJson, JobName, StoreUrl
+
+if TYPE_CHECKING:
+    from hpo.store import Store
+
+POLL_SECONDS = 0.5
+
+
+def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
+    """List the tuning jobs, newest first.
+
+    best is the objective of the best trial so far, worker-s are billed
+    worker-seconds.
+    """
+    from hpo.cli.snapshot import snapshots
+    from hpo.cli.terminal import show, show_json
+    from hpo.cli.views import jobs_table
+    from hpo.store import Store
+
+    with Store(store) as opened:
+        found = list(snapshots(opened))
+        url = opened.url
+    if as_json:
+        show_json([snapshot.summary() for snapshot in found])
+    elif found:
+        show(jobs_table(found))
+    else:
+        show(f"No jobs in {url}. To run the first: hpo init, then hpo tune job.yaml")
+
+
+def describe(name: JobName, store: StoreUrl = None, as_json: AsJson = False) -> None:
+    """Show a job: what it found, what it used, and what it was made with.
+
+    With --json, the response of SageMaker's
+    DescribeHyperParameterTuningJob, and a Summary in it.
+    """
+    from hpo.cli.snapshot import Snapshot
+    from hpo.cli.terminal import show, show_json
+    from hpo.cli.views import job_page
+    from hpo.describe import describe
+    from hpo.store import Store
+
+    with Store(store) as opened:
+        snapshot = Snapshot.of(opened, opened.job(name))
+    if as_json:
+        show_json(describe(snapshot.job, snapshot.trials))
+    else:
+        show(job_page(snapshot))
+
+
+def trials(
+    name: JobName,
+    csv: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--csv", metavar="FILE", help="Write all columns to FILE, in the order of suggestion."),
+    ] = None,
+    tracebacks: Annotated[bool, typer.Option("--tracebacks", help="Show where failed trials failed.")] = False,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List a job's trials, the best first.
+
+    Why trials failed stands below the table.
+    """
+    from hpo.cli.snapshot import Snapshot
+    from hpo.cli.terminal import show, show_json, terminal
+    from hpo.cli.views import failures, trials_table
+    from hpo.store import Store
+
+    with Store(store) as opened:
+        snapshot = Snapshot.of(opened, opened.job(name))
+    if csv is not None:
+        _write_csv(name, csv, store)
+    if as_json:
+        show_json(snapshot.trial_summaries())
+    elif csv is not None:
+        show(f"{len(snapshot.trials)} trials are in {csv}")
+    elif not snapshot.trials:
+        show(f"{name} has no trials yet: it is {snapshot.status}.")
+    else:
+        show(trials_table(snapshot, terminal().width))
+        failed = failures(snapshot.trials, tracebacks=tracebacks)
+        if failed:
+            show("", failed)
+
+
+def stop(
+    name: JobName,
+    wait: Annotated[
+        float, typer.Option("--wait", metavar="SECONDS", min=0, help="How long to wait for its end.")
+    ] = 60.0,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a running job to stop, and wait for its end.
+
+    What is being trained is finished to its next rung. Trials, models and
+    the record are kept. A job that has ended is left as it is. The end of
+    the wait, or Ctrl-C, leaves the job to stop by itself.
+    """
+    from hpo.cli.snapshot import Snapshot
+    from hpo.cli.terminal import show_json, terminal
+    from hpo.cli.views import value_text
+    from hpo.describe import describe, status_and_reason
+    from hpo.store import Store
+
+    out = terminal(stderr=as_json)
+    with Store(store) as opened:
+        lost = opened.job(name).lost(time.time())
+        asked = not lost and opened.request_stop(name)
+        if asked:
+            out.print(f"Asked {name} to stop; what it trains now is finished to the next rung.", markup=False)
+            _wait_for_end(opened, name, wait)
+        snapshot = Snapshot.of(opened, opened.job(name))
+    status, reason = status_and_reason(snapshot.job)
+    if as_json:
+        show_json(describe(snapshot.job, snapshot.trials))
+        return
+    if asked and status == "Stopping":
+        out.print(
+            f"It is still stopping after {wait:g} s, and goes on to; look with: hpo describe {name}", markup=False
+        )
+        return
+    out.print(f"{name} is {status}{f': {reason}' if reason else ''}", markup=False)
+    best = snapshot.best
+    found = f", the best {value_text(snapshot.objective(best))} ({best.trial_id})" if best else ""
+    out.print(f"Kept: {len(snapshot.trials)} trials{found}; look with: hpo trials {name}", markup=False)
+
+
+def _wait_for_end(store: Store, name: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        job = store.job(name)
+        if job.status != "Stopping" or job.lost(time.time()):
+            return
+        time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+
+
+def _write_csv(name: str, file: str, store: str | None) -> None:
+    from hpo.analytics import HyperparameterTuningJobAnalytics
+    from trainers.errors import ConfigurationError
+
+    try:
+        HyperparameterTuningJobAnalytics(name, store=store).export_csv(file)
+    except OSError as error:
+        raise ConfigurationError(f"--csv {file!r} cannot be written: {error.strerror or error}") from error

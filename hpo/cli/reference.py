@@ -1,0 +1,97 @@
+"""The reference of the command line and of job files, docs/cli.md, made from the code: `make docs`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.text import Text
+
+from hpo.cli.command import EXIT_CODES, root
+from hpo.job_keys import NAME, Key, keys
+from hpo.spec import JobSpec
+
+HEAD = """<!-- Made by `make docs` from hpo/cli/ and hpo/spec.py: change those. -->
+
+# The `hpo` command
+
+`hpo` and `python -m hpo` are the same. `hpo COMMAND --help` says what stands here. Where output goes to a terminal,
+tables fit its width; where it goes to a file or a pipe, a line of a table stays one line. `--json` is for programs.
+`hpo --install-completion` makes the shell complete commands, options, and the names of jobs and datasets.
+"""
+
+JOB_FILE = """## Job files
+
+`hpo init` writes one to start from. `--set KEY=VALUE` gives any key another value for one run, with the dotted names
+below: `--set tuning.ranges.eta.max=0.5`. All that is wrong in a file is said at once, each with its line, before
+anything starts.
+
+Files are YAML as version 1.2 has it: `1e-3` is a number, `yes` and `2026-01-31` are text. For completion in an editor
+that speaks YAML's language server, write the schema beside the file, `hpo schema > job.schema.json`, and name it in the
+file's first line, as `hpo init` does: `# yaml-language-server: $schema=job.schema.json`.
+
+A key that is not required has the default when it is left out. `NAME` is a name of your own choice.
+"""
+
+
+def reference() -> str:
+    """The whole page."""
+    commands = [part for path, command in _commands(root(), ("hpo",)) for part in _command(path, command)]
+    codes = _table(("code", "meaning"), ((str(code), meaning) for code, meaning in EXIT_CODES.items()))
+    return "\n".join([HEAD, "## Exit codes\n", codes, *commands, JOB_FILE, *_job_file()])
+
+
+def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that does something, with the words that call it."""
+    for name, inner in command.commands.items():
+        if hasattr(inner, "commands"):
+            yield from _commands(inner, (*path, name))
+        else:
+            yield (*path, name), inner
+
+
+def _command(path: tuple[str, ...], command: Any) -> Iterator[str]:
+    context = typer.Context(command, info_name=" ".join(path))
+    yield f"## {' '.join(path)}\n"
+    yield inspect.cleandoc(command.help).replace("\n#", "\n\n    #") + "\n"
+    records = [record for each in command.get_params(context) if (record := each.get_help_record(context))]
+    rows = [
+        (f"`{name.removesuffix(' <str>').strip()}`", text) for name, text in records if not name.startswith("--help")
+    ]
+    if rows:
+        yield _table(("argument or option", ""), rows)
+    if command.epilog:
+        examples = Text.from_markup(command.epilog).plain.splitlines()[1:]
+        yield "\n".join(["```", *(line.removeprefix("$ ") for line in examples), "```\n"])
+
+
+def _job_file() -> Iterator[str]:
+    found = list(keys(JobSpec))
+    plain = [key for key in found if not key.kind]
+    yield _key_table(plain)
+    for kind in dict.fromkeys(key.kind for key in found if key.kind):
+        under = next(key.path for key in found if key.kind == kind).partition(f".{NAME}.")[0]
+        yield f"### `{under}.{NAME}` of type `{kind}`\n"
+        yield _key_table([key for key in found if key.kind == kind])
+
+
+def _key_table(found: Iterable[Key]) -> str:
+    rows = ((f"`{key.path}`", key.takes, _default(key), key.description) for key in found)
+    return _table(("key", "takes", "default", ""), rows)
+
+
+def _default(key: Key) -> str:
+    return key.default if key.default == "required" else f"`{key.default}`"
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = [heads, tuple("---" for _ in heads), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines) + "\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1]).write_text(reference(), encoding="utf-8")

@@ -1,0 +1,124 @@
+"""What the record says of one job at one moment."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from hpo.analytics import tuned_trials
+from hpo.describe import best_trial, describe, describe_trial, objective, status_and_reason, when
+from hpo.store import JobRow, Store, TrialRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One job of the record.
+
+    Args:
+        job: its row.
+        trials: its tuned trials, in the order in which they were suggested.
+        seconds: billed worker-seconds, by kind.
+        trial_seconds: the same by trial.
+    """
+
+    job: JobRow
+    trials: list[TrialRow]
+    seconds: dict[str, float]
+    trial_seconds: dict[str, float]
+
+    @classmethod
+    def of(cls, store: Store, job: JobRow) -> Snapshot:
+        """The job as it is now."""
+        seconds: dict[str, float] = defaultdict(float)
+        by_trial: dict[str, float] = defaultdict(float)
+        for entry in store.ledger(job.name):
+            seconds[entry.kind] += entry.worker_seconds
+            by_trial[entry.trial_id] += entry.worker_seconds
+        trials = tuned_trials(store, job.name)
+        return cls(job=job, trials=trials, seconds=dict(seconds), trial_seconds=dict(by_trial))
+
+    @property
+    def status(self) -> str:
+        """Its status; Failed where its driver is gone."""
+        return status_and_reason(self.job)[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it has that status, where something went wrong or it was stopped."""
+        return status_and_reason(self.job)[1]
+
+    @property
+    def best(self) -> TrialRow | None:
+        """The best trial, if one has a finite objective."""
+        return best_trial(self.job, self.trials)
+
+    @property
+    def done(self) -> int:
+        """How many trials have ended."""
+        return sum(trial.ended_at is not None for trial in self.trials)
+
+    @property
+    def worker_seconds(self) -> float:
+        """Billed worker-seconds in all."""
+        return sum(self.seconds.values())
+
+    @property
+    def runtime(self) -> float:
+        """Seconds from its start to its end, or to now."""
+        return (self.job.ended_at or min(time.time(), self.job.heartbeat)) - self.job.created_at
+
+    def objective(self, trial: TrialRow) -> float | None:
+        """What the job compares trials by."""
+        return objective(self.job, trial)
+
+    def ranked(self) -> list[TrialRow]:
+        """The trials, best first; those without an objective last, and failed ones behind them."""
+        sign = -1.0 if self.job.spec["objective_type"] == "Maximize" else 1.0
+
+        def rank(trial: TrialRow) -> tuple[bool, bool, float, int]:
+            value = self.objective(trial)
+            return trial.status == "Failed", value is None, sign * (value or 0.0), trial.number
+
+        return sorted(self.trials, key=rank)
+
+    def summary(self) -> dict[str, Any]:
+        """For a list of jobs, under the names of SageMaker's API where it has one."""
+        described = describe(self.job, self.trials)
+        kept = ("HyperParameterTuningJobName", "HyperParameterTuningJobStatus", "CreationTime", "FailureReason")
+        counters = ("HyperParameterTuningEndTime", "TrainingJobStatusCounters", "ObjectiveStatusCounters")
+        best = self.best
+        return {
+            **{key: described[key] for key in (*kept, *counters) if key in described},
+            "Strategy": self.job.spec["strategy"],
+            "ResourceLimits": described["HyperParameterTuningJobConfig"]["ResourceLimits"],
+            "ObjectiveMetricName": self.job.spec["objective_metric_name"],
+            "BestObjectiveValue": self.objective(best) if best else None,
+            "BilledWorkerSeconds": self.worker_seconds,
+        }
+
+    def trial_summaries(self) -> list[dict[str, Any]]:
+        """Its trials, best first, under the names of SageMaker's API; hyperparameters keep their types beside."""
+        return [
+            {
+                **describe_trial(self.job, trial),
+                "HyperParameters": trial.hyperparameters,
+                "Bracket": trial.bracket,
+                "Resource": trial.resource,
+                "BilledWorkerSeconds": self.trial_seconds.get(trial.trial_id, 0.0),
+                "Checkpoint": trial.checkpoint,
+                "Traceback": trial.traceback,
+            }
+            for trial in self.ranked()
+        ]
+
+
+def snapshots(store: Store) -> Iterator[Snapshot]:
+    """Every job, newest first."""
+    for job in store.jobs():
+        yield Snapshot.of(store, job)
+
+
+__all__ = ["Snapshot", "snapshots", "when"]

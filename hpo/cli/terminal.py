@@ -1,0 +1,56 @@
+"""Where commands print: tables for people, JSON for programs, errors beside them."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console, RenderableType
+
+WIDE = 500
+"""Columns where nobody looks and nothing says how many: a line of a table stays one line for grep."""
+
+
+class Terminal(Console):
+    """A console that goes on in silence when whoever read its output is gone, as `head` is."""
+
+    def on_broken_pipe(self) -> None:
+        """What is printed from now on goes nowhere."""
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def terminal(*, stderr: bool = False) -> Terminal:
+    """Standard output, or standard error."""
+    stream = sys.stderr if stderr else sys.stdout
+    width = None if stream.isatty() or "COLUMNS" in os.environ else WIDE
+    return Terminal(stderr=stderr, highlight=False, width=width)
+
+
+def show(*what: RenderableType) -> None:
+    """Prints for people."""
+    out = terminal()
+    for each in what:
+        out.print(each, markup=False)
+
+
+def show_json(value: Any) -> None:
+    """Prints for programs: times in ISO 8601, null for numbers that are not finite."""
+    terminal().out(json.dumps(_plain(value), indent=2), highlight=False)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, (list, tuple)) else value

@@ -1,0 +1,281 @@
+"""Jobs and trials as people look at them: tables that fit the terminal."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any, get_args
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from hpo.cli.snapshot import Snapshot, when
+from hpo.store import LedgerKind, TrialRow
+
+STYLES = {
+    "Completed": "green",
+    "InProgress": "cyan",
+    "Running": "cyan",
+    "Failed": "red",
+    "Stopping": "yellow",
+    "Stopped": "yellow",
+}
+_MAIN = ("status", "objective", "units", "worker-s")
+_SOME = 5
+"""Failures that are listed where nobody asked for all of them."""
+
+
+def jobs_table(snapshots: Iterable[Snapshot]) -> RenderableType:
+    """A line a job."""
+    table = _table()
+    table.add_column("job", overflow="fold")
+    for name in ("status", "strategy"):
+        table.add_column(name, no_wrap=True)
+    for name in ("trials", "best", "worker-s", "age"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for snapshot in snapshots:
+        table.add_row(
+            snapshot.job.name,
+            _status(snapshot.status),
+            snapshot.job.spec["strategy"],
+            f"{snapshot.done}/{snapshot.job.spec['max_jobs']}",
+            value_text(snapshot.objective(snapshot.best) if snapshot.best else None),
+            f"{snapshot.worker_seconds:,.0f}",
+            ago(time.time() - snapshot.job.created_at),
+        )
+    return table
+
+
+def job_page(snapshot: Snapshot) -> RenderableType:
+    """All that is worth knowing of one job, in sections."""
+    status = Text.assemble((snapshot.job.name, "bold"), "  ", _status(snapshot.status))
+    parts: list[RenderableType] = [status]
+    if snapshot.reason:
+        parts.append(Text(snapshot.reason, style=STYLES.get(snapshot.status, "")))
+    sections = {
+        "Found": _found(snapshot),
+        "Used": _used(snapshot),
+        "Search": _search(snapshot),
+        "Trainer": _trainer(snapshot),
+        "Data": _data(snapshot.job.spec["inputs"]),
+    }
+    for title, rows in sections.items():
+        parts += ["", Text(title, style="bold"), _section(rows)]
+    failed = failures(snapshot.trials, limit=_SOME)
+    return Group(*parts, *(("", failed) if failed else ()))
+
+
+def trials_table(snapshot: Snapshot, width: int) -> RenderableType:
+    """A line a trial, best first, with a column a hyperparameter; where they do not fit, lines of their own."""
+    names = list(dict.fromkeys(name for trial in snapshot.trials for name in trial.hyperparameters))
+    for folded in (False, True):
+        table = _trials(snapshot, names, folded=folded)
+        if _width(table) <= width:
+            return table
+    return _stacked(snapshot)
+
+
+def failures(trials: Iterable[TrialRow], *, limit: int | None = None, tracebacks: bool = False) -> Group | None:
+    """Why trials failed, if any did."""
+    failed = [trial for trial in trials if trial.failure_reason]
+    if not failed:
+        return None
+    parts: list[RenderableType] = [Text("Failed trials", style="bold")]
+    for trial in failed[:limit]:
+        parts.append(Text(f"  {trial.trial_id}: {trial.failure_reason}"))
+        if tracebacks and trial.traceback:
+            parts.append(Text(trial.traceback.rstrip() + "\n", style="dim"))
+    if limit is not None and len(failed) > limit:
+        parts.append(Text(f"  and {len(failed) - limit} more: hpo trials {failed[0].job} shows them"))
+    return Group(*parts)
+
+
+def value_text(value: float | None) -> str:
+    """An objective, or a dash."""
+    return "-" if value is None else f"{value:.5f}" if abs(value) < 1e4 else f"{value:.6g}"
+
+
+def ago(seconds: float) -> str:
+    """How long ago, in the largest unit that says it."""
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
+        if seconds >= 2 * size or (unit != "min" and seconds >= size):
+            return f"{seconds // size:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
+# ---- parts
+
+
+def _table() -> Table:
+    return Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), collapse_padding=True)
+
+
+def _section(rows: Mapping[str, RenderableType]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(f"  {name}", Text(value) if isinstance(value, str) else value)
+    return table
+
+
+def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
+    spec, best = snapshot.job.spec, snapshot.best
+    summary = snapshot.job.summary
+    goal = f"{spec['objective_type'].lower()} the {spec['objective_value']} value of {spec['objective_metric_name']}"
+    if best is None:
+        return {"objective": goal, "best": "none: no trial has reported a finite value"}
+    noise = (summary.get("best") or {}).get("standard_error")
+    value = value_text(snapshot.objective(best)) + (f" (standard error {noise:.4f})" if noise else "")
+    reached = best.best_resource if spec["objective_value"] == "best" and best.best_resource else best.resource
+    rows: dict[str, RenderableType] = {
+        "objective": goal,
+        "best": f"{value}, {best.trial_id} after {reached} units",
+        "hyperparameters": _settings(best.hyperparameters),
+    }
+    others = (summary.get("best") or {}).get("metrics") or {}
+    others = {name: value for name, value in others.items() if name != spec["objective_metric_name"]}
+    if others:
+        rows["other metrics"] = ", ".join(f"{name} {value_text(value)}" for name, value in others.items())
+    untuned = summary.get("untuned") or {}
+    if "value" in untuned:
+        rows["un-tuned"] = f"{value_text(untuned['value'])} after {untuned['resource']} units"
+    elif untuned:
+        rows["un-tuned"] = f"failed: {untuned.get('failure', '')}"
+    return {**rows, "model": best.checkpoint}
+
+
+def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
+    job = snapshot.job
+    counts = Counter(trial.status for trial in snapshot.trials)
+    statuses = ", ".join(f"{count} {status.lower()}" for status, count in counts.items())
+    reached = sum(trial.resource for trial in snapshot.trials)
+    possible = snapshot.job.plan.get("max_resource", 0) * job.spec["max_jobs"]
+    started = when(job.created_at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    kinds = [kind for kind in get_args(LedgerKind) if kind in snapshot.seconds]
+    parts = ", ".join(f"{kind} {snapshot.seconds[kind]:.1f}" for kind in kinds)
+    return {
+        "trials": f"{snapshot.done} of {job.spec['max_jobs']}" + (f": {statuses}" if statuses else ""),
+        "units": f"{reached} of {possible} that as many full trials would train"
+        + (f" ({reached / possible:.1%})" if possible else ""),
+        "time": f"{snapshot.runtime:.1f} s, from {started}",
+        "billed": f"{snapshot.worker_seconds:,.1f} worker-seconds" + (f": {parts}" if parts else ""),
+    }
+
+
+def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
+    spec = snapshot.job.spec
+    limits = f"{spec['max_jobs']} trials, {spec['max_parallel_jobs']} at once"
+    if spec["max_runtime_in_seconds"]:
+        limits += f", {spec['max_runtime_in_seconds']} s at most"
+    rows: dict[str, RenderableType] = {"strategy": spec["strategy"], "limits": limits, "seed": str(spec["random_seed"])}
+    brackets = [
+        " -> ".join(f"{size} to {rung}" for rung, size in zip(bracket["rungs"], bracket["sizes"], strict=True))
+        for bracket in snapshot.job.plan.get("brackets", ())
+    ]
+    if brackets:
+        counted = Counter(brackets).items()
+        rows["brackets"] = "\n".join(f"{line} ({count} times)" if count > 1 else line for line, count in counted)
+    grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for name, bounds in spec["hyperparameter_ranges"].items():
+        grid.add_row(name, _range(bounds))
+    return {**rows, "ranges": grid}
+
+
+def _range(bounds: Mapping[str, Any]) -> str:
+    if "values" in bounds:
+        return "one of " + ", ".join(str(value) for value in bounds["values"])
+    scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
+    whole = ", whole numbers" if bounds["type"] == "Integer" else ""
+    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
+
+
+def _trainer(snapshot: Snapshot) -> dict[str, RenderableType]:
+    estimator = snapshot.job.spec["estimator"]
+    scaling = estimator["scaling"]
+    workers = str(scaling["num_workers"])
+    if scaling["resources_per_worker"]:
+        workers += f", each with {_settings(scaling['resources_per_worker'])}"
+    elif scaling["use_gpu"]:
+        workers += ", each with a GPU"
+    return {
+        "type": estimator["trainer"],
+        "workers": workers,
+        "hyperparameters": _settings(estimator["hyperparameters"]) or "none",
+    }
+
+
+def _data(inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, RenderableType]:
+    def text(channel: Mapping[str, Any]) -> str:
+        rows = "" if channel.get("rows") is None else f"{channel['rows']:,} rows"
+        columns = f"{len(channel['columns'])} columns" if channel.get("columns") else ""
+        files = channel.get("files") or []
+        where = ", ".join(files[:2]) + (f" and {len(files) - 2} more" if len(files) > 2 else "")
+        return ", ".join(part for part in (rows, columns, where or channel.get("kind", "")) if part)
+
+    return {name: text(channel) for name, channel in inputs.items()}
+
+
+def _trials(snapshot: Snapshot, names: list[str], *, folded: bool) -> Table:
+    table = _table()
+    heads = ["trial", *_MAIN, *names]
+    heads[2] = snapshot.job.spec["objective_metric_name"]
+    for place, head in enumerate(heads):
+        text = re.sub("(?<=[_:])", "\n", head).rstrip("\n") if folded else head
+        table.add_column(text, justify="left" if place < 2 else "right", no_wrap=True, vertical="bottom")
+    for trial in snapshot.ranked():
+        values = trial.hyperparameters
+        table.add_row(*_main(snapshot, trial), *(short(values[name]) if name in values else "" for name in names))
+    return table
+
+
+def _stacked(snapshot: Snapshot) -> RenderableType:
+    ranked = snapshot.ranked()
+    cells = [[Text(head) for head in ("trial", "status", snapshot.job.spec["objective_metric_name"], *_MAIN[2:])]]
+    cells += [_main(snapshot, trial) for trial in ranked]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
+    parts: list[RenderableType] = []
+    for row, trial in zip(cells, [None, *ranked], strict=True):
+        for place, cell in enumerate(row):
+            cell.align("left" if place < 2 else "right", widths[place])
+        line = Text("  ").join(row)
+        line.stylize("bold" if trial is None else "")
+        parts.append(line)
+        if trial is not None:
+            parts.append(Padding(Text(_settings(trial.hyperparameters), style="dim"), (0, 0, 0, 4)))
+    return Group(*parts)
+
+
+def _main(snapshot: Snapshot, trial: TrialRow) -> list[Text]:
+    return [
+        Text(trial.trial_id),
+        _status(trial.status),
+        Text(value_text(snapshot.objective(trial))),
+        Text(str(trial.resource)),
+        Text(f"{snapshot.trial_seconds.get(trial.trial_id, 0.0):.1f}"),
+    ]
+
+
+def _width(table: Table) -> int:
+    from rich.console import Console
+    from rich.measure import Measurement
+
+    console = Console(width=10_000)
+    return Measurement.get(console, console.options, table).maximum
+
+
+def _settings(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name}={short(value)}" for name, value in values.items())
+
+
+def short(value: Any) -> str:
+    """A hyperparameter's value to four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _status(status: str) -> Text:
+    return Text(status, style=STYLES.get(status, ""))

@@ -1,0 +1,151 @@
+"""One run of a tuning job: gangs, controller and record brought together, and its end written down."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from hpo.callbacks import Callback, Callbacks, JobEnd
+from hpo.controller import Controller
+from hpo.ranges import ParameterRange, decode
+from hpo.record import JobRecord
+from hpo.search import Search
+from hpo.store import JobWriter, Store
+from hpo.strategies import Strategy
+from hpo.summary import summarize
+from hpo.uncertainty import auc_standard_error
+from hpo.watch import Watcher
+from trainers.channels import Channel
+from trainers.trainer import Trainer
+
+INTERRUPTED = "interrupted by Ctrl-C"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """All that one run is made of.
+
+    Args:
+        search: what is to be carried out.
+        strategy: its searcher, scheduler and plan.
+        ranges: the tuned hyperparameters.
+        estimator: what trains.
+        channels: what it reads.
+        store: database URL of the record; the job is in it.
+        watcher: shows how the job goes.
+        callbacks: the user's own code.
+        notify: prints a line.
+    """
+
+    search: Search
+    strategy: Strategy
+    ranges: Mapping[str, ParameterRange]
+    estimator: Trainer
+    channels: Mapping[str, Channel]
+    store: str | None
+    watcher: Watcher
+    callbacks: Sequence[Callback] = ()
+    notify: Callable[[str], None]
+
+    def run(self) -> Ended:
+        """Runs the job to its end, which is in the record when this returns or raises.
+
+        Raises:
+            WarmbandError: the job could not be run: no gang fits or serves, or the record cannot be written.
+            KeyboardInterrupt: a second Ctrl-C, or one before there was anything to stop gracefully.
+        """
+        callbacks = Callbacks(self.callbacks, self.notify)
+        with Store(self.store) as store, store.writer(self.search.name) as writer:
+            try:
+                controller = self._search(writer, [self.watcher, callbacks])
+                ended = self._ended(controller)
+            except BaseException as error:
+                interrupted = isinstance(error, KeyboardInterrupt)
+                ended = Ended(
+                    status="Stopped" if interrupted else "Failed",
+                    reason=INTERRUPTED if interrupted else str(error) or type(error).__name__,
+                )
+                raise
+            finally:
+                changes = {"status": ended.status, "reason": ended.reason, "ended_at": time.time()}
+                writer.job(**changes, **({"summary": ended.summary} if ended.summary else {}))
+                callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
+        return ended
+
+    def _search(self, writer: JobWriter, watchers: Sequence[Watcher]) -> Controller:
+        name, at_once = self.search.name, self.search.max_parallel_jobs
+        with self.estimator.gangs(name, self.channels, at_once=at_once, notify=self.notify) as gangs:
+            controller = Controller(
+                self.search,
+                searcher=self.strategy.searcher,
+                scheduler=self.strategy.scheduler,
+                decode=partial(decode, self.ranges),
+                gangs=gangs,
+                record=JobRecord(writer, self.search.metric, watchers),
+            )
+            with _graceful_interrupt(controller):
+                controller.run()
+        return controller
+
+    def _ended(self, controller: Controller) -> Ended:
+        summary = summarize(controller, self.strategy.plan, self._noise)
+        all_failed = bool(controller.runs) and all(run.failure for run in controller.runs.values())
+        if controller.hopeless or (all_failed and not controller.stopped):
+            distinct = "; ".join(f"{error['error']} ({error['first']})" for error in summary["errors"])
+            return Ended(status="Failed", reason=f"every trial failed: {distinct}", summary=summary)
+        if controller.stopped and not controller.completed:
+            return Ended(status="Stopped", reason=controller.stopped, summary=summary)
+        return Ended(status="Completed", reason=controller.completed, summary=summary)
+
+    def _noise(self, value: float) -> float | None:
+        """The standard error of an AUC; None where the objective is another, or its rows are not in memory."""
+        name, _, metric = self.search.metric.partition(":")
+        if metric != "auc" or self.channels[name].describe()["kind"] not in ("pandas", "numpy"):
+            return None
+        labels = self.channels[name].read_whole().labels
+        positives = int((labels == 1).sum())
+        negatives = int((labels == 0).sum())
+        return auc_standard_error(value, positives, negatives) if positives and negatives else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """How a job ended.
+
+    Args:
+        status: "Completed", "Failed" or "Stopped".
+        reason: why it did not run to its plan's end; empty if it did.
+        summary: what it found and used; empty where it could not be run.
+    """
+
+    status: str
+    reason: str
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """By name."""
+        return {"status": self.status, "reason": self.reason, "summary": self.summary}
+
+
+@contextmanager
+def _graceful_interrupt(controller: Controller) -> Iterator[None]:
+    """Ctrl-C stops the run between two events; a second one interrupts at once. Only the main thread can ask for it."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        signal.signal(signal.SIGINT, before)
+        controller.stop(INTERRUPTED)
+
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,131 @@
+"""Completion criteria: what ends a job before its last trial."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hpo import TuningJobCompletionCriteriaConfig
+from hpo.completion import Completion
+from hpo.hyperband import lay_out, run_all
+from tests.hpo.simulated import outcome, simulate
+from trainers import ConfigurationError
+from trainers.assignment import Assignment
+
+PLAN = lay_out(30, 1, 30)
+
+
+def completion(plan: Any = None, *, maximize: bool = True, **criteria: Any) -> Completion:
+    return Completion(TuningJobCompletionCriteriaConfig(**criteria), plan, maximize=maximize)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"max_number_of_training_jobs_not_improving": 2}, ["max_number_of_training_jobs_not_improving", "2", "3 or"]),
+        ({"max_number_of_training_jobs_not_improving": True}, ["True", "whole number"]),
+        ({"complete_on_convergence": True}, ["complete_on_convergence", "max_number_of_training_jobs_not_improving"]),
+        ({"target_objective_metric_value": math.nan}, ["target_objective_metric_value", "nan", "finite"]),
+        ({"target_objective_metric_value": "0.9"}, ["'0.9'", "finite number"]),
+    ],
+)
+def test_wrong_criteria_are_refused(arguments: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(ConfigurationError) as raised:
+        TuningJobCompletionCriteriaConfig(**arguments)
+    assert all(word in str(raised.value) for word in words)
+
+
+def test_criteria_survive_the_record() -> None:
+    criteria = TuningJobCompletionCriteriaConfig(5, False, 0.9)
+    again = TuningJobCompletionCriteriaConfig.from_json(criteria.to_json())
+    assert vars(again) == vars(criteria)
+    assert again.to_input_req() == {
+        "BestObjectiveNotImproving": {"MaxNumberOfTrainingJobsNotImproving": 5},
+        "ConvergenceDetected": {"CompleteOnConvergence": "Disabled"},
+        "TargetObjectiveMetricValue": 0.9,
+    }
+
+
+@given(value=st.floats(allow_nan=True), target=st.floats(-1e6, 1e6), maximize=st.booleans())
+def test_a_target_is_reached_by_what_is_as_good_or_better(value: float, target: float, maximize: bool) -> None:
+    reached = bool(completion(maximize=maximize, target_objective_metric_value=target).reported(value))
+    assert reached == (math.isfinite(value) and (value >= target if maximize else value <= target))
+
+
+def test_without_criteria_nothing_ends_a_job() -> None:
+    never = Completion(None, None, maximize=True)
+    assert not any([never.reported(1e9), *(never.ended(0.5, None) for _ in range(1000))])
+
+
+def test_trials_that_do_not_improve_by_one_percent_are_counted() -> None:
+    judge = completion(max_number_of_training_jobs_not_improving=3)
+    values = [0.80, 0.805, 0.79, 0.82, 0.825, math.nan, 0.70]
+    reasons = [judge.ended(value, None) for value in values]
+    # 0.82 is more than 1% above 0.805: the count begins again behind it.
+    assert [bool(reason) for reason in reasons] == [False] * 6 + [True]
+    assert "3 trials" in reasons[-1]
+
+
+def test_smaller_is_better_where_it_is_minimised() -> None:
+    judge = completion(maximize=False, max_number_of_training_jobs_not_improving=3)
+    assert not any(judge.ended(value, None) for value in (1.0, 0.9, 0.8, 0.7, 0.6))
+    assert [bool(judge.ended(0.599, None)) for _ in range(3)] == [False, False, True]
+
+
+@given(seed=st.integers(0, 2**32))
+def test_a_brackets_trials_are_judged_together(seed: int) -> None:
+    """However they end within it, a bracket counts only when its last trial has ended."""
+    shuffled = random.Random(seed)
+    judge = completion(PLAN, max_number_of_training_jobs_not_improving=3)
+    first, second = PLAN.brackets[0].sizes[0], PLAN.brackets[1].sizes[0]
+    values = [0.5 + shuffled.random() / 4 for _ in range(first)]
+    assert not any(judge.ended(value, 0) for value in values)
+    assert judge.not_improving == 0, "the first bracket improves on nothing"
+    reasons = [judge.ended(0.5, 1) for _ in range(second)]
+    assert [bool(reason) for reason in reasons] == [False] * (second - 1) + [True]
+
+
+def test_trials_of_a_bracket_that_cuts_none_are_judged_one_by_one() -> None:
+    judge = completion(run_all(30, 10), max_number_of_training_jobs_not_improving=3)
+    assert [bool(judge.ended(0.8, 0)) for _ in range(4)] == [False, False, False, True]
+
+
+def criteria(**given: Any) -> TuningJobCompletionCriteriaConfig:
+    return TuningJobCompletionCriteriaConfig(**given)
+
+
+def test_a_job_ends_within_the_rung_that_reaches_its_target() -> None:
+    whole, _, _ = simulate()
+    target = sorted(run.value for run in whole.runs.values())[-8]
+    controller, _, _ = simulate(completion=criteria(target_objective_metric_value=target))
+    assert controller.completed == controller.stopped
+    assert "target_objective_metric_value" in controller.completed
+    assert controller.objective(controller.best()) >= target
+    assert controller.trained < whole.trained
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+    assert controller.gangs_busy == 0, "what was being served has come back"
+
+
+def test_a_job_ends_when_brackets_bring_no_improvement() -> None:
+    """The first bracket's best is the best there is: the second one improves nothing."""
+    first = {f"job-{number:03d}" for number in range(PLAN.brackets[0].sizes[0])}
+
+    def curve(assignment: Assignment, step: int) -> float:
+        return 0.9 if assignment.trial_id in first else 0.5
+
+    controller, _, _ = simulate(curve=curve, completion=criteria(max_number_of_training_jobs_not_improving=3))
+    assert "has not improved by 1% over" in controller.completed
+    assert controller.completion.not_improving >= 3
+    assert len(controller.runs) < PLAN.trials
+
+
+def test_criteria_that_are_never_met_change_nothing() -> None:
+    met_never = criteria(target_objective_metric_value=2.0, max_number_of_training_jobs_not_improving=100)
+    controller, _, _ = simulate(completion=met_never)
+    assert outcome(controller) == outcome(simulate()[0])
+    assert not controller.completed

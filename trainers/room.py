@@ -1,0 +1,94 @@
+"""Whether a cluster has room for another gang."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+
+import ray
+from ray.train import ScalingConfig
+
+from trainers.errors import ResourcesError
+from trainers.gang import resources_per_worker
+
+WAIT_SECONDS = 120.0
+"""How long a job without a gang waits for others to give back what it needs."""
+
+LOOK_AGAIN_SECONDS = 0.5
+
+
+class Room:
+    """Looks for room for gangs of one size, and says what is short.
+
+    Args:
+        scaling: workers of a gang, and what each needs.
+        notify: is told, once, that fewer gangs fit than could work.
+    """
+
+    def __init__(self, scaling: ScalingConfig, notify: Callable[[str], None]) -> None:
+        self._workers = int(scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
+        self._need = resources_per_worker(scaling)
+        self._notify = notify
+        self._told = False
+        self._none_since: float | None = None
+        self._look_again = 0.0
+
+    def for_another(self, wanted: int, held: int) -> bool:
+        """Whether one more gang fits now.
+
+        Args:
+            wanted: how many gangs could work at once.
+            held: how many there are.
+
+        Raises:
+            ResourcesError: the cluster holds none even when it is empty, or others kept it full for `WAIT_SECONDS`.
+        """
+        now = time.monotonic()
+        if now < self._look_again:
+            return False
+        need = self._need
+        holds = capacity(need, self._workers)
+        if holds == 0:
+            raise ResourcesError(
+                f"a gang needs {self._workers} workers of {_amounts(need)} each, and the cluster holds "
+                f"{_amounts(ray.cluster_resources(), need)} on {_nodes()}; "
+                f"give a smaller ScalingConfig(num_workers=...), or add nodes"
+            )
+        if holds < wanted and not self._told:
+            self._told = True
+            self._notify(
+                f"{wanted} gangs of {self._workers} workers could work at once, and the cluster holds {holds} "
+                f"({_amounts(ray.cluster_resources(), need)} on {_nodes()}); "
+                f"running with those that fit, and more as they come up"
+            )
+        free = ray.available_resources()
+        if all(free.get(name, 0.0) >= amount * self._workers for name, amount in need.items()):
+            self._none_since = None
+            return True
+        self._look_again = now + LOOK_AGAIN_SECONDS
+        self._none_since = self._none_since or now
+        if not held and now - self._none_since > WAIT_SECONDS:
+            raise ResourcesError(
+                f"waited {WAIT_SECONDS:.0f} s for room for a gang of {self._workers} workers of "
+                f"{_amounts(need)} each; free now: {_amounts(free, need)}. Other jobs hold the rest: see `ray status`"
+            )
+        return False
+
+
+def capacity(need: dict[str, float], workers: int) -> int:
+    """How many gangs the cluster's nodes hold when it is otherwise empty."""
+    places = 0
+    for node in ray.nodes():
+        if node["Alive"]:
+            places += math.floor(min(node["Resources"].get(name, 0.0) / amount for name, amount in need.items()))
+    return places // workers
+
+
+def _amounts(resources: dict[str, float], names: dict[str, float] | None = None) -> str:
+    return ", ".join(f"{resources.get(name, 0.0):g} {name}" for name in names or resources)
+
+
+def _nodes() -> str:
+    count = sum(node["Alive"] for node in ray.nodes())
+    return f"{count} node" + ("s" if count != 1 else "")
