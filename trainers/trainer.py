@@ -314,11 +314,12 @@ def trainer_from_json(state: Mapping[str, Any], trainers: Iterable[type[Trainer]
             if name not in by_name:
                 raise ConfigurationError(f"trainer {name!r} is unknown; known are {', '.join(sorted(by_name))}")
             try:
-                scaling_config = ScalingConfig(**scaling)
+                options = dict(state.get("options", {}))
+                return by_name[name](scaling=ScalingConfig(**scaling), hyperparameters=hyperparameters, **options)
             except (TypeError, ValueError) as error:
-                raise ConfigurationError(f"the record of a trainer has the scaling {scaling}: {error}") from None
-            options = state.get("options", {})
-            return by_name[name](scaling=scaling_config, hyperparameters=hyperparameters, **options)
+                if isinstance(error, ConfigurationError):
+                    raise
+                raise ConfigurationError(f"the record of a trainer is {state!r}: {error}") from None
     raise ConfigurationError(f"the record of a trainer is {state!r}; give what to_json() of one returns")
 
 

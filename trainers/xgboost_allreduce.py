@@ -68,6 +68,12 @@ class XGBoostTrainer(Trainer):
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
+        if "early_stopping_rounds" in hyperparameters:
+            raise ConfigurationError(
+                "early_stopping_rounds is not for this trainer: a tuner's strategy stops trials, and a single training "
+                "runs all its rounds; leave it out"
+            )
+        check_parameters(hyperparameters)
         if self.backend == "xgboost_ray" and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 "tree_method 'exact' is nothing that backend 'xgboost_ray' trains, on one worker either; "
@@ -77,12 +83,6 @@ class XGBoostTrainer(Trainer):
             raise ConfigurationError(
                 f"tree_method 'exact' does not distribute over {self.workers} workers; use 'hist', or num_workers=1"
             )
-        if "early_stopping_rounds" in hyperparameters:
-            raise ConfigurationError(
-                "early_stopping_rounds is not for this trainer: a tuner's strategy stops trials, and a single training "
-                "runs all its rounds; leave it out"
-            )
-        check_parameters(hyperparameters)
 
     def metrics(self, channels: Iterable[str]) -> list[str]:
         """See `Trainer.metrics`."""
@@ -212,7 +212,7 @@ class XGBoostProgram:
         exact = (
             hyperparameters.get("tree_method") in ("exact", "approx") or hyperparameters.get("booster") == "gblinear"
         )
-        key = ("plain", 0) if exact else ("quantile", int(hyperparameters.get("max_bin", _DEFAULT_KIND[1])))
+        key = ("plain", 0) if exact else ("quantile", int(hyperparameters.get("max_bin") or _DEFAULT_KIND[1]))
         if key not in session.matrices:
             train = self._channels["train"].read(session.context.rank, session.context.world_size)
             session.matrices[key] = self._build(*key, train)

@@ -224,7 +224,7 @@ def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
                 f"them: leave {name!r} out"
             )
         first[own] = name
-        remedy = _remedy(own, name, given)
+        remedy = "give its tolist()" if getattr(value, "ndim", 0) else _remedy(own, name, given)
         if remedy:
             raise ConfigurationError(f"hyperparameter {name!r} is {value!r}; {remedy}")
     _check_together(given)
@@ -356,8 +356,7 @@ def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
 
 def _number_remedy(allowed: Number, value: Any) -> str:
     remedy = f"give {allowed}"
-    if hasattr(value, "item"):
-        value = value.item() if getattr(value, "ndim", 0) == 0 else None
+    value = value.item() if hasattr(value, "item") else value
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return remedy
     if allowed.whole and isinstance(value, float):
@@ -390,8 +389,9 @@ def _near(value: Any, known: Iterable[str]) -> str:
 def _plain(value: Any) -> bool:
     if isinstance(value, Mapping):
         return all(isinstance(key, str) for key in value) and all(map(_plain, value.values()))
-    if isinstance(value, (list, tuple)) or hasattr(value, "tolist"):
-        return all(map(_plain, value if isinstance(value, (list, tuple)) else [value.tolist()]))
+    if isinstance(value, (list, tuple)):
+        return all(map(_plain, value))
+    value = value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
     return isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
 
 

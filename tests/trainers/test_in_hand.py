@@ -171,8 +171,8 @@ def test_no_workers_are_one_in_hand_and_stay_none_on_record() -> None:
 
 
 def test_a_trial_that_xgboost_refuses_fails_with_its_words(tmp_path: Path) -> None:
-    with pytest.raises(TrialError, match="max_depth") as caught:
-        hand_trainer(num_round=3, max_depth=-3).fit({"train": TRAIN}, storage_path=str(tmp_path))
+    with pytest.raises(TrialError, match="Unknown tree updater nonsense") as caught:
+        hand_trainer(num_round=3, updater="nonsense").fit({"train": TRAIN}, storage_path=str(tmp_path))
     assert "Traceback" in caught.value.traceback
 
 

@@ -168,6 +168,7 @@ def test_xgboost_does_not_say_which_names_it_ignores_where_users_look() -> None:
         ({"eval_metric": []}, "'eval_metric' is .*; give a metric's name, such as 'auc', or a list"),
         ({"eval_metric": "ams"}, "'eval_metric' is 'ams'; give its number too, as in 'ams@0.15'"),
         ({"interaction_constraints": print}, "give text, a number, true or false, or a list"),
+        ({"booster": np.array(["gbtree", "dart"])}, "'booster' is array.*; give its tolist"),
         ({"base_score": math.nan}, "'base_score' is nan; give"),
         (
             {"objective": "multi:softmax"},
