@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -49,10 +50,8 @@ class _Range(_Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        try:
+        with _about():
             self.parameter()
-        except ConfigurationError as error:
-            raise _reworded(error) from error
         return self
 
 
@@ -188,7 +187,7 @@ class TrainerSpec(_Strict):
                 num_workers=self.num_workers, use_gpu=self.use_gpu, resources_per_worker=self.resources_per_worker
             )
         except ValueError as error:
-            raise ConfigurationError(f"trainer: {error}") from error
+            raise ConfigurationError(str(error)) from error
         return XGBoostTrainer(scaling=scaling, **_same(self, "type", "num_workers", "use_gpu", "resources_per_worker"))
 
 
@@ -283,15 +282,11 @@ class JobSpec(_Strict):
         """
         from hpo.tuner import HyperparameterTuner
 
-        try:
-            return HyperparameterTuner(
-                self.trainer.trainer(),
-                **self.tuning.arguments(),
-                **_same(self, "name", "data", "trainer", "tuning"),
-                **options,
-            )
-        except ConfigurationError as error:
-            raise _reworded(error) from error
+        with _about("trainer"):
+            trainer = self.trainer.trainer()
+        with _about("tuning"):
+            own = _same(self, "name", "data", "trainer", "tuning")
+            return HyperparameterTuner(trainer, **self.tuning.arguments(), **own, **options)
 
 
 def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:
@@ -328,8 +323,13 @@ def _same(model: BaseModel, *but: str) -> dict[str, Any]:
     return {name: getattr(model, name) for name in type(model).model_fields if name not in but}
 
 
-def _reworded(error: ConfigurationError) -> ConfigurationError:
-    text = str(error)
-    for word, own in _WORDS.items():
-        text = text.replace(word, own)
-    return ConfigurationError(text)
+@contextmanager
+def _about(*keys: str) -> Iterator[None]:
+    """Says errors of the Python API in the job file's words, and which part of the file they are about."""
+    try:
+        yield
+    except ConfigurationError as error:
+        text = str(error)
+        for word, own in _WORDS.items():
+            text = text.replace(word, own)
+        raise ConfigurationError(": ".join([*keys, text])) from error

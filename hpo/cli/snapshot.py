@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpo.analytics import tuned_trials
-from hpo.describe import best_trial, describe, describe_trial, objective, status_and_reason, when
+from hpo.describe import best_trial, describe, describe_trial, objective, status_and_reason
 from hpo.store import JobRow, Store, TrialRow
 
 
@@ -119,6 +119,3 @@ def snapshots(store: Store) -> Iterator[Snapshot]:
     """Every job, newest first."""
     for job in store.jobs():
         yield Snapshot.of(store, job)
-
-
-__all__ = ["Snapshot", "snapshots", "when"]

@@ -13,7 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from hpo.cli.snapshot import Snapshot, when
+from hpo.cli.snapshot import Snapshot
+from hpo.describe import when
 from hpo.store import LedgerKind, TrialRow
 
 STYLES = {

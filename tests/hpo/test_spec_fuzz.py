@@ -102,7 +102,7 @@ def jobs(draw: st.DrawFn) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
                 renamed = draw(st.sampled_from([f"{last}s", str(last)[:-1], "zzz", "", "max_jobs"]))
                 group[renamed] = group.pop(last)
                 touched.append((*path[:-1], renamed))
-        except (KeyError, IndexError, TypeError):
+        except (AttributeError, KeyError, IndexError, TypeError):
             continue  # An earlier mutation took it away.
         touched.append(path)
     return job, touched
