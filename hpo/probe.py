@@ -18,6 +18,7 @@ from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import Channel
 from trainers.channels.files import Files
 from trainers.channels.memory import Memory
+from trainers.channels.ray_data import RayData
 from trainers.gang import Program, one_line, resources_per_worker
 from trainers.in_hand import alone, cores
 from trainers.trainer import Trainer
@@ -219,7 +220,7 @@ def probe_assignment(
 
 
 def measure_here(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker | NotMeasured:
-    """Trains a few rounds in this process; it takes a second or two at most, and never raises for what goes wrong.
+    """Trains a few rounds in this process; it takes a few seconds at most, and never raises for what goes wrong.
 
     Args:
         estimator: whose static hyperparameters and threads are used.
@@ -239,7 +240,7 @@ def _obstacle(estimator: Trainer, channels: Mapping[str, Channel]) -> str:
     if estimator.scaling.use_gpu or device != "cpu":
         return "it trains on a GPU"
     for name, channel in channels.items():
-        if channel.describe()["kind"] == "ray.data":
+        if isinstance(channel.source, RayData):
             return f"channel {name!r} is a ray.data.Dataset"
         if isinstance(channel.source, Files) and _cells(channel.source) > MOST_FILE_CELLS:
             return f"the files of channel {name!r} are too large to read twice"
@@ -249,7 +250,7 @@ def _obstacle(estimator: Trainer, channels: Mapping[str, Channel]) -> str:
 def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
     part = _part(channels["train"])
     began = time.perf_counter()
-    tables = {name: channel.read(0, part) for name, channel in channels.items()}
+    tables = {name: channel.read(0, min(part, _shape(channel)[0])) for name, channel in channels.items()}
     read = time.perf_counter() - began
     held = {
         name: Channel(
@@ -323,7 +324,7 @@ def _shape(channel: Channel) -> tuple[int, int]:
     """Rows and columns, the rows at a guess for CSV files."""
     source = channel.source
     if isinstance(source, Files):
-        return source.rows or _cells(source) // source.width, source.width
+        return source.rows or max(1, _cells(source) // source.width), source.width
     assert isinstance(source, Memory), "nothing else is measured"
     return source.features.shape[0], source.features.shape[1]
 
