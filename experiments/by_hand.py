@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,9 +15,25 @@ ANSWER_SECONDS = 300.0
 
 
 class ByHand:
-    """A trial on plain processes, through XGBoost's own interfaces alone."""
+    """A trial on plain processes, through XGBoost's own interfaces alone.
 
-    def __init__(self, channels: Mapping[str, Channel], workers: int, parameters: dict[str, Any], rounds: int) -> None:
+    Args:
+        channels: "train" and "validation", read here and handed to the processes.
+        workers: how many processes.
+        parameters: XGBoost's.
+        rounds: of the trial.
+        niceness: of the processes. Ray's workers have one of their own, and lose to others on a busy machine.
+    """
+
+    def __init__(
+        self,
+        channels: Mapping[str, Channel],
+        workers: int,
+        parameters: dict[str, Any],
+        rounds: int,
+        *,
+        niceness: int = 0,
+    ) -> None:
         from xgboost.tracker import RabitTracker
 
         self._tracker = RabitTracker(n_workers=workers, host_ip="127.0.0.1", sortby="task")
@@ -32,6 +49,7 @@ class ByHand:
             given = (rank, mine, dict(self._tracker.worker_args()), parameters, rounds, other)
             process = context.Process(target=hand_worker, args=given, daemon=True)
             process.start()
+            os.setpriority(os.PRIO_PROCESS, process.pid or 0, niceness)
             self._pipes.append(pipe)
             self._processes.append(process)
 

@@ -9,27 +9,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
-@dataclass(frozen=True, kw_only=True)
-class Held:
-    """Bytes of memory that processes hold, from /proc (Linux).
+def held(pid: int | str = "self") -> int:
+    """Bytes of a process's own: private pages, and its share of those of files that others map too; 0 if it is gone.
 
-    Args:
-        own: private pages, and the share of those of files that others map too: PSS without shared memory.
-        shared: their share of shared memory, such as Ray's object store.
+    That is its PSS without shared memory, such as Ray's object store.
     """
-
-    own: int
-    shared: int
-
-
-def held(pid: int | str = "self") -> Held:
-    """What a process holds; nothing if it is gone."""
     try:
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
-        return Held(own=0, shared=0)
+        return 0
     sizes = {name: 1024 * int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines[1:])}
-    return Held(own=sizes.get("Pss_Anon", 0) + sizes.get("Pss_File", 0), shared=sizes.get("Pss_Shmem", 0))
+    return sizes.get("Pss_Anon", 0) + sizes.get("Pss_File", 0)
 
 
 def descendants(pid: int) -> list[int]:
@@ -83,7 +73,7 @@ class Looking:
 
     def _look(self) -> Look:
         pids = [os.getpid(), *descendants(os.getpid())]
-        own = {pid: held(pid).own for pid in pids}
+        own = {pid: held(pid) for pid in pids}
         names = {int(file.name) for file in self._notes.iterdir()} if self._notes.is_dir() else set[int]()
         store = max((_mapped(pid) for pid in pids), default=0)
         return Look(

@@ -160,9 +160,9 @@ def search(plan: str, trials: int, path: str) -> Searched:
     """One search, three times: its scheduler alone, recorded nowhere, and recorded in SQLite."""
     layout = PLANS[plan](trials)
     deciding, reports = schedule(layout)
-    before, began = held().own, time.process_time()
+    before, began = held(), time.process_time()
     controller = run(layout, NoRecord())
-    looped, memory = time.process_time() - began, held().own - before
+    looped, memory = time.process_time() - began, held() - before
     assert controller.trained == reports, "both did the same work"
     del controller
     began, began_wall = time.process_time(), time.perf_counter()

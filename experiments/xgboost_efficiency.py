@@ -13,9 +13,10 @@ was up, beside it.
 *By hand*: one trial of 30 rounds on a gang that is up, from handing out the assignment until its result is there, its
 model written; against `xgb.train` on as many plain processes, which XGBoost's `RabitTracker` and `CommunicatorContext`
 connect, from telling them to train until all have answered, the model written. Rows are read and matrices built before,
-in both; parameters, evaluation after each round, threads and seed are the same, and so have to be the curves. The two
-take turns, and the promise is on the median of the ratios within a turn. Where `XGBoostTrainer` has the backend
-"xgboost_ray", that takes a turn too, its own start of actors included, which it repeats for each trial.
+in both; parameters, evaluation after each round, threads, seed and the processes' niceness are the same (Ray's workers
+are nice to others), and so have to be the curves. The two take turns, and the promise is on the median of the ratios
+within a turn. Where `XGBoostTrainer` has the backend "xgboost_ray", the same trial runs through it as often, its own
+start of actors included, which it repeats for each trial.
 
 *Exactness*: the AUC that 1, 2 and 3 workers report after 10 rounds, against scikit-learn's on the whole validation set
 with the model that they wrote.
@@ -85,7 +86,7 @@ class Scale:
     share_repeat: int = 40
     share_trials: int = 30
     rounds: int = 30
-    pair_repeat: int = 20
+    pair_repeat: int = 10
     pairs: int = 11
     memory_trials: int = 30
 
@@ -234,6 +235,8 @@ class OnGang:
         self._gangs, self._hyperparameters, self._rounds, self._folder = gangs, hyperparameters, rounds, folder
         self._gang = ""
         self._trials = 0
+        self.niceness = 0
+        """Of the gang's workers, which is Ray's choice."""
 
     def assignment(self) -> Assignment:
         """The trial once more, its model to a place of its own."""
@@ -254,6 +257,7 @@ class OnGang:
             for event in self._gangs.events(1.0):
                 if isinstance(event, GangUp):
                     self._gang = event.gang
+                    self.niceness = max((os.getpriority(os.PRIO_PROCESS, pid) for pid in event.pids), default=0)
 
     def train(self) -> tuple[float, list[float]]:
         """Wall seconds of the trial, and its curve."""
@@ -281,7 +285,8 @@ def turns(name: str, data_dir: str | None, scale: Scale, workers: int, scratch: 
     with XGBoostTrainer(scaling=scaling, hyperparameters=STATIC).gangs("efficiency", channels) as gangs:
         here = OnGang(gangs, STATIC, scale.rounds, f"{scratch}/here")
         here.start()
-        hand = ByHand(channels, workers, booster_parameters(here.assignment(), cpus=1), scale.rounds)
+        parameters = booster_parameters(here.assignment(), cpus=1)
+        hand = ByHand(channels, workers, parameters, scale.rounds, niceness=here.niceness)
         try:
             hand.start()
             _, curve = here.train()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import cProfile
 import json
+import pstats
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
@@ -15,10 +17,12 @@ from experiments.overhead import (
     PLANS,
     REPORTS,
     Measured,
+    NoRecord,
     Searched,
     durable_batches,
     optuna_blocks,
     result,
+    run,
     schedule,
     search,
     show,
@@ -64,6 +68,17 @@ def test_a_search_does_the_same_work_in_the_scheduler_the_loop_and_the_store(pla
 
 def test_every_report_is_made_where_nothing_is_stopped() -> None:
     assert schedule(PLANS["every report"](7))[1] == 7 * REPORTS
+
+
+@pytest.mark.parametrize("plan", PLANS)
+def test_a_decision_makes_as_many_calls_in_a_search_ten_times_as_large(plan: str) -> None:
+    """Calls, not seconds: they are the same on every machine, however busy."""
+    calls = []
+    for trials in (100, 1000):
+        profile = cProfile.Profile()
+        controller = profile.runcall(run, PLANS[plan](trials), NoRecord())
+        calls.append(pstats.Stats(profile).total_calls / controller.trained)  # type: ignore[attr-defined]
+    assert calls[1] == pytest.approx(calls[0], rel=0.1)
 
 
 def test_optuna_does_its_trials_in_blocks(tmp_path: Path) -> None:
