@@ -136,7 +136,10 @@ def main(
     """Measures both and prints them side by side."""
     data = load("bank-marketing" if find("bank-marketing", data_dir) else "bank-marketing-synthetic", data_dir=data_dir)
     channels = {"train": data.train, "validation": data.validation}
-    found = {name: measure(name, workers, trials, max_resource, channels) for name in ("native", "xgboost_ray")}
+    console, found = Console(), {}
+    for name in ("native", "xgboost_ray"):
+        found[name] = measure(name, workers, trials, max_resource, channels)
+        console.print(f"{name}: a job of {found[name].job:.1f} s, load average {os.getloadavg()[0]:.0f}")
     native, other = found.values()
     table = Table(title=f"{len(data.train)} rows, {workers} workers, {os.cpu_count()} cores", box=None)
     for column in ("", *found):
@@ -148,9 +151,8 @@ def main(
     for kind, seconds in native.billed.items():
         table.add_row(f"{kind}, worker-s", f"{seconds:.1f}", f"{other.billed[kind]:.1f}")
     table.add_row("best AUC", f"{native.best:.6f}", f"{other.best:.6f}")
-    console = Console()
     console.print(table)
-    console.print(f"The trials are the same: {native.trials == other.trials}; load average {os.getloadavg()[0]:.0f}")
+    console.print(f"The trials are the same: {native.trials == other.trials}")
 
 
 if __name__ == "__main__":

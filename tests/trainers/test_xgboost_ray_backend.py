@@ -264,8 +264,7 @@ def test_training_ends_with_all_rounds_although_an_actor_died(
 
 @pytest.mark.fault
 @pytest.mark.slow
-def test_a_gang_serves_on_after_errors_and_deaths_and_leaves_nothing(ray_cluster: None, tmp_path: Path) -> None:
-    before = groups()
+def test_a_gang_serves_on_after_errors_and_deaths(ray_cluster: None, tmp_path: Path) -> None:
     (slow,) = segments(tmp_path / "slow", (60,), SLOW)
     with Pool(SMALL, 2) as pool:
         gang = pool.up()
@@ -289,9 +288,14 @@ def test_a_gang_serves_on_after_errors_and_deaths_and_leaves_nothing(ray_cluster
         assert other != gang
         assert [report.step for report in pool.train(other, segments(tmp_path, (2,), STATIC)[0]).reports] == [1, 2]
 
-        # It is closed while actors start.
-        pool.gangs.assign(other, slow)
+
+@pytest.mark.slow
+def test_a_gang_that_is_closed_while_actors_start_leaves_nothing(ray_cluster: None, tmp_path: Path) -> None:
+    before = groups()
+    with Pool(SMALL, 2) as pool:
+        pool.gangs.assign(pool.up(), segments(tmp_path, (60,), SLOW)[0])
         wait_until(lambda: bool(processes(ACTORS)))
+        assert groups() != before
     assert groups() == before
     wait_until(lambda: not left())
 
