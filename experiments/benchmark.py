@@ -1,11 +1,13 @@
-"""What the benchmarks share: promises, tables, and the machine they ran on."""
+"""What the benchmarks share: promises, tables, and what is read of the machine they run on."""
 
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -80,9 +82,7 @@ def write(out: Path, result: Mapping[str, Any]) -> Path:
     return path
 
 
-def pss(pid: int | str = "self") -> int:
-    """Bytes of a process: its private pages, and its share of those that others map too (PSS, Linux)."""
-    for line in Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-        if line.startswith("Pss:"):
-            return 1024 * int(line.split()[1])
-    raise RuntimeError(f"/proc/{pid}/smaps_rollup has no Pss")
+def apart(work: Callable[..., Any], *arguments: Any) -> Any:
+    """Runs a function in a process of its own, so that what it measures of its memory is its own."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(work, *arguments).result()

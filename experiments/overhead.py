@@ -21,7 +21,7 @@ A *durable batch* is what one assignment of 50 reports writes (50 reports, its t
 from queueing it until SQLite has committed it, in a store that holds the largest search. SQLite runs as Warmband opens
 it: a commit survives the death of the process, not necessarily a power cut.
 
-*Memory*, each search in a process of its own: the proportional set size (PSS, from /proc) that the largest search adds
+*Memory*, each search in a process of its own: the proportional set size (from /proc) that the largest search adds
 over the smallest, by the trials it has more. The peak is that of the process.
 
 *Optuna* does the same work through `ask`, `report`, `should_prune` and `tell` with its HyperbandPruner, on curves of
@@ -32,7 +32,6 @@ in memory and on SQLite. Its pruner stops trials, so that they report less often
 from __future__ import annotations
 
 import math
-import multiprocessing
 import random
 import resource
 import statistics
@@ -47,7 +46,8 @@ import typer
 from ray.tune.experiment import Trial
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, machine, promises, pss, table, targets_to_json, write
+from experiments.benchmark import Target, apart, machine, promises, table, targets_to_json, write
+from experiments.looking import held
 from hpo import ContinuousParameter, IntegerParameter
 from hpo.controller import Controller
 from hpo.hyperband import Cut, Plan, lay_out, run_all
@@ -160,9 +160,9 @@ def search(plan: str, trials: int, path: str) -> Searched:
     """One search, three times: its scheduler alone, recorded nowhere, and recorded in SQLite."""
     layout = PLANS[plan](trials)
     deciding, reports = schedule(layout)
-    before, began = pss(), time.process_time()
+    before, began = held().own, time.process_time()
     controller = run(layout, NoRecord())
-    looped, memory = time.process_time() - began, pss() - before
+    looped, memory = time.process_time() - began, held().own - before
     assert controller.trained == reports, "both did the same work"
     del controller
     began, began_wall = time.process_time(), time.perf_counter()
@@ -307,12 +307,6 @@ def optuna_blocks(seconds: float, most: int, path: str | None) -> list[Block]:
     return blocks
 
 
-def apart(work: Callable[..., Any], *arguments: Any) -> Any:
-    """Runs a function in a process of its own, so that what it measures of its memory is its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as pool:
-        return pool.apply(work, arguments)
-
-
 # ---- what came out
 
 
@@ -427,7 +421,8 @@ def main(
     with tempfile.TemporaryDirectory(prefix="warmband-overhead-") as scratch:
         found: list[Searched] = []
         for count in (largest // 100, largest // 10, largest):
-            found += searches(count, scratch, repeats=1 if quick else 3)
+            # The largest is long enough by itself.
+            found += searches(count, scratch, repeats=1 if quick or count == largest else 3)
             console.print(f"{count} trials: {found[-1].durable:.1f} us a decision")
         batches = apart(durable_batches, f"{scratch}/every report-{largest}-0.db")
         console.print("now Optuna")

@@ -11,46 +11,44 @@ in one run, each on a Ray of its own, on the same data, with the same parameters
 shows in their AUCs, which have to agree. To be fair to (a), it polls its workers as often as (b) does (Ray's default is
 ten times slower), reports once a trial instead of once a round, reads its rows as (b)'s workers do instead of through
 Ray Data, and starts neither dashboard nor preemption watcher. (b) trains one more run, un-tuned.
+
+Last, a small job in one process without Ray, here and with Optuna: see `experiments.one_process`.
 """
 
 from __future__ import annotations
 
-import logging
 import math
 import os
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import ray
-import ray.train
 import typer
-import xgboost
-from ray import tune
-from ray.train import Checkpoint, ScalingConfig
-from ray.train.xgboost import XGBoostTrainer as RayXGBoostTrainer
-from ray.tune.integration.ray_train import TuneReportCallback
-from ray.tune.schedulers import FIFOScheduler
+from ray.train import ScalingConfig
 from rich.console import Console, Group
 
+from experiments import one_process
 from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
+from experiments.documented import ROUNDS, WORKERS, Documented, as_documented, place, start_ray
+from experiments.one_process import OneProcess
 from hpo import ContinuousParameter, HyperparameterTuner, IntegerParameter
 from hpo.analytics import tuned_trials
 from hpo.ranges import ParameterRange
 from hpo.search import derive_seed
 from hpo.store import Store, TrialRow
-from trainers import Channel, XGBoostTrainer
+from trainers import XGBoostTrainer
 from trainers.assignment import Assignment, GangUp, Progress, Segment, Served
 from trainers.datasets import Dataset, find, load
 from trainers.gang import POLL_SECONDS
 from trainers.ray_gangs import RayGangs
 from trainers.xgboost_allreduce import booster_parameters
 
-TRIALS, WORKERS, ROUNDS, AT_ONCE, SEED = 30, 3, 10, 4, 1729
+TRIALS, AT_ONCE, SEED = 30, 4, 1729
 TINY_ASSIGNMENTS = 200
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc"}
 RANGES: dict[str, ParameterRange] = {
@@ -61,27 +59,7 @@ RANGES: dict[str, ParameterRange] = {
     "colsample_bylevel": ContinuousParameter(0, 1),
     "colsample_bytree": ContinuousParameter(0, 1),
 }
-DRIVER = "TRAIN_DRIVER_RESOURCE"
 ENVIRONMENT = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": POLL_SECONDS, "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Documented:
-    """(a), in seconds.
-
-    Args:
-        at_once: how many trials ran at once.
-        starts: of each trial, from Tune taking it up to rank 0's first training step, in the order of taking up.
-        job: as a whole.
-        ray: the part of it in `ray.init` and `ray.shutdown`.
-        objectives: what each trial reported, by its number.
-    """
-
-    at_once: int
-    starts: list[float]
-    job: float
-    ray: float
-    objectives: list[float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,94 +98,6 @@ class WarmJob:
     closing: float
     job: float
     objectives: list[float]
-
-
-# ---- (a) as Ray documents it
-
-
-def train_loop(config: dict[str, Any]) -> None:
-    """What each worker runs for one trial."""
-    rank, world_size = ray.train.get_context().get_world_rank(), ray.train.get_context().get_world_size()
-    train, validation = (
-        config["channels"]["train"].read(rank, world_size),
-        config["channels"]["validation"].read_whole(),
-    )
-    matrix = xgboost.QuantileDMatrix(train.features, train.labels, nthread=1)
-    evaluated = xgboost.QuantileDMatrix(validation.features, validation.labels, nthread=1, ref=matrix)
-    curve: dict[str, dict[str, list[float]]] = {}
-    first_step_at = time.time()
-    booster = xgboost.train(
-        config["parameters"],
-        matrix,
-        num_boost_round=config["rounds"],
-        evals=[(evaluated, "validation")],
-        evals_result=curve,
-        verbose_eval=False,
-    )
-    metrics = {"objective": curve["validation"]["auc"][-1], "first_step_at": first_step_at}
-    with tempfile.TemporaryDirectory() as folder:
-        if rank == 0:
-            booster.save_model(f"{folder}/model.ubj")
-        ray.train.report(metrics, checkpoint=Checkpoint.from_directory(folder) if rank == 0 else None)
-
-
-def train_driver(config: dict[str, Any], trials: Sequence[dict[str, Any]], channels: Any, path: str) -> None:
-    """What Ray Tune runs for one trial: a Ray Train run of its own."""
-    RayXGBoostTrainer(
-        train_loop,
-        train_loop_config={"parameters": trials[config["number"]], "rounds": ROUNDS, "channels": channels},
-        scaling_config=ScalingConfig(num_workers=WORKERS),
-        run_config=ray.train.RunConfig(
-            name=f"train-{tune.get_context().get_trial_id()}",
-            storage_path=path,
-            callbacks=[TuneReportCallback()],  # type: ignore[list-item]  # Ray is untyped here
-        ),
-    ).fit()
-
-
-class NotingScheduler(FIFOScheduler):
-    """Ray Tune's default scheduler, which also notes when Tune takes each trial up."""
-
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # Ray is untyped here
-        self.taken_up: dict[str, float] = {}
-
-    def on_trial_add(self, tune_controller: Any, trial: Any) -> None:
-        self.taken_up[trial.trial_id] = time.time()
-
-
-def as_documented(trials: Sequence[dict[str, Any]], dataset: Dataset, at_once: int, scratch: str) -> Documented:
-    """Runs a job of trials with these XGBoost parameters."""
-    began = time.time()
-    start_ray(at_once)
-    inside = time.time()
-    try:
-        scheduler = NotingScheduler()
-        driver = tune.with_parameters(
-            train_driver, trials=list(trials), channels=place(dataset), path=f"{scratch}/train"
-        )
-        results = tune.Tuner(
-            tune.with_resources(driver, {DRIVER: 0.01}),
-            param_space={"number": tune.grid_search(list(range(len(trials))))},
-            tune_config=tune.TuneConfig(scheduler=scheduler, max_concurrent_trials=at_once),
-            run_config=tune.RunConfig(name="documented", storage_path=f"{scratch}/tune", verbose=0),
-        ).fit()
-        for error in results.errors:
-            raise error
-        reports = [results[index].metrics or {} for index in range(len(results))]
-        left = time.time()
-    finally:
-        ray.shutdown()
-    ended = time.time()
-    by_number = sorted(reports, key=lambda report: report["config"]["number"])
-    in_order = sorted(reports, key=lambda report: scheduler.taken_up[report["trial_id"]])
-    return Documented(
-        at_once=at_once,
-        starts=[report["first_step_at"] - scheduler.taken_up[report["trial_id"]] for report in in_order],
-        job=ended - began,
-        ray=(inside - began) + (ended - left),
-        objectives=[report["objective"] for report in by_number],
-    )
 
 
 # ---- (b) on warm gangs
@@ -310,24 +200,6 @@ def warm_job(dataset: Dataset, scratch: str) -> tuple[WarmJob, list[TrialRow]]:
 # ---- what both share
 
 
-def start_ray(at_once: int) -> None:
-    """Starts Ray as the tuner does, with as many logical CPUs as the workers of all trials at once."""
-    ray.init(
-        address="local",
-        num_cpus=max(WORKERS * at_once, os.cpu_count() or 1),
-        resources={DRIVER: 1.0},
-        include_dashboard=False,
-        logging_level=logging.ERROR,
-        log_to_driver=False,
-    )
-
-
-def place(dataset: Dataset) -> dict[str, Any]:
-    """The rows in Ray's object store, a shard a worker."""
-    channels = {"train": dataset.train, "validation": dataset.validation}
-    return {name: Channel.of(frame, name=name).place(WORKERS) for name, frame in channels.items()}
-
-
 def assignment(trial: str, hyperparameters: Mapping[str, Any], seed: int, stop: int, save_to: str) -> Assignment:
     """A whole trial of `stop` rounds."""
     return Assignment(
@@ -360,7 +232,7 @@ def largest_difference(documented: Documented, job: WarmJob) -> float:
     return max(abs(a - b) for a, b in zip(documented.objectives, job.objectives, strict=False))
 
 
-def targets(documented: Documented, gangs: WarmGangs, job: WarmJob) -> list[Target]:
+def targets(documented: Documented, gangs: WarmGangs, job: WarmJob, one: OneProcess) -> list[Target]:
     """The promises, and what was measured of each."""
     ran, trials = len(documented.objectives), len(job.objectives)
     # Ray is started and ended once, however many trials there are.
@@ -397,25 +269,29 @@ def targets(documented: Documented, gangs: WarmGangs, job: WarmJob) -> list[Targ
             measured=statistics.median(gangs.added),
             note=f"median of {len(gangs.added)}; all {len(gangs.ups)} gangs busy",
         ),
+        one_process.target(one),
     ]
 
 
-def result(documented: Documented, gangs: WarmGangs, job: WarmJob, dataset: Mapping[str, Any]) -> dict[str, Any]:
+def result(
+    documented: Documented, gangs: WarmGangs, job: WarmJob, one: OneProcess, dataset: Mapping[str, Any]
+) -> dict[str, Any]:
     """Everything measured, for result.json."""
     return {
         "dataset": dict(dataset),
         "setting": {"trials": TRIALS, "rounds": ROUNDS, "workers": WORKERS, "at_once": AT_ONCE, "seed": SEED},
         "environment": ENVIRONMENT,
-        "machine": machine("ray", "xgboost"),
+        "machine": machine("ray", "xgboost", "optuna"),
         "as_ray_documents_it": asdict(documented),
         "warm_gangs": asdict(gangs),
         "warm_job": asdict(job),
+        "one_process": asdict(one),
         "largest_difference_of_auc": largest_difference(documented, job),
-        "targets": targets_to_json(targets(documented, gangs, job)),
+        "targets": targets_to_json(targets(documented, gangs, job, one)),
     }
 
 
-def show(documented: Documented, gangs: WarmGangs, job: WarmJob, title: str) -> Group:
+def show(documented: Documented, gangs: WarmGangs, job: WarmJob, one: OneProcess, title: str) -> Group:
     """The tables that people look at."""
     ran, trials = len(documented.objectives), len(job.objectives)
     both = [
@@ -435,7 +311,8 @@ def show(documented: Documented, gangs: WarmGangs, job: WarmJob, title: str) -> 
         f"Largest difference between the AUCs of (a) and (b): {largest_difference(documented, job):.1e}\n",
         table("(b) from ray.init to the first training step", ("", "seconds"), first),
         f"{ends}the job's, with Ray, in {job.closing:.2f} s\n",
-        promises(targets(documented, gangs, job)),
+        one_process.show(one),
+        promises(targets(documented, gangs, job, one)),
     )
 
 
@@ -458,10 +335,12 @@ def main(
         console.print(f"(b) {TRIALS} trials took {job.job:.1f} s; now {baseline_trials} trials of (a)")
         given = [parameters(trial) for trial in trials[:baseline_trials]]
         documented = as_documented(given, dataset, baseline_at_once, scratch)
+        console.print("now whole jobs in one process, without Ray: here and with Optuna")
+        one = one_process.compare(dataset, scratch)
     title = f"{dataset.title}: {ROUNDS} rounds a trial on {WORKERS} workers, {os.cpu_count()} cores"
-    console.print(show(documented, gangs, job, title))
+    console.print(show(documented, gangs, job, one, title))
     rows = {"name": dataset.name, "synthetic": dataset.synthetic, "train": len(dataset.train)}
-    console.print(f"written to {write(out, result(documented, gangs, job, rows))}")
+    console.print(f"written to {write(out, result(documented, gangs, job, one, rows))}")
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from enum import Enum
 from trainers.errors import ConfigurationError
 
 # A plan is laid out whole, before a job starts: far beyond what anyone trains, it would fill the memory.
-MOST_JOBS = 1_000_000
+MOST_JOBS = 100_000
 MOST_RESOURCE = 1_000_000_000
 
 

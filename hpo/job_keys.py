@@ -199,15 +199,14 @@ def _flat(metadata: Sequence[Any]) -> Iterator[Any]:
 
 
 def _hint(found: _Found) -> str:
-    info = found.info
-    for option, _ in _options(info.annotation if info else None):
+    options = [option for option, _ in _options(found.info.annotation if found.info else None)]
+    for option in options:
         if get_origin(option) is Literal:
             return did_you_mean(found.value, [str(value) for value in get_args(option)])
+    if isinstance(found.value, (bool, int, float)) and str in options:
+        return f", in quotes: '{shown(found.value)}'"
     if isinstance(found.value, float) and not math.isfinite(found.value):
         return ", and a finite one"
-    text = takes(info) if info else ""
-    if isinstance(found.value, (bool, int, float)) and "text" in text:
-        return f", in quotes: '{shown(found.value)}'"
     return ""
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hpo import job_file
-from hpo.hyperband import lay_out
+from hpo.hyperband import lay_out, run_all
 from hpo.job_keys import Give, did_you_mean, problems
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
@@ -160,13 +160,21 @@ class TrainerSpec(_Strict):
     """The trainer and its workers. What is not about workers goes to the trainer under its own name."""
 
     type: Literal["xgboost"] = Field(description="XGBoost, its rows sharded over the workers")
-    num_workers: int = Field(1, ge=0, description="processes that train one trial together")
+    num_workers: int = Field(
+        1, ge=0, description="processes that train one trial together; 0 trains in the command's own process, without Ray"
+    )
     use_gpu: bool = Field(False, description="whether each worker holds a GPU")
     resources_per_worker: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
         None, description="what each worker holds, in Ray's units, such as {CPU: 2}; null is one CPU, or one GPU"
     )
     hyperparameters: dict[str, Any] = Field(
         default_factory=dict, description="the trainer's own, the same in every trial; tuned ones override them"
+    )
+    backend: Literal["native", "xgboost_ray"] = Field(
+        "native", description="native: XGBoost's own collective, on workers that stay warm; or the package xgboost_ray"
+    )
+    ray_params: dict[str, Any] = Field(
+        default_factory=dict, description="for the backend xgboost_ray: fields of its RayParams, such as elastic_training"
     )
 
     def trainer(self) -> XGBoostTrainer:
@@ -234,7 +242,7 @@ class Tuning(_Strict):
                 raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")
         if self.strategy != "Hyperband" and self.hyperband is not None:
             raise ConfigurationError(f"hyperband is for the strategy Hyperband, not for {self.strategy}; leave it out")
-        lay_out(self.max_jobs, 1, 1)
+        run_all(self.max_jobs, 1)
         return self
 
     def arguments(self) -> dict[str, Any]:

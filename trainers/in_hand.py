@@ -62,7 +62,7 @@ class InHand:
             return
         self._since = time.time()
         try:
-            opening = self._program.open(_context(self._cpus))
+            opening = self._program.open(alone(self._cpus))
         except bdb.BdbQuit:
             raise
         except Exception as error:
@@ -104,14 +104,15 @@ class InHand:
         return Served(gang=self._gang, trial_id=trial, segment=segment)
 
 
-def cores(scaling: ScalingConfig) -> int:
+def cores(scaling: ScalingConfig | None) -> int:
     """The cores that training in this process uses: what `resources_per_worker` says, or all it may run on."""
-    given: Any = scaling.resources_per_worker
+    given: Any = scaling and scaling.resources_per_worker
     said = (given or {}).get("CPU")
     return max(1, int(said)) if said else len(os.sched_getaffinity(0))
 
 
-def _context(cpus: int) -> WorkerContext:
+def alone(cpus: int) -> WorkerContext:
+    """Where a program stands that has this process for its only worker."""
     # "127.0.0.1": nobody calls it, for want of peers.
     return WorkerContext(rank=0, world_size=1, node_ip="127.0.0.1", cpus=cpus, broadcast=_itself, in_hand=True)
 

@@ -1,9 +1,9 @@
 """The one place that knows xgboost_ray's insides: its tracker, made anew from current XGBoost's.
 
-xgboost_ray 0.1.19, its last release, starts a copy of the tracker that XGBoost had before 2.1, and current XGBoost does
-not speak to it. `mend` puts XGBoost's own tracker in its place, in the process that calls `xgboost_ray.train`. It
-also ranks XGBoost's workers as xgboost_ray ranks its actors: it would take addresses in memory for their names, and
-with them the order in which sums are added up, so the last digits of a model, would be up to chance.
+xgboost_ray 0.1.19, its last release, builds on the tracker that XGBoost had before 2.1, with other arguments and other
+methods. `mend` replaces the two functions that start and stop it, in the process that calls `xgboost_ray.train`.
+XGBoost's workers also get the ranks of xgboost_ray's actors: it would name them by addresses in memory, and leave the
+order in which their sums are added up, so the last digits of a model, to chance.
 
 tests/trainers/test_xgboost_ray_compat.py fails when either package is not what this was written for.
 """
@@ -43,12 +43,12 @@ def start_tracker(num_workers: int) -> tuple[RabitTracker, RankedArguments]:
 
 
 def stop_tracker(tracker: RabitTracker) -> None:
-    """Waits for the tracker's end, within bounds; in place of `xgboost_ray.main._stop_rabit_tracker`.
-
-    What is left of it, where workers died, ends with the last reference to it.
-    """
+    """Waits for the tracker's end, then ends it; in place of `xgboost_ray.main._stop_rabit_tracker`."""
+    # Where workers died, it complains of it, both times.
     with contextlib.suppress(ValueError, xgboost.core.XGBoostError):
         tracker.wait_for(timeout=STOP_SECONDS)
+    with contextlib.suppress(xgboost.core.XGBoostError):
+        tracker.free()
 
 
 def mend() -> None:

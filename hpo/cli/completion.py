@@ -1,4 +1,4 @@
-"""What a shell offers for half a word: names of jobs and datasets. It stays silent where it cannot tell."""
+"""What a shell offers for half a word, names of jobs and of datasets, and nothing where it cannot tell."""
 
 from __future__ import annotations
 

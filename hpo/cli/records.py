@@ -73,7 +73,7 @@ def trials(
     """
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show, show_json, terminal
-    from hpo.cli.views import failures, trials_table
+    from hpo.cli.views import failures, trials_table, trials_text
     from hpo.store import Store
 
     with Store(store) as opened:
@@ -83,7 +83,7 @@ def trials(
     if as_json:
         show_json(snapshot.trial_summaries())
     elif csv is not None:
-        show(f"{len(snapshot.trials)} trials are in {csv}")
+        show(f"Wrote {trials_text(len(snapshot.trials))} to {csv}")
     elif not snapshot.trials:
         show(f"{name} has no trials yet: it is {snapshot.status}.")
     else:
@@ -109,7 +109,7 @@ def stop(
     """
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show_json, terminal
-    from hpo.cli.views import value_text
+    from hpo.cli.views import trials_text, value_text
     from hpo.describe import describe, status_and_reason
     from hpo.store import Store
 
@@ -133,7 +133,7 @@ def stop(
     out.print(f"{name} is {status}{f': {reason}' if reason else ''}", markup=False)
     best = snapshot.best
     found = f", the best {value_text(snapshot.objective(best))} ({best.trial_id})" if best else ""
-    out.print(f"Kept: {len(snapshot.trials)} trials{found}; look with: hpo trials {name}", markup=False)
+    out.print(f"Kept: {trials_text(len(snapshot.trials))}{found}; look with: hpo trials {name}", markup=False)
 
 
 def _wait_for_end(store: Store, name: str, seconds: float) -> None:

@@ -99,6 +99,11 @@ def value_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.5f}" if abs(value) < 1e4 else f"{value:.6g}"
 
 
+def trials_text(count: int) -> str:
+    """How many trials."""
+    return f"{count} trial{'s' if count != 1 else ''}"
+
+
 def ago(seconds: float) -> str:
     """How long ago, in the largest unit that says it."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
@@ -119,7 +124,7 @@ def _section(rows: Mapping[str, RenderableType]) -> Table:
     table.add_column(no_wrap=True, style="dim")
     table.add_column(overflow="fold")
     for name, value in rows.items():
-        table.add_row(f"  {name}", Text(value) if isinstance(value, str) else value)
+        table.add_row(Text(f"  {name}"), Text(value) if isinstance(value, str) else value)
     return table
 
 
@@ -182,7 +187,7 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
         rows["brackets"] = "\n".join(f"{line} ({count} times)" if count > 1 else line for line, count in counted)
     grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for name, bounds in spec["hyperparameter_ranges"].items():
-        grid.add_row(name, _range(bounds))
+        grid.add_row(Text(name), Text(_range(bounds)))
     return {**rows, "ranges": grid}
 
 
@@ -226,10 +231,10 @@ def _trials(snapshot: Snapshot, names: list[str], *, folded: bool) -> Table:
     heads[2] = snapshot.job.spec["objective_metric_name"]
     for place, head in enumerate(heads):
         text = re.sub("(?<=[_:])", "\n", head).rstrip("\n") if folded else head
-        table.add_column(text, justify="left" if place < 2 else "right", no_wrap=True, vertical="bottom")
+        table.add_column(Text(text), justify="left" if place < 2 else "right", no_wrap=True, vertical="bottom")
     for trial in snapshot.ranked():
         values = trial.hyperparameters
-        table.add_row(*_main(snapshot, trial), *(short(values[name]) if name in values else "" for name in names))
+        table.add_row(*_main(snapshot, trial), *(Text(short(values[name]) if name in values else "") for name in names))
     return table
 
 

@@ -7,7 +7,10 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from experiments.startup import Documented, Target, WarmGangs, WarmJob, parameters, result, show, targets
+from experiments.benchmark import Target
+from experiments.documented import Documented
+from experiments.one_process import OneProcess, Run
+from experiments.startup import WarmGangs, WarmJob, parameters, result, show, targets
 from hpo.store import TrialRow
 
 DOCUMENTED = Documented(at_once=2, starts=[20.0, 9.0, 8.0, 10.0], job=204.0, ray=4.0, objectives=[0.7, 0.75, 0.6, 0.7])
@@ -19,17 +22,22 @@ GANGS = WarmGangs(
     closing=1.0,
 )
 JOB = WarmJob(gangs=1, first_step=8.0, closing=2.0, job=9.0, objectives=[0.7, 0.75, 0.6, 0.7])
+RUN = Run(seconds=1.0, rounds=300, best=0.78)
+ONE = OneProcess(threads=2, here=[RUN], optuna={"QuantileDMatrix": [RUN], "DMatrix": [RUN]})
 
 
-def measured(documented: Documented = DOCUMENTED, gangs: WarmGangs = GANGS, job: WarmJob = JOB) -> list[Target]:
-    return targets(documented, gangs, job)
+def measured(
+    documented: Documented = DOCUMENTED, gangs: WarmGangs = GANGS, job: WarmJob = JOB, one: OneProcess = ONE
+) -> list[Target]:
+    return targets(documented, gangs, job, one)
 
 
 def test_targets_are_medians_and_the_slower_of_two():
-    starts, job, first, closing, added = measured()
+    starts, job, first, closing, added, one = measured()
     assert starts.measured == pytest.approx(9.0 / 0.02)
     assert job.measured == pytest.approx(204.0 / 9.0)
     assert (first.measured, closing.measured, added.measured) == (8.0, 2.0, 0.02)
+    assert one.measured == pytest.approx(1.0)
     assert all(target.kept for target in measured())
 
 
@@ -42,11 +50,12 @@ def test_targets_are_medians_and_the_slower_of_two():
         (2, {"gangs": replace(GANGS, first_step={"ray.init": 12.1})}),
         (3, {"gangs": replace(GANGS, closing=3.1)}),
         (4, {"gangs": replace(GANGS, added=[0.031])}),
+        (5, {"one": replace(ONE, here=[replace(RUN, seconds=1.51)])}),
     ],
 )
 def test_a_missed_target_is_said_to_be_missed(index: int, worse: dict):
-    assert [target.kept for target in measured(**worse)] == [other != index for other in range(5)]
-    assert "missed" in printed(**{"documented": DOCUMENTED, "gangs": GANGS, "job": JOB} | worse)
+    assert [target.kept for target in measured(**worse)] == [other != index for other in range(6)]
+    assert "missed" in printed(**{"documented": DOCUMENTED, "gangs": GANGS, "job": JOB, "one": ONE} | worse)
 
 
 def test_a_shorter_baseline_is_scaled_and_says_so():
@@ -54,21 +63,21 @@ def test_a_shorter_baseline_is_scaled_and_says_so():
     target = measured(shorter)[1]
     assert target.measured == pytest.approx((4.0 + 100.0 * 2) / 9.0)
     assert "scaled from 2 trials" in target.note
-    assert "scaled from 2 trials" in printed(shorter, GANGS, JOB)
-    assert "scaled" not in printed(DOCUMENTED, GANGS, JOB)
+    assert "scaled from 2 trials" in printed(shorter, GANGS, JOB, ONE)
+    assert "scaled" not in printed(DOCUMENTED, GANGS, JOB, ONE)
 
 
 def test_the_result_is_json_with_every_figure():
-    made = json.loads(json.dumps(result(DOCUMENTED, GANGS, JOB, {"name": "bank-marketing", "synthetic": False})))
+    made = json.loads(json.dumps(result(DOCUMENTED, GANGS, JOB, ONE, {"name": "bank-marketing", "synthetic": False})))
     assert made["as_ray_documents_it"]["starts"] == DOCUMENTED.starts
     assert made["warm_gangs"]["added"] == GANGS.added
     assert made["warm_job"]["job"] == JOB.job
     assert made["largest_difference_of_auc"] == 0.0
-    assert [target["kept"] for target in made["targets"]] == [True] * 5
+    assert [target["kept"] for target in made["targets"]] == [True] * 6
 
 
 def test_another_auc_shows():
-    made = result(DOCUMENTED, GANGS, replace(JOB, objectives=[0.7, 0.75, 0.6, 0.8]), {})
+    made = result(DOCUMENTED, GANGS, replace(JOB, objectives=[0.7, 0.75, 0.6, 0.8]), ONE, {})
     assert made["largest_difference_of_auc"] == pytest.approx(0.1)
 
 
@@ -79,7 +88,7 @@ def test_both_give_xgboost_the_same_parameters():
     assert parameters(trial).items() >= {"eta": 0.1, "eval_metric": "auc", "nthread": 1}.items()
 
 
-def printed(documented: Documented, gangs: WarmGangs, job: WarmJob) -> str:
+def printed(documented: Documented, gangs: WarmGangs, job: WarmJob, one: OneProcess) -> str:
     console = Console(file=StringIO(), width=200)
-    console.print(show(documented, gangs, job, "title"))
+    console.print(show(documented, gangs, job, one, "title"))
     return console.file.getvalue()

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
+import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +19,8 @@ import pytest
 from typer.testing import CliRunner
 
 from hpo import HyperparameterTuner, cli
-from hpo.store import Store
+from hpo.cli.command import EXIT_CODES
+from hpo.store import JobRow, Store
 from trainers import TrialError, datasets
 from trainers.errors import GangError
 
@@ -68,20 +74,38 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return 0
 
 
-@pytest.mark.parametrize("arguments", [[], ["data"], ["tune"], ["data", "list"], ["data", "fetch"], ["data", "check"]])
-def test_every_command_has_help(arguments: list[str]) -> None:
-    result = CliRunner().invoke(cli.app, [*arguments, "--help"])
+COMMANDS = [[], ["data"], *([name] for name in ("init", "tune", "jobs", "describe", "trials", "stop", "schema"))]
+COMMANDS += [["data", name] for name in ("list", "fetch", "check")]
+
+
+@pytest.mark.parametrize("arguments", COMMANDS, ids=" ".join)
+def test_every_command_has_help_that_fits_80_columns(arguments: list[str]) -> None:
+    result = CliRunner(env={"COLUMNS": "80", "TERM": "dumb"}).invoke(cli.app, [*arguments, "--help"])
     assert result.exit_code == 0
     assert "Usage" in result.output
+    assert max(map(len, result.output.splitlines())) <= 80
+    assert "<bool>" not in result.output
+    # Not one word is cut: what each command, option and exit code is for can be read.
+    assert "…" not in result.output
 
 
-def test_help_names_the_commands_and_options() -> None:
+def test_help_names_the_commands_options_and_exit_codes() -> None:
     runner = CliRunner(env={"COLUMNS": "200", "TERM": "dumb"})
     top = runner.invoke(cli.app, ["--help"]).output
-    assert "tune" in top
-    assert "data" in top
+    for name in (word for words in COMMANDS for word in words[:1]):
+        assert f" {name} " in top
+    for code, meaning in EXIT_CODES.items():
+        assert f"{code:<5}{meaning}" in top
     tune = runner.invoke(cli.app, ["tune", "--help"]).output
-    for option in ("JOB.yaml", "--set", "--max-parallel-jobs", "--data-dir"):
+    for option in (
+        "JOB.yaml",
+        "--set",
+        "--max-parallel-jobs",
+        "--data-dir",
+        "--store",
+        "--json",
+        "$ hpo tune job.yaml",
+    ):
         assert option in tune
 
 
@@ -145,8 +169,8 @@ def test_a_wrong_command_line_exits_with_2(monkeypatch, capsys, arguments: list[
     ("arguments", "message"),
     [
         (["--set", "tuning.max_job=3"], "tuning.max_job: unknown key; did you mean 'max_jobs'?"),
-        (["--set", "tuning.max_jobs=many"], "tuning.max_jobs: "),
-        (["--set", "tuning.max_jobs=["], "the value is not YAML"),
+        (["--set", "tuning.max_jobs=many"], "--set tuning.max_jobs=many: tuning.max_jobs is 'many'; give a whole"),
+        (["--set", "tuning.max_jobs=["], "--set tuning.max_jobs=[: the value is not YAML"),
         (["--set", "tuning.objective_metric_name=validation:auk"], "did you mean 'validation:auc'"),
         (["--set", "data.channels.train.path=gone.csv"], "channel 'train': "),
         (["--set", "tuning.strategy=Hyperbnad"], "did you mean 'Hyperband'"),
@@ -193,17 +217,25 @@ def test_options_override_the_file_and_the_name_is_the_files(monkeypatch, job: P
 # ---- as a process of its own
 
 
-def hpo(*arguments: str, home: Path, scratch: str | None = None) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name not in ("RAY_ADDRESS", "WARMBAND_DATA")}
-    environment |= {"WARMBAND_HOME": str(home)} | ({"TMPDIR": scratch} if scratch else {})
+def environment(home: Path, scratch: str | None = None) -> dict[str, str]:
+    left_out = ("RAY_ADDRESS", "WARMBAND_DATA", "WARMBAND_STORE", "COLUMNS")
+    kept = {name: value for name, value in os.environ.items() if name not in left_out}
+    return kept | {"WARMBAND_HOME": str(home)} | ({"TMPDIR": scratch} if scratch else {})
+
+
+def python(*arguments: str, home: Path, scratch: str | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "hpo", *arguments],
+        [sys.executable, *arguments],
         cwd=ROOT,
-        env=environment,
+        env=environment(home, scratch),
         capture_output=True,
         text=True,
         timeout=240,
     )
+
+
+def hpo(*arguments: str, home: Path, scratch: str | None = None) -> subprocess.CompletedProcess[str]:
+    return python("-m", "hpo", *arguments, home=home, scratch=scratch)
 
 
 def test_an_unknown_key_is_one_line_in_a_terminal(job: Path, home: Path) -> None:
@@ -211,10 +243,115 @@ def test_an_unknown_key_is_one_line_in_a_terminal(job: Path, home: Path) -> None
     done = hpo("tune", str(job), home=home)
     assert done.returncode == 2
     assert done.stdout == ""
+    line = len(job.read_text().splitlines())
     assert done.stderr == (
-        f"error: job file '{job}':\n  tuning.max_parallel_job: unknown key; did you mean 'max_parallel_jobs'?\n"
+        f"error: job file '{job}':\n  line {line}: tuning.max_parallel_job: unknown key; "
+        "did you mean 'max_parallel_jobs'?\n"
     )
     assert not home.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["tune", "--help"], ["jobs"], ["jobs", "--json"], ["init", "{home}/job.yaml"], ["schema"]]
+)
+def test_what_trains_nothing_does_not_wait_for_ray(home: Path, arguments: list[str]) -> None:
+    home.mkdir()
+    words = ["hpo", *(word.format(home=home) for word in arguments)]
+    code = f"""
+import sys
+sys.argv = {words}
+from hpo.cli import main
+try:
+    main()
+except SystemExit as exit:
+    assert not exit.code, exit.code
+print("loaded", [name for name in ("ray", "xgboost", "torch", "pandas", "sklearn", "pyarrow") if name in sys.modules])
+"""
+    done = python("-c", code, home=home)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+def test_a_bad_job_file_is_refused_without_waiting_for_ray(job: Path, home: Path) -> None:
+    job.write_text(job.read_text().replace("max: 1}", "max: 0}"))
+    code = f"""
+import sys
+from hpo.spec import read_job
+try:
+    read_job({str(job)!r})
+except ValueError as error:
+    print(error)
+print("loaded", [name for name in ("ray", "xgboost", "torch", "pandas", "sklearn", "pyarrow") if name in sys.modules])
+"""
+    done = python("-c", code, home=home)
+    assert "tuning.ranges.eta: min is 0.1 and max is 0.0; give a min that is not above max" in done.stdout, done.stderr
+    assert done.stdout.splitlines()[-1] == "loaded []"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["--version"], 0),
+        (["jobs"], 0),
+        (["describe", "no-such-job"], 2),
+        (["stop", "no-such-job"], 2),
+        (["jobs", "--store", "sqlite:////no/such/folder/x.db"], 2),
+        (["jobs", "--bogus"], 2),
+        (["bogus"], 2),
+        (["tune", "no.yaml"], 2),
+    ],
+)
+def test_exit_codes(home: Path, arguments: list[str], code: int) -> None:
+    done = hpo(*arguments, home=home)
+    assert done.returncode == code, done.stderr
+    assert "Traceback" not in done.stderr
+    assert bool(done.stderr) == bool(code)
+
+
+def test_a_record_that_cannot_be_read_is_not_the_users_mistake(home: Path) -> None:
+    home.mkdir()
+    Store(f"sqlite:///{home}/warmband.db").close()
+    with closing(sqlite3.connect(home / "warmband.db")) as database:
+        database.execute("DROP TABLE jobs")
+    done = hpo("jobs", home=home)
+    assert done.returncode == 1
+    assert done.stderr.startswith(f"error: the store at sqlite:///{home}/warmband.db cannot be read: no such table")
+
+
+def test_ctrl_c_exits_with_130_and_says_nothing_more(home: Path) -> None:
+    home.mkdir()
+    now = time.time()
+    with Store(f"sqlite:///{home}/warmband.db") as store:
+        store.create_job(JobRow(name="busy", created_at=now, heartbeat=now + 600))
+    waiting = subprocess.Popen(
+        [sys.executable, "-u", "-m", "hpo", "stop", "busy", "--wait", "100"],
+        cwd=ROOT,
+        env=environment(home),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert waiting.stdout is not None
+        assert waiting.stdout.readline().startswith("Asked busy to stop")
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.communicate(timeout=60) == ("", "")
+        assert waiting.returncode == 130
+    finally:
+        waiting.kill()
+
+
+@pytest.mark.parametrize("arguments", [["jobs"], ["schema"], ["data", "list"]], ids=" ".join)
+def test_a_reader_that_goes_away_is_no_error(home: Path, arguments: list[str]) -> None:
+    command = [sys.executable, "-m", "hpo", *arguments]
+    reading, writing = os.pipe()
+    os.close(reading)
+    done = subprocess.run(
+        command, cwd=ROOT, env=environment(home), stdout=writing, stderr=subprocess.PIPE, text=True, timeout=120
+    )
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.fixture
@@ -225,25 +362,53 @@ def short_folder() -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_a_job_from_file_to_summary(job: Path, home: Path, short_folder: str) -> None:
-    done = hpo("tune", str(job), home=home, scratch=short_folder)
+def test_the_file_that_init_writes_from_job_to_summary(home: Path, short_folder: str) -> None:
+    file = Path(short_folder) / "job.yaml"
+    assert hpo("init", str(file), home=home).stdout == f"Wrote {file}. Run it with: hpo tune {file}\n"
+    fewer = [
+        "tuning.max_jobs=2",
+        "tuning.hyperband.max_resource=4",
+        "tuning.max_parallel_jobs=1",
+        "trainer.num_workers=1",
+    ]
+    arguments = ["tune", str(file), "--json", "--set", "name=tiny", *(word for key in fewer for word in ("--set", key))]
+    done = hpo(*arguments, home=home, scratch=short_folder)
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stdout + done.stderr
-    assert "Tuning job tiny: Hyperband, 2 trials, 1 at once" in done.stdout
-    assert done.stdout.index("At most") < done.stdout.index("tiny: Completed")
-    assert "best" in done.stdout
+    assert "Tuning job tiny: Hyperband, 2 trials, 1 at once" in done.stderr
+    assert done.stderr.index("At most") < done.stderr.index("tiny: Completed")
+    described = json.loads(done.stdout)
+    assert described["HyperParameterTuningJobStatus"] == "Completed"
     with Store(f"sqlite:///{home}/warmband.db") as store:
         recorded = store.job("tiny")
         trials = store.trials("tiny")
     assert recorded.status == "Completed"
     assert {trial.trial_id for trial in trials} == {"tiny-000", "tiny-001", "untuned"}
-    assert 0.5 < recorded.summary["best"]["value"] <= 1
-    assert recorded.summary["best"]["trial"] in done.stdout
-    model = Path(recorded.summary["best"]["checkpoint"])
+    best = recorded.summary["best"]
+    assert 0.5 < best["value"] <= 1
+    assert described["Summary"]["best"] == best
+    assert best["trial"] in done.stderr
+    model = Path(best["checkpoint"])
     assert model.is_relative_to(home)
     assert model.stat().st_size > 0
     assert not list(Path(short_folder).glob("warmband-*"))
 
-    again = hpo("tune", str(job), home=home, scratch=short_folder)
+    assert json.loads(hpo("describe", "tiny", "--json", home=home).stdout) == described
+    assert str(model) in hpo("describe", "tiny", home=home).stdout
+    again = hpo(*arguments, home=home, scratch=short_folder)
     assert again.returncode == 2
+    assert again.stdout == ""
     assert "a job named 'tiny' is already in" in again.stderr
+
+
+@pytest.mark.slow
+def test_a_job_whose_every_trial_fails_exits_with_1(job: Path, home: Path, short_folder: str) -> None:
+    wrong = ["--set", "trainer.hyperparameters.objective=nonsense", "--set", "tuning.max_jobs=1"]
+    done = hpo("tune", str(job), *wrong, home=home, scratch=short_folder)
+    assert done.returncode == 1, done.stderr
+    assert done.stderr.startswith("error: tuning job tiny failed: every trial failed")
+    assert "Traceback" not in done.stderr
+    shown = hpo("describe", "tiny", home=home)
+    assert shown.returncode == 0
+    assert "tiny  Failed" in shown.stdout
+    assert "tiny-000: " in hpo("trials", "tiny", home=home).stdout

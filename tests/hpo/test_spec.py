@@ -267,7 +267,7 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
         ("tuning.max_jobs", 0, "tuning.max_jobs is 0; give a whole number, 1 or more"),
         ("tuning.max_jobs", True, "tuning.max_jobs is true; give a whole number, 1 or more"),
         ("tuning.max_jobs", None, "tuning.max_jobs is null; give a whole number, 1 or more"),
-        ("tuning.max_jobs", 10**9, "tuning: max_jobs is 1000000000; give at most 1000000"),
+        ("tuning.max_jobs", 10**9, "tuning: max_jobs is 1000000000; give at most 100000"),
         ("tuning.max_runtime_in_seconds", -1, "is -1; give a whole number, 1 or more"),
         ("tuning.objective_type", "Max", "is 'Max'; give one of Maximize, Minimize; did you mean 'Maximize'?"),
         ("tuning.strategy", "hyperbnd", "give one of Hyperband, Random; did you mean 'Hyperband'?"),
@@ -301,7 +301,11 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
         ("tuning.ranges.booster.values", 3, "tuning.ranges.booster.values is 3; give a list"),
         ("tuning.ranges.booster.values", [], "tuning.ranges.booster: values is []; give at least one value"),
         ("name", "-x", "name is '-x'; give at most 32 letters, digits and hyphens, no hyphen first or last"),
-        ("name", 12, "name is 12; give at most 32 letters, digits and hyphens"),
+        (
+            "name",
+            12,
+            "name is 12; give at most 32 letters, digits and hyphens, no hyphen first or last, in quotes: '12'",
+        ),
     ],
 )
 def test_a_wrong_value_is_named_by_its_line_and_key_with_what_to_give(

@@ -95,7 +95,7 @@ def jobs(draw: st.DrawFn) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
                 group = group[key]
             last = path[-1]
             if isinstance(group, list) or draw(st.integers(0, 3)):
-                group[last] = draw(VALUES)
+                group[last] = copy.deepcopy(draw(VALUES))
             elif draw(st.booleans()):
                 del group[last]
             else:

@@ -235,13 +235,13 @@ def results(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> dict
     """One training, by how many workers it was made with."""
     folder = str(tmp_path_factory.mktemp("runs"))
     trained = {}
-    for workers in (1, 2):
+    for workers in (1, 2, 3):
         trainer = make(workers, num_round=6, max_depth=3)
         trained[workers] = trainer.fit(CHANNELS, storage_path=folder, seed=3)
     return trained
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", [1, 2, 3])
 def test_a_training_gives_metrics_curve_cost_and_model(results: dict[int, TrainingResult], workers: int) -> None:
     import xgboost
     from sklearn.metrics import log_loss, roc_auc_score

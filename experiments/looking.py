@@ -1,0 +1,108 @@
+"""What processes hold of memory, from Linux's /proc: at one moment, and over time."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, kw_only=True)
+class Held:
+    """Bytes of memory that processes hold, from /proc (Linux).
+
+    Args:
+        own: private pages, and the share of those of files that others map too: PSS without shared memory.
+        shared: their share of shared memory, such as Ray's object store.
+    """
+
+    own: int
+    shared: int
+
+
+def held(pid: int | str = "self") -> Held:
+    """What a process holds; nothing if it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()
+    except (FileNotFoundError, ProcessLookupError):
+        return Held(own=0, shared=0)
+    sizes = {name: 1024 * int(rest.split()[0]) for name, _, rest in (line.partition(":") for line in lines[1:])}
+    return Held(own=sizes.get("Pss_Anon", 0) + sizes.get("Pss_File", 0), shared=sizes.get("Pss_Shmem", 0))
+
+
+def descendants(pid: int) -> list[int]:
+    """A process's children, theirs, and so on."""
+    found = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            children = [int(child) for child in task.read_text().split()]
+        except (FileNotFoundError, ProcessLookupError):
+            continue
+        for child in children:
+            found += [child, *descendants(child)]
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """What was held at one moment, in bytes: by the driver, by each worker, by the object store, by all together."""
+
+    at: float
+    driver: int
+    workers: dict[int, int]
+    store: int
+    together: int
+
+
+class Looking:
+    """Looks at this process and all that it started, twice a second, from a thread; a context manager.
+
+    Args:
+        notes: folder in which each worker has a file of its process id.
+    """
+
+    def __init__(self, notes: Path) -> None:
+        self.looks: list[Look] = []
+        self._notes = notes
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Looking:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._over.wait(0.5):
+            self.looks.append(self._look())
+
+    def _look(self) -> Look:
+        pids = [os.getpid(), *descendants(os.getpid())]
+        own = {pid: held(pid).own for pid in pids}
+        names = {int(file.name) for file in self._notes.iterdir()} if self._notes.is_dir() else set[int]()
+        store = max((_mapped(pid) for pid in pids), default=0)
+        return Look(
+            at=time.time(),
+            driver=own[os.getpid()],
+            workers={pid: own[pid] for pid in names & own.keys()},
+            store=store,
+            together=sum(own.values()) + store,
+        )
+
+
+def _mapped(pid: int) -> int:
+    """Bytes that Ray's object store has taken up, if this process has its file open."""
+    files: dict[int, int] = {}
+    try:
+        for link in Path(f"/proc/{pid}/fd").iterdir():
+            if "/plasma" in os.readlink(link):
+                status = link.stat()
+                files[status.st_ino] = 512 * status.st_blocks
+    except OSError:  # It ended.
+        return 0
+    return sum(files.values())

@@ -1,0 +1,77 @@
+"""XGBoost's trainer, whose workers note how long they were within XGBoost."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from trainers import XGBoostTrainer
+from trainers.assignment import Assignment, Report, Segment
+from trainers.channels import PlacedChannel
+from trainers.gang import WorkerContext
+from trainers.xgboost_allreduce import XGBoostProgram
+
+FOLDER = "WARMBAND_NOTES"
+"""Variable of the driver's environment: the folder in which each worker has a file, named by its process id."""
+
+
+class NotingTrainer(XGBoostTrainer):
+    """The same trainer otherwise."""
+
+    def program(self, channels: dict[str, PlacedChannel]) -> NotingProgram:
+        return NotingProgram(channels, os.environ[FOLDER])
+
+
+class NotingProgram(XGBoostProgram):
+    """The same program; it writes a line a segment: seconds within XGBoost, and rounds."""
+
+    def __init__(self, channels: dict[str, PlacedChannel], folder: str) -> None:
+        super().__init__(channels)
+        self._folder = folder
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        took = super().open(context)
+        self._note(0.0, 0)
+        return took
+
+    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+        with _timed() as inside:
+            segment = super().train(assignment, on_report)
+        self._note(sum(inside), len(segment.reports))
+        return segment
+
+    def _note(self, inside: float, rounds: int) -> None:
+        with Path(self._folder, str(os.getpid())).open("a") as stream:
+            stream.write(json.dumps({"inside": inside, "rounds": rounds}) + "\n")
+
+
+@contextmanager
+def _timed() -> Iterator[list[float]]:
+    """Notes the seconds of each call of XGBoost's update and evaluation, within this process."""
+    from xgboost import Booster
+
+    taken: list[float] = []
+    originals = {name: getattr(Booster, name) for name in ("update", "eval_set")}
+
+    def timed(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **named: Any) -> Any:
+            began = time.perf_counter()
+            try:
+                return original(*arguments, **named)
+            finally:
+                taken.append(time.perf_counter() - began)
+
+        return call
+
+    for name, original in originals.items():
+        setattr(Booster, name, timed(original))
+    try:
+        yield taken
+    finally:
+        for name, original in originals.items():
+            setattr(Booster, name, original)

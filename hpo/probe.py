@@ -1,0 +1,338 @@
+"""A short measured probe: what a round costs in one process and on a gang, and what the whole job would."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+from trainers import storage
+from trainers.assignment import Assignment, Report, Segment
+from trainers.channels import Channel
+from trainers.channels.files import Files
+from trainers.channels.memory import Memory
+from trainers.gang import Program, one_line, resources_per_worker
+from trainers.in_hand import alone, cores
+from trainers.trainer import Trainer
+
+WARM_UP_ROUNDS, PROBE_ROUNDS = 1, 5
+"""How many rounds are trained on either side: first some that do not count."""
+
+MOST_ROWS, MOST_CELLS = 200_000, 20_000_000
+"""How many rows, and numbers in them, are measured here; of more, a part, scaled."""
+
+MOST_FILE_CELLS = 50_000_000
+"""How large files may be to be measured: they are read from end to end, a part of them too."""
+
+MOST_SECONDS = 2.0
+"""How long rounds are trained here for."""
+
+_CELL_BYTES = 4  # Of a CSV file, at a guess.
+_ALIKE = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneWorker:
+    """What one worker in this process takes, all in seconds.
+
+    Args:
+        rows: of the training channel; where only a part was measured in a CSV file, about so many.
+        features: of each row.
+        part: one row in so many was measured; what follows is scaled to all of them.
+        load: to load the rows and build the matrices.
+        threads: that `num_workers=0` would use.
+        a_round: with those.
+        worker_threads: that one worker of the gang gets.
+        a_worker_round: all rows on one such worker.
+        an_assignment: what each costs beside its rounds.
+    """
+
+    rows: int
+    features: int
+    part: int
+    load: float
+    threads: int
+    a_round: float
+    worker_threads: int
+    a_worker_round: float
+    an_assignment: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NotMeasured:
+    """One worker in this process could not be measured, and why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManyWorkers:
+    """What a gang takes, all in seconds; make it with `of`.
+
+    Args:
+        workers: in the gang.
+        start: until it was up.
+        a_round: evaluation included.
+        an_assignment: what each costs beside its rounds.
+    """
+
+    workers: int
+    start: float
+    a_round: float
+    an_assignment: float
+
+    @classmethod
+    def of(cls, segment: Segment, *, workers: int, start_seconds: float, served_seconds: float) -> ManyWorkers:
+        """What the probe's assignment showed.
+
+        Args:
+            segment: what it gave.
+            workers: in the gang.
+            start_seconds: from asking for the first gang until it was up.
+            served_seconds: from handing the assignment out to having it back.
+        """
+        return cls(
+            workers=workers,
+            start=start_seconds,
+            a_round=segment.training_seconds / max(1, len(segment.reports)),
+            an_assignment=max(0.0, served_seconds - segment.training_seconds),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """What was measured and said before a job, for its record; `many` is None in hand."""
+
+    one: OneWorker | NotMeasured
+    many: ManyWorkers | None
+    verdict: str
+
+    def to_json(self) -> dict[str, Any]:
+        """For the record: "one_worker" is None where that was not measured, and "why_not" says why."""
+        return {
+            "one_worker": asdict(self.one) if isinstance(self.one, OneWorker) else None,
+            "why_not": self.one.reason if isinstance(self.one, NotMeasured) else "",
+            "many_workers": asdict(self.many) if self.many else None,
+            "verdict": self.verdict,
+        }
+
+
+# ---- measuring
+
+
+def probe_assignment(
+    hyperparameters: Mapping[str, Any], seed: int, storage_path: str, *, rounds: int = PROBE_ROUNDS
+) -> Assignment:
+    """A few rounds with static hyperparameters, which belong to no trial.
+
+    A gang serves one of `WARM_UP_ROUNDS` before the one that is measured: what it does first is slower.
+    """
+    return Assignment(
+        trial_id="probe",
+        hyperparameters=dict(hyperparameters),
+        seed=seed,
+        start=0,
+        stop=rounds,
+        checkpoint=None,
+        save_to=storage.join(storage_path, "probe", f"{rounds:06d}"),
+    )
+
+
+def measure_here(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker | NotMeasured:
+    """Trains a few rounds in this process; it takes a second or two at most, and never raises for what goes wrong.
+
+    Args:
+        estimator: whose static hyperparameters and threads are used.
+        channels: as `open_channels` gives them.
+    """
+    obstacle = _obstacle(estimator, channels)
+    if obstacle:
+        return NotMeasured(reason=obstacle)
+    try:
+        return _measure(estimator, channels)
+    except Exception as error:  # Whatever it is, the job will say it where it belongs.
+        return NotMeasured(reason=one_line(error))
+
+
+def _obstacle(estimator: Trainer, channels: Mapping[str, Channel]) -> str:
+    device = str(estimator.hyperparameters.get("device", "cpu"))
+    if estimator.scaling.use_gpu or device != "cpu":
+        return "it trains on a GPU"
+    for name, channel in channels.items():
+        if channel.describe()["kind"] == "ray.data":
+            return f"channel {name!r} is a ray.data.Dataset"
+        if isinstance(channel.source, Files) and _cells(channel.source) > MOST_FILE_CELLS:
+            return f"the files of channel {name!r} are too large to read twice"
+    return ""
+
+
+def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
+    part = _part(channels["train"])
+    began = time.perf_counter()
+    tables = {name: channel.read(0, part) for name, channel in channels.items()}
+    read = time.perf_counter() - began
+    held = {
+        name: Channel(
+            name=name,
+            source=Memory(features=table.features, labels=table.labels, columns=table.feature_names, position=None),
+        )
+        for name, table in tables.items()
+    }
+    threads = cores(estimator.scaling)
+    worker_threads = threads
+    if not estimator.in_hand:
+        threads = cores(None)
+        worker_threads = max(1, int(resources_per_worker(estimator.scaling).get("CPU", 1)))
+    build, rounds, rest = _train(estimator, held, threads)
+    worker_rounds = rounds if worker_threads == threads else _train(estimator, held, worker_threads)[1]
+    rows, features = tables["train"].features.shape
+    total = channels["train"].source.rows
+    # Files are read from end to end, whatever part is kept.
+    reads = 1 if isinstance(channels["train"].source, Files) else part
+    return OneWorker(
+        rows=rows * part if total is None else total,
+        features=features,
+        part=part,
+        load=read * reads + build * part,
+        threads=threads,
+        a_round=rounds * part,
+        worker_threads=worker_threads,
+        a_worker_round=worker_rounds * part,
+        an_assignment=rest * part,
+    )
+
+
+class _LongEnoughError(Exception):
+    """Rounds enough were trained."""
+
+
+def _train(estimator: Trainer, channels: Mapping[str, Channel], threads: int) -> tuple[float, float, float]:
+    """Seconds to build the matrices, of a round, and of what an assignment costs beside its rounds."""
+    program = estimator.program({name: channel.place(0) for name, channel in channels.items()})
+    build = sum(seconds for step, seconds in program.open(alone(threads)).items() if step != "import")
+    try:
+        # The first round of all is slower than those that follow.
+        first, _ = _rounds(program, estimator, WARM_UP_ROUNDS)
+        if first[-1] > MOST_SECONDS:
+            return build, first[-1], 0.0
+        ends, took = _rounds(program, estimator, PROBE_ROUNDS)
+    finally:
+        program.close()
+    a_round = statistics.median([after - before for before, after in pairwise(ends)] or ends)
+    return build, a_round, max(0.0, took - len(ends) * a_round)
+
+
+def _rounds(program: Program, estimator: Trainer, rounds: int) -> tuple[list[float], float]:
+    """When each round of an assignment ended and how long it took in all, in seconds since it began."""
+    ends: list[float] = []
+
+    def note(report: Report) -> None:
+        ends.append(time.perf_counter() - began)
+        if ends[-1] > MOST_SECONDS:
+            raise _LongEnoughError
+
+    with tempfile.TemporaryDirectory(prefix="warmband-probe-") as folder:
+        assignment = probe_assignment(estimator.hyperparameters, 0, folder, rounds=rounds)
+        began = time.perf_counter()
+        with contextlib.suppress(_LongEnoughError):
+            program.train(assignment, note)
+        return ends, time.perf_counter() - began
+
+
+def _shape(channel: Channel) -> tuple[int, int]:
+    """Rows and columns, the rows at a guess for CSV files."""
+    source = channel.source
+    if isinstance(source, Files):
+        return source.rows or _cells(source) // source.width, source.width
+    assert isinstance(source, Memory), "nothing else is measured"
+    return source.features.shape[0], source.features.shape[1]
+
+
+def _part(channel: Channel) -> int:
+    """Of how many rows one is measured."""
+    rows, width = _shape(channel)
+    return max(1, math.ceil(rows / MOST_ROWS), math.ceil(rows * width / MOST_CELLS))
+
+
+def _cells(files: Files) -> int:
+    """How many numbers files hold, at a guess for CSV files."""
+    weight = sum(file.weight for file in files.files)
+    return weight * files.width if files.rows is not None else weight // _CELL_BYTES
+
+
+# ---- what it means
+
+
+def verdict(
+    one: OneWorker | NotMeasured, many: ManyWorkers | None, *, rounds: int, assignments: int, gangs: int
+) -> str:
+    """What both ways would take for the whole job, in a few sentences.
+
+    Args:
+        one: measured in this process.
+        many: measured on a gang; None in hand.
+        rounds: that the job trains at most, in all.
+        assignments: that it trains them in at most.
+        gangs: that there may be at once.
+    """
+    if isinstance(one, NotMeasured):
+        said = f"Probe: nothing was measured in one process: {one.reason}."
+        if many is None:
+            return said
+        here = job_on_gangs(many, rounds=rounds, assignments=assignments, gangs=gangs)
+        return f"{said} A round takes {_ms(many.a_round)} on {_gang(many)}, the job at most about {_wall(here)}."
+    scaled = f" (measured on one row in {one.part}, and scaled)" if one.part > 1 else ""
+    size = f"Probe: {one.rows:,} rows x {one.features} features{scaled}"
+    # On a machine that is busy, fewer threads can be faster.
+    a_round, threads = min((one.a_round, one.threads), (one.a_worker_round, one.worker_threads))
+    asked = "num_workers=0" + ("" if threads == one.threads else f', resources_per_worker={{"CPU": {threads}}}')
+    in_one = one.load + rounds * a_round + assignments * one.an_assignment
+    mine = f"a round takes {_ms(a_round)} in one process on {_count(threads, 'thread')}"
+    if many is None:
+        return f"{size}; {mine}. The job's {rounds} rounds at most take about {_wall(in_one)}."
+    here = job_on_gangs(many, rounds=rounds, assignments=assignments, gangs=gangs)
+    return (
+        f"{size}; {mine} and {_ms(many.a_round)} on {_gang(many)}. In one process ({asked}) this job would take "
+        f"about {_wall(in_one)}, here about {_wall(here)}: {_comparison(in_one, here)}"
+    )
+
+
+def job_on_gangs(many: ManyWorkers, *, rounds: int, assignments: int, gangs: int) -> float:
+    """Wall seconds of a whole job on gangs that start one after the other, each only while there is work for it."""
+    work = rounds * many.a_round + assignments * many.an_assignment
+    # With g gangs, up after 1, 2, ... g starts, `work` is done when their times since then add up to it.
+    ends = [(work + many.start * g * (g + 1) / 2) / g for g in range(1, gangs + 1)]
+    return min(ends)
+
+
+def _comparison(in_one: float, here: float) -> str:
+    if here > in_one * (1 + _ALIKE):
+        return "distributing costs more than it gives. The job goes on as asked."
+    if here < in_one * (1 - _ALIKE):
+        return f"distributing makes it {in_one / here:.1f} times as fast."
+    return "distributing makes no difference to speak of."
+
+
+def _gang(many: ManyWorkers) -> str:
+    return f"{_count(many.workers, 'worker')}, whose start took {many.start:.1f} s"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" + ("" if number == 1 else "s")
+
+
+def _ms(seconds: float) -> str:
+    return f"{1000 * seconds:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _wall(seconds: float) -> str:
+    """As exact as an estimate may sound."""
+    if seconds < 120:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -1,0 +1,154 @@
+"""What the benchmark of XGBoost on gangs makes of its measurements, and how it measures; no Ray."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost
+from rich.console import Console
+
+from experiments.benchmark import Target
+from experiments.by_hand import ByHand
+from experiments.looking import Looking, descendants, held
+from experiments.noting import NotingProgram, NotingTrainer, _timed
+from experiments.xgboost_efficiency import Measured, Memory, Share, Turns, result, show, targets
+from trainers import Channel
+
+MEASURED = Measured(
+    share=Share(
+        rows=1000,
+        workers=2,
+        rounds=100,
+        inside=95.0,
+        billed={"starting": 2.0, "training": 96.0, "idle": 1.0, "checkpointing": 1.0},
+    ),
+    turns=Turns(
+        workers=2,
+        rows=1000,
+        rounds=30,
+        seconds={"here": [1.0, 2.0, 3.3], "by hand": [1.0, 2.0, 3.0]},
+        difference=0.0,
+    ),
+    exactness={1: 0.0, 2: 1e-12, 3: 1e-9},
+    memory=Memory(
+        rows=3000,
+        workers=3,
+        shard=280_000_000,
+        steady=[500_000_000, 600_000_000, 550_000_000],
+        peak=5_000_000_000,
+        store=900_000_000,
+        driver=(1_000_000_000, 1_000_400_000),
+        trials=20,
+    ),
+)
+
+
+def test_shares_are_of_all_billed_and_of_those_since_the_gang_was_up() -> None:
+    assert MEASURED.share.whole == pytest.approx(0.95)
+    assert MEASURED.share.since_up == pytest.approx(95 / 98)
+    assert MEASURED.share.round_seconds == pytest.approx(0.475)
+
+
+def test_turns_are_compared_one_by_one() -> None:
+    assert MEASURED.turns.ratio("by hand") == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("index", "worse"),
+    [
+        (0, {"share": replace(MEASURED.share, inside=89.0)}),
+        (1, {"turns": replace(MEASURED.turns, seconds={"here": [1.1, 2.2, 3.0], "by hand": [1.0, 2.0, 3.0]})}),
+        (2, {"exactness": {1: 0.0, 2: 2e-6}}),
+        (3, {"memory": replace(MEASURED.memory, steady=[1, 2, 681_000_000])}),
+        (4, {"memory": replace(MEASURED.memory, peak=8_100_000_000)}),
+        (5, {"memory": replace(MEASURED.memory, driver=(1_000_000_000, 1_010_100_000))}),
+    ],
+)
+def test_a_missed_promise_is_said_to_be_missed(index: int, worse: dict) -> None:
+    made: list[Target] = targets(replace(MEASURED, **worse))
+    assert [target.kept for target in made] == [other != index for other in range(6)]
+    assert all(target.kept for target in targets(MEASURED))
+
+
+def test_the_result_is_json_and_the_tables_show_it() -> None:
+    made = json.loads(json.dumps(result(MEASURED, {"name": "bank-marketing", "repeat": 100})))
+    assert made["turns"]["seconds"]["here"] == [1.0, 2.0, 3.3]
+    assert [target["kept"] for target in made["targets"]] == [True] * 6
+    console = Console(file=StringIO(), width=200)
+    console.print(show(MEASURED))
+    printed = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "not there" in printed
+    assert "missed" not in printed
+    other = {**MEASURED.turns.seconds, "xgboost_ray": [9.0, 9.0, 9.0]}
+    console.print(show(replace(MEASURED, turns=replace(MEASURED.turns, seconds=other))))
+    assert "9.000" in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_only_xgboosts_update_and_evaluation_are_timed() -> None:
+    random = np.random.default_rng(1)
+    features = random.normal(size=(200, 3))
+    matrix = xgboost.DMatrix(features, features[:, 0] > 0)
+    booster = xgboost.Booster({"objective": "binary:logistic", "nthread": 1}, [matrix])
+    before = xgboost.Booster.update, xgboost.Booster.eval_set
+    with _timed() as taken:
+        booster.update(matrix, 0)
+        booster.eval_set([(matrix, "validation")], 0)
+        booster.save_raw("ubj")
+    assert len(taken) == 2
+    assert min(taken) > 0
+    assert (xgboost.Booster.update, xgboost.Booster.eval_set) == before
+
+
+def test_the_noting_trainer_runs_the_noting_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("WARMBAND_NOTES", str(tmp_path))
+    assert isinstance(NotingTrainer().program({}), NotingProgram)
+
+
+def test_two_processes_by_hand_learn_one_model(tmp_path: Path) -> None:
+    random = np.random.default_rng(1)
+    rows = random.normal(size=(301, 4)).astype("float32")
+    rows[:, 0] = rows[:, 1] > 0
+    channels = {name: Channel.of(rows, name=name) for name in ("train", "validation")}
+    parameters = {"objective": "binary:logistic", "eval_metric": "auc", "nthread": 1, "eta": 0.1}
+    hand = ByHand(channels, 2, parameters, rounds=3)
+    try:
+        hand.start()
+        curves = [hand.train(str(tmp_path / "model"))[1] for _ in range(2)]
+    finally:
+        hand.close()
+    assert curves[0] == curves[1]
+    assert len(curves[0]) == 3
+    model = xgboost.Booster()
+    model.load_model(bytearray((tmp_path / "model").read_bytes()))
+    assert model.num_boosted_rounds() == 3
+
+
+def test_what_processes_hold_is_read_from_the_kernel(tmp_path: Path) -> None:
+    before = held().own
+    more = np.ones(50_000_000, np.uint8)
+    assert held().own - before > 40_000_000
+    del more
+    command = "import sys; print(flush=True); sys.stdin.read()"
+    child = subprocess.Popen([sys.executable, "-c", command], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    child.stdout.readline()
+    (tmp_path / str(child.pid)).touch()
+    assert child.pid in descendants(os.getpid())
+    with Looking(tmp_path) as looking:
+        deadline = time.monotonic() + 30
+        while not looking.looks and time.monotonic() < deadline:
+            time.sleep(0.05)
+    child.communicate()
+    look = looking.looks[0]
+    assert look.workers.keys() == {child.pid}
+    assert look.together >= look.driver + look.workers[child.pid] > 0
+    assert held(child.pid).own == 0

@@ -1,0 +1,351 @@
+"""Commands that read the record or stop a job, on a record filled by hand; and files that commands write."""
+
+from __future__ import annotations
+
+import csv
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from hpo import HyperparameterTuner
+from hpo.cli import app
+from hpo.cli.reference import reference
+from hpo.cli.views import ago, value_text
+from hpo.spec import JobSpec, json_schema, read_job
+from hpo.store import JobRow, LedgerRow, Store, TrialRow
+from trainers.errors import ConfigurationError
+
+ROOT = Path(__file__).resolve().parents[2]
+BANK = ROOT / "experiments" / "bank-marketing.yaml"
+
+
+@pytest.fixture
+def store(home: Path) -> Iterator[Store]:
+    """The default store, with nothing in it."""
+    with Store() as opened:
+        yield opened
+
+
+def spec(**changes: Any) -> dict[str, Any]:
+    tuner: HyperparameterTuner = read_job(BANK).tuner()
+    inputs = {"train": {"kind": "pandas", "rows": 35009, "columns": ["y", "x"], "files": []}}
+    return {**tuner._spec({}, 1729), "inputs": inputs, **changes}
+
+
+def job(store: Store, name: str, *, values: list[float | None], age: float = 120.0, **changes: Any) -> None:
+    """A job that has ended, with a trial for each value; None failed."""
+    now = time.time()
+    plan = read_job(BANK).tuner().plan().to_json()
+    store.create_job(
+        JobRow(name=name, created_at=now - age, heartbeat=now, spec=spec(**changes.pop("spec", {})), plan=plan)
+    )
+    with store.writer(name) as writer:
+        for number, value in enumerate(values):
+            writer.trial(
+                TrialRow(
+                    job=name,
+                    trial_id=f"{name}-{number:03d}",
+                    number=number,
+                    status="Failed" if value is None else "Completed",
+                    hyperparameters={"eta": 0.1 * number + 0.123456, "max_depth": number, "booster": "[b]dart[/]"},
+                    resource=30,
+                    objective=value,
+                    checkpoint=f"/models/{name}-{number:03d}",
+                    failure_reason="" if value is not None else f"bad [bold]luck[/bold] {number}",
+                    traceback="" if value is not None else "Traceback: line 7",
+                    started_at=now - 60,
+                    ended_at=now - 30,
+                )
+            )
+            writer.ledger(LedgerRow(job=name, trial_id="", gang="g", kind="idle", worker_seconds=1.0, at=now))
+            trial = f"{name}-{number:03d}"
+            writer.ledger(LedgerRow(job=name, trial_id=trial, gang="g", kind="training", worker_seconds=2.5, at=now))
+        # The un-tuned run is not one of the trials.
+        writer.trial(TrialRow(job=name, trial_id="untuned", number=-1, objective=0.999, ended_at=now))
+        writer.job(**{"status": "Completed", "ended_at": now - 10} | changes)
+
+
+def hpo(*arguments: str, columns: int = 80, code: int = 0) -> str:
+    """What a command prints."""
+    result = CliRunner(env={"COLUMNS": str(columns), "TERM": "dumb"}).invoke(app, arguments)
+    if isinstance(result.exception, ConfigurationError):
+        assert code == 2, result.exception
+        return str(result.exception)
+    assert result.exit_code == code, result.output
+    assert all(len(line) <= columns for line in result.stdout.splitlines() if not line.lstrip().startswith(("{", '"')))
+    return result.stdout
+
+
+# ---- jobs
+
+
+def test_an_empty_store_is_one_line_that_helps(store: Store) -> None:
+    assert hpo("jobs", columns=200) == f"No jobs in {store.url}. To run the first: hpo init, then hpo tune job.yaml\n"
+    assert json.loads(hpo("jobs", "--json")) == []
+
+
+def test_jobs_are_listed_newest_first(store: Store) -> None:
+    job(store, "old", values=[0.5, 0.75, None], age=3 * 86400)
+    job(store, "new", values=[], status="Failed", reason="no gang came up")
+    job(store, "least", values=[0.3, 0.2], age=7200, spec={"objective_type": "Minimize", "strategy": "Random"})
+    head, *lines = hpo("jobs").splitlines()
+    assert head.split() == ["job", "status", "strategy", "trials", "best", "worker-s", "age"]
+    assert [line.split() for line in lines] == [
+        ["new", "Failed", "Hyperband", "0/30", "-", "0", "2", "min"],
+        ["least", "Completed", "Random", "2/30", "0.20000", "7", "2", "h"],
+        ["old", "Completed", "Hyperband", "3/30", "0.75000", "10", "3", "d"],
+    ]
+    new, least, old = json.loads(hpo("jobs", "--json"))
+    assert (new["FailureReason"], new["BestObjectiveValue"]) == ("no gang came up", None)
+    assert (old["BestObjectiveValue"], old["BilledWorkerSeconds"]) == (0.75, 10.5)
+    assert least["Strategy"] == "Random"
+    assert old["TrainingJobStatusCounters"]["NonRetryableError"] == 1
+
+
+def test_another_store_can_be_named(store: Store, tmp_path: Path) -> None:
+    job(store, "here", values=[0.5])
+    assert json.loads(hpo("jobs", "--json", "--store", f"sqlite:///{tmp_path}/other.db")) == []
+
+
+def test_the_longest_name_fits(store: Store) -> None:
+    name = "a-name-of-thirty-two-characters1"
+    job(store, name, values=[123456.789], spec={"max_jobs": 10_000})
+    assert "".join(line[:12].strip() for line in hpo("jobs", columns=70).splitlines()[1:]).startswith(name[:8])
+    assert name in hpo("jobs", columns=100)
+
+
+# ---- describe
+
+
+def test_a_description_has_what_was_found_used_and_asked_for(store: Store) -> None:
+    job(store, "bank", values=[0.5, 0.75, None])
+    page = hpo("describe", "bank")
+    for text in (
+        "bank  Completed",
+        "maximize the last value of validation:auc",
+        "0.75000, bank-001 after 30 units",
+        "eta=0.2235, max_depth=1, booster=[b]dart[/]",
+        "/models/bank-001",
+        "3 of 30: 2 completed, 1 failed",
+        "10.5 worker-seconds: training 7.5, idle 3.0",
+        "11 to 1 -> 4 to 3 -> 2 to 10 -> 1 to 30",
+        "1 to 10, whole numbers",
+        "35,009 rows, 2 columns, pandas",
+        "bank-002: bad [bold]luck[/bold] 2",
+    ):
+        assert text in page, text
+
+
+def test_a_description_of_a_job_without_results(store: Store) -> None:
+    job(store, "none", values=[], status="Failed", reason="no gang came up")
+    page = hpo("describe", "none")
+    assert "none  Failed\nno gang came up\n" in page
+    assert "none: no trial has reported a finite value" in page
+    assert "0 of 30" in page
+
+
+def test_only_some_of_many_failures_are_described(store: Store) -> None:
+    job(store, "bad", values=[None] * 9)
+    page = hpo("describe", "bad")
+    assert "bad-004: bad" in page
+    assert "bad-005: bad" not in page
+    assert "and 4 more: hpo trials bad shows them" in page
+
+
+def test_a_description_for_programs(store: Store) -> None:
+    job(store, "bank", values=[0.5, 0.75])
+    described = json.loads(hpo("describe", "bank", "--json"))
+    assert described["BestTrainingJob"]["TrainingJobName"] == "bank-001"
+    assert described["CreationTime"].endswith("+00:00")
+
+
+@pytest.mark.parametrize("command", ["describe", "trials", "stop"])
+def test_an_unknown_job_comes_with_the_nearest(store: Store, command: str) -> None:
+    job(store, "bank-1", values=[])
+    assert "no job named 'bnak-1'" in (error := hpo(command, "bnak-1", code=2))
+    assert "give 'bank-1'" in error
+
+
+# ---- trials
+
+
+def test_trials_come_best_first_and_failed_ones_last(store: Store) -> None:
+    job(store, "bank", values=[0.5, None, 0.75, float("nan")])
+    lines = hpo("trials", "bank", columns=100).splitlines()
+    assert lines[0].split() == ["trial", "status", "validation:auc", "units", "worker-s", "eta", "max_depth", "booster"]
+    assert [line.split()[0] for line in lines[1:5]] == ["bank-002", "bank-000", "bank-003", "bank-001"]
+    assert lines[1].split() == ["bank-002", "Completed", "0.75000", "30", "2.5", "0.3235", "2", "[b]dart[/]"]
+    assert lines[5:] == ["", "Failed trials", "  bank-001: bad [bold]luck[/bold] 1"]
+    assert "Traceback: line 7" in hpo("trials", "bank", "--tracebacks")
+
+
+def test_the_least_is_best_where_it_is_minimised(store: Store) -> None:
+    job(store, "bank", values=[0.5, 0.25], spec={"objective_type": "Minimize"})
+    assert hpo("trials", "bank", columns=90).splitlines()[1].startswith("bank-001")
+
+
+def test_where_columns_do_not_fit_heads_fold_and_then_values_have_lines_of_their_own(store: Store) -> None:
+    job(store, "bank", values=[0.5, 0.25])
+    assert len(hpo("trials", "bank", columns=90).splitlines()) == 3
+    folded = hpo("trials", "bank", columns=80).splitlines()
+    assert [line.split() for line in folded[-2:]] == [
+        line.split() for line in hpo("trials", "bank", columns=90).splitlines()[-2:]
+    ]
+    assert len(folded) == 4
+    stacked = hpo("trials", "bank", columns=60).splitlines()
+    assert stacked[1].split() == ["bank-000", "Completed", "0.50000", "30", "2.5"]
+    assert stacked[2].strip() == "eta=0.1235, max_depth=0, booster=[b]dart[/]"
+
+
+def test_trials_for_programs_and_spreadsheets(store: Store, tmp_path: Path) -> None:
+    job(store, "bank", values=[0.5, None, 0.75])
+    best, _, failed = json.loads(hpo("trials", "bank", "--json"))
+    assert best["HyperParameters"] == {"eta": pytest.approx(0.323456), "max_depth": 2, "booster": "[b]dart[/]"}
+    assert (failed["FailureReason"], failed["Traceback"]) == ("bad [bold]luck[/bold] 1", "Traceback: line 7")
+    file = tmp_path / "trials.csv"
+    assert hpo("trials", "bank", "--csv", str(file), columns=300) == f"Wrote 3 trials to {file}\n"
+    with file.open() as stream:
+        assert [row["TrainingJobName"] for row in csv.DictReader(stream)] == ["bank-000", "bank-001", "bank-002"]
+    assert "cannot be written" in hpo("trials", "bank", "--csv", str(tmp_path / "gone" / "x.csv"), code=2)
+
+
+def test_a_job_without_trials_says_so(store: Store) -> None:
+    job(store, "bank", values=[], status="InProgress", ended_at=None)
+    assert hpo("trials", "bank") == "bank has no trials yet: it is InProgress.\n"
+
+
+# ---- stop
+
+
+def test_a_job_that_has_ended_is_left_as_it_is(store: Store) -> None:
+    job(store, "bank", values=[0.5])
+    assert hpo("stop", "bank") == (
+        "bank is Completed\nKept: 1 trial, the best 0.50000 (bank-000); look with: hpo trials bank\n"
+    )
+
+
+def test_a_job_that_goes_on_stopping_is_left_to(store: Store) -> None:
+    job(store, "bank", values=[0.5], status="InProgress", ended_at=None)
+    said = hpo("stop", "bank", "--wait", "0.1", columns=200)
+    assert said.splitlines() == [
+        "Asked bank to stop; what it trains now is finished to the next rung.",
+        "It is still stopping after 0.1 s, and goes on to; look with: hpo describe bank",
+    ]
+    assert store.job("bank").status == "Stopping"
+
+
+def test_a_job_that_stops_is_waited_for(store: Store) -> None:
+    job(store, "bank", values=[0.5], status="InProgress", ended_at=None)
+
+    def run() -> None:
+        with store.writer("bank") as writer:
+            while not writer.stop_requested:
+                time.sleep(0.05)
+            writer.job(status="Stopped", reason="someone asked for it", ended_at=time.time())
+
+    driver = threading.Thread(target=run)
+    driver.start()
+    described = json.loads(hpo("stop", "bank", "--json"))
+    driver.join()
+    assert described["HyperParameterTuningJobStatus"] == "Stopped"
+
+
+def test_a_job_whose_driver_is_gone_cannot_be_asked(store: Store) -> None:
+    store.create_job(JobRow(name="lost", created_at=1.0, heartbeat=2.0, spec=spec()))
+    assert "lost is Failed: its driver was last heard of" in hpo("stop", "lost", columns=200)
+    assert store.job("lost").status == "InProgress"
+
+
+# ---- files and completion
+
+
+def test_init_writes_a_job_and_never_over_another(tmp_path: Path) -> None:
+    file = tmp_path / "my.yaml"
+    assert "Run it with: hpo tune" in hpo("init", str(file), columns=200)
+    written = file.read_text()
+    assert read_job(file).tuner().plan().trials == 20
+    file.write_text("mine")
+    assert "is there already; give another name, or --force" in hpo("init", str(file), code=2)
+    assert file.read_text() == "mine"
+    hpo("init", str(file), "--force", columns=200)
+    assert file.read_text() == written
+    assert "cannot be written" in hpo("init", str(tmp_path / "gone" / "job.yaml"), code=2)
+
+
+def test_what_init_leaves_out_has_the_value_that_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    hpo("init", str(file), columns=200)
+    lines = file.read_text().splitlines()
+    for key in ("use_gpu", "objective_type", "max_runtime_in_seconds", "storage_path", "store"):
+        said = next(line.strip() for line in lines if line.strip().startswith(f"# {key}: "))
+        value = yaml.safe_load(said.removeprefix("# "))[key]
+        fields = {name: info for model in models(JobSpec) for name, info in model.model_fields.items()}
+        assert fields[key].default == value
+
+
+def models(model: Any) -> list[Any]:
+    inner = [info.annotation for info in model.model_fields.values() if hasattr(info.annotation, "model_fields")]
+    return [model, *(each for one in inner for each in models(one))]
+
+
+def test_the_schema_takes_good_jobs_and_refuses_bad_ones(tmp_path: Path) -> None:
+    schema = json.loads(hpo("schema"))
+    assert schema == json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    file = tmp_path / "job.yaml"
+    hpo("init", str(file), columns=200)
+    validator = jsonschema.Draft202012Validator(schema)
+    for good in (file, BANK):
+        assert not list(validator.iter_errors(yaml.safe_load(good.read_text())))
+    bad = yaml.safe_load(BANK.read_text())
+    bad["tuning"]["max_job"] = 3
+    bad["trainer"]["num_workers"] = -1
+    assert len(list(validator.iter_errors(bad))) == 2
+    for definition in schema["$defs"].values():
+        for name, field in definition["properties"].items():
+            assert field["description"], name
+
+
+def test_a_shell_completes_names_of_jobs_and_datasets(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    job(store, "bank-1", values=[])
+    job(store, "other", values=[])
+
+    def complete(words: str) -> list[str]:
+        environment = {"_HPO_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+        return CliRunner(env=environment).invoke(app, [], prog_name="hpo").output.split()
+
+    assert complete("hpo describe b") == ["bank-1"]
+    assert complete("hpo trials o") == ["other"]
+    assert complete("hpo stop zz") == []
+    assert complete("hpo data fetch bank-marketing-") == ["bank-marketing-synthetic"]
+    assert complete("hpo desc") == ["describe"]
+    monkeypatch.setenv("WARMBAND_STORE", "sqlite:////no/such/folder/x.db")
+    assert complete("hpo describe b") == []
+
+
+def test_the_reference_is_as_the_code_says() -> None:
+    assert (ROOT / "docs" / "cli.md").read_text() == reference(), "docs/cli.md is out of date: run `make docs`"
+
+
+# ---- how things are said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-1, "0 s"), (59, "59 s"), (119, "119 s"), (120, "2 min"), (3600, "1 h"), (86400 * 2.5, "2 d")],
+)
+def test_ages(seconds: float, text: str) -> None:
+    assert ago(seconds) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.5, "0.50000"), (-123.5678, "-123.56780"), (1e9, "1e+09")])
+def test_values(value: float | None, text: str) -> None:
+    assert value_text(value) == text

@@ -1,0 +1,67 @@
+"""A small Hyperband job through xgboost_ray: the trials, rungs, scores and winner of native gangs."""
+
+from __future__ import annotations
+
+import io
+from typing import Any
+
+import pytest
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from hpo import (
+    ContinuousParameter,
+    HyperbandStrategyConfig,
+    HyperparameterTuner,
+    IntegerParameter,
+    StrategyConfig,
+)
+from hpo.store import Store
+from tests.hpo.test_tuner import table
+from trainers import XGBoostTrainer
+
+CHANNELS = {"train": table(2000, seed=0), "validation": table(400, seed=1)}
+TRIALS = 4
+
+
+def tune(backend: str) -> HyperparameterTuner:
+    static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 9, "subsample": 0.8}
+    tuner = HyperparameterTuner(
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=1), hyperparameters=static, backend=backend),
+        "validation:auc",
+        {"eta": ContinuousParameter(0.05, 1), "max_depth": IntegerParameter(1, 6)},
+        strategy="Hyperband",
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(9, 1)),
+        max_jobs=TRIALS,
+        max_parallel_jobs=2,
+        random_seed=7,
+        console=Console(file=io.StringIO()),
+    )
+    tuner.fit(CHANNELS, job_name=backend.replace("_", "-"))
+    return tuner
+
+
+def trials(tuner: HyperparameterTuner) -> list[tuple[Any, ...]]:
+    """What each trial came to; a trial is named after its job."""
+    assert tuner.latest_tuning_job is not None
+    with Store() as store:
+        rows = store.trials(tuner.latest_tuning_job.name)
+    name = tuner.latest_tuning_job.name
+    return sorted((row.trial_id.removeprefix(name), row.status, row.resource, row.objective) for row in rows)
+
+
+@pytest.mark.slow
+def test_hyperband_through_xgboost_ray_is_hyperband_through_native_gangs(ray_cluster: None) -> None:
+    native, other = tune("native"), tune("xgboost_ray")
+    assert len(trials(native)) == TRIALS + 1, "and the un-tuned run"
+    for ours, theirs in zip(trials(native), trials(other), strict=True):
+        assert theirs[:3] == ours[:3]
+        assert theirs[3] == pytest.approx(ours[3], abs=0.002)
+    assert other.best_training_job().rpartition("-")[2] == native.best_training_job().rpartition("-")[2]
+
+    attached = HyperparameterTuner.attach("xgboost-ray").best_estimator()
+    assert isinstance(attached, XGBoostTrainer)
+    assert attached.backend == "xgboost_ray"
+    assert attached.model().num_boosted_rounds() == 9
+    seconds = other.describe()["Summary"]["worker_seconds"]
+    assert seconds["starting"] > seconds["training"], "every assignment starts its actors"
