@@ -30,7 +30,7 @@ from trainers.assignment import Assignment, GangUp, Segment, Served
 from trainers.datasets import find, load
 from trainers.trainer import open_channels
 
-ASSIGNMENTS, ROUNDS, SEED = 5, 10, 1729
+ASSIGNMENTS, ROUNDS, SEED = 3, 10, 1729
 
 
 @dataclass(frozen=True, kw_only=True)

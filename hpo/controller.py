@@ -142,6 +142,9 @@ class Controller:
                 self._listen()
             self._drain()
             self._abandon()
+        except KeyboardInterrupt:
+            self._gangs.close(now=True)
+            raise
         finally:
             self._gangs.close()
             self.ledger.close()
@@ -226,6 +229,8 @@ class Controller:
         trial.set_status(Trial.PAUSED)
 
     def _drain(self) -> None:
+        if self._stopping:
+            self._record.progress(self)  # So that it is said at once that the job stops.
         deadline = self._clock() + DRAIN_SECONDS
         while self._busy and self._clock() < deadline:
             self._listen()

@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from hpo.callbacks import Callback, Callbacks, JobEnd
 from hpo.controller import Controller
+from hpo.interrupt import INTERRUPTED, Interrupts
+from hpo.progress import Progress
 from hpo.ranges import ParameterRange, decode
 from hpo.record import JobRecord
 from hpo.search import Search
 from hpo.store import JobWriter, Store
 from hpo.strategies import Strategy
-from hpo.summary import summarize
+from hpo.summary import how_to_look, summarize
 from hpo.uncertainty import auc_standard_error
-from hpo.watch import Watcher
 from trainers.channels import Channel
 from trainers.trainer import Trainer
-
-INTERRUPTED = "interrupted by Ctrl-C"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +37,7 @@ class Job:
         watcher: shows how the job goes.
         callbacks: the user's own code.
         notify: prints a line.
+        verbose: whether Ray may talk too.
     """
 
     search: Search
@@ -49,9 +46,10 @@ class Job:
     estimator: Trainer
     channels: Mapping[str, Channel]
     store: str | None
-    watcher: Watcher
+    watcher: Progress
     callbacks: Sequence[Callback] = ()
     notify: Callable[[str], None]
+    verbose: bool = False
 
     def run(self) -> Ended:
         """Runs the job to its end, which is in the record when this returns or raises.
@@ -63,7 +61,7 @@ class Job:
         callbacks = Callbacks(self.callbacks, self.notify)
         with Store(self.store) as store, store.writer(self.search.name) as writer:
             try:
-                controller = self._search(writer, [self.watcher, callbacks])
+                controller = self._searched(writer, callbacks)
                 ended = self._ended(controller)
             except BaseException as error:
                 interrupted = isinstance(error, KeyboardInterrupt)
@@ -71,6 +69,8 @@ class Job:
                     status="Stopped" if interrupted else "Failed",
                     reason=INTERRUPTED if interrupted else str(error) or type(error).__name__,
                 )
+                if interrupted:
+                    self.notify(f"{self.search.name}: {ended.status}, {ended.reason}\n{how_to_look(self.search.name)}")
                 raise
             finally:
                 changes = {"status": ended.status, "reason": ended.reason, "ended_at": time.time()}
@@ -78,23 +78,30 @@ class Job:
                 callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
         return ended
 
-    def _search(self, writer: JobWriter, watchers: Sequence[Watcher]) -> Controller:
+    def _searched(self, writer: JobWriter, callbacks: Callbacks) -> Controller:
         name, at_once = self.search.name, self.search.max_parallel_jobs
-        with self.estimator.gangs(name, self.channels, at_once=at_once, notify=self.notify) as gangs:
+        with (
+            Interrupts(self.notify) as interrupts,
+            self.watcher,
+            self.estimator.gangs(
+                name, self.channels, at_once=at_once, notify=self.notify, verbose=self.verbose
+            ) as gangs,
+        ):
             controller = Controller(
                 self.search,
                 searcher=self.strategy.searcher,
                 scheduler=self.strategy.scheduler,
                 decode=partial(decode, self.ranges),
                 gangs=gangs,
-                record=JobRecord(writer, self.search.metric, watchers),
+                record=JobRecord(writer, self.search.metric, [self.watcher, callbacks]),
             )
-            with _graceful_interrupt(controller):
-                controller.run()
+            interrupts.stops(controller.stop)
+            controller.run()
+            interrupts.closing()
         return controller
 
     def _ended(self, controller: Controller) -> Ended:
-        summary = summarize(controller, self.strategy.plan, self._noise)
+        summary = summarize(controller, self.strategy.plan, self._noise, self.estimator)
         all_failed = bool(controller.runs) and all(run.failure for run in controller.runs.values())
         if controller.hopeless or (all_failed and not controller.stopped):
             distinct = "; ".join(f"{error['error']} ({error['first']})" for error in summary["errors"])
@@ -131,21 +138,3 @@ class Ended:
     def to_json(self) -> dict[str, Any]:
         """By name."""
         return {"status": self.status, "reason": self.reason, "summary": self.summary}
-
-
-@contextmanager
-def _graceful_interrupt(controller: Controller) -> Iterator[None]:
-    """Ctrl-C stops the run between two events; a second one interrupts at once. Only the main thread can ask for it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, before)
-        controller.stop(INTERRUPTED)
-
-    before = signal.signal(signal.SIGINT, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)

@@ -98,6 +98,12 @@ class Ledger:
         """All billed worker-seconds."""
         return sum(self.totals.values())
 
+    @property
+    def open(self) -> float:
+        """Worker-seconds for which gangs have been held since their last entries: known, but not yet for what."""
+        now = self._clock()
+        return sum(max(0.0, now - until) * self._workers[gang] for gang, until in self._until.items())
+
     def _account(self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]]) -> None:
         """Books the time since the gang's last entry: measured parts, never more than has passed; None is the rest."""
         now = self._clock()

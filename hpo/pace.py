@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 MEASURED_SECONDS = 1.0
 """How much has to be measured before it says anything: what is served first is slow, and a job may be over by then."""
+
+STEADY_SECONDS = 8.0
+"""Over how long a new measurement moves what is shown by two thirds of the difference."""
 
 
 class Pace:
@@ -44,3 +49,31 @@ class Pace:
         slope = min(max(slope, 0.0), self._seconds / self._units)
         own = max(0.0, (self._seconds - slope * self._units) / self.assignments)
         return slope * units + own * assignments
+
+
+class Countdown:
+    """What is left, steadied for a reader: it counts down, and each new measurement moves it a little.
+
+    Measurements jump where a gang comes up or a rung is decided; what is shown gets there over some seconds.
+    """
+
+    def __init__(self) -> None:
+        self._end: float | None = None
+        self._seen = 0.0
+
+    def see(self, now: float, left: float | None) -> None:
+        """A measurement; None changes nothing.
+
+        Args:
+            now: seconds, on any clock that runs forward.
+            left: seconds that the rest takes at most.
+        """
+        if left is None:
+            return
+        weight = 1.0 if self._end is None else 1.0 - math.exp(-max(0.0, now - self._seen) / STEADY_SECONDS)
+        self._end = now + left if self._end is None else self._end + weight * (now + left - self._end)
+        self._seen = now
+
+    def left(self, now: float) -> float | None:
+        """Seconds left; None before the first measurement."""
+        return None if self._end is None else max(0.0, self._end - now)

@@ -1,49 +1,182 @@
-"""What a terminal shows while a job runs."""
+"""What is said while a job runs: one line an event, where no terminal can draw a live view."""
 
 from __future__ import annotations
 
-import math
+import time
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
 
-from hpo.controller import Controller
-from hpo.hyperband import Cut
+from hpo.controller import DRAIN_SECONDS, Controller
+from hpo.hyperband import Cut, Plan
+from hpo.interrupt import INTERRUPTED
+from hpo.pace import Countdown
 from hpo.search import UNTUNED, TrialRun
+from hpo.tally import Tally
+from hpo.words import count, first_line, roughly
 from trainers.assignment import Report
 
+STILL_RUNNING_SECONDS = 60.0
+"""The longest silence of a job that runs."""
 
-class PlainProgress:
-    """One line an event: when the best so far improves, and when a trial fails.
+SAME_FAILURES = 3
+"""How many trials that fail with the same words are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What a job is after.
 
     Args:
-        say: prints a line.
+        job: its name.
         metric: the objective.
         objective_type: "Maximize" or "Minimize".
         objective_value: "last" or "best".
+        plan: its brackets.
     """
 
-    def __init__(self, say: Callable[[str], None], metric: str, objective_type: str, objective_value: str) -> None:
+    job: str
+    metric: str
+    objective_type: str
+    objective_value: str
+    plan: Plan
+
+
+class Progress:
+    """What the plain lines and the live view have in common; a `Watcher`, and the block in which the job runs.
+
+    Args:
+        goal: what the job is after.
+        say: prints a line.
+        clock: seconds, on any clock that runs forward.
+    """
+
+    def __init__(self, goal: Goal, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self.goal = goal
+        self.tally = Tally(
+            plan=goal.plan, maximize=goal.objective_type == "Maximize", by_best=goal.objective_value == "best"
+        )
         self._say = say
-        self._metric = metric
-        self._sign = 1.0 if objective_type == "Maximize" else -1.0
-        self._by_best = objective_value == "best"
-        self._best = math.nan
+        self._clock = clock
+        self._began = clock()
+        self._countdown = Countdown()
+        self._failures: Counter[str] = Counter()
+        self._failed: set[str] = set()
+        self._been_up = False
+        self._told_stop = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        pass
 
     def trial(self, run: TrialRun) -> None:
         """See `Watcher.trial`."""
-        value = run.best_value if self._by_best else run.value
-        if run.id == UNTUNED:
-            return
-        if run.failure:
-            self._say(f"{run.id} failed: {run.failure}")
-        elif math.isfinite(value) and not self._sign * value <= self._sign * self._best:
-            self._best = value
-            self._say(f"{run.id}: {self._metric} {value:.5f} after {run.resource} units")
+        if self.tally.trial(run):
+            self.improved(run)
+        if run.failure and run.id not in self._failed:
+            self._failed.add(run.id)
+            self._tell_failure(run)
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """See `Watcher.reports`."""
+        self.tally.reports(run, reports)
 
     def rung(self, cut: Cut) -> None:
         """See `Watcher.rung`."""
+        self.tally.rung(cut)
 
     def progress(self, controller: Controller) -> None:
         """See `Watcher.progress`."""
+        self._been_up = self._been_up or controller.gangs_busy + controller.gangs_idle > 0
+        self._countdown.see(self._clock(), controller.seconds_left())
+        if controller.stopped and not self._told_stop:
+            self._told_stop = True
+            self.say(stopping(controller))
+
+    def improved(self, run: TrialRun) -> None:
+        """The best so far is another trial, or better."""
+
+    def say(self, text: str) -> None:
+        """Prints a line."""
+        self._say(text)
+
+    def left(self, controller: Controller) -> str:
+        """What is left, as far as it can be said."""
+        up = controller.gangs_busy + controller.gangs_idle
+        untuned = controller.untuned is not None and not controller.untuned.trial.is_finished()
+        if controller.stopped:
+            return "stopping: what is being trained is finished first"
+        if self.tally.ended >= self.goal.plan.trials:
+            return "the un-tuned run, for comparison" if untuned else "ending the gangs"
+        if not up and not self._been_up:
+            return "the first gang is starting" if controller.gangs_starting else "waiting for room on the cluster"
+        if not up:
+            return "waiting for a gang"
+        seconds = self._countdown.left(self._clock())
+        return "measuring" if seconds is None else f"at most about {roughly(seconds)}"
+
+    def _tell_failure(self, run: TrialRun) -> None:
+        words = first_line(run.failure)
+        self._failures[words] += 1
+        if self._failures[words] <= SAME_FAILURES:
+            self.say(f"{'the un-tuned run' if run.id == UNTUNED else run.id} failed: {words}")
+        elif self._failures[words] == SAME_FAILURES + 1:
+            self.say("more trials fail with the same words; they are counted, and named no more")
+
+
+class PlainProgress(Progress):
+    """One line an event, with the seconds since the start in front; a line a minute where nothing happens."""
+
+    def __init__(self, goal: Goal, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(goal, say, clock)
+        self._spoke = self._began
+        self._gangs = (0, 0)
+
+    def improved(self, run: TrialRun) -> None:
+        """See `Progress.improved`."""
+        self.say(f"{run.id}: {self.goal.metric} {self.tally.best_value:.5f} after {count(run.resource, 'unit')}")
+
+    def rung(self, cut: Cut) -> None:
+        """See `Watcher.rung`."""
+        super().rung(cut)
+        self.say(
+            f"bracket {cut.bracket + 1} of {len(self.goal.plan.brackets)} at {count(cut.resource, 'unit')}: "
+            f"{len(cut.went_on)} went on, {len(cut.stopped)} stopped"
+        )
+
+    def progress(self, controller: Controller) -> None:
+        """See `Watcher.progress`."""
+        super().progress(controller)
+        self._tell_gangs(controller)
+        if self._clock() - self._spoke >= STILL_RUNNING_SECONDS:
+            self.say(
+                f"still running: {controller.trained + self.tally.ahead} of {self.goal.plan.resource} units, "
+                f"{self.tally.ended} of {self.goal.plan.trials} trials ended, left: {self.left(controller)}"
+            )
+
+    def say(self, text: str) -> None:
+        """See `Progress.say`."""
+        self._spoke = self._clock()
+        super().say(f"{self._spoke - self._began:8.1f} s  {text}")
+
+    def _tell_gangs(self, controller: Controller) -> None:
+        starting, up = controller.gangs_starting, controller.gangs_busy + controller.gangs_idle
+        before_starting, before_up = self._gangs
+        self._gangs = (starting, up)
+        if up != before_up:
+            self.say(f"{count(up, 'gang')} up, {starting} starting")
+        elif starting > before_starting:
+            self.say("a gang is starting" if up else "the first gang is starting")
+
+
+def stopping(controller: Controller) -> str:
+    """What is said as soon as a job is asked to stop."""
+    first = f"what is being trained has {DRAIN_SECONDS:.0f} s to finish" if controller.gangs_busy else "gangs are ended"
+    again = "; Ctrl-C again stops now" if controller.stopped == INTERRUPTED else ""
+    return f"stopping, {controller.stopped}: {first}{again}"

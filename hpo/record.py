@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from ray.tune.experiment import Trial
 
 from hpo.analytics import tuned_trials
+from hpo.checkpoints import Checkpoints
 from hpo.controller import Controller
 from hpo.hyperband import Cut
 from hpo.ledger import Entry
@@ -25,12 +26,20 @@ class JobRecord:
         writer: the job's writer.
         metric: key of the objective.
         watchers: are told of all that the record is.
+        checkpoints: says which of them go; None keeps every one.
     """
 
-    def __init__(self, writer: JobWriter, metric: str, watchers: Sequence[Watcher] = ()) -> None:
+    def __init__(
+        self,
+        writer: JobWriter,
+        metric: str,
+        watchers: Sequence[Watcher] = (),
+        checkpoints: Checkpoints | None = None,
+    ) -> None:
         self._writer = writer
         self._metric = metric
         self._watchers = watchers
+        self._checkpoints = checkpoints
 
     @property
     def stop_requested(self) -> bool:
@@ -38,7 +47,16 @@ class JobRecord:
         return self._writer.stop_requested
 
     def trial(self, run: TrialRun) -> None:
-        """Records a trial as it is now."""
+        """Records a trial as it is now, and those that lose their checkpoint by it."""
+        dropped = self._checkpoints.trial(run) if self._checkpoints else []
+        for each in dict.fromkeys([run, *dropped]):
+            self._write(each)
+        if self._checkpoints:
+            self._checkpoints.recorded()
+        for watcher in self._watchers:
+            watcher.trial(run)
+
+    def _write(self, run: TrialRun) -> None:
         self._writer.trial(
             TrialRow(
                 job=self._writer.name,
@@ -55,13 +73,12 @@ class JobRecord:
                 checkpoint_bytes=run.checkpoint_bytes,
                 failure_reason=run.failure,
                 traceback=run.traceback,
+                logs=run.logs,
                 attempts=run.attempts,
                 started_at=run.started_at,
                 ended_at=run.ended_at,
             )
         )
-        for watcher in self._watchers:
-            watcher.trial(run)
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """Records what a trial reported."""

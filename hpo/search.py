@@ -70,7 +70,8 @@ class TrialRun:
         seed: what its training's random numbers derive from.
         limit: units at which it ends whatever is decided of it.
         metrics: those of the report that it is compared by, the last or the best.
-        logs: where the output of the worker that failed is, as "address:path".
+        checkpoint: its latest; None where it has none yet, or it was dropped.
+        logs: where the output of the worker that failed it is, as "address:path".
     """
 
     trial: Trial

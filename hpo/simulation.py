@@ -96,7 +96,7 @@ class SimulatedGangs:
     def recycle(self, gang: str, reason: str) -> None:
         """Does nothing: simulated gangs answer."""
 
-    def close(self) -> None:
+    def close(self, *, now: bool = False) -> None:
         """Holds nothing to release."""
 
     def _push(self, delay: float, event: Event) -> None:

@@ -161,7 +161,7 @@ class TrainerSpec(_Strict):
 
     type: Literal["xgboost"] = Field(description="XGBoost, its rows sharded over the workers")
     num_workers: int = Field(
-        1, ge=0, description="processes that train one trial together; 0 trains in the command's own process, without Ray"
+        1, ge=0, description="processes that train one trial together; 0: in the command's own process, without Ray"
     )
     use_gpu: bool = Field(False, description="whether each worker holds a GPU")
     resources_per_worker: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
@@ -174,7 +174,7 @@ class TrainerSpec(_Strict):
         "native", description="native: XGBoost's own collective, on workers that stay warm; or the package xgboost_ray"
     )
     ray_params: dict[str, Any] = Field(
-        default_factory=dict, description="for the backend xgboost_ray: fields of its RayParams, such as elastic_training"
+        default_factory=dict, description="for xgboost_ray: fields of its RayParams, such as elastic_training"
     )
 
     def trainer(self) -> XGBoostTrainer:

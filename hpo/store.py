@@ -62,7 +62,11 @@ class JobRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialRow:
-    """A trial: `number` is its place in the order of suggestion, from 0; `resource` the units it has reached."""
+    """A trial: `number` is its place in the order of suggestion, from 0; `resource` the units it has reached.
+
+    `checkpoint` is empty where it was dropped, and `checkpoint_bytes` then says what it took; `logs` names the output
+    of the worker that failed it, as "address:path".
+    """
 
     job: str
     trial_id: str
@@ -81,6 +85,7 @@ class TrialRow:
     attempts: int = 0
     started_at: float | None = None
     ended_at: float | None = None
+    logs: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import yaml
+from ray.train import ScalingConfig
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -14,17 +17,25 @@ from rich.text import Text
 from hpo.controller import Controller
 from hpo.hyperband import Plan
 from hpo.record import status_of
+from hpo.search import TrialRun
+from hpo.words import count, first_line, in_bytes, packed, short
+from trainers.trainer import Trainer
+
+CODE_WIDTH = 76
 
 DISTINCT_ERRORS = 3
 
 
-def summarize(controller: Controller, plan: Plan, noise: Callable[[float], float | None]) -> dict[str, Any]:
+def summarize(
+    controller: Controller, plan: Plan, noise: Callable[[float], float | None], trainer: Trainer
+) -> dict[str, Any]:
     """The summary of a run, as the record keeps it.
 
     Args:
         controller: the run.
         plan: its brackets.
         noise: the standard error of an objective's value, where it is known.
+        trainer: what trained.
     """
     statuses = [status_of(run) for run in controller.runs.values()]
     best, untuned = controller.best(), controller.untuned
@@ -46,6 +57,7 @@ def summarize(controller: Controller, plan: Plan, noise: Callable[[float], float
             "metrics": best.metrics,
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
+            "trainer": _tuned(trainer, best),
         },
         "untuned": untuned
         and (
@@ -77,9 +89,9 @@ def show_plan(plan: Plan) -> RenderableType:
     table.add_column("", justify="right")
     table.add_column("trials at each rung", justify="left")
     table.add_column("units", justify="right")
-    for bracket, count in Counter(plan.brackets).items():
+    for bracket, alike in Counter(plan.brackets).items():
         rungs = "  ->  ".join(f"{size} to {rung}" for rung, size in zip(bracket.rungs, bracket.sizes, strict=True))
-        table.add_row(f"{count} x" if count > 1 else "", rungs, str(bracket.resource * count))
+        table.add_row(f"{alike} x" if alike > 1 else "", rungs, str(bracket.resource * alike))
     share = plan.resource / plan.full_resource
     most = f"At most {plan.resource} of the {plan.full_resource} units of {plan.trials} full trials: {share:.0%}."
     return Group(table, Text(most))
@@ -90,37 +102,125 @@ def show_summary(name: str, status: str, metric: str, summary: dict[str, Any]) -
     table = Table(title=f"{name}: {status}", title_justify="left", show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    if summary["stopped"]:
-        table.add_row("stopped", summary["stopped"])
+    if reason := summary.get("reason") or summary["stopped"]:
+        table.add_row("reason", Text(reason))
+    for heading, words in [*_costs(summary), *_found(metric, summary)]:
+        table.add_row(heading, Text(words))
+    return table
+
+
+def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> Text:
+    """What to do with what a job found, ready to be copied; print it with `soft_wrap`.
+
+    Args:
+        name: the job.
+        summary: its summary.
+        store: database URL of its record, where that is not the one that is found by itself.
+    """
+    best = summary["best"]
+    if not best or "trainer" not in best:
+        return Text(how_to_look(name))
+    path, trainer = best["checkpoint"], best["trainer"]
+    attach = ", ".join([repr(name), *([f"store={store!r}"] if store else [])])
+    parts = [
+        (f"{best['trial']} in a job file, under trainer:", f"  hyperparameters:\n{as_yaml(trainer)}"),
+        ("the same in Python:", as_python(trainer)),
+        (
+            f"its model, trained, in {path}:",
+            f"from hpo import HyperparameterTuner\n"
+            f"model = HyperparameterTuner.attach({attach}).best_estimator().model()",
+        ),
+    ]
+    if trainer["trainer"] == "XGBoostTrainer" and "://" not in path:
+        # The bytes, since the file's name has no ending: of a path, XGBoost would warn that it has to guess the format.
+        parts.append(
+            ("or without Warmband:", f"model = xgboost.Booster(model_file=bytearray(open({path!r}, 'rb').read()))")
+        )
+    text = Text()
+    for heading, code in parts:
+        text.append(f"{heading}\n", style="bold").append(f"{code}\n")
+    return text.append(how_to_look(name))
+
+
+def how_to_look(name: str) -> str:
+    """What is said of a job that is over, however it ended."""
+    return f"To look again: hpo describe {name}, hpo trials {name}"
+
+
+def as_yaml(configuration: dict[str, Any]) -> str:
+    """A trainer's hyperparameters, as they stand in a job file."""
+    parts = [
+        yaml.safe_dump({name: value}, default_flow_style=True, width=math.inf).strip()[1:-1]
+        for name, value in configuration["hyperparameters"].items()
+    ]
+    dumped = "\n ".join(packed(parts, CODE_WIDTH - 5))
+    return textwrap.indent(f"{{{dumped}}}", "    ")
+
+
+def as_python(configuration: dict[str, Any]) -> str:
+    """The code that makes a trainer, given the form that `Trainer.to_json` gives it."""
+    kind = configuration["trainer"]
+    given = {name: value for name, value in configuration.items() if name not in ("trainer", "hyperparameters")}
+    scaling = {name: value for name, value in given.pop("scaling").items() if value != getattr(ScalingConfig(), name)}
+    arguments = [f"scaling=ScalingConfig({', '.join(f'{name}={value!r}' for name, value in scaling.items())})"]
+    arguments += [f"{name}={value!r}" for name, value in given.items()]
+    values = [f"{name!r}: {value!r}" for name, value in configuration["hyperparameters"].items()]
+    return "\n".join(
+        [
+            "from ray.train import ScalingConfig",
+            f"from trainers import {kind}",
+            f"trainer = {kind}({', '.join(arguments)}, hyperparameters={{",
+            *(f"    {line}" for line in packed(values, CODE_WIDTH - 4)),
+            "})",
+        ]
+    )
+
+
+def _tuned(trainer: Trainer, best: TrialRun) -> dict[str, Any]:
+    """The trainer with the best's configuration, trained as long as the best was, in the form of `Trainer.to_json`."""
+    values = {**trainer.hyperparameters, **best.hyperparameters}
+    lengths = [name for name in trainer.resource_names if name in values] or list(trainer.resource_names)
+    values = {name: value for name, value in values.items() if name not in lengths}
+    return {**trainer.to_json(), "hyperparameters": {**values, **dict.fromkeys(lengths[:1], best.resource)}}
+
+
+def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     counts = summary["trials"]
-    table.add_row("trials", ", ".join(f"{count} {name.lower()}" for name, count in counts.items() if count) or "none")
+    yield "trials", ", ".join(f"{number} {status.lower()}" for status, number in counts.items() if number) or "none"
+    for error in summary.get("errors", ()):
+        logs = f"; logs: {error['logs']}" if error.get("logs") else ""
+        yield "", f"{count(error['trials'], 'trial')}, first {error['first']}: {first_line(error['error'])}{logs}"
     used, possible = summary["resource_used"], summary["resource_possible"]
-    table.add_row("units used", f"{used} of {possible} possible ({used / possible:.1%})")
+    yield "units used", f"{used} of {possible} possible ({used / possible:.1%})"
     kinds = summary["worker_seconds"]
     parts = ", ".join(f"{kind} {seconds:.1f}" for kind, seconds in kinds.items())
-    table.add_row("billed", f"{sum(kinds.values()):.1f} worker-seconds: {parts}")
+    yield "billed", f"{sum(kinds.values()):.1f} worker-seconds: {parts}"
     first = summary["first_step_seconds"]
-    table.add_row(
+    yield (
         "wall time",
-        f"{summary['wall_seconds']:.1f} s on {summary['gangs']} gang{'s' if summary['gangs'] != 1 else ''}"
+        f"{summary['wall_seconds']:.1f} s on {count(summary['gangs'], 'gang')}"
         + (f", training from {first:.1f} s on" if first else ""),
     )
-    best = summary["best"]
+    if kept := summary.get("checkpoints"):
+        sizes = f"{in_bytes(kept['kept_bytes'])} of {in_bytes(kept['written_bytes'])} written"
+        yield "checkpoints", f"{kept['kept']} kept, {sizes}"
+    if verdict := (summary.get("probe") or {}).get("verdict"):
+        yield "probe", verdict
+
+
+def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    best, untuned = summary["best"], summary["untuned"]
     if best:
-        table.add_row("best", f"{_scores(metric, best)} ({best['trial']}, {best['resource']} units)")
-        table.add_row("", Text(", ".join(f"{key}={_short(value)}" for key, value in best["hyperparameters"].items())))
+        yield "best", f"{_scores(metric, best)} ({best['trial']}, {best['resource']} units)"
+        if best["standard_error"]:
+            yield "", f"standard error of one {metric}, from its rows: {best['standard_error']:.4f}"
+        yield "", ", ".join(f"{key}={short(value)}" for key, value in best["hyperparameters"].items())
     else:
-        table.add_row("best", "none: no trial reported a finite value")
-    untuned = summary["untuned"]
+        yield "best", "none: no trial reported a finite value"
     if untuned and "value" in untuned:
-        table.add_row("un-tuned", f"{_scores(metric, untuned)} (static hyperparameters, {untuned['resource']} units)")
+        yield "un-tuned", f"{_scores(metric, untuned)} (static hyperparameters, {untuned['resource']} units)"
     elif untuned:
-        table.add_row("un-tuned", Text(f"failed: {untuned['failure']}"))
-    if best and best["standard_error"]:
-        table.add_row("", f"standard error of one {metric}, from its rows: {best['standard_error']:.4f}")
-    if best:
-        table.add_row("model", Text(str(best["checkpoint"]), overflow="fold"))
-    return table
+        yield "un-tuned", f"failed: {untuned['failure']}"
 
 
 def _scores(metric: str, found: dict[str, Any]) -> str:
@@ -128,7 +228,3 @@ def _scores(metric: str, found: dict[str, Any]) -> str:
     kind = metric.partition(":")[2]
     others = [(name, value) for name, value in found["metrics"].items() if name != metric and name.endswith(f":{kind}")]
     return ", ".join(f"{name} {value:.5f}" for name, value in [(metric, found["value"]), *others])
-
-
-def _short(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -28,8 +28,10 @@ from hpo.checks import (
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.describe import best_trial, describe, status_and_reason
 from hpo.hyperband import Plan
-from hpo.job import INTERRUPTED, Job
-from hpo.progress import PlainProgress
+from hpo.interrupt import INTERRUPTED
+from hpo.job import Job
+from hpo.live import watcher_for
+from hpo.progress import Goal
 from hpo.ranges import (
     CategoricalParameter,
     ContinuousParameter,
@@ -40,7 +42,7 @@ from hpo.ranges import (
 from hpo.search import Search
 from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_for
-from hpo.summary import show_plan, show_summary
+from hpo.summary import show_next, show_plan, show_summary
 from trainers import XGBoostTrainer, storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
@@ -95,6 +97,7 @@ class HyperparameterTuner:
         store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
         callbacks: your own code, called while the job runs.
         console: where plan, progress and summary are printed; None is standard output.
+        verbose: also show Ray's own logs and what workers print.
 
     Raises:
         ConfigurationError: a value is wrong, or asks for what is not there yet.
@@ -129,6 +132,7 @@ class HyperparameterTuner:
         store: str | None = None,
         callbacks: Sequence[Callback] = (),
         console: Console | None = None,
+        verbose: bool = False,
     ) -> None:
         check_arguments(
             estimator,
@@ -183,6 +187,7 @@ class HyperparameterTuner:
         self.latest_tuning_job: TuningJob | None = None
         self._store = store
         self._console = console or Console(highlight=False)
+        self._verbose = verbose
         self._thread: threading.Thread | None = None
         self._failure: BaseException | None = None
         self.plan()
@@ -341,12 +346,14 @@ class HyperparameterTuner:
             estimator=self.estimator,
             channels=channels,
             store=self._store,
-            watcher=PlainProgress(self._say, self.objective_metric_name, self.objective_type, self.objective_value),
+            watcher=watcher_for(self._console, self._goal(name, plan)),
             callbacks=self.callbacks,
             notify=self._say,
+            verbose=self._verbose,
         )
         ended = job.run()
         self._console.print(show_summary(name, ended.status, self.objective_metric_name, ended.summary))
+        self._console.print(show_next(name, ended.summary, self._store), soft_wrap=True)
         if ended.status == "Failed":
             raise WarmbandError(f"tuning job {name} failed: {ended.reason}")
         if ended.reason == INTERRUPTED:
@@ -390,6 +397,15 @@ class HyperparameterTuner:
         names, static = self.estimator.resource_names, self.estimator.hyperparameters
         for warning in inert_lengths(names, self._ranges, static, self.strategy, plan.max_resource):
             self._say(f"warning: {warning}")
+
+    def _goal(self, name: str, plan: Plan) -> Goal:
+        return Goal(
+            job=name,
+            metric=self.objective_metric_name,
+            objective_type=self.objective_type,
+            objective_value=self.objective_value,
+            plan=plan,
+        )
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True, markup=False)

@@ -6,7 +6,8 @@ import logging
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import ray
 
@@ -19,15 +20,13 @@ class Cluster:
 
     Args:
         private: it was started for the job, and ends with all that runs on it.
-        afterwards: what is called when it has ended, or this process has left it.
     """
 
     private: bool
-    afterwards: list[Callable[[], object]] = field(default_factory=list)
 
 
 @contextmanager
-def cluster(cpus: int, notify: Callable[[str], None] = logger.info) -> Iterator[Cluster]:
+def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: bool = False) -> Iterator[Cluster]:
     """Runs a block on a Ray cluster.
 
     A session of Ray's that is open in this process is used and left open. Otherwise the cluster that `RAY_ADDRESS`
@@ -38,27 +37,24 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info) -> Iterator[
     Args:
         cpus: logical CPUs that the job could use at once.
         notify: is told what was started.
+        verbose: show Ray's own logs and what workers print; else its errors alone.
     """
     if ray.is_initialized():
         yield Cluster(private=False)
         return
     found = Cluster(private=not os.environ.get("RAY_ADDRESS"))
-    if not found.private:
-        ray.init(logging_level=logging.ERROR, log_to_driver=False)
-    else:
-        cores = os.cpu_count() or 1
-        # The dashboard costs seconds of start-up; whoever wants it runs `ray start --head` and sets RAY_ADDRESS.
-        ray.init(
-            address="local",
-            num_cpus=max(cpus, cores),
-            include_dashboard=False,
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-        )
-        notify(f"Started Ray on this machine: {max(cpus, cores)} logical CPUs on {cores} cores")
+    shown: dict[str, Any] = {
+        "logging_level": logging.INFO if verbose else logging.ERROR,
+        "log_to_driver": verbose,
+    }
     try:
+        if not found.private:
+            ray.init(**shown)
+        else:
+            cores = os.cpu_count() or 1
+            # The dashboard costs seconds of start-up; whoever wants it runs `ray start --head` and sets RAY_ADDRESS.
+            ray.init(address="local", num_cpus=max(cpus, cores), include_dashboard=False, **shown)
+            notify(f"Started Ray on this machine: {max(cpus, cores)} logical CPUs on {cores} cores")
         yield found
     finally:
         ray.shutdown()
-        for call in found.afterwards:
-            call()

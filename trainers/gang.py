@@ -32,6 +32,9 @@ POLL_SECONDS = "0.5"
 PROGRESS_SECONDS = 1.0
 AGREE_SECONDS = 10.0
 SETTLED_SECONDS = 2.0
+CONTROLLER_SECONDS = 20.0
+"""How long Train's controller may take to start."""
+
 END_SECONDS = 30.0
 """How long a gang that was told to end may take before it is ended by force."""
 
@@ -96,6 +99,8 @@ class Gang:
         self._program = program
         self._others: frozenset[str] = frozenset()
         self._closing = threading.Event()
+        self._launching = threading.Lock()
+        self._launched = False
         self._thread = threading.Thread(target=self._run, name=f"gang-{name}", daemon=True)
 
     @property
@@ -126,9 +131,20 @@ class Gang:
         self._closing.set()
         self._mailbox.order(self.name, "", Goodbye())
 
-    def abandon(self) -> None:
-        """Leaves the gang to the end of its cluster; nothing is heard of it any more."""
-        self._closing.set()
+    def kill(self) -> None:
+        """Ends Train's controller, and with it the run and its workers; nothing is heard of the gang any more.
+
+        For a cluster that ends with the job; in others Train would leave an actor behind, which looks after controllers
+        (ray 2.60). And there it is needed: a run that is not over when Ray ends may turn to Ray once more, which ends
+        this process without a word.
+        """
+        with self._launching:
+            self._closing.set()
+        if not self._launched or self.ended:
+            return
+        controller = self._mailbox.controller(self.name, CONTROLLER_SECONDS)
+        if controller is not None:
+            ray.kill(controller)
 
     def end_by_force(self) -> None:
         """Takes the workers' resources away, which ends them, up or still starting; Train then cleans up itself.
@@ -167,6 +183,10 @@ class Gang:
         os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "15")
         # One process fewer to start; nothing here asks it about nodes that are to be taken away.
         os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
+        with self._launching:
+            if self._closing.is_set():
+                return
+            self._launched = True
         folder = tempfile.mkdtemp(prefix=f"warmband-{self.name}-")
         train: Any = ray.train  # Its annotations are those of Train's first version.
         trainer = DataParallelTrainer(
@@ -207,6 +227,11 @@ class _TellLosses(UserCallback):
     def __init__(self, gang: str, mailbox: MailboxHandle) -> None:
         self._gang = gang
         self._mailbox = mailbox
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # Unpickled in the controller's process before anywhere else: the mailbox keeps the first that says so.
+        self.__dict__.update(state)
+        self._mailbox.run_by(self._gang, ray.get_runtime_context().current_actor)
 
     def after_exception(self, run_context: Any, worker_exceptions: dict[int, Exception]) -> None:
         reasons = "; ".join(f"rank {rank}: {_innermost(error)}" for rank, error in sorted(worker_exceptions.items()))

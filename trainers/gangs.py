@@ -43,5 +43,9 @@ class Gangs(Protocol):
     def recycle(self, gang: str, reason: str) -> None:
         """Ends a gang that does not answer."""
 
-    def close(self) -> None:
-        """Ends every gang and releases all they held; a second call does nothing."""
+    def close(self, *, now: bool = False) -> None:
+        """Ends every gang and releases all they held; a second call does nothing.
+
+        Args:
+            now: wait for nothing that a gang is serving.
+        """

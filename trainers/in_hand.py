@@ -87,8 +87,8 @@ class InHand:
     def recycle(self, gang: str, reason: str) -> None:
         """Does nothing: it cannot be deaf, since nobody else runs while it serves."""
 
-    def close(self) -> None:
-        """Closes the program; a second call does nothing."""
+    def close(self, *, now: bool = False) -> None:
+        """Closes the program; a second call does nothing. Nothing is being served: that is done in `events`."""
         if self._up is not None:
             self._up = None
             self._program.close()

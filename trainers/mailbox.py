@@ -24,6 +24,8 @@ class _Desk:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     refusals: dict[int, Served] = field(default_factory=dict)
     all_refused: asyncio.Event = field(default_factory=asyncio.Event)
+    controller: Any = None
+    run: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 class Mailbox:
@@ -63,7 +65,19 @@ class Mailbox:
         events, self._events = self._events, []
         return events
 
+    async def controller(self, gang: str, timeout: float) -> Any:
+        """The actor in which Train runs a gang; None if it has not started after `timeout` seconds."""
+        desk = self._desk(gang)
+        await _wait(desk.run, timeout)
+        return desk.controller
+
     # ---- the gangs' side
+
+    async def run_by(self, gang: str, actor: Any) -> None:
+        """The actor in which Train runs a gang; others that say so later are not it."""
+        desk = self._desk(gang)
+        desk.controller = desk.controller or actor
+        desk.run.set()
 
     async def fetch(
         self, gang: str, incarnation: str, seen: int, timeout: float, served: Served | None = None
@@ -158,6 +172,14 @@ class MailboxHandle:
             self._actor.fetch.remote(gang, incarnation, seen, timeout, served), timeout=timeout + 60
         )
         return found
+
+    def controller(self, gang: str, timeout: float) -> Any:
+        """See `Mailbox.controller`."""
+        return ray.get(self._actor.controller.remote(gang, timeout), timeout=timeout + 60)
+
+    def run_by(self, gang: str, actor: Any) -> None:
+        """See `Mailbox.run_by`; does not wait."""
+        self._actor.run_by.remote(gang, actor)
 
     def opened(self, up: GangUp, rank: int, world_size: int) -> None:
         """See `Mailbox.opened`; does not wait."""

@@ -7,7 +7,6 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from enum import Enum
-from functools import partial
 
 from ray.train import ScalingConfig
 
@@ -124,37 +123,42 @@ class RayGangs:
         logger.warning("gang %s is ended by force: %s", gang, reason)
         self._gangs[gang].end_by_force()
 
-    def close(self) -> None:
+    def close(self, *, now: bool = False) -> None:
         """Ends every gang and releases all they held: with a goodbye if they are up, by force if still starting.
 
-        Where the cluster is the job's own, its end does that for those that are still starting.
+        `now`, or Ctrl-C while it waits, leaves none of them the time to finish what it is serving.
         """
         if self._closed:
             return
         self._closed = True
-        waited = list(self._gangs.values())
-        if self._cluster.private:
-            # Not told goodbye: one that came up and ended just when Ray does would touch it too late.
-            starting = [gang for gang in waited if self._phase[gang.name] is not _Phase.UP]
-            waited = [gang for gang in waited if gang not in starting]
-            for gang in starting:
-                gang.abandon()
-            self._cluster.afterwards += [partial(gang.join, END_SECONDS) for gang in starting]
+        try:
+            self._end_all(now)
+        except KeyboardInterrupt:
+            self._end_all(now=True)
+            raise
+        finally:
+            self._gangs.clear()
+            self._phase.clear()
+            self._mailbox.close()
+
+    def _end_all(self, now: bool) -> None:
+        waited = [gang for gang in self._gangs.values() if not gang.ended]
+        hurried = [gang for gang in waited if now or self._phase[gang.name] is not _Phase.UP]
         for gang in waited:
-            gang.goodbye()
+            if gang in hurried and self._cluster.private:
+                gang.kill()
+            else:
+                gang.goodbye()
         deadline = time.monotonic() + END_SECONDS
         while waited := [gang for gang in waited if not gang.join(0.02)]:
             late = time.monotonic() > deadline
             for gang in waited:
-                if late or self._phase[gang.name] is not _Phase.UP:
+                if late or (gang in hurried and not self._cluster.private):
                     gang.end_by_force()
             if time.monotonic() > deadline + END_SECONDS:
                 names = ", ".join(gang.name for gang in waited)
                 self._notify(f"warning: waited {2 * END_SECONDS:.0f} s for gangs to end and left them: {names}")
                 break
-        self._gangs.clear()
-        self._phase.clear()
-        self._mailbox.close()
 
     def _start(self) -> None:
         name = f"{self._name}-gang{self._started}-{uuid.uuid4().hex[:4]}"

@@ -1,65 +1,281 @@
-"""Checkpoint files on local disks and object stores: written whole or not at all."""
+"""Checkpoint files on local disks and object stores: written whole or not at all.
+
+A place is a local path, or a URI that pyarrow knows: `file://`, `s3://`, `gs://`. Options stand behind a question mark,
+as in `s3://bucket/jobs?region=eu-central-1`; they stay behind it when parts are joined.
+"""
 
 from __future__ import annotations
 
 import os
+import re
+import shutil
+import threading
 import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlparse
+from urllib.parse import unquote, urlsplit
 
-from trainers.errors import DataError
+from trainers.errors import ConfigurationError, DataError
+
+CHECK_SECONDS = 30.0
+"""How long a storage path may take to answer before a job starts."""
+
+_LONGEST = 240
+
+# What the messages of pyarrow and of the system say, and what helps.
+_REMEDIES = (
+    (r"NO_SUCH_BUCKET|[Bb]ucket.*(does not exist|not found)", "there is no such bucket: make it, or name another"),
+    (
+        r"[Cc]redentials|INVALID_ACCESS_KEY|SIGNATURE|UNAUTHENTICATED|OAuth2|metadata server",
+        "give credentials, on every node: AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or "
+        "GOOGLE_APPLICATION_CREDENTIALS",
+    ),
+    (r"ACCESS_DENIED|PERMISSION_DENIED|Forbidden|HTTP status 403|Permission denied", "it needs read and write access"),
+    (r"No space left|quota", "its disk is full: free some of it, or name another place"),
+    (r"Read-only file system", "it is read-only: name another place"),
+    (r"NETWORK_CONNECTION|resolve host|Could not connect", "nothing answers there: check the endpoint and the network"),
+    (r"Not a directory|Is a directory|File exists", "a file stands where a folder should, or the other way round"),
+    (r"Unrecognized filesystem", "give a local path, or a URI that begins with file://, s3:// or gs://"),
+    (r"Expected a local filesystem path|Cannot parse|Unexpected query", "correct the URI"),
+)
 
 
 def read(uri: str) -> bytes:
-    """All bytes of the file at `uri`, a local path or a URI that pyarrow knows.
+    """All bytes of a file.
 
     Raises:
-        DataError: there is no such file.
+        DataError: there is no such file, or it cannot be read.
     """
-    try:
-        if _is_local(uri):
-            return Path(uri).read_bytes()
-        filesystem, path = _resolve(uri)
-        with filesystem.open_input_stream(path) as stream:
-            return bytes(stream.read())
-    except FileNotFoundError as error:
-        raise DataError(
-            f"checkpoint {uri!r} is not there; was its folder removed, or is it on another node?"
-        ) from error
+    with _explained(uri, "read"):
+        try:
+            if _is_local(uri):
+                return Path(uri).read_bytes()
+            filesystem, path = _resolve(uri)
+            with filesystem.open_input_stream(path) as stream:
+                return bytes(stream.read())
+        except FileNotFoundError as error:
+            raise DataError(
+                f"checkpoint {shown(uri)!r} is not there; was its folder removed, or is it on another node?"
+            ) from error
 
 
 def write(uri: str, data: bytes) -> None:
-    """Writes a file so that no reader ever sees a part of it: local files by renaming, object stores do so anyway."""
-    if _is_local(uri):
-        path = Path(uri)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-        try:
-            draft.write_bytes(data)
-            os.replace(draft, path)
-        finally:
-            draft.unlink(missing_ok=True)
-        return
-    filesystem, path_in_store = _resolve(uri)
-    if filesystem.type_name == "local":
-        write(path_in_store, data)
-        return
-    with filesystem.open_output_stream(path_in_store) as stream:
-        stream.write(data)
+    """Writes a file so that no reader ever sees a part of it: local files by renaming, object stores do so anyway.
+
+    Raises:
+        DataError: it cannot be written.
+    """
+    with _explained(uri, "written"):
+        _write(uri, data)
+
+
+def delete(uri: str) -> None:
+    """Removes a file; that it is not there is no error.
+
+    Raises:
+        DataError: it is there and cannot be removed.
+    """
+    with _explained(uri, "removed"), suppress(FileNotFoundError):
+        if _is_local(uri):
+            Path(uri).unlink()
+            return
+        filesystem, path = _resolve(uri)
+        filesystem.delete_file(path)
+
+
+def delete_folder(uri: str) -> None:
+    """Removes a folder with all that it holds; that it is not there is no error.
+
+    Raises:
+        DataError: it is there and cannot be removed.
+    """
+    with _explained(uri, "removed"), suppress(FileNotFoundError):
+        if _is_local(uri):
+            shutil.rmtree(uri)
+            return
+        filesystem, path = _resolve(uri)
+        filesystem.delete_dir(path)
+
+
+def names(uri: str) -> list[str]:
+    """The names of what a folder holds, sorted; none where it is not there.
+
+    Raises:
+        DataError: it cannot be listed.
+    """
+    with _explained(uri, "listed"), suppress(FileNotFoundError):
+        if _is_local(uri):
+            return sorted(os.listdir(uri))
+        from pyarrow.fs import FileSelector
+
+        filesystem, path = _resolve(uri)
+        return sorted(info.base_name for info in filesystem.get_file_info(FileSelector(path, allow_not_found=True)))
+    return []
+
+
+def check_writable(uri: str) -> None:
+    """Writes a file into a folder, which need not be there yet, and takes it and what was made for it away again.
+
+    Only a bucket stays where its URI has `allow_bucket_creation=true`, and the empty object that stands for a folder.
+
+    Raises:
+        ConfigurationError: nothing can be written there, or nobody answers within `CHECK_SECONDS`.
+    """
+    try:
+        _within(CHECK_SECONDS, lambda: _probe(uri))
+    except DataError as error:
+        raise ConfigurationError(f"storage_path {error}") from error
+    except TimeoutError as error:
+        raise ConfigurationError(
+            f"storage_path {shown(uri)!r} did not answer within {CHECK_SECONDS:.0f} s; check the endpoint, the network "
+            "and the credentials, or name another"
+        ) from error
 
 
 def join(base: str, *parts: str) -> str:
-    """`base` and `parts` as one path or URI."""
-    return "/".join([base.rstrip("/"), *parts])
+    """`base` and `parts` as one path or URI; the options of a URI stay at its end."""
+    place, mark, options = (base, "", "") if _is_local(base) else base.partition("?")
+    return "/".join([place.rstrip("/"), *parts]) + mark + options
+
+
+def shown(uri: str) -> str:
+    """A place as messages may show it: without keys and passwords."""
+    return re.sub(r"://[^/?]*@", "://***@", uri)
+
+
+def _write(uri: str, data: bytes) -> None:
+    if _is_local(uri):
+        _write_local(Path(uri), data)
+        return
+    filesystem, path = _resolve(uri)
+    if filesystem.type_name == "local":
+        _write_local(Path(path), data)
+        return
+    with filesystem.open_output_stream(path) as stream:
+        stream.write(data)
+
+
+def _write_local(path: Path, data: bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        draft.write_bytes(data)
+        os.replace(draft, path)
+    finally:
+        draft.unlink(missing_ok=True)
+
+
+def _probe(uri: str) -> None:
+    file = join(uri, f".warmband-{uuid.uuid4().hex}")
+    made = _first_missing(uri)
+    try:
+        with _explained(uri, "written"):
+            try:
+                _write(file, b"may be removed")
+            except OSError:
+                if not _make_bucket(uri):
+                    raise
+                _write(file, b"may be removed")
+            delete(file)
+    finally:
+        if made:
+            with suppress(DataError):
+                delete_folder(made)
+
+
+def _first_missing(uri: str) -> str:
+    """The outermost folder on the way to `uri` that is not there yet; empty where all are, or that cannot be told."""
+    place, mark, options = (uri, "", "") if _is_local(uri) else uri.partition("?")
+    root = 1 if _is_local(uri) else 3  # Behind the slashes of the scheme stands the bucket, or nothing.
+    parts = place.rstrip("/").split("/")
+    for count in range(root + 1, len(parts) + 1):
+        folder = "/".join(parts[:count]) + mark + options
+        try:
+            if not _is_there(folder):
+                return folder
+        except DataError:
+            return ""
+    return ""
+
+
+def _is_there(uri: str) -> bool:
+    with _explained(uri, "looked at"):
+        if _is_local(uri):
+            return os.path.lexists(uri)
+        from pyarrow.fs import FileType
+
+        filesystem, path = _resolve(uri)
+        return bool(filesystem.get_file_info(path).type != FileType.NotFound)
+
+
+def _make_bucket(uri: str) -> bool:
+    """Makes the bucket of a URI that allows it; returns whether it did."""
+    if "allow_bucket_creation=true" not in urlsplit(uri).query:
+        return False
+    filesystem, path = _resolve(uri)
+    filesystem.create_dir(path.partition("/")[0])
+    return True
+
+
+def _within(seconds: float, call: Callable[[], None]) -> None:
+    """Calls, and gives up after so long: object stores' own clients try again for minutes."""
+    problems: list[BaseException] = []
+
+    def run() -> None:
+        try:
+            call()
+        except BaseException as error:
+            problems.append(error)
+
+    thread = threading.Thread(target=run, name="storage check", daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if thread.is_alive():
+        raise TimeoutError
+    if problems:
+        raise problems[0]
+
+
+@contextmanager
+def _explained(uri: str, done: str) -> Iterator[None]:
+    """Makes one of our errors of what the system or pyarrow raises."""
+    try:
+        yield
+    except DataError:
+        raise
+    except (OSError, ValueError, NotImplementedError) as error:
+        said = str(getattr(error, "strerror", None) or error).strip() or type(error).__name__
+        remedy = next((help for words, help in _REMEDIES if re.search(words, said)), "check the path and its access")
+        first = shown(said.splitlines()[0])
+        if len(first) > _LONGEST:
+            first = f"{first[:_LONGEST]}..."
+        raise DataError(f"{shown(uri)!r} cannot be {done}: {first}; {remedy}") from error
 
 
 def _is_local(uri: str) -> bool:
-    return not urlparse(uri).scheme
+    return "://" not in uri
 
 
-def _resolve(uri: str) -> Any:
-    # Imported late: local checkpoints, the common case, need no pyarrow.
+def _resolve(uri: str) -> tuple[Any, str]:
+    """The file system that serves a URI, and the path in it."""
+    split = urlsplit(uri)
+    if split.scheme not in ("s3", "gs"):
+        # Imported late: local checkpoints, the common case, need no pyarrow.
+        from pyarrow.fs import FileSystem
+
+        filesystem, path = FileSystem.from_uri(uri)
+        return filesystem, path
+    filesystem, bucket = _bucket(f"{split.scheme}://{split.netloc}" + (f"?{split.query}" if split.query else ""))
+    return filesystem, (bucket + unquote(split.path)).rstrip("/")
+
+
+@lru_cache(maxsize=8)
+def _bucket(uri: str) -> tuple[Any, str]:
+    """A bucket's file system, made once a process: that finds credentials and opens connections."""
     from pyarrow.fs import FileSystem
 
-    return FileSystem.from_uri(uri)
+    filesystem, bucket = FileSystem.from_uri(uri)
+    return filesystem, bucket

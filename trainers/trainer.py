@@ -245,6 +245,7 @@ class Trainer(ABC):
         *,
         at_once: int = 1,
         notify: Callable[[str], None] = logger.info,
+        verbose: bool = False,
     ) -> Iterator[Gangs]:
         """What trains configurations of this trainer, for the length of a block.
 
@@ -253,6 +254,7 @@ class Trainer(ABC):
             channels: what they read.
             at_once: how many of them there may be; a private cluster is made to hold so many. In hand there is one.
             notify: is told what the user should know.
+            verbose: show Ray's own logs and what workers print.
 
         Raises:
             ConfigurationError, DataError: a channel cannot be read by so many workers.
@@ -264,7 +266,7 @@ class Trainer(ABC):
             with closing(InHand(name, self.program(placed), self.scaling)) as hand:
                 yield hand
             return
-        with cluster(self.logical_cpus(at_once), notify) as found:
+        with cluster(self.logical_cpus(at_once), notify, verbose=verbose) as found:
             gangs = self.start_gangs(name, channels, found, notify)
             try:
                 yield gangs

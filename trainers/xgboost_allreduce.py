@@ -17,10 +17,11 @@ from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import Channel, LabelRule, PlacedChannel, Table
 from trainers.cluster import Cluster
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, DataError
 from trainers.gang import WorkerContext
 from trainers.gangs import Gangs
 from trainers.trainer import Trainer
+from trainers.ubjson import flaw
 from trainers.xgboost_parameters import ROUNDS, check_parameters, label_rules, metric_names
 from trainers.xgboost_ray_options import check_backend
 
@@ -115,11 +116,7 @@ class XGBoostTrainer(Trainer):
 
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
-        import xgboost
-
-        booster = xgboost.Booster()
-        booster.load_model(bytearray(storage.read(checkpoint)))
-        return booster
+        return _booster(checkpoint, {})
 
 
 @dataclass(slots=True)
@@ -168,19 +165,15 @@ class XGBoostProgram:
 
     def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
         """Boosts from `assignment.start` to `assignment.stop` rounds; see `Program.train`."""
-        import xgboost
-
         arrived = time.perf_counter()
         session = self._opened()
         matrices = self._matrices(assignment.hyperparameters)
-        model = bytearray(storage.read(assignment.checkpoint)) if assignment.checkpoint else None
         names = [name for name in matrices if name != "train"]
         # By number, since XGBoost puts a hyphen between a channel's name and a metric's, and either may hold some.
         evaluated = [(matrices[name], str(number)) for number, name in enumerate(names)]
+        parameters = booster_parameters(assignment, session.context.cpus)
+        booster = _booster(assignment.checkpoint, parameters, list(matrices.values()))
         read = time.perf_counter()
-        booster = xgboost.Booster(
-            booster_parameters(assignment, session.context.cpus), list(matrices.values()), model_file=model
-        )
         first_step_at = time.time()
         reports = []
         for iteration in range(assignment.start, assignment.stop):
@@ -244,6 +237,29 @@ class XGBoostProgram:
             else:
                 matrices[name] = xgboost.QuantileDMatrix(**arguments, max_bin=max_bin, ref=matrices.get("train"))
         return matrices
+
+
+def _booster(checkpoint: str | None, parameters: dict[str, Any], matrices: Sequence[Any] = ()) -> Any:
+    """A booster with the model of a checkpoint, or with none.
+
+    Raises:
+        DataError: the checkpoint is not there, or no whole model.
+    """
+    import xgboost
+
+    if checkpoint is None:
+        return xgboost.Booster(parameters, matrices)
+    raw = storage.read(checkpoint)
+    flawed = flaw(raw)
+    if not flawed:
+        try:  # Parameters are only stored here: XGBoost looks at them when it trains.
+            return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
+        except xgboost.core.XGBoostError as error:
+            flawed = f"XGBoost finds no model in it ({str(error).splitlines()[0]})"
+    raise DataError(
+        f"checkpoint {storage.shown(checkpoint)!r} is cut short or no checkpoint: {flawed}; restore the file, or train "
+        "again"
+    )
 
 
 def booster_parameters(assignment: Assignment, cpus: int) -> dict[str, Any]:

@@ -244,8 +244,8 @@ class XGBoostRayGangs:
         logger.warning("gang %s is ended by force: %s", gang, reason)
         ray.kill(self._gangs[gang].coordinator)
 
-    def close(self) -> None:
-        """Ends every gang and releases all they held; a second call does nothing."""
+    def close(self, *, now: bool = False) -> None:
+        """Ends every gang and releases all they held, whatever they serve; a second call does nothing."""
         gangs, self._gangs = list(self._gangs.values()), {}
         for gang in gangs:
             _release(gang)

@@ -202,9 +202,9 @@ class Training:
             Exception: what xgboost_ray raises.
         """
         arrived = time.time()
+        JOURNAL.begin()
         model = storage.read(assignment.checkpoint) if assignment.checkpoint else None
         called = time.time()
-        JOURNAL.begin()
         booster = xgboost_ray.train(
             booster_parameters(assignment, self._cpus),
             self._train,

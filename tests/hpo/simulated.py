@@ -10,7 +10,7 @@ from typing import Any
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
-from hpo.controller import Controller
+from hpo.controller import Controller, Record
 from hpo.hyperband import Cut, Plan, lay_out
 from hpo.ledger import Entry
 from hpo.scheduler import SynchronousHyperBandScheduler
@@ -90,9 +90,10 @@ def simulate(
     losses: frozenset[int] = frozenset(),
     unit_seconds: Callable[[Assignment], float] = uneven,
     searcher: Searcher | None = None,
-    record: Kept | None = None,
+    record: Record | None = None,
+    storage_path: str = "/nowhere",
     **options: Any,
-) -> tuple[Controller, SimulatedGangs, Kept]:
+) -> tuple[Controller, SimulatedGangs, Any]:
     """Runs a search to its end."""
     gangs = SimulatedGangs(curve, metric=METRIC, workers=3, start_seconds=8.0, unit_seconds=unit_seconds, losses=losses)
     record = record or Kept()
@@ -104,7 +105,7 @@ def simulate(
         max_parallel_jobs=parallel,
         max_resource=plan.max_resource,
         seed=1,
-        storage_path="/nowhere",
+        storage_path=storage_path,
         **options,
     )
     controller = Controller(

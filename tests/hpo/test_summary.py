@@ -41,7 +41,7 @@ def rows(text: str) -> dict[str, str]:
 def shown(status: str = "Completed", **options: Any) -> tuple[str, dict[str, Any]]:
     """A simulated job's summary: as text, and as the record keeps it."""
     controller, _, _ = simulate(**options)
-    summary = summarize(controller, options.get("plan", PLAN), lambda value: None)
+    summary = summarize(controller, options.get("plan", PLAN), lambda value: None, TRAINER)
     return printed(show_summary("job", status, METRIC, summary)), summary
 
 
@@ -97,7 +97,7 @@ def test_the_summary_of_a_whole_job() -> None:
 
 def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
     controller, _, _ = simulate()
-    summary = summarize(controller, PLAN, lambda value: value / 50)
+    summary = summarize(controller, PLAN, lambda value: value / 50, TRAINER)
     assert summary["best"]["standard_error"] == summary["best"]["value"] / 50
     line = f"standard error of one {METRIC}, from its rows: {summary['best']['standard_error']:.4f}"
     assert line in rows(printed(show_summary("job", "Completed", METRIC, summary)))["un-tuned"]
@@ -106,7 +106,7 @@ def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
 
 def test_the_same_metric_on_other_rows_stands_beside() -> None:
     controller, _, _ = simulate()
-    summary = summarize(controller, PLAN, lambda value: None)
+    summary = summarize(controller, PLAN, lambda value: None, TRAINER)
     value = summary["best"]["value"]
     summary["best"]["metrics"] = {"test:auc": 0.125, METRIC: value, "test:logloss": 0.5}
     found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
@@ -161,7 +161,7 @@ def test_square_brackets_are_printed_as_they_are() -> None:
         return rising(assignment, step)
 
     controller, _, _ = simulate(curve=curve)
-    summary = summarize(controller, PLAN, lambda value: None)
+    summary = summarize(controller, PLAN, lambda value: None, TRAINER)
     summary["best"]["hyperparameters"] = {"booster": "[gbtree]"}
     summary["best"]["checkpoint"] = "/jobs/[a]/000030"
     found = rows(printed(show_summary("job", "Completed", METRIC, summary)))

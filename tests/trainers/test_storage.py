@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import socket
+import subprocess
+import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from trainers import DataError, storage
+from trainers import ConfigurationError, DataError, storage
 
 
 @pytest.fixture(params=["path", "URI"])
@@ -32,19 +35,6 @@ def test_a_path_and_its_uri_are_the_same_file(tmp_path: Path) -> None:
     storage.write(f"{tmp_path}/two", b"2")
     assert storage.read(f"{tmp_path}/one") == b"1"
     assert storage.read(f"file://{tmp_path}/two") == b"2"
-
-
-def test_a_uri_that_pyarrow_serves_otherwise(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Object stores are written through pyarrow; a folder stands in for a bucket here."""
-    from pyarrow import fs
-
-    bucket = tmp_path / "bucket"
-    (bucket / "jobs").mkdir(parents=True)
-    served = fs.SubTreeFileSystem(str(bucket), fs.LocalFileSystem())
-    monkeypatch.setattr(storage, "_resolve", lambda uri: (served, uri.removeprefix("s3://bucket/")))
-    storage.write("s3://bucket/jobs/000030", b"model")
-    assert (bucket / "jobs" / "000030").read_bytes() == b"model"
-    assert storage.read("s3://bucket/jobs/000030") == b"model"
 
 
 def test_a_missing_file_says_which_and_why_it_may_be(place: str) -> None:
@@ -103,7 +93,7 @@ def test_a_write_that_fails_leaves_what_was_there_and_no_draft(monkeypatch: pyte
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "write_bytes", full)
-        with pytest.raises(OSError, match="No space left"):
+        with pytest.raises(DataError, match=f"'{path}' cannot be written: No space left on device; its disk is full"):
             storage.write(str(path), b"new")
     assert storage.read(str(path)) == b"old"
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["000030"]
@@ -111,7 +101,7 @@ def test_a_write_that_fails_leaves_what_was_there_and_no_draft(monkeypatch: pyte
 
 def test_a_write_onto_a_folder_leaves_no_draft(tmp_path: Path) -> None:
     (tmp_path / "000030" / "inside").mkdir(parents=True)
-    with pytest.raises(OSError, match="directory"):
+    with pytest.raises(DataError, match="cannot be written: Is a directory; a file stands where a folder should"):
         storage.write(str(tmp_path / "000030"), b"model")
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
@@ -123,7 +113,110 @@ def test_a_write_onto_a_folder_leaves_no_draft(tmp_path: Path) -> None:
         ("/jobs/", ("a-job",), "/jobs/a-job"),
         ("s3://bucket/jobs/", ("a-job", "000030"), "s3://bucket/jobs/a-job/000030"),
         ("relative", (), "relative"),
+        ("s3://bucket?region=eu-west-1", ("a-job", "000030"), "s3://bucket/a-job/000030?region=eu-west-1"),
+        ("s3://bucket/jobs/?a=1&b=2", ("a-job",), "s3://bucket/jobs/a-job?a=1&b=2"),
+        ("/jobs/really?", ("a-job",), "/jobs/really?/a-job"),
     ],
 )
 def test_join_is_for_paths_and_uris(base: str, parts: tuple[str, ...], joined: str) -> None:
     assert storage.join(base, *parts) == joined
+
+
+def test_what_is_removed_is_gone_and_may_be_removed_again(place: str) -> None:
+    for name in ("000001", "000003"):
+        storage.write(storage.join(place, "trial", name), b"model")
+    assert storage.names(storage.join(place, "trial")) == ["000001", "000003"]
+    for _ in range(2):
+        storage.delete(storage.join(place, "trial", "000001"))
+    assert storage.names(storage.join(place, "trial")) == ["000003"]
+    for _ in range(2):
+        storage.delete_folder(storage.join(place, "trial"))
+    assert storage.names(place) == []
+    assert storage.names(storage.join(place, "never")) == []
+
+
+def test_what_cannot_be_removed_says_why(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(DataError, match=r"folder' cannot be removed: Is a directory"):
+        storage.delete(str(tmp_path / "folder"))
+    (tmp_path / "file").touch()
+    with pytest.raises(DataError, match=r"file' cannot be removed: Not a directory"):
+        storage.delete_folder(str(tmp_path / "file"))
+
+
+# ---- before a job starts
+
+
+def test_a_path_that_can_be_written_is_left_as_it_was(place: str, tmp_path: Path) -> None:
+    storage.check_writable(place)
+    assert list(tmp_path.iterdir()) == []
+    storage.write(storage.join(place, "000001"), b"model")
+    storage.check_writable(place)
+    assert storage.names(place) == ["000001"]
+
+
+def test_a_path_under_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationError, match=r"storage_path .*cannot be written: Not a directory; a file stands"):
+        storage.check_writable(str(tmp_path / "file" / "jobs"))
+    with pytest.raises(ConfigurationError, match=r"storage_path .*cannot be written: File exists; a file stands"):
+        storage.check_writable(str(tmp_path / "file"))
+
+
+@pytest.mark.parametrize("kind", ["size=16k", "ro"])
+def test_a_full_disk_and_a_read_only_one_are_refused(kind: str, tmp_path: Path) -> None:
+    """In a mount namespace of its own, which ends with the process; that takes the rights of root."""
+    script = (
+        "import sys; from pathlib import Path\n"
+        "from trainers import storage; from trainers.errors import WarmbandError\n"
+        "try: Path(sys.argv[1], 'filler').write_bytes(bytes(100_000))\n"
+        "except OSError: pass\n"
+        "try: storage.check_writable(sys.argv[1])\n"
+        "except WarmbandError as error: print(type(error).__name__, error)\n"
+        "try: storage.write(sys.argv[1] + '/000001', bytes(100_000))\n"
+        "except WarmbandError as error: print(type(error).__name__, error)\n"
+    )
+    mounted = f'mount -t tmpfs -o {kind} tmpfs {tmp_path} && exec {sys.executable} -c "$0" {tmp_path}'
+    done = subprocess.run(["unshare", "-m", "sh", "-c", mounted, script], capture_output=True, text=True, timeout=60)
+    if "denied" in done.stderr or "not permitted" in done.stderr:
+        pytest.skip("cannot mount a file system here")
+    said = "its disk is full" if kind != "ro" else "it is read-only"
+    lines = done.stdout.splitlines()
+    assert [line.split()[0] for line in lines] == ["ConfigurationError", "DataError"], done
+    assert lines[0].startswith(f"ConfigurationError storage_path '{tmp_path}' cannot be written")
+    assert all(said in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("uri", "message"),
+    [
+        ("ftp://host/jobs", r"Unrecognized filesystem .*give a local path, or a URI that begins with file://, s3://"),
+        ("s3://bucket/jobs?nonsense=1", r"Unexpected query parameter .*correct the URI"),
+        ("file://relative/jobs", r"storage_path 'file://relative/jobs' cannot be written"),
+    ],
+)
+def test_a_uri_that_cannot_be_is_refused(uri: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        storage.check_writable(uri)
+
+
+def test_google_s_store_is_found_and_its_errors_are_ours() -> None:
+    filesystem, path = storage._resolve("gs://anonymous@bucket/jobs/a-job?retry_limit_seconds=1")
+    assert (filesystem.type_name, path) == ("gcs", "bucket/jobs/a-job")
+    nowhere = "gs://anonymous@bucket/jobs?endpoint_override=127.0.0.1%3A1&scheme=http&retry_limit_seconds=1"
+    with pytest.raises(ConfigurationError, match=r"storage_path 'gs://\*\*\*@bucket/jobs.* cannot be written"):
+        storage.check_writable(nowhere)
+
+
+def test_a_store_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "CHECK_SECONDS", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        endpoint = f"http%3A%2F%2F127.0.0.1%3A{silent.getsockname()[1]}"
+        with pytest.raises(ConfigurationError, match=r"storage_path .* did not answer within 0 s; check the endpoint"):
+            storage.check_writable(f"s3://key:secret@bucket/jobs?region=us-east-1&endpoint_override={endpoint}")
+
+
+def test_messages_hide_keys() -> None:
+    assert storage.shown("s3://key:secret@bucket/a?region=x") == "s3://***@bucket/a?region=x"
+    assert storage.shown("s3://bucket/a@b") == "s3://bucket/a@b"
+    assert storage.shown("/jobs/a@b") == "/jobs/a@b"

@@ -1,0 +1,59 @@
+"""How numbers, times and lists are said to people."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun."""
+    return f"{number:,} {noun}" + ("s" if number != 1 else "")
+
+
+def roughly(seconds: float) -> str:
+    """Seconds as somebody says them who does not know better: rounded up, the more coarsely the more they are."""
+    if seconds <= 60:
+        return f"{max(5, math.ceil(seconds / 5) * 5)} s"
+    if seconds <= 3600:
+        return f"{math.ceil(seconds / 60)} min"
+    return f"{math.ceil(seconds / 360) / 10:g} h"
+
+
+def clock_time(seconds: float) -> str:
+    """Seconds as minutes and seconds, or hours, minutes and seconds."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def in_bytes(number: int) -> str:
+    """Bytes, in the unit that fits."""
+    amount, unit = float(number), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def short(value: object) -> str:
+    """A hyperparameter's value, to four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def first_line(text: str) -> str:
+    """The first line of a message that says something."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no words")
+
+
+def packed(parts: Sequence[str], width: int) -> list[str]:
+    """Parts with commas between, in lines of at most `width` characters where no part is longer itself."""
+    lines: list[str] = []
+    for number, part in enumerate(parts):
+        text = part + ("," if number < len(parts) - 1 else "")
+        if lines and len(lines[-1]) + 1 + len(text) <= width:
+            lines[-1] += f" {text}"
+        else:
+            lines.append(text)
+    return lines
