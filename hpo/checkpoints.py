@@ -262,7 +262,8 @@ def rank(search: Search, run: TrialRun) -> Rank | None:
     value = run.best_value if search.best_value else run.value
     if run.failure or not math.isfinite(value):
         return None
-    return (-value if search.mode == "max" else value, run.resource, run.number)
+    resource = run.best_resource if search.best_value else run.resource
+    return (-value if search.mode == "max" else value, resource, run.number)
 
 
 def dropped(trial_id: str) -> str:

@@ -69,7 +69,8 @@ class Controller:
         decode: turns what the searcher suggests into hyperparameters.
         gangs: what executes.
         record: what keeps it.
-        on_probe: is told what the probe gave, and the seconds from handing it out to having it back.
+        on_probe: is told what the measured probe gave, the seconds from the start until the first gang was up, and
+            those from handing the probe out to having it back.
         clock: seconds since the epoch.
         poll_seconds: how long to wait for an event before looking whether somebody asked for a stop.
     """
@@ -83,7 +84,7 @@ class Controller:
         decode: Callable[[dict[str, Any]], dict[str, Any]],
         gangs: Gangs,
         record: Record,
-        on_probe: Callable[[Segment, float], None] = lambda segment, seconds: None,
+        on_probe: Callable[[Segment, float, float], None] = lambda segment, start, served: None,
         clock: Callable[[], float] = time.time,
         poll_seconds: float = 0.5,
     ) -> None:
@@ -91,6 +92,8 @@ class Controller:
         self.runs: dict[str, TrialRun] = {}
         self.untuned: TrialRun | None = None
         self.probe: TrialRun | None = None
+        self._probes = list(search.probes)
+        self._first_up_at = math.inf
         self.started_at = clock()
         self.trained = 0
         """Units trained by all trials, the untuned run not counted."""
@@ -261,8 +264,10 @@ class Controller:
 
     def _next(self) -> TrialRun | None:
         """The probe first; then what the scheduler chooses, a new trial, or the untuned run; None for nothing yet."""
-        if self.search.probe_units and self.probe is None:
-            self.probe = self._beside(PROBE, -2, self.search.probe_units)
+        if self.probe is not None and not self.probe.trial.is_finished():
+            return None  # Nothing else runs while it is measured.
+        if self._probes:
+            self.probe = self._beside(PROBE, -2, self._probes.pop(0))
             return self.probe
         trial = self._scheduler.choose_trial_to_run(self)
         if trial is None:
@@ -385,6 +390,7 @@ class Controller:
     def _take_in(self, event: Event) -> None:
         match event:
             case GangUp():
+                self._first_up_at = min(self._first_up_at, self._clock())
                 self.ledger.up(event.gang, self._gangs.workers, self._gangs.held_since(event.gang))
                 self._free.append(event.gang)
             case Progress():
@@ -402,8 +408,9 @@ class Controller:
         self.ledger.served(event.gang, run.id, event.segment)
         if run is self.probe:
             run.trial.set_status(Trial.TERMINATED)
-            if event.segment is not None:
-                self._on_probe(event.segment, self._clock() - self._assigned_at[event.gang])
+            if event.segment is not None and not self._probes:
+                start, served = self._first_up_at - self.started_at, self._clock() - self._assigned_at[event.gang]
+                self._on_probe(event.segment, start, served)
             return
         if event.segment is None:
             self._fail(run, event.error, event.traceback, event.logs)
@@ -469,7 +476,11 @@ class Controller:
             self.ledger.ended(event.gang)
         if event.gang in self._free:
             self._free.remove(event.gang)
-        if run is None or run is self.probe:
+        if run is None:
+            return
+        if run is self.probe:
+            self._probes.clear()
+            run.trial.set_status(Trial.ERROR)
             return
         run.attempts += 1
         reason = event.reason if isinstance(event, GangLost) else event.error

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from hpo.callbacks import Callback, Callbacks, JobEnd
+from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
 from hpo.controller import Controller
 from hpo.interrupt import INTERRUPTED, Interrupts
+from hpo.probe import PROBE_ROUNDS, WARM_UP_ROUNDS, Probing
 from hpo.progress import Progress
 from hpo.ranges import ParameterRange, decode
 from hpo.record import JobRecord
@@ -36,6 +38,7 @@ class Job:
         store: database URL of the record; the job is in it.
         watcher: shows how the job goes.
         callbacks: the user's own code.
+        num_to_keep: trials whose checkpoints stay, the best; None keeps every one's.
         notify: prints a line.
         verbose: whether Ray may talk too.
     """
@@ -48,6 +51,7 @@ class Job:
     store: str | None
     watcher: Progress
     callbacks: Sequence[Callback] = ()
+    num_to_keep: int | None = NUM_TO_KEEP
     notify: Callable[[str], None]
     verbose: bool = False
 
@@ -60,9 +64,12 @@ class Job:
         """
         callbacks = Callbacks(self.callbacks, self.notify)
         with Store(self.store) as store, store.writer(self.search.name) as writer:
+            checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
             try:
-                controller = self._searched(writer, callbacks)
-                ended = self._ended(controller)
+                record = JobRecord(writer, self.search.metric, [self.watcher, callbacks], checkpoints)
+                controller, probe = self._searched(record, writer)
+                kept = checkpoints.close()
+                ended = self._ended(controller, {"checkpoints": kept, "probe": probe})
             except BaseException as error:
                 interrupted = isinstance(error, KeyboardInterrupt)
                 ended = Ended(
@@ -73,35 +80,39 @@ class Job:
                     self.notify(f"{self.search.name}: {ended.status}, {ended.reason}\n{how_to_look(self.search.name)}")
                 raise
             finally:
+                checkpoints.close()
                 changes = {"status": ended.status, "reason": ended.reason, "ended_at": time.time()}
                 writer.job(**changes, **({"summary": ended.summary} if ended.summary else {}))
                 callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
         return ended
 
-    def _searched(self, writer: JobWriter, callbacks: Callbacks) -> Controller:
+    def _searched(self, record: JobRecord, writer: JobWriter) -> tuple[Controller, dict[str, Any]]:
+        """The search, carried out and closed, and what its probe showed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
-        with (
-            Interrupts(self.notify) as interrupts,
-            self.watcher,
-            self.estimator.gangs(
-                name, self.channels, at_once=at_once, notify=self.notify, verbose=self.verbose
-            ) as gangs,
-        ):
-            controller = Controller(
-                self.search,
-                searcher=self.strategy.searcher,
-                scheduler=self.strategy.scheduler,
-                decode=partial(decode, self.ranges),
-                gangs=gangs,
-                record=JobRecord(writer, self.search.metric, [self.watcher, callbacks]),
-            )
-            interrupts.stops(controller.stop)
-            controller.run()
-            interrupts.closing()
-        return controller
+        with Interrupts(self.notify) as interrupts:
+            probing = Probing(self.estimator, self.channels, self.strategy.plan, at_once, self.notify)
+            with (
+                self.watcher,
+                self.estimator.gangs(
+                    name, self.channels, at_once=at_once, notify=self.notify, verbose=self.verbose
+                ) as gangs,
+            ):
+                controller = Controller(
+                    replace(self.search, probes=(WARM_UP_ROUNDS, PROBE_ROUNDS)),
+                    searcher=self.strategy.searcher,
+                    scheduler=self.strategy.scheduler,
+                    decode=partial(decode, self.ranges),
+                    gangs=gangs,
+                    record=record,
+                    on_probe=probing.served,
+                )
+                interrupts.stops(controller.stop)
+                controller.run()
+                interrupts.closing()
+        return controller, probing.probe.to_json() if probing.probe else {}
 
-    def _ended(self, controller: Controller) -> Ended:
-        summary = summarize(controller, self.strategy.plan, self._noise, self.estimator)
+    def _ended(self, controller: Controller, more: Mapping[str, Any]) -> Ended:
+        summary = {**summarize(controller, self.strategy.plan, self._noise, self.estimator), **more}
         all_failed = bool(controller.runs) and all(run.failure for run in controller.runs.values())
         if controller.hopeless or (all_failed and not controller.stopped):
             distinct = "; ".join(f"{error['error']} ({error['first']})" for error in summary["errors"])

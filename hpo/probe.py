@@ -7,11 +7,12 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+from hpo.hyperband import Plan
 from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import Channel
@@ -62,6 +63,30 @@ class OneWorker:
     worker_threads: int
     a_worker_round: float
     an_assignment: float
+
+    @classmethod
+    def of(cls, segment: Segment, *, served_seconds: float, channel: Channel, threads: int) -> OneWorker:
+        """What a probe showed that was trained in hand.
+
+        Args:
+            segment: what it gave.
+            served_seconds: from handing it out to having it back.
+            channel: the training rows.
+            threads: that it used.
+        """
+        rows, columns = _shape(channel)
+        a_round = segment.training_seconds / max(1, len(segment.reports))
+        return cls(
+            rows=rows,
+            features=columns - 1,
+            part=1,
+            load=0.0,
+            threads=threads,
+            a_round=a_round,
+            worker_threads=threads,
+            a_worker_round=a_round,
+            an_assignment=max(0.0, served_seconds - segment.training_seconds),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +146,55 @@ class Probe:
             "many_workers": asdict(self.many) if self.many else None,
             "verdict": self.verdict,
         }
+
+
+class Probing:
+    """Takes the measurements of a job's probe as they come, and says what they mean.
+
+    Args:
+        estimator: whose static hyperparameters are trained.
+        channels: what it reads.
+        plan: the job's brackets.
+        at_once: gangs that there may be at once.
+        say: prints the verdict.
+    """
+
+    def __init__(
+        self,
+        estimator: Trainer,
+        channels: Mapping[str, Channel],
+        plan: Plan,
+        at_once: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self._estimator = estimator
+        self._channels = channels
+        self._plan = plan
+        self._at_once = at_once
+        self._say = say
+        # In hand the gang is this process, and the probe is measured there.
+        self._one = None if estimator.in_hand else measure_here(estimator, channels)
+        self.probe: Probe | None = None
+        """What was found; None as long as nothing was."""
+
+    def served(self, segment: Segment, start_seconds: float, served_seconds: float) -> None:
+        """The gang has trained the probe; arguments as `Controller` has them."""
+        one, many = self._one, None
+        if one is None:
+            channel, threads = self._channels["train"], cores(self._estimator.scaling)
+            one = OneWorker.of(segment, served_seconds=served_seconds, channel=channel, threads=threads)
+        else:
+            workers = self._estimator.workers
+            many = ManyWorkers.of(segment, workers=workers, start_seconds=start_seconds, served_seconds=served_seconds)
+        said = verdict(
+            one,
+            many,
+            rounds=self._plan.resource,
+            assignments=sum(sum(bracket.sizes) for bracket in self._plan.brackets),
+            gangs=self._at_once,
+        )
+        self.probe = Probe(one=one, many=many, verdict=said)
+        self._say(said)
 
 
 # ---- measuring

@@ -36,7 +36,8 @@ class Search:
         best_value: compare trials by their best value so far instead of their last.
         max_attempts: how often a trial may lose its workers before it is failed.
         untuned: also run `static` alone, as long as a trial, for comparison.
-        probe_units: units of `static` that the first gang trains before any trial, to measure them; 0 for none.
+        probes: units of `static` that the first gang trains before any trial, an assignment each; the last of them is
+            measured, and those before it warm the gang up.
         max_seconds: the run stops this long after its start.
         completion: what else ends it before all trials have run.
     """
@@ -54,7 +55,7 @@ class Search:
     best_value: bool = False
     max_attempts: int = 3
     untuned: bool = True
-    probe_units: int = 0
+    probes: tuple[int, ...] = ()
     max_seconds: float = math.inf
     completion: TuningJobCompletionCriteriaConfig | None = None
 

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.callbacks import Callback
+from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
 from hpo.checks import (
     check_arguments,
     check_job_name,
@@ -95,6 +96,7 @@ class HyperparameterTuner:
         objective_value: compare trials by their "last" value, as SageMaker does, or by their "best" so far.
         storage_path: folder or URI for checkpoints; None is `WARMBAND_HOME/jobs`.
         store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
+        num_to_keep: trials whose checkpoints stay, the best ones; None keeps every one's.
         callbacks: your own code, called while the job runs.
         console: where plan, progress and summary are printed; None is standard output.
         verbose: also show Ray's own logs and what workers print.
@@ -130,6 +132,7 @@ class HyperparameterTuner:
         objective_value: str = "last",
         storage_path: str | None = None,
         store: str | None = None,
+        num_to_keep: int | None = NUM_TO_KEEP,
         callbacks: Sequence[Callback] = (),
         console: Console | None = None,
         verbose: bool = False,
@@ -172,6 +175,8 @@ class HyperparameterTuner:
         self.strategy = strategy
         self.strategy_config = strategy_config
         self.completion_criteria_config = completion_criteria_config
+        check_num_to_keep(num_to_keep)
+        self.num_to_keep = num_to_keep
         self.callbacks = tuple(callbacks)
         self.objective_type = objective_type
         self.max_jobs = max_jobs or 1
@@ -284,7 +289,7 @@ class HyperparameterTuner:
             else TuningJobCompletionCriteriaConfig.from_json(criteria),
             random_seed=spec["random_seed"],
             store=store,
-            **{field: spec[field] for field in _PLAIN_FIELDS},
+            **{field: spec[field] for field in _PLAIN_FIELDS if field in spec},
         )
         tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
         return tuner
@@ -314,7 +319,7 @@ class HyperparameterTuner:
             )
         trial = trials[chosen]
         length = dict.fromkeys(self.estimator.resource_names[:1], trial.resource)
-        return self.estimator.with_hyperparameters({**trial.hyperparameters, **length}).trained(trial.checkpoint)
+        return self.estimator.with_hyperparameters({**trial.hyperparameters, **length}).trained(trial.checkpoint, dropped(chosen))
 
     def analytics(self) -> HyperparameterTuningJobAnalytics:
         """The job's trials as a DataFrame."""
@@ -348,6 +353,7 @@ class HyperparameterTuner:
             store=self._store,
             watcher=watcher_for(self._console, self._goal(name, plan)),
             callbacks=self.callbacks,
+            num_to_keep=self.num_to_keep,
             notify=self._say,
             verbose=self._verbose,
         )
@@ -461,6 +467,7 @@ _PLAIN_FIELDS = (
     "estimator_name",
     "objective_value",
     "storage_path",
+    "num_to_keep",
 )
 
 

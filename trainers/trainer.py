@@ -34,6 +34,7 @@ logger = logging.getLogger(__name__)
 
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
+NO_MODEL = "this trainer has no model; fit() returns one, and a tuner's best_estimator() too"
 _SCALING_FIELDS = ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy")
 
 
@@ -92,6 +93,7 @@ class Trainer(ABC):
         self.scaling = ScalingConfig(num_workers=1) if scaling is None else scaling
         self.hyperparameters = dict(hyperparameters or {})
         self.checkpoint = ""
+        self._missing = NO_MODEL
         _check_scaling(self.scaling)
         _check_resources(self.scaling)
         _ = self.units
@@ -161,10 +163,16 @@ class Trainer(ABC):
         merged = {**self.hyperparameters, **hyperparameters}
         return type(self)(scaling=self.scaling, hyperparameters=merged, **self.options)
 
-    def trained(self, checkpoint: str) -> Self:
-        """The same trainer with a model that it trained, for `model()`."""
+    def trained(self, checkpoint: str, missing: str = NO_MODEL) -> Self:
+        """The same trainer with a model that it trained, for `model()`.
+
+        Args:
+            checkpoint: URI of the model; empty if it is gone.
+            missing: what `model()` then says.
+        """
         copy = self.with_hyperparameters({})
         copy.checkpoint = checkpoint
+        copy._missing = missing
         return copy
 
     def model(self) -> Any:
@@ -174,7 +182,7 @@ class Trainer(ABC):
             ConfigurationError: this trainer has trained none.
         """
         if not self.checkpoint:
-            raise ConfigurationError("this trainer has no model; fit() returns one, and a tuner's best_estimator() too")
+            raise ConfigurationError(self._missing)
         return self.load_model(self.checkpoint)
 
     def fit(self, channels: Mapping[str, Any], *, storage_path: str | None = None, seed: int = 0) -> TrainingResult:

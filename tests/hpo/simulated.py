@@ -67,7 +67,7 @@ class Kept:
     def progress(self, controller: Controller) -> None:
         self.rounds += 1
 
-    def probe(self, segment: Segment, seconds: float) -> None:
+    def probe(self, segment: Segment, start: float, served: float) -> None:
         self.probed.append(len(segment.reports))
 
 
@@ -115,7 +115,7 @@ def simulate(
         decode=dict,
         gangs=gangs,
         record=record,
-        on_probe=getattr(record, "probe", lambda segment, seconds: None),
+        on_probe=getattr(record, "probe", lambda segment, start, served: None),
         clock=gangs.clock,
     )
     controller.run()

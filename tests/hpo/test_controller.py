@@ -241,8 +241,8 @@ def test_the_record_is_told_of_rungs_and_of_every_round() -> None:
 
 
 def test_a_probe_comes_first_and_changes_nothing() -> None:
-    controller, gangs, record = simulate(probe_units=5)
-    assert [(a.trial_id, a.start, a.stop) for a in gangs.served[:1]] == [(PROBE, 0, 5)]
+    controller, gangs, record = simulate(probes=(1, 5))
+    assert [(a.trial_id, a.start, a.stop) for a in gangs.served[:2]] == [(PROBE, 0, 1), (PROBE, 0, 5)]
     assert outcome(controller) == outcome(simulate()[0])
     assert controller.trained == simulate()[0].trained
     assert PROBE not in record.steps
@@ -257,6 +257,6 @@ def test_a_probe_that_gives_nothing_stops_nothing(how: str) -> None:
         return rising(assignment, step)
 
     losses = frozenset({0}) if how == "loses its gang" else frozenset()
-    controller, _, record = simulate(probe_units=5, curve=curve, losses=losses)
+    controller, _, record = simulate(probes=(1, 5), curve=curve, losses=losses)
     assert outcome(controller) == outcome(simulate()[0])
     assert not record.probed
