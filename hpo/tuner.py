@@ -319,7 +319,9 @@ class HyperparameterTuner:
             )
         trial = trials[chosen]
         length = dict.fromkeys(self.estimator.resource_names[:1], trial.resource)
-        return self.estimator.with_hyperparameters({**trial.hyperparameters, **length}).trained(trial.checkpoint, dropped(chosen))
+        return self.estimator.with_hyperparameters({**trial.hyperparameters, **length}).trained(
+            trial.checkpoint, dropped(chosen)
+        )
 
     def analytics(self) -> HyperparameterTuningJobAnalytics:
         """The job's trials as a DataFrame."""

@@ -153,7 +153,7 @@ class Trainer(ABC):
         for name in self.resource_names:
             given = self.hyperparameters.get(name)
             if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
-                raise ConfigurationError(f"{name} is {given!r}; give a whole number, 1 or more")
+                raise ConfigurationError(f"hyperparameter {name!r} is {given!r}; give a whole number, 1 or more")
             if given is not None:
                 return int(given)
         return None

@@ -42,7 +42,7 @@ tuning:
   ranges:
     eta: {type: continuous, min: 0.001, max: 1, scaling: Logarithmic}
     max_depth: {type: integer, min: 1, max: 10}
-    booster: {type: categorical, values: [gbtree, dart, 1, 1.5, true, null]}
+    updater: {type: categorical, values: [gbtree, dart, 1, 1.5, true, null]}
 """
 
 
@@ -137,7 +137,7 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
     assert tuner._ranges == {
         "eta": ContinuousParameter(0.001, 1, "Logarithmic"),
         "max_depth": IntegerParameter(1, 10),
-        "booster": CategoricalParameter(["gbtree", "dart", 1, 1.5, True, None]),
+        "updater": CategoricalParameter(["gbtree", "dart", 1, 1.5, True, None]),
     }
     scaling = tuner.estimator.scaling
     assert (scaling.num_workers, scaling.use_gpu) == (2, True)
@@ -253,8 +253,8 @@ def test_a_key_of_another_group_is_sent_there(path: Path) -> None:
 
 
 def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
-    change(path, "tuning.ranges.booster.zzz", 1)
-    with pytest.raises(ConfigurationError, match=r"booster\.zzz: unknown key; known here are type, values$"):
+    change(path, "tuning.ranges.updater.zzz", 1)
+    with pytest.raises(ConfigurationError, match=r"updater\.zzz: unknown key; known here are type, values$"):
         read_job(path)
 
 
@@ -298,8 +298,8 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
         ("tuning.ranges.eta.min", 0, "eta: min is 0.0 with scaling 'Logarithmic'; give a min above 0, or scaling 'Li"),
         ("tuning.ranges.eta.scaling", "log", "is 'log'; give one of Auto, Linear, Logarithmic, ReverseLogarithmic"),
         ("tuning.ranges.max_depth.min", 0.5, "tuning.ranges.max_depth.min is 0.5; give a whole number"),
-        ("tuning.ranges.booster.values", 3, "tuning.ranges.booster.values is 3; give a list"),
-        ("tuning.ranges.booster.values", [], "tuning.ranges.booster: values is []; give at least one value"),
+        ("tuning.ranges.updater.values", 3, "tuning.ranges.updater.values is 3; give a list"),
+        ("tuning.ranges.updater.values", [], "tuning.ranges.updater: values is []; give at least one value"),
         ("name", "-x", "name is '-x'; give at most 32 letters, digits and hyphens, no hyphen first or last"),
         (
             "name",

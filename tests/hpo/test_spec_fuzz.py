@@ -40,7 +40,7 @@ JOB = {
         "ranges": {
             "eta": {"type": "continuous", "min": 0.001, "max": 1, "scaling": "Logarithmic"},
             "max_depth": {"type": "integer", "min": 1, "max": 10},
-            "booster": {"type": "categorical", "values": ["gbtree", 1, 1.5, True, None]},
+            "updater": {"type": "categorical", "values": ["gbtree", 1, 1.5, True, None]},
         },
     },
     "storage_path": "/somewhere",
