@@ -84,6 +84,7 @@ class Trainer(ABC):
         self.scaling = scaling or ScalingConfig(num_workers=1)
         self.hyperparameters = dict(hyperparameters or {})
         self.checkpoint = ""
+        self._missing = ""
         _check_scaling(self.scaling)
         _ = self.units
         self.check(self.hyperparameters)
@@ -132,20 +133,24 @@ class Trainer(ABC):
         """The same trainer with these values over its own."""
         return type(self)(scaling=self.scaling, hyperparameters={**self.hyperparameters, **hyperparameters})
 
-    def trained(self, checkpoint: str) -> Self:
-        """The same trainer with a model that it trained, for `model()`."""
+    def trained(self, checkpoint: str, missing: str = "") -> Self:
+        """The same trainer with a model that it trained, for `model()`; or, without one, `missing` says why."""
         copy = self.with_hyperparameters({})
         copy.checkpoint = checkpoint
+        copy._missing = missing
         return copy
 
     def model(self) -> Any:
         """The trained model, in its library's own form.
 
         Raises:
-            ConfigurationError: this trainer has trained none.
+            ConfigurationError: this trainer has trained none, or it is not there any more.
+            DataError: its file is cut short or missing.
         """
         if not self.checkpoint:
-            raise ConfigurationError("this trainer has no model; fit() returns one, and a tuner's best_estimator() too")
+            raise ConfigurationError(
+                self._missing or "this trainer has no model; fit() returns one, and a tuner's best_estimator() too"
+            )
         return self.load_model(self.checkpoint)
 
     def fit(self, channels: Mapping[str, Any], *, storage_path: str | None = None, seed: int = 0) -> TrainingResult:
@@ -278,7 +283,7 @@ def _serve_alone(gangs: Gangs, assignment: Assignment) -> tuple[Segment, float]:
                 case Served(segment=Segment() as segment):
                     return segment, time.time() - held
                 case Served():
-                    raise TrialError(event.error, event.traceback)
+                    raise TrialError(event.error, event.traceback, event.logs)
                 case GangEnded():
                     gangs.want(1, None)
 
