@@ -601,7 +601,7 @@ def test_processes_that_bring_one_store_up_to_date_at_once_agree(first_version):
 def test_an_upgrade_that_breaks_off_changes_nothing(first_version, monkeypatch):
     monkeypatch.setattr(module, "_UPGRADES", {1: (*module._UPGRADES[1], "ALTER TABLE nowhere ADD COLUMN x TEXT")})
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.0)
-    with pytest.raises(ConfigurationError, match="cannot be opened: .*nowhere"):
+    with pytest.raises(ConfigurationError, match=r"cannot be opened: .*nowhere"):
         Store(first_version)
     monkeypatch.undo()
     with Store(first_version) as store:
@@ -684,7 +684,7 @@ def test_a_wrong_url_is_an_error_that_says_what_to_give(url, message):
 def test_a_store_that_may_only_be_read_is_refused_when_a_job_is_made(local, tmp_path):
     with Store(f"sqlite:///file:{tmp_path}/store.db?mode=ro&uri=true") as store:
         assert store.job("bank").name == "bank"
-        with pytest.raises(WarmbandError, match="cannot be written: attempt to write a readonly database; .*WARMBAND"):
+        with pytest.raises(WarmbandError, match=r"cannot be written: attempt to write a readonly database; .*WARMBAND"):
             store.create_job(job("other"))
 
 
