@@ -237,4 +237,4 @@ def explained(url: str, done: str, kind: type[WarmbandError] = WarmbandError) ->
 
 def cause(error: Exception | None) -> str:
     """The driver's own words, without the statement and its values."""
-    return str(getattr(error, "orig", None) or error).strip()
+    return " ".join(str(getattr(error, "orig", None) or error).split())
