@@ -78,6 +78,8 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
         described["TrainingEndTime"] = when(trial.ended_at)
     if trial.failure_reason:
         described["FailureReason"] = trial.failure_reason
+        described["Traceback"] = trial.traceback
+        described["Logs"] = trial.logs
     if value is not None:
         described["FinalHyperParameterTuningJobObjectiveMetric"] = {
             "Type": job.spec["objective_type"],

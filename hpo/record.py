@@ -14,7 +14,8 @@ from hpo.controller import Controller
 from hpo.hyperband import Cut
 from hpo.ledger import Entry
 from hpo.search import TrialRun
-from hpo.store import JobWriter, LedgerRow, ReportRow, Store, TrialRow, TrialStatus
+from hpo.store import JobWriter, LedgerRow, ReportRow, Store, TrialRow
+from hpo.tables import TrialStatus
 from hpo.watch import Watcher
 from trainers.assignment import Report
 

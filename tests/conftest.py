@@ -22,6 +22,21 @@ def ray_cluster() -> Iterator[None]:
     ray.shutdown()
 
 
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """A URI of a bucket on an S3-compatible server of the tests' own, `moto`; skips where that is not installed.
+
+    The keys are in the URI, as Ray's workers have another environment.
+    """
+    server = pytest.importorskip("moto.server", reason="pip install 'moto[server]' for the tests on S3")
+    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    running.start()
+    host, port = running.get_host_and_port()
+    options = f"endpoint_override=http%3A%2F%2F{host}%3A{port}&region=us-east-1&allow_bucket_creation=true"
+    yield f"s3://key:secret@warmband/jobs?{options}"
+    running.stop()
+
+
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Keeps what a test writes out of the user's home."""

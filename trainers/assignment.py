@@ -134,12 +134,14 @@ class GangEnded:
         error: why it ended.
         traceback: the remote traceback, where there is one.
         final: another gang would end the same way (its data cannot be read, say), so that none should be started.
+        logs: where the output of the worker that says so is, as "address:path".
     """
 
     gang: str
     error: str = ""
     traceback: str = ""
     final: bool = False
+    logs: str = ""
 
 
 Event = GangUp | Progress | Served | GangLost | GangEnded

@@ -39,11 +39,13 @@ class TrialError(WarmbandError):
     Args:
         message: the trainer's own message, in one line.
         traceback: the remote traceback, or an empty string where there is none.
+        logs: where the worker's output is, as "address:path", or an empty string.
     """
 
-    def __init__(self, message: str, traceback: str = "") -> None:
+    def __init__(self, message: str, traceback: str = "", logs: str = "") -> None:
         super().__init__(message)
         self.traceback = traceback
+        self.logs = logs
 
-    def __reduce__(self) -> tuple[type[TrialError], tuple[str, str]]:
-        return type(self), (str(self), self.traceback)
+    def __reduce__(self) -> tuple[type[TrialError], tuple[str, str, str]]:
+        return type(self), (str(self), self.traceback, self.logs)

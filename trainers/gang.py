@@ -251,7 +251,13 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         opening = program.open(context)
     except Exception as error:
         # The other ranks may wait in a collective for this one; the driver ends the gang.
-        ended = GangEnded(gang=gang, error=one_line(error), traceback=traceback.format_exc(), final=True)
+        ended = GangEnded(
+            gang=gang,
+            error=one_line(error),
+            traceback=traceback.format_exc(),
+            final=True,
+            logs=_output(context.node_ip),
+        )
         mailbox.post(ended)
         return ended
     group = ray.util.get_current_placement_group()
@@ -282,7 +288,11 @@ def _serve_one(
         segment = program.train(assignment, reporter if context.rank == 0 else _silent)
     except Exception as error:
         refusal = Served(
-            gang=gang, trial_id=assignment.trial_id, error=one_line(error), traceback=traceback.format_exc()
+            gang=gang,
+            trial_id=assignment.trial_id,
+            error=one_line(error),
+            traceback=traceback.format_exc(),
+            logs=_output(context.node_ip),
         )
         if not mailbox.refuse(refusal, context.rank, context.world_size, AGREE_SECONDS):
             # Not the trial's own error: this worker group is broken, and Train has to start another.
@@ -324,6 +334,18 @@ def _worker_context() -> WorkerContext:
         cpus=max(1, int(cpus)),
         broadcast=broadcast_from_rank_zero,
     )
+
+
+def _output(address: str) -> str:
+    """Where this worker's output is, as "address:path"; empty where that cannot be told.
+
+    Ray gives each worker process two files, and Train's `print` and logging end in the second as well as what XGBoost
+    itself writes.
+    """
+    try:
+        return f"{address}:{os.readlink('/proc/self/fd/2')}"
+    except OSError:
+        return ""
 
 
 def one_line(error: BaseException) -> str:

@@ -194,7 +194,8 @@ class RayGangs:
             deadline = time.monotonic() + END_SECONDS
             while not gang.join(0.1) and time.monotonic() < deadline:
                 gang.end_by_force()  # Peers of the rank that failed may wait for it in a collective.
-            raise GangError(f"gang {event.gang} cannot serve: {event.error}\n{event.traceback}".rstrip())
+            where = f"\nThe worker's output: {event.logs}" if event.logs else ""
+            raise GangError(f"gang {event.gang} cannot serve: {event.error}\n{event.traceback}".rstrip() + where)
         if self._failed_starts >= START_ATTEMPTS:
             raise GangError(
                 f"gangs failed to start {self._failed_starts} times in a row, the last with: {event.error}\n"

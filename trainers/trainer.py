@@ -34,7 +34,6 @@ logger = logging.getLogger(__name__)
 
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
-NO_MODEL = "this trainer has no model; fit() returns one, and a tuner's best_estimator() too"
 _SCALING_FIELDS = ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy")
 
 
@@ -93,7 +92,7 @@ class Trainer(ABC):
         self.scaling = ScalingConfig(num_workers=1) if scaling is None else scaling
         self.hyperparameters = dict(hyperparameters or {})
         self.checkpoint = ""
-        self._missing = NO_MODEL
+        self._missing = ""
         _check_scaling(self.scaling)
         _check_resources(self.scaling)
         _ = self.units
@@ -163,13 +162,8 @@ class Trainer(ABC):
         merged = {**self.hyperparameters, **hyperparameters}
         return type(self)(scaling=self.scaling, hyperparameters=merged, **self.options)
 
-    def trained(self, checkpoint: str, missing: str = NO_MODEL) -> Self:
-        """The same trainer with a model that it trained, for `model()`.
-
-        Args:
-            checkpoint: URI of the model; empty if it is gone.
-            missing: what `model()` then says.
-        """
+    def trained(self, checkpoint: str, missing: str = "") -> Self:
+        """The same trainer with a model that it trained, for `model()`; or, without one, `missing` says why."""
         copy = self.with_hyperparameters({})
         copy.checkpoint = checkpoint
         copy._missing = missing
@@ -179,10 +173,13 @@ class Trainer(ABC):
         """The trained model, in its library's own form.
 
         Raises:
-            ConfigurationError: this trainer has trained none.
+            ConfigurationError: this trainer has trained none, or it is not there any more.
+            DataError: its file is cut short or missing.
         """
         if not self.checkpoint:
-            raise ConfigurationError(self._missing)
+            raise ConfigurationError(
+                self._missing or "this trainer has no model; fit() returns one, and a tuner's best_estimator() too"
+            )
         return self.load_model(self.checkpoint)
 
     def fit(self, channels: Mapping[str, Any], *, storage_path: str | None = None, seed: int = 0) -> TrainingResult:
@@ -368,7 +365,7 @@ def _serve_alone(gangs: Gangs, assignment: Assignment) -> tuple[Segment, float]:
                 case Served(segment=Segment() as segment):
                     return segment, time.time() - held
                 case Served():
-                    raise TrialError(event.error, event.traceback)
+                    raise TrialError(event.error, event.traceback, event.logs)
 
 
 def _check_scaling(scaling: ScalingConfig) -> None:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from hpo.cli.snapshot import Snapshot
 from hpo.describe import when
-from hpo.store import LedgerKind, TrialRow
+from hpo.tables import LedgerKind, TrialRow
 
 STYLES = {
     "Completed": "green",

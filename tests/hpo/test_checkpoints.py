@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import math
 import threading
@@ -10,18 +11,22 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ray.train import ScalingConfig
 from ray.tune.experiment import Trial
+from rich.console import Console
 
+from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo import checkpoints as module
 from hpo.checkpoints import Checkpoints, Retention, check_num_to_keep, dropped, rank
 from hpo.record import JobRecord
 from hpo.search import UNTUNED, Search, TrialRun
 from hpo.store import JobRow, JobWriter, Store
 from tests.hpo.simulated import METRIC, rising, simulate
-from trainers import storage
+from trainers import XGBoostTrainer, storage
 from trainers.assignment import Assignment
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
@@ -222,6 +227,45 @@ def test_a_job_without_a_checkpoint_leaves_no_folder(writer, tmp_path):
     simulate(curve=broken, record=JobRecord(writer, METRIC, (), keeper), storage_path=str(folder))
     assert keeper.close() == {"kept": 0, "kept_bytes": 0, "written_bytes": 0}
     assert not folder.exists()
+
+
+def test_a_job_on_an_object_store_leaves_the_same(writer, s3):
+    folder = storage.join(s3, "simulated")
+    storage.check_writable(folder)
+    controller, _, keeper = run_job(writer, folder)
+    assert keeper.close()["kept"] == 6
+    kept = sorted(run.id for run in controller.runs.values() if run.checkpoint)
+    assert storage.names(folder) == sorted([*kept, UNTUNED])
+    assert len(kept) == 5
+    for run in controller.runs.values():
+        if run.checkpoint:
+            assert storage.read(run.checkpoint) == f"{run.id} {run.resource}".encode()
+
+
+@pytest.mark.slow
+def test_a_whole_job_on_an_object_store(ray_cluster, s3, tmp_path):
+    """Real workers write and resume there, and the driver loads the best from there."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(300, 5)).astype("float32")
+    rows[:, 0] = rows[:, 1] > 0
+    static = {"objective": "binary:logistic", "eval_metric": "auc"}
+    tuner = HyperparameterTuner(
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=static),
+        "validation:auc",
+        {"eta": ContinuousParameter(0.01, 1)},
+        strategy="Hyperband",
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9)),
+        max_jobs=5,
+        random_seed=1,
+        storage_path=s3,
+        store=f"sqlite:///{tmp_path}/store.db",
+        console=Console(file=io.StringIO()),
+    )
+    tuner.fit({"train": rows[:200], "validation": rows[200:]}, job_name="whole")
+    best = tuner.best_training_job()
+    assert best in storage.names(storage.join(s3, "whole"))
+    assert tuner.best_estimator().model().num_boosted_rounds() == 9
+    assert tuner.describe()["TrainingJobStatusCounters"]["NonRetryableError"] == 0
 
 
 # ---- the thread

@@ -274,3 +274,20 @@ def test_what_went_through_the_store_is_described_the_same(store: Store) -> None
     direct = describe(ended(), TRIALS)
     for name in ("BestTrainingJob", "TrainingJobStatusCounters", "HyperParameterTuningJobConfig"):
         assert response[name] == direct[name]
+
+
+def test_a_trial_that_failed_says_where_its_traceback_and_its_output_are() -> None:
+    row = TrialRow(
+        job="bank",
+        trial_id="bank-000",
+        number=0,
+        status="Failed",
+        failure_reason="boom",
+        traceback="Traceback: boom",
+        logs="10.0.0.1:/tmp/ray/worker.err",
+    )
+    described = describe_trial(job(), row)
+    assert described["FailureReason"] == "boom"
+    assert described["Traceback"] == "Traceback: boom"
+    assert described["Logs"] == "10.0.0.1:/tmp/ray/worker.err"
+    assert {"Traceback", "Logs"}.isdisjoint(describe_trial(job(), TRIALS[0]))

@@ -5,10 +5,12 @@ Set WARMBAND_TEST_POSTGRES to a PostgreSQL URL to run the same tests on it; each
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import logging
 import math
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -25,7 +27,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hpo import store as module
-from hpo.store import JobRow, JobWriter, LedgerRow, ReportRow, Store, TrialRow, decode, encode
+from hpo import store_writer
+from hpo.store import JobRow, JobWriter, LedgerRow, ReportRow, Store, TrialRow
+from hpo.tables import decode, encode
 from trainers.errors import ConfigurationError, WarmbandError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -253,7 +257,7 @@ def test_what_is_queued_is_written_without_a_flush(store):
 
 
 def test_an_idle_writer_is_heard_of(store, monkeypatch):
-    monkeypatch.setattr(module, "BEAT_EVERY", 0.05)
+    monkeypatch.setattr(store_writer, "BEAT_EVERY", 0.05)
     assert store.job("bank").lost(time.time())
     with store.writer("bank"):
         until(lambda: not store.job("bank").lost(time.time()))
@@ -505,6 +509,105 @@ def read_all(folder: Path) -> None:
         store.reports(store.job("bank").name)
 
 
+# What the first version made, and one row of each kind.
+VERSION_1 = """
+CREATE TABLE jobs (name TEXT NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL, created_at FLOAT NOT NULL,
+    ended_at FLOAT, heartbeat FLOAT NOT NULL, spec JSON NOT NULL, plan JSON NOT NULL, summary JSON NOT NULL,
+    PRIMARY KEY (name));
+CREATE TABLE trials (job TEXT NOT NULL, trial_id TEXT NOT NULL, number BIGINT NOT NULL, status TEXT NOT NULL,
+    hyperparameters JSON NOT NULL, bracket BIGINT, resource BIGINT NOT NULL, objective FLOAT, best_objective FLOAT,
+    best_resource BIGINT, checkpoint TEXT NOT NULL, checkpoint_bytes BIGINT NOT NULL, failure_reason TEXT NOT NULL,
+    traceback TEXT NOT NULL, attempts BIGINT NOT NULL, started_at FLOAT, ended_at FLOAT, PRIMARY KEY (job, trial_id));
+CREATE TABLE reports (job TEXT NOT NULL, trial_id TEXT NOT NULL, step BIGINT NOT NULL, objective FLOAT,
+    metrics JSON NOT NULL, at FLOAT NOT NULL, PRIMARY KEY (job, trial_id, step));
+CREATE TABLE ledger (job TEXT NOT NULL, trial_id TEXT NOT NULL, gang TEXT NOT NULL, kind TEXT NOT NULL,
+    worker_seconds FLOAT NOT NULL, at FLOAT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (job, id));
+CREATE TABLE schema_version (version INTEGER NOT NULL, PRIMARY KEY (version));
+INSERT INTO schema_version VALUES (1);
+INSERT INTO jobs VALUES ('bank', 'Completed', '', 1000.0, 1010.0, 1009.0, '{"max_jobs": 1}', '{}', '{}');
+INSERT INTO trials VALUES ('bank', 't0', 0, 'Failed', '{"eta": 0.5}', 2, 3, 0.75, 0.8, 2, 'file:///c', 9, 'boom',
+    'Traceback', 1, 1001.0, 1002.0);
+INSERT INTO reports VALUES ('bank', 't0', 1, 0.75, '{"auc": 0.75}', 1001.5);
+INSERT INTO ledger VALUES ('bank', 't0', 'g0', 'training', 3.0, 1002.0, 'a-1');
+"""
+
+
+@pytest.fixture
+def first_version(url) -> str:
+    """The URL of a store that the first version made."""
+    engine = sa.create_engine(url)
+    with engine.begin() as connection:
+        for statement in VERSION_1.split(";\n")[:-1]:
+            connection.exec_driver_sql(statement)
+    engine.dispose()
+    return url
+
+
+def check_upgraded(store: Store) -> None:
+    (trial,) = store.trials("bank")
+    assert (trial.hyperparameters, trial.failure_reason, trial.logs) == ({"eta": 0.5}, "boom", "")
+    assert store.job("bank").spec == {"max_jobs": 1}
+    assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
+    assert [row.worker_seconds for row in store.ledger("bank")] == [3.0]
+
+
+def test_a_store_of_the_first_version_is_brought_up_to_date(first_version):
+    for _ in range(2):
+        with Store(first_version) as store:
+            check_upgraded(store)
+    with Store(first_version) as store:
+        with store.writer("bank") as writer:
+            writer.trial(trial_with(trial_id="t1", number=1, logs="10.0.0.1:/tmp/ray/worker.err"))
+        assert [trial.logs for trial in store.trials("bank")] == ["", "10.0.0.1:/tmp/ray/worker.err"]
+        assert {column["name"] for column in sa.inspect(store._engine).get_columns("trials")} == {
+            field.name for field in dataclasses.fields(TrialRow)
+        }
+
+
+OPEN_IT = """
+import sys, types
+for package in ("hpo", "trainers"):
+    sys.modules[package] = types.ModuleType(package)
+    sys.modules[package].__path__ = [package]
+from hpo.store import Store
+print("ready", flush=True)
+sys.stdin.readline()
+with Store(sys.argv[1]) as store:
+    print([trial.logs for trial in store.trials("bank")])
+"""
+
+
+def test_processes_that_bring_one_store_up_to_date_at_once_agree(first_version):
+    processes = [
+        subprocess.Popen(
+            [sys.executable, "-c", OPEN_IT, first_version],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(4)
+    ]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("go\n")
+        process.stdin.flush()
+    assert [process.communicate(timeout=60)[0] for process in processes] == ["['']\n"] * 4
+    with Store(first_version) as store:
+        check_upgraded(store)
+
+
+def test_an_upgrade_that_breaks_off_changes_nothing(first_version, monkeypatch):
+    monkeypatch.setattr(module, "_UPGRADES", {1: (*module._UPGRADES[1], "ALTER TABLE nowhere ADD COLUMN x TEXT")})
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.0)
+    with pytest.raises(ConfigurationError, match=r"cannot be opened: .*nowhere"):
+        Store(first_version)
+    monkeypatch.undo()
+    with Store(first_version) as store:
+        check_upgraded(store)
+
+
 @pytest.mark.parametrize(("version", "age"), [(0, "an older"), (99, "a newer")])
 def test_another_version_s_store_is_refused(local, tmp_path, version, age):
     with sqlite3.connect(tmp_path / "store.db") as connection:
@@ -569,12 +672,64 @@ def trial_with(**changes) -> TrialRow:
         ("mysql://host/db", "it names mysql"),
         ("sqlite://", "in memory"),
         ("sqlite:///:memory:", "in memory"),
-        ("sqlite:////nowhere/at/all/store.db", "cannot be opened: unable to open database file"),
+        ("sqlite:////nowhere/at/all/store.db", "cannot be opened: there is no folder /nowhere/at/all"),
+        ("sqlite:////tmp", "cannot be opened: /tmp is a folder, not a file"),
     ],
 )
 def test_a_wrong_url_is_an_error_that_says_what_to_give(url, message):
     with pytest.raises(ConfigurationError, match=f"{message}.*WARMBAND_STORE"):
         Store(url)
+
+
+def test_a_store_that_may_only_be_read_is_refused_when_a_job_is_made(local, tmp_path):
+    with Store(f"sqlite:///file:{tmp_path}/store.db?mode=ro&uri=true") as store:
+        assert store.job("bank").name == "bank"
+        with pytest.raises(WarmbandError, match=r"cannot be written: attempt to write a readonly database; .*WARMBAND"):
+            store.create_job(job("other"))
+
+
+USE_IT = """
+import sys, types
+for package in ("hpo", "trainers"):
+    sys.modules[package] = types.ModuleType(package)
+    sys.modules[package].__path__ = [package]
+from hpo.store import JobRow, Store
+from trainers.errors import WarmbandError
+folder, kind = sys.argv[1:]
+try:
+    if kind != "ro":
+        open(f"{folder}/filler", "wb").write(bytes(10_000_000))
+except OSError:
+    pass
+try:
+    Store(f"sqlite:///{folder}/store.db").create_job(JobRow(name="a", created_at=1.0, heartbeat=1.0))
+except WarmbandError as error:
+    print(type(error).__name__, error)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"), [("size=64k", "(full|disk I/O error)"), ("ro", "(readonly|unable to open)")]
+)
+def test_a_full_disk_and_a_read_only_folder_are_refused(tmp_path, kind, message):
+    """In a mount namespace of its own, which ends with the process; that takes the rights of root."""
+    mounted = f'mount -t tmpfs -o {kind} tmpfs {tmp_path} && exec {sys.executable} -c "$0" {tmp_path} {kind}'
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", mounted, USE_IT], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    if "denied" in done.stderr or "not permitted" in done.stderr:
+        pytest.skip("cannot mount a file system here")
+    assert re.match(
+        rf"(ConfigurationError|WarmbandError) the store at sqlite:///{tmp_path}/store.db cannot be (opened|written): "
+        rf".*{message}.*WARMBAND_STORE$",
+        done.stdout.strip(),
+    ), done
+
+
+def test_a_server_that_is_not_there_is_an_error_of_ours():
+    pytest.importorskip("psycopg")
+    with pytest.raises(ConfigurationError, match=r"cannot be opened: .*refused.*WARMBAND_STORE"):
+        Store("postgresql+psycopg://me:secret@127.0.0.1:1/none")
 
 
 def test_errors_hide_the_password():

@@ -13,8 +13,8 @@ from rich.console import Console, RenderableType
 from hpo.controller import OUT_OF_TIME
 from hpo.hyperband import lay_out, run_all
 from hpo.search import UNTUNED
-from hpo.store import encode
 from hpo.summary import show_plan, show_summary, summarize
+from hpo.tables import encode
 from tests.hpo.simulated import METRIC, PLAN, rising, simulate
 from trainers.assignment import Assignment
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import statistics
@@ -18,7 +19,8 @@ from ray.train import ScalingConfig
 from ray.util import placement_group, remove_placement_group
 
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
-from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Served
+from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Report, Segment, Served
+from trainers.gang import WorkerContext
 from trainers.ray_gangs import RayGangs
 from trainers.room import capacity
 
@@ -270,6 +272,91 @@ def test_data_that_one_rank_cannot_read_ends_the_gang_with_its_error(ray_cluster
             wait_for_end(gangs)
     finally:
         gangs.close()
+
+
+class Loud:
+    """A program that prints, warns and raises where it is told to."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        self._tell("open")
+        return {}
+
+    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+        self._tell("train")
+        raise AssertionError
+
+    def close(self) -> None:
+        pass
+
+    def _tell(self, here: str) -> None:
+        if here == self._where:
+            print(f"printed in {here}")  # noqa: T201
+            logging.getLogger("of.the.user").warning("warned in %s", here)
+            os.write(2, b"written by a library\n")
+            raise ValueError(f"raised in {here}")
+
+
+def output(logs: str) -> str:
+    """What the file that an error names holds."""
+    address, _, path = logs.partition(":")
+    assert address == ray.util.get_node_ip_address()
+    return Path(path).read_text()
+
+
+def test_a_failed_trial_names_the_file_that_holds_what_it_printed(ray_cluster: None) -> None:
+    gangs = RayGangs("loud", Loud("train"), ScalingConfig(num_workers=2))
+    try:
+        served = wait_for(gangs, Served, segments(Path("/nowhere"), (2,))[0])
+        assert served.error == "raised in train"
+        assert "raise ValueError" in served.traceback
+        said = output(served.logs)
+        for line in ("printed in train", "warned in train", "written by a library"):
+            assert line in said
+    finally:
+        gangs.close()
+
+
+def test_a_gang_that_cannot_open_names_the_file_that_holds_what_it_printed(ray_cluster: None) -> None:
+    gangs = RayGangs("shut", Loud("open"), ScalingConfig(num_workers=1))
+    try:
+        with pytest.raises(GangError, match=r"raised in open") as caught:
+            wait_for(gangs, GangUp, None)
+        assert "printed in open" in output(str(caught.value).rpartition("The worker's output: ")[2])
+    finally:
+        gangs.close()
+
+
+def wait_for(gangs: RayGangs, kind: type[Any], assignment: Assignment | None) -> Any:
+    """The first event of a kind; the assignment goes to the first gang that is up."""
+    deadline = time.monotonic() + 90
+    gangs.want(1, None)
+    while time.monotonic() < deadline:
+        for event in gangs.events(0.5):
+            if isinstance(event, GangUp) and assignment is not None:
+                gangs.assign(event.gang, assignment)
+            if isinstance(event, kind):
+                return event
+    raise AssertionError(f"no {kind.__name__} in 90 s")
+
+
+CUT = {"empty": 0, "cut": 1000}
+
+
+@pytest.mark.parametrize("kind", ["empty", "cut", "garbage"])
+def test_a_checkpoint_that_is_cut_short_fails_its_trial_alone(pool: Pool, tmp_path: Path, kind: str) -> None:
+    gang = next(iter(pool.up))
+    first, second, _ = segments(tmp_path, RUNGS)
+    pool.serve(gang, first)
+    whole = storage.read(first.save_to)
+    Path(first.save_to).write_bytes(b"garbage" * 300 if kind == "garbage" else whole[: CUT[kind]])
+    served = pool.serve(gang, second)
+    assert served.error.startswith(f"checkpoint '{first.save_to}' is cut short or no checkpoint: it ")
+    assert "train again" in served.error
+    Path(first.save_to).write_bytes(whole)
+    assert not pool.serve(gang, second).error
 
 
 def wait_for_end(gangs: RayGangs) -> None:

@@ -1,0 +1,240 @@
+"""How one job is written: rows are queued by any thread, and a thread of the writer's own sends them in batches."""
+
+from __future__ import annotations
+
+import logging
+import math
+import operator
+import threading
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
+
+from hpo.tables import JOBS, LEDGER, REPORTS, TRIALS, JobRow, LedgerRow, ReportRow, TrialRow, checked, holder
+from trainers.errors import ConfigurationError, WarmbandError
+
+FLUSH_EVERY, LOOK_EVERY, BEAT_EVERY, LONGEST_PAUSE = 0.25, 1.0, 5.0, 4.0
+
+_log = logging.getLogger(__name__)
+
+_VALUES = {table.name: checked(table) for table in (TRIALS, REPORTS, LEDGER)}
+_KEYS = {
+    table.name: operator.itemgetter(*(column.name for column in table.primary_key))
+    for table in (TRIALS, REPORTS, LEDGER)
+}
+_HOLDERS = {column.name: holder(column) for column in JOBS.columns}
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What waits to be written: changes of the job, and by table the last values of each primary key."""
+
+    job: dict[str, Any] = field(default_factory=dict)
+    rows: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
+
+    def add(self, table: sa.Table, values: dict[str, Any]) -> None:
+        self.rows.setdefault(table.name, {})[_KEYS[table.name](values)] = values
+
+    def extend(self, later: _Batch) -> None:
+        self.job |= later.job
+        for table, rows in later.rows.items():
+            self.rows.setdefault(table, {}).update(rows)
+
+
+class JobWriter:
+    """Writes one job from a thread of its own. Made by `Store.writer`; use it as a context manager.
+
+    Any thread may call. `job`, `trial`, `report` and `ledger` only queue; they raise ConfigurationError where a value
+    is wrong, and WarmbandError once the writer is closed. What is queued is written within a quarter of a second, one
+    transaction a batch. While the database is away or locked, rows wait in memory and are tried again.
+    """
+
+    def __init__(self, engine: sa.Engine, url: str, job: JobRow) -> None:
+        self.name = job.name
+        self._engine, self._url = engine, url
+        self._upserts = {table.name: _upsert(engine, table) for table in (TRIALS, REPORTS, LEDGER)}
+        self._stop_requested = job.status == "Stopping"
+        # Ids that sort as they were queued, and that no other writer gives.
+        self._ledger_id, self._ledger_rows = uuid.uuid4().hex, 0
+        self._changed = threading.Condition()
+        self._queue = _Batch()
+        self._queued = self._written = 0
+        self._closed = self._abandoned = False
+        self._problem: Exception | None = None
+        self._wake = threading.Event()
+        self._looked = self._beaten = -math.inf
+        self._thread = threading.Thread(target=self._run, name=f"store writer of {job.name}", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether someone has asked the job to stop; a second or two old at most."""
+        return self._stop_requested
+
+    def job(self, **changes: Any) -> None:
+        """Changes fields of the job. `status="InProgress"` does not undo a stop that was requested."""
+        names = [column.name for column in JOBS.columns if column.name not in ("name", "heartbeat")]
+        for unknown in changes.keys() - set(names):
+            raise ConfigurationError(f"a job has no field {unknown!r} to change; give one of {', '.join(names)}")
+        values = {name: _HOLDERS[name](value) for name, value in changes.items()}
+        with self._queueing(1) as queue:
+            queue.job |= values
+
+    def trial(self, row: TrialRow) -> None:
+        """Records a trial as it is now."""
+        self._put(TRIALS, row)
+
+    def report(self, *rows: ReportRow) -> None:
+        """Records reports; a step that was reported before is replaced."""
+        self._put(REPORTS, *rows)
+
+    def ledger(self, *rows: LedgerRow) -> None:
+        """Records billed seconds."""
+        self._put(LEDGER, *rows)
+
+    def flush(self, timeout: float = 30.0) -> None:
+        """Waits until all that was queued so far is written.
+
+        Raises:
+            WarmbandError: it is not after `timeout` seconds; the rows stay queued.
+        """
+        with self._changed:
+            target = self._queued
+            self._wake.set()
+            if not self._changed.wait_for(lambda: self._written >= target, timeout):
+                raise self._late(timeout)
+
+    def close(self, timeout: float = 30.0) -> None:
+        """Writes what waits and ends the thread; nothing can be queued afterwards.
+
+        Raises:
+            WarmbandError: rows still wait after `timeout` seconds; they are given up.
+        """
+        with self._changed:
+            self._closed = True
+        self._wake.set()
+        self._thread.join(timeout)
+        if self._thread.is_alive() and not self._abandoned:
+            self._abandoned = True
+            self._wake.set()
+            raise self._late(timeout)
+
+    def _late(self, seconds: float) -> WarmbandError:
+        why = f" ({cause(self._problem)})" if self._problem else ""
+        return WarmbandError(
+            f"{self._queued - self._written} rows of job {self.name!r} still wait after {seconds:g} s to be written to "
+            f"{self._url}{why}; check that the database is up and that no other program holds it locked"
+        )
+
+    @contextmanager
+    def _queueing(self, rows: int) -> Iterator[_Batch]:
+        with self._changed:
+            if self._closed:
+                raise WarmbandError(f"the writer of job {self.name!r} is closed; Store.writer gives a new one")
+            yield self._queue
+            self._queued += rows
+
+    def _put(self, table: sa.Table, *rows: TrialRow | ReportRow | LedgerRow) -> None:
+        for row in rows:
+            if row.job != self.name:
+                raise ConfigurationError(f"job is {row.job!r} in a row for the writer of {self.name!r}; give its name")
+        held = [_VALUES[table.name](row) for row in rows]
+        with self._queueing(len(held)) as queue:
+            for values in held:
+                if table is LEDGER and not values["id"]:
+                    values["id"] = f"{self._ledger_id}-{self._ledger_rows:09d}"
+                    self._ledger_rows += 1
+                queue.add(table, values)
+
+    # ---- the thread
+
+    def _run(self) -> None:
+        batch, pause = _Batch(), FLUSH_EVERY
+        while True:
+            self._wake.wait(pause)
+            self._wake.clear()
+            if self._abandoned:
+                return
+            with self._changed:
+                batch.extend(self._queue)
+                self._queue = _Batch()
+                reached, closing = self._queued, self._closed
+            try:
+                self._exchange(batch)
+            except Exception as error:  # Whatever it is: rows that wait are not lost, a thread that ended loses them.
+                pause = min(2 * pause, LONGEST_PAUSE)
+                if self._problem is None:
+                    _log.warning("job %s waits for its store, %s: %s", self.name, self._url, cause(error))
+                self._problem = error
+                continue
+            batch, pause = _Batch(), FLUSH_EVERY
+            with self._changed:
+                self._written, self._problem = reached, None
+                self._changed.notify_all()
+            if closing:
+                return
+
+    def _exchange(self, batch: _Batch) -> None:
+        """Writes the batch if there is one, or a heartbeat if one is due, and looks for a request to stop."""
+        this, now = JOBS.c.name == self.name, time.monotonic()
+        status = sa.select(JOBS.c.status).where(this)
+        if batch.job or batch.rows or now - self._beaten >= BEAT_EVERY:
+            with self._engine.begin() as connection:
+                # The write comes first: SQLite refuses at once to turn a reading transaction into a writing one.
+                connection.execute(sa.update(JOBS).where(this).values(_changes(batch.job)))
+                for table, rows in batch.rows.items():
+                    connection.execute(self._upserts[table], list(rows.values()))
+                found = connection.scalar(status)
+            self._beaten = now
+        elif now - self._looked >= LOOK_EVERY:
+            with self._engine.connect() as connection:
+                found = connection.scalar(status)
+        else:
+            return
+        self._looked = now
+        self._stop_requested = self._stop_requested or found == "Stopping"
+
+
+def _changes(job: dict[str, Any]) -> dict[str, Any]:
+    changes = {**job, "heartbeat": time.time()}
+    if job.get("status") == "InProgress":
+        changes["status"] = sa.case((JOBS.c.status == "Stopping", JOBS.c.status), else_="InProgress")
+    return changes
+
+
+def _upsert(engine: sa.Engine, table: sa.Table) -> Any:
+    statement: Any = (postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert)(table)
+    others = {column.name: statement.excluded[column.name] for column in table.columns if not column.primary_key}
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=others)
+
+
+@contextmanager
+def explained(url: str, done: str, kind: type[WarmbandError] = WarmbandError) -> Iterator[None]:
+    """Makes one of our errors of what SQLAlchemy or the driver raises."""
+    try:
+        yield
+    except WarmbandError:
+        raise
+    except (SQLAlchemyError, ValueError) as error:  # ValueError: JSON that is not
+        raise kind(
+            f"the store at {url} cannot be {done}: {cause(error)}; check that it is there, whole, and may be written "
+            f"to, or name another in WARMBAND_STORE"
+        ) from error
+
+
+def cause(error: Exception | None) -> str:
+    """The driver's own words, without the statement and its values."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())

@@ -1,0 +1,226 @@
+"""What the record holds: rows of jobs, trials, reports and billed seconds, and the tables that keep them.
+
+Neither JSON nor SQL has a portable NaN: `encode` gives JSON words for what is not finite, and float columns hold NULL.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin, get_type_hints
+
+import sqlalchemy as sa
+
+from trainers.errors import ConfigurationError
+
+JobStatus = Literal["InProgress", "Completed", "Failed", "Stopping", "Stopped"]
+TrialStatus = Literal["Pending", "Running", "Paused", "Completed", "Stopped", "Failed"]
+LedgerKind = Literal["starting", "training", "checkpointing", "idle"]
+
+LOST_AFTER = 60.0
+"""Seconds of silence after which a job's writer is taken for dead."""
+
+_NOT_FINITE = ("NaN", "Infinity", "-Infinity")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRow:
+    """A tuning job: `spec` holds all it was made with, `heartbeat` when its writer was last heard of."""
+
+    name: str
+    status: JobStatus = "InProgress"
+    reason: str = ""
+    created_at: float
+    ended_at: float | None = None
+    heartbeat: float
+    spec: dict[str, Any] = field(default_factory=dict)
+    plan: dict[str, Any] = field(default_factory=dict)
+    summary: dict[str, Any] = field(default_factory=dict)
+
+    def lost(self, now: float) -> bool:
+        """Whether it should be running and its writer has not been heard of for a minute."""
+        return self.status in ("InProgress", "Stopping") and now - self.heartbeat > LOST_AFTER
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrialRow:
+    """A trial: `number` is its place in the order of suggestion, from 0; `resource` the units it has reached.
+
+    `checkpoint` is empty where it was dropped, and `checkpoint_bytes` then says what it took; `logs` names the output
+    of the worker that failed it, as "address:path".
+    """
+
+    job: str
+    trial_id: str
+    number: int
+    status: TrialStatus = "Pending"
+    hyperparameters: dict[str, Any] = field(default_factory=dict)
+    bracket: int | None = None
+    resource: int = 0
+    objective: float | None = None
+    best_objective: float | None = None
+    best_resource: int | None = None
+    checkpoint: str = ""
+    checkpoint_bytes: int = 0
+    failure_reason: str = ""
+    traceback: str = ""
+    attempts: int = 0
+    started_at: float | None = None
+    ended_at: float | None = None
+    logs: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportRow:
+    """One unit of a trial's resource. `objective` is None where it is not finite; `metrics` say what it was."""
+
+    job: str
+    trial_id: str
+    step: int
+    objective: float | None = None
+    metrics: dict[str, Any] = field(default_factory=dict)
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerRow:
+    """Billed worker-seconds of a gang; `trial_id` is empty for the gang's own. The writer gives the `id`."""
+
+    job: str
+    trial_id: str = ""
+    gang: str
+    kind: LedgerKind
+    worker_seconds: float
+    at: float
+    id: str = ""
+
+
+METADATA = sa.MetaData()
+_TYPES: dict[Any, Any] = {int: sa.BigInteger, float: sa.Float, dict[str, Any]: sa.JSON}
+
+
+def _table(name: str, row: type, *keys: str) -> sa.Table:
+    """The table that holds a dataclass: a column a field, NULL where None may be, words where they are spelled out."""
+    hints = get_type_hints(row)
+    columns = []
+    for each in fields(row):
+        options = get_args(hint := hints[each.name])
+        optional = NoneType in options
+        kind = _TYPES.get(options[0] if optional else hint, sa.Text)
+        info = {"words": options} if get_origin(hint) is Literal else {}
+        key = each.name in keys
+        columns.append(sa.Column(each.name, kind, primary_key=key, autoincrement=False, nullable=optional, info=info))
+    return sa.Table(name, METADATA, *columns)
+
+
+JOBS = _table("jobs", JobRow, "name")
+TRIALS = _table("trials", TrialRow, "job", "trial_id")
+REPORTS = _table("reports", ReportRow, "job", "trial_id", "step")
+# The writer makes the id, not the database: a batch that is written again must not bill again.
+LEDGER = _table("ledger", LedgerRow, "job", "id")
+VERSION = sa.Table("schema_version", METADATA, sa.Column("version", sa.Integer, primary_key=True))
+
+
+def encode(value: Any) -> Any:
+    """What JSON can hold of a value: floats that are not finite become words, tuples and arrays lists.
+
+    Raises:
+        ConfigurationError: it holds something else than numbers, text, booleans, None, lists and dicts.
+    """
+    if value is None or isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else "NaN" if math.isnan(value) else _NOT_FINITE[1 + (value < 0)]
+    if isinstance(value, str):
+        # A backslash tells text that reads like one of the words from the number.
+        return f"\\{_text(value)}" if value.lstrip("\\") in _NOT_FINITE else _text(value)
+    if isinstance(value, Mapping):
+        return {_text(str(key)): encode(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [encode(item) for item in value]
+    if hasattr(value, "tolist"):  # NumPy's scalars and arrays
+        return encode(value.tolist())
+    raise ConfigurationError(
+        f"{value!r} is a {type(value).__name__}; the store keeps numbers, text, booleans, None, lists and dicts"
+    )
+
+
+def decode(value: Any) -> Any:
+    """The reverse of `encode`."""
+    if isinstance(value, str):
+        return float(value) if value in _NOT_FINITE else value[1:] if value.lstrip("\\") in _NOT_FINITE else value
+    if isinstance(value, dict):
+        return {key: decode(item) for key, item in value.items()}
+    return [decode(item) for item in value] if isinstance(value, list) else value
+
+
+def checked(table: sa.Table) -> Callable[[Any], dict[str, Any]]:
+    """What makes a row of a table's dataclass into the values of its columns.
+
+    They are checked on the way, since a row that the database refuses would block all behind it. What depends on the
+    column alone is done here, once, since a job of 10,000 trials has half a million reports.
+
+    Returns:
+        A function of the row, which raises ConfigurationError where a value is wrong.
+    """
+    names = [column.name for column in table.columns]
+    holders = [holder(column) for column in table.columns]
+    fields_of = operator.attrgetter(*names)
+
+    def values(row: Any) -> dict[str, Any]:
+        return {name: hold(value) for name, hold, value in zip(names, holders, fields_of(row), strict=True)}
+
+    return values
+
+
+def holder(column: sa.Column[Any]) -> Callable[[Any], Any]:
+    """What makes a value into what its column holds; it raises ConfigurationError where it cannot."""
+    kind, nullable, words = column.type, column.nullable, column.info.get("words")
+    convert: Callable[[Any], Any] = _text_of
+    if isinstance(kind, sa.JSON):
+        convert = _json
+    elif isinstance(kind, sa.Float):
+        convert = _float
+    elif isinstance(kind, sa.Integer):
+        convert = _integer
+
+    def hold(value: Any) -> Any:
+        try:
+            held = convert(value)
+            if held is None and not nullable:
+                raise ValueError("it has to be there, and finite")
+            if words is not None and held not in words:
+                raise ValueError(f"give one of {', '.join(words)}")
+        except (TypeError, ValueError) as error:
+            raise ConfigurationError(f"{column.table.name}.{column.name} is {value!r}: {error}") from error
+        return held
+
+    return hold
+
+
+def _json(value: Any) -> Any:
+    return encode(dict(value))
+
+
+def _float(value: Any) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None
+
+
+def _integer(value: Any) -> int | None:
+    return int(operator.index(value)) if value is not None else None
+
+
+def _text_of(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("give text")
+    return _text(value)
+
+
+def _text(value: str) -> str:
+    """Text that every database takes: no NUL and no half of a surrogate pair, which a traceback may hold."""
+    if value.isascii() and "\0" not in value:
+        return value
+    return value.replace("\0", "\ufffd").encode(errors="replace").decode()

@@ -1,0 +1,59 @@
+"""The same promises on an object store: a real server, through pyarrow."""
+
+from __future__ import annotations
+
+import pytest
+
+from trainers import ConfigurationError, DataError, storage
+
+
+def test_a_folder_s_life(s3: str) -> None:
+    storage.check_writable(s3)
+    job = storage.join(s3, "life")
+    for trial in ("job-000", "job-001"):
+        for rung in ("000001", "000003"):
+            storage.write(storage.join(job, trial, rung), b"model\xff" * 1000)
+    assert storage.read(storage.join(job, "job-000", "000003")) == b"model\xff" * 1000
+    assert storage.names(job) == ["job-000", "job-001"]
+    for _ in range(2):
+        storage.delete(storage.join(job, "job-000", "000001"))
+        storage.delete_folder(storage.join(job, "job-001"))
+    assert storage.names(job) == ["job-000"]
+    assert storage.names(storage.join(job, "job-000")) == ["000003"]
+    storage.write(storage.join(job, "job-000", "000003"), b"")
+    assert storage.read(storage.join(job, "job-000", "000003")) == b""
+    storage.delete_folder(job)
+    assert storage.names(job) == []
+
+
+def test_large_files_come_back(s3: str) -> None:
+    data = bytes(range(256)) * 50_000
+    storage.check_writable(s3)
+    storage.write(storage.join(s3, "large"), data)
+    assert storage.read(storage.join(s3, "large")) == data
+    storage.delete(storage.join(s3, "large"))
+
+
+def test_the_check_leaves_nothing(s3: str) -> None:
+    bucket = s3.replace("warmband/jobs", "fresh")
+    storage.check_writable(storage.join(bucket, "a", "b"))
+    assert storage.names(bucket) == []
+    storage.write(storage.join(bucket, "a", "b", "000001"), b"model")
+    storage.check_writable(storage.join(bucket, "a", "b"))
+    assert storage.names(storage.join(bucket, "a", "b")) == ["000001"]
+
+
+def test_no_bucket_is_an_error_that_says_so_and_hides_the_keys(s3: str) -> None:
+    nowhere = s3.replace("warmband", "never-made").replace("&allow_bucket_creation=true", "")
+    with pytest.raises(ConfigurationError, match=r"storage_path .*never-made.* there is no such bucket: make it") as no:
+        storage.check_writable(nowhere)
+    assert "secret" not in str(no.value)
+    with pytest.raises(DataError, match="there is no such bucket: make it"):
+        storage.write(storage.join(nowhere, "000001"), b"model")
+    with pytest.raises(DataError, match=r"000001.* is not there; was its folder removed"):
+        storage.read(storage.join(nowhere, "000001"))
+
+
+def test_nobody_at_the_endpoint_is_an_error_that_says_so() -> None:
+    with pytest.raises(DataError, match="nothing answers there: check the endpoint"):
+        storage.read("s3://key:secret@bucket/a?region=us-east-1&endpoint_override=http%3A%2F%2F127.0.0.1%3A1")

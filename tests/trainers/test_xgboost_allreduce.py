@@ -1,0 +1,61 @@
+"""XGBoost's checkpoints: whole, or one clear error before XGBoost sees them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xgboost
+
+from trainers import DataError, XGBoostTrainer, storage
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    random = np.random.default_rng(0)
+    matrix = xgboost.DMatrix(random.normal(size=(100, 4)), random.integers(0, 2, 100))
+    storage.write(str(tmp_path / "000003"), bytes(xgboost.train({}, matrix, 3).save_raw("ubj")))
+    return str(tmp_path / "000003")
+
+
+def test_a_whole_checkpoint_is_a_booster(checkpoint: str) -> None:
+    assert XGBoostTrainer().trained(checkpoint).model().num_boosted_rounds() == 3
+
+
+@pytest.mark.parametrize(
+    ("length", "why"),
+    [
+        (0, "it is empty"),
+        (1, "it ends in the middle, after 1 bytes"),
+        (2000, "it ends in the middle, after 2000 bytes"),
+    ],
+)
+def test_a_checkpoint_that_is_cut_short_says_so(checkpoint: str, length: int, why: str) -> None:
+    path = Path(checkpoint)
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(DataError) as caught:
+        XGBoostTrainer().load_model(checkpoint)
+    assert str(caught.value).replace("bytes", "byte") == (
+        f"checkpoint '{checkpoint}' is cut short or no checkpoint: {why}; restore the file, or train again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"not a model", "it does not begin as UBJSON"),
+        (b"{L" + b"\xff" * 500, "it holds a length below zero"),
+        (b"{i\x01aU\x05}", "XGBoost finds no model in it"),
+    ],
+)
+def test_what_is_no_checkpoint_says_so_in_one_line(checkpoint: str, content: bytes, why: str) -> None:
+    Path(checkpoint).write_bytes(content)
+    with pytest.raises(DataError, match=f"is cut short or no checkpoint: {why}") as caught:
+        XGBoostTrainer().load_model(checkpoint)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_trainer_without_a_model_says_why() -> None:
+    with pytest.raises(ValueError, match="it was dropped"):
+        XGBoostTrainer().trained("", missing="it was dropped").model()
