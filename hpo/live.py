@@ -100,17 +100,16 @@ class LiveProgress(Progress):
 
     def _brackets(self, room: int) -> list[Text]:
         """A line a bracket; a line a kind of bracket where they are too many, and the first of them if still so."""
-        places = self.tally.places
-        rows = [
-            (f"bracket {index + 1}", bracket, places[index]) for index, bracket in enumerate(self.goal.plan.brackets)
-        ]
-        if len(rows) + 1 > room:
-            rows = [
-                (f"{number} alike" if number > 1 else "bracket", bracket, sums)
-                for bracket, number, sums in self.tally.by_kind()
-            ]
         if room < 2:
             return []
+        tally, brackets = self.tally, self.goal.plan.brackets
+        if len(brackets) < room:
+            rows = [(f"bracket {index + 1}", bracket, tally.places[index]) for index, bracket in enumerate(brackets)]
+        else:
+            rows = [
+                (f"{places[0].alike} alike" if places[0].alike > 1 else "bracket", bracket, places)
+                for bracket, places in tally.kinds.items()
+            ]
         return grid(rows[: room - 1], self._width, self._marks)
 
     def _below(self, controller: Controller) -> list[Text]:

@@ -118,7 +118,10 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
     if trainer["trainer"] == "XGBoostTrainer" and "://" not in path:
         # The bytes, since the file's name has no ending: of a path, XGBoost would warn that it has to guess the format.
         parts.append(
-            ("or without Warmband:", f"model = xgboost.Booster(model_file=bytearray(open({path!r}, 'rb').read()))")
+            (
+                "or without Warmband, after import xgboost:",
+                f"model = xgboost.Booster(model_file=bytearray(open({path!r}, 'rb').read()))",
+            )
         )
     text = Text()
     for heading, code in parts:
