@@ -20,7 +20,7 @@ from hpo.search import TrialRun
 from hpo.tally import Places, Tally
 from hpo.words import clock_time, count, packed, short
 
-FRAME_SECONDS = 0.25
+FRAME_SECONDS = 0.5
 QUIET_SECONDS = 1.0
 """How often the view is drawn where something happened, and where only time has passed."""
 
@@ -113,15 +113,15 @@ class LiveProgress(Progress):
         return grid(rows[: room - 1], self._width, self._marks)
 
     def _below(self, controller: Controller) -> list[Text]:
-        tally, plan = self.tally, self.goal.plan
-        trained = min(plan.resource, controller.trained + tally.ahead)
-        bar = self._marks.bar(trained, 0, plan.resource, max(5, min(20, self._width - INDENT - 36)))
+        tally, resource = self.tally, self._resource
+        trained = min(resource, controller.trained + tally.ahead)
+        bar = self._marks.bar(trained, 0, resource, max(5, min(20, self._width - INDENT - 36)))
         ends = ", ".join(
             f"{tally.statuses[status]} {status.lower()}"
             for status in ("Completed", "Stopped")
             if tally.statuses[status]
         )
-        trials = Text(f"{tally.ended:,} of {plan.trials:,} ended" + (f": {ends}" if ends else ""))
+        trials = Text(f"{tally.ended:,} of {self._trials:,} ended" + (f": {ends}" if ends else ""))
         if failed := tally.statuses["Failed"]:
             trials.append(f", {failed:,} failed", style="red")
         gangs = (
@@ -132,7 +132,7 @@ class LiveProgress(Progress):
         return [
             *self._best(tally),
             self._row("trials", trials),
-            self._row("units", bar + f" {trained:,} of {plan.resource:,} ({trained / plan.resource:.0%})"),
+            self._row("units", bar + f" {trained:,} of {resource:,} ({trained / resource:.0%})"),
             self._row("gangs", Text(", ".join(f"{number} {state}" for number, state in gangs if number) or "none")),
             self._row("billed", Text(billed(controller, self._width - INDENT))),
             self._row("left", Text(self._left_or_stop(controller))),
