@@ -148,7 +148,11 @@ def as_python(configuration: dict[str, Any]) -> str:
     """The code that makes a trainer, given the form that `Trainer.to_json` gives it."""
     kind = configuration["trainer"]
     given = {name: value for name, value in configuration.items() if name not in ("trainer", "hyperparameters")}
-    scaling = {name: value for name, value in given.pop("scaling").items() if value != getattr(ScalingConfig(), name)}
+    scaling = {
+        name: value
+        for name, value in given.pop("scaling").items()
+        if name == "num_workers" or value != getattr(ScalingConfig(), name)
+    }
     arguments = [f"scaling=ScalingConfig({', '.join(f'{name}={value!r}' for name, value in scaling.items())})"]
     arguments += [f"{name}={value!r}" for name, value in given.items()]
     values = [f"{name!r}: {value!r}" for name, value in configuration["hyperparameters"].items()]

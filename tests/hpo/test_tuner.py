@@ -327,7 +327,7 @@ def test_ctrl_c_stops_the_job_and_leaves_nothing(home: Path, short_folder: Path,
     environment |= {"TMPDIR": str(short_folder), "WARMBAND_HOME": str(home), "TERM": "xterm-256color"}
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT.format(root=root))]
     with terminal_of(command, environment) as (process, terminal):
-        seen = read_until(terminal, when, 120.0)
+        seen = read_until(terminal, when, 240.0)
         os.write(terminal, b"\x03")
         if times == 2:
             seen += read_until(terminal, "Ctrl-C again stops now", 30.0)
