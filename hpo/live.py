@@ -20,7 +20,7 @@ from hpo.search import TrialRun
 from hpo.tally import Places, Tally
 from hpo.words import clock_time, count, packed, short
 
-FRAME_SECONDS = 0.25
+FRAME_SECONDS = 0.5
 QUIET_SECONDS = 1.0
 """How often the view is drawn where something happened, and where only time has passed."""
 
@@ -100,29 +100,28 @@ class LiveProgress(Progress):
 
     def _brackets(self, room: int) -> list[Text]:
         """A line a bracket; a line a kind of bracket where they are too many, and the first of them if still so."""
-        places = self.tally.places
-        rows = [
-            (f"bracket {index + 1}", bracket, places[index]) for index, bracket in enumerate(self.goal.plan.brackets)
-        ]
-        if len(rows) + 1 > room:
-            rows = [
-                (f"{number} alike" if number > 1 else "bracket", bracket, sums)
-                for bracket, number, sums in self.tally.by_kind()
-            ]
         if room < 2:
             return []
+        tally, brackets = self.tally, self.goal.plan.brackets
+        if len(brackets) < room:
+            rows = [(f"bracket {index + 1}", bracket, tally.places[index]) for index, bracket in enumerate(brackets)]
+        else:
+            rows = [
+                (f"{places[0].alike} alike" if places[0].alike > 1 else "bracket", bracket, places)
+                for bracket, places in tally.kinds.items()
+            ]
         return grid(rows[: room - 1], self._width, self._marks)
 
     def _below(self, controller: Controller) -> list[Text]:
-        tally, plan = self.tally, self.goal.plan
-        trained = min(plan.resource, controller.trained + tally.ahead)
-        bar = self._marks.bar(trained, 0, plan.resource, max(5, min(20, self._width - INDENT - 36)))
+        tally, resource = self.tally, self._resource
+        trained = min(resource, controller.trained + tally.ahead)
+        bar = self._marks.bar(trained, 0, resource, max(5, min(20, self._width - INDENT - 36)))
         ends = ", ".join(
             f"{tally.statuses[status]} {status.lower()}"
             for status in ("Completed", "Stopped")
             if tally.statuses[status]
         )
-        trials = Text(f"{tally.ended:,} of {plan.trials:,} ended" + (f": {ends}" if ends else ""))
+        trials = Text(f"{tally.ended:,} of {self._trials:,} ended" + (f": {ends}" if ends else ""))
         if failed := tally.statuses["Failed"]:
             trials.append(f", {failed:,} failed", style="red")
         gangs = (
@@ -133,7 +132,7 @@ class LiveProgress(Progress):
         return [
             *self._best(tally),
             self._row("trials", trials),
-            self._row("units", bar + f" {trained:,} of {plan.resource:,} ({trained / plan.resource:.0%})"),
+            self._row("units", bar + f" {trained:,} of {resource:,} ({trained / resource:.0%})"),
             self._row("gangs", Text(", ".join(f"{number} {state}" for number, state in gangs if number) or "none")),
             self._row("billed", Text(billed(controller, self._width - INDENT))),
             self._row("left", Text(self._left_or_stop(controller))),

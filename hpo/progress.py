@@ -58,6 +58,8 @@ class Progress:
         self.tally = Tally(
             plan=goal.plan, maximize=goal.objective_type == "Maximize", by_best=goal.objective_value == "best"
         )
+        # Kept, since a plan of many brackets adds them up each time.
+        self._trials, self._resource = goal.plan.trials, goal.plan.resource
         self._say = say
         self._clock = clock
         self._began = clock()
@@ -112,7 +114,7 @@ class Progress:
         untuned = controller.untuned is not None and not controller.untuned.trial.is_finished()
         if controller.stopped:
             return "stopping: what is being trained is finished first"
-        if self.tally.ended >= self.goal.plan.trials:
+        if self.tally.ended >= self._trials:
             return "the un-tuned run, for comparison" if untuned else "ending the gangs"
         if not up and not self._been_up:
             return "the first gang is starting" if controller.gangs_starting else "waiting for room on the cluster"
@@ -156,8 +158,8 @@ class PlainProgress(Progress):
         self._tell_gangs(controller)
         if self._clock() - self._spoke >= STILL_RUNNING_SECONDS:
             self.say(
-                f"still running: {controller.trained + self.tally.ahead} of {self.goal.plan.resource} units, "
-                f"{self.tally.ended} of {self.goal.plan.trials} trials ended, left: {self.left(controller)}"
+                f"still running: {controller.trained + self.tally.ahead} of {self._resource} units, "
+                f"{self.tally.ended} of {self._trials} trials ended, left: {self.left(controller)}"
             )
 
     def say(self, text: str) -> None:

@@ -134,7 +134,10 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
     if trainer["trainer"] == "XGBoostTrainer" and "://" not in path:
         # The bytes, since the file's name has no ending: of a path, XGBoost would warn that it has to guess the format.
         parts.append(
-            ("or without Warmband:", f"model = xgboost.Booster(model_file=bytearray(open({path!r}, 'rb').read()))")
+            (
+                "or without Warmband, after import xgboost:",
+                f"model = xgboost.Booster(model_file=bytearray(open({path!r}, 'rb').read()))",
+            )
         )
     text = Text()
     for heading, code in parts:
@@ -161,7 +164,11 @@ def as_python(configuration: dict[str, Any]) -> str:
     """The code that makes a trainer, given the form that `Trainer.to_json` gives it."""
     kind = configuration["trainer"]
     given = {name: value for name, value in configuration.items() if name not in ("trainer", "hyperparameters")}
-    scaling = {name: value for name, value in given.pop("scaling").items() if value != getattr(ScalingConfig(), name)}
+    scaling = {
+        name: value
+        for name, value in given.pop("scaling").items()
+        if name == "num_workers" or value != getattr(ScalingConfig(), name)
+    }
     arguments = [f"scaling=ScalingConfig({', '.join(f'{name}={value!r}' for name, value in scaling.items())})"]
     arguments += [f"{name}={value!r}" for name, value in given.items()]
     values = [f"{name!r}: {value!r}" for name, value in configuration["hyperparameters"].items()]

@@ -40,16 +40,6 @@ class Places:
         """Whether all that reached it were told what becomes of them."""
         return self.decisions == self.alike > 0
 
-    def __add__(self, other: Places) -> Places:
-        return Places(
-            size=self.size + other.size,
-            reached=self.reached + other.reached,
-            went_on=self.went_on + other.went_on,
-            stopped=self.stopped + other.stopped,
-            alike=self.alike + other.alike,
-            decisions=self.decisions + other.decisions,
-        )
-
 
 @dataclass(slots=True, kw_only=True)
 class _Seen:
@@ -77,6 +67,8 @@ class Tally:
     by_best: bool
     places: list[list[Places]] = field(init=False)
     """By bracket, by rung."""
+    kinds: dict[Bracket, list[Places]] = field(init=False)
+    """The same, added up over brackets that are alike."""
     statuses: Counter[str] = field(default_factory=Counter)
     best: TrialRun | None = None
     best_value: float = math.nan
@@ -85,6 +77,10 @@ class Tally:
 
     def __post_init__(self) -> None:
         self.places = [[Places(size=size) for size in bracket.sizes] for bracket in self.plan.brackets]
+        self.kinds = {
+            bracket: [Places(size=size * alike, alike=alike) for size in bracket.sizes]
+            for bracket, alike in Counter(self.plan.brackets).items()
+        }
 
     def trial(self, run: TrialRun) -> bool:
         """A trial changed; returns whether the best so far improved."""
@@ -108,8 +104,10 @@ class Tally:
 
     def rung(self, cut: Cut) -> None:
         """A rung was decided."""
-        places = self.places[cut.bracket][self.plan.brackets[cut.bracket].rungs.index(cut.resource)]
-        places.went_on, places.stopped, places.decisions = len(cut.went_on), len(cut.stopped), 1
+        for places in self._both(cut.bracket, self.plan.brackets[cut.bracket].rungs.index(cut.resource)):
+            places.went_on += len(cut.went_on)
+            places.stopped += len(cut.stopped)
+            places.decisions += 1
 
     @property
     def ahead(self) -> int:
@@ -121,14 +119,6 @@ class Tally:
         """Trials that will not train again."""
         return self.statuses.total() - sum(self.statuses[status] for status in _UNDER_WAY)
 
-    def by_kind(self) -> list[tuple[Bracket, int, list[Places]]]:
-        """Brackets that are alike, how many they are, and their rungs added up."""
-        kinds: dict[Bracket, tuple[int, list[Places]]] = {}
-        for bracket, places in zip(self.plan.brackets, self.places, strict=True):
-            count, sums = kinds.get(bracket, (0, [Places(size=0, alike=0)] * len(places)))
-            kinds[bracket] = count + 1, [sum_ + place for sum_, place in zip(sums, places, strict=True)]
-        return [(bracket, count, sums) for bracket, (count, sums) in kinds.items()]
-
     def value(self, run: TrialRun) -> float:
         """What trials are compared by."""
         return run.best_value if self.by_best else run.value
@@ -139,8 +129,12 @@ class Tally:
             return
         rungs = self.plan.brackets[seen.run.bracket].rungs
         while seen.rungs < len(rungs) and (seen.run.resource >= rungs[seen.rungs] or seen.status == "Completed"):
-            self.places[seen.run.bracket][seen.rungs].reached += 1
+            for places in self._both(seen.run.bracket, seen.rungs):
+                places.reached += 1
             seen.rungs += 1
+
+    def _both(self, bracket: int, rung: int) -> tuple[Places, Places]:
+        return self.places[bracket][rung], self.kinds[self.plan.brackets[bracket]][rung]
 
     def _compare(self, run: TrialRun) -> bool:
         value = math.nan if run.failure else self.value(run)

@@ -8,15 +8,32 @@ import math
 from typing import Any
 
 import pytest
+import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from ray.train import ScalingConfig
 from rich.console import Console, RenderableType
 
 from hpo.controller import OUT_OF_TIME
 from hpo.hyperband import lay_out, run_all
 from hpo.search import UNTUNED
-from hpo.summary import show_plan, show_summary, summarize
+from hpo.summary import as_python, as_yaml, show_next, show_plan, show_summary, summarize
 from hpo.tables import encode
 from tests.hpo.simulated import METRIC, PLAN, rising, simulate
+from trainers import XGBoostTrainer
 from trainers.assignment import Assignment
+
+TRAINER = XGBoostTrainer(
+    scaling=ScalingConfig(num_workers=3, resources_per_worker={"CPU": 2}),
+    hyperparameters={
+        "objective": "binary:logistic",
+        "eval_metric": ["auc", "logloss"],
+        "num_round": 150,
+        "x": 0.5,
+        "gamma": 1e-07,
+        "interaction_constraints": "[[0, 1], [2]]",
+    },
+)
 
 
 def printed(what: RenderableType) -> str:
@@ -86,13 +103,12 @@ def test_the_summary_of_a_whole_job() -> None:
         found["best"]
         == f"{METRIC} {best['value']:.5f} ({best['trial']}, 30 units) x={best['hyperparameters']['x']:.4g}"
     )
-    assert found["model"].replace(" ", "") == f"/nowhere/{best['trial']}/000030"
     assert found["un-tuned"] == f"{METRIC} {0.25 * (1 - 0.9**30):.5f} (static hyperparameters, 30 units)"
     assert "on 4 gangs, training from" in found["wall time"]
     for kind, seconds in summary["worker_seconds"].items():
         assert f"{kind} {seconds:.1f}" in found["billed"]
     assert found["billed"].startswith(f"{sum(summary['worker_seconds'].values()):.1f} worker-seconds: starting ")
-    assert "stopped" not in found
+    assert "reason" not in found
 
 
 def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
@@ -100,7 +116,7 @@ def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
     summary = summarize(controller, PLAN, lambda value: value / 50, TRAINER)
     assert summary["best"]["standard_error"] == summary["best"]["value"] / 50
     line = f"standard error of one {METRIC}, from its rows: {summary['best']['standard_error']:.4f}"
-    assert line in rows(printed(show_summary("job", "Completed", METRIC, summary)))["un-tuned"]
+    assert line in rows(printed(show_summary("job", "Completed", METRIC, summary)))["best"]
     assert "standard error" not in shown()[0]
 
 
@@ -125,8 +141,8 @@ def test_the_record_can_keep_it() -> None:
 def test_why_it_was_stopped_comes_first() -> None:
     text, summary = shown("Stopped", parallel=2, max_seconds=60.0)
     assert text.splitlines()[0].strip() == "job: Stopped"
-    assert text.splitlines()[1].split("  ")[1:2] == ["stopped"]
-    assert rows(text)["stopped"] == summary["stopped"] == OUT_OF_TIME
+    assert text.splitlines()[1].split("  ")[1:2] == ["reason"]
+    assert rows(text)["reason"] == summary["stopped"] == OUT_OF_TIME
     used = summary["resource_used"]
     assert 0 < used < PLAN.resource
     assert rows(text)["units used"].startswith(f"{used} of 900 possible")
@@ -167,7 +183,7 @@ def test_square_brackets_are_printed_as_they_are() -> None:
     found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
     assert found["un-tuned"] == "failed: [bold] is in [/no/such/file]"
     assert found["best"].endswith("booster=[gbtree]")
-    assert found["model"] == "/jobs/[a]/000030"
+    assert "/jobs/[a]/000030" in printed(show_next("job", summary))
 
 
 def test_an_untuned_run_without_a_value_says_that() -> None:
@@ -185,7 +201,7 @@ def test_a_job_without_a_finite_value_has_no_best() -> None:
     text, summary = shown(curve=lambda assignment, step: math.nan)
     assert summary["best"] is None
     assert rows(text)["best"] == "none: no trial reported a finite value"
-    assert "model" not in rows(text)
+    assert show_next("job", summary).plain == "To look again: hpo describe job, hpo trials job"
 
 
 def test_a_job_that_did_nothing_says_so() -> None:
@@ -208,3 +224,98 @@ def test_the_best_so_far_is_said_with_its_units(best_value: bool, resource: int)
 
 def test_one_gang_is_one_gang() -> None:
     assert "on 1 gang," in rows(shown(parallel=1)[0])["wall time"]
+
+
+def test_rows_that_other_parts_of_a_job_fill_in() -> None:
+    _, summary = shown()
+    summary["reason"] = "the target value was reached"
+    summary["probe"] = {"verdict": "one worker would be faster"}
+    summary["checkpoints"] = {"kept": 5, "kept_bytes": 1_230_000, "written_bytes": 9_800_000}
+    found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    assert found["reason"] == "the target value was reached"
+    assert found["probe"] == "one worker would be faster"
+    assert found["checkpoints"] == "5 kept, 1.2 MB of 9.8 MB written"
+
+
+def test_the_first_distinct_errors_are_shown() -> None:
+    _, summary = shown()
+    summary["errors"] = [
+        {"error": "max_depth [x] is -3\nTraceback ...", "trials": 7, "first": "job-001", "logs": "/logs"},
+        {"error": "out of memory", "trials": 1, "first": "job-004", "logs": ""},
+    ]
+    found = rows(printed(show_summary("job", "Failed", METRIC, summary)))["trials"]
+    assert "7 trials, first job-001: max_depth [x] is -3; logs: /logs 1 trial, first job-004: out of memory" in found
+
+
+# ---- what to do next
+
+
+def test_the_best_configuration_can_be_pasted_into_a_job_file() -> None:
+    _, summary = shown(static=TRAINER.hyperparameters)
+    text = show_next("job", summary).plain
+    pasted = text[text.index("  hyperparameters:") : text.index("the same in Python")]
+    found = yaml.safe_load(f"trainer:\n  type: xgboost\n{pasted}")["trainer"]["hyperparameters"]
+    best = summary["best"]["hyperparameters"]
+    assert found == {**TRAINER.hyperparameters, **best, "num_round": 30}
+    assert found["x"] == best["x"] != 0.5
+
+
+def test_the_best_configuration_can_be_pasted_into_python() -> None:
+    _, summary = shown(static=TRAINER.hyperparameters)
+    text = show_next("job", summary).plain
+    names: dict[str, Any] = {}
+    exec(text[text.index("from ray.train") : text.index("its model")], names)
+    trainer = names["trainer"]
+    assert isinstance(trainer, XGBoostTrainer)
+    assert trainer.hyperparameters == {**TRAINER.hyperparameters, **summary["best"]["hyperparameters"], "num_round": 30}
+    assert trainer.scaling == TRAINER.scaling
+    assert trainer.units == 30
+
+
+VALUES = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False), st.integers(), st.booleans(), st.none(), st.text(max_size=30)
+)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,12}", fullmatch=True), st.one_of(VALUES, st.lists(VALUES, max_size=3))))
+def test_values_come_back_as_they_were(values: dict[str, Any]) -> None:
+    configuration = {"trainer": "dict", "scaling": {}, "hyperparameters": values}
+    pasted = yaml.safe_load(f"  hyperparameters:\n{as_yaml(configuration)}")["hyperparameters"]
+    assert pasted == values
+    assert [type(value) for value in pasted.values()] == [type(value) for value in values.values()]
+    names: dict[str, Any] = {}
+    exec(as_python(configuration).replace("from trainers import dict\n", ""), names)
+    assert names["trainer"]["hyperparameters"] == values
+
+
+def test_the_length_stands_under_the_name_that_was_given() -> None:
+    trainer = XGBoostTrainer(hyperparameters={"eval_metric": "auc", "n_estimators": 150})
+    controller, _, _ = simulate()
+    summary = summarize(controller, PLAN, lambda value: None, trainer)
+    tuned = summary["best"]["trainer"]["hyperparameters"]
+    assert tuned["n_estimators"] == 30
+    assert "num_round" not in tuned
+
+
+def test_how_the_model_is_loaded() -> None:
+    _, summary = shown()
+    text = show_next("job", summary).plain
+    assert "HyperparameterTuner.attach('job').best_estimator().model()" in text
+    assert summary["best"]["checkpoint"] in text
+    assert "attach('job', store='sqlite:///x.db')" in show_next("job", summary, "sqlite:///x.db").plain
+    summary["best"]["checkpoint"] = "s3://bucket/000030"
+    assert "xgboost.Booster" in text
+    assert "xgboost.Booster" not in show_next("job", summary).plain
+
+
+def test_summary_and_next_steps_fit_one_screen() -> None:
+    """Of a window of 40 lines, with seven tuned values of full length."""
+    controller, _, _ = simulate()
+    static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 150, "eta": 0.3}
+    summary = summarize(controller, PLAN, lambda value: 0.018, XGBoostTrainer(hyperparameters=static))
+    for number in range(7):
+        summary["best"]["hyperparameters"][f"colsample_by_{number}"] = 0.12345678901234567 + number
+        summary["best"]["trainer"]["hyperparameters"][f"colsample_by_{number}"] = 0.12345678901234567 + number
+    text = printed(show_summary("job", "Completed", METRIC, summary)) + show_next("job", summary).plain
+    assert len(text.splitlines()) <= 40
