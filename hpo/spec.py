@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from hpo import job_file
+from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.hyperband import lay_out, run_all
 from hpo.job_keys import Give, did_you_mean, problems
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
@@ -210,6 +211,17 @@ class Hyperband(_Strict):
         return self
 
 
+class Completion(_Strict):
+    """What ends a job before all its trials have run; whichever comes first."""
+
+    target_objective_metric_value: float | None = Field(
+        None, description="the job ends when a trial reaches this value at a rung, or at its end"
+    )
+    max_number_of_training_jobs_not_improving: Annotated[int, Field(ge=3)] | None = Field(
+        None, description="the job ends when so many trials in a row have not improved the best objective by 1%"
+    )
+
+
 class Tuning(_Strict):
     """The search. What is not made into something else goes to `HyperparameterTuner` under its own name."""
 
@@ -231,6 +243,7 @@ class Tuning(_Strict):
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
     )
+    completion: Completion | None = Field(None, description="what else ends the job early; null is nothing")
     random_seed: Annotated[int, Field(ge=0)] | None = Field(
         None, description="the same seed gives the same trials, rungs and winner; null draws one and records it"
     )
@@ -255,7 +268,9 @@ class Tuning(_Strict):
             "hyperparameter_ranges": {name: bounds.parameter() for name, bounds in self.ranges.items()},
             "strategy_config": self.hyperband
             and StrategyConfig(HyperbandStrategyConfig(**self.hyperband.model_dump())),
-            **_same(self, "objective_metric_name", "ranges", "hyperband"),
+            "completion_criteria_config": self.completion
+            and TuningJobCompletionCriteriaConfig(**self.completion.model_dump()),
+            **_same(self, "objective_metric_name", "ranges", "hyperband", "completion"),
         }
 
 
@@ -274,6 +289,9 @@ class JobSpec(_Strict):
     storage_path: str | None = Field(
         None, description="folder or URI (s3://, gs://) for models; null is WARMBAND_HOME/jobs"
     )
+    num_to_keep: Positive | None = Field(
+        5, description="trials whose models stay, the best ones; null keeps every trial's"
+    )
     store: str | None = Field(
         None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
     )
@@ -282,7 +300,7 @@ class JobSpec(_Strict):
         """In the Python API's form.
 
         Args:
-            **options: what is not for a job file: `console`.
+            **options: what is not for a job file: `console`, `verbose`.
         """
         from hpo.tuner import HyperparameterTuner
 

@@ -26,6 +26,9 @@ def tune(
         typer.Option("--set", metavar="KEY=VALUE", help="A dotted key of the file and its value; may be repeated."),
     ] = None,
     store: StoreUrl = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a tuning job, and say what it found and what it cost.
@@ -41,15 +44,15 @@ def tune(
         overrides.append(f"tuning.max_parallel_jobs={max_parallel_jobs}")
     if store is not None:
         overrides.append(f"store={json.dumps(store)}")
-    _run(read_job(job, overrides), data_dir, as_json)
+    _run(read_job(job, overrides), data_dir, verbose, as_json)
 
 
-def _run(spec: JobSpec, data_dir: str | None, as_json: bool) -> None:
+def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> None:
     from contextlib import nullcontext, redirect_stdout
 
     from hpo.cli.terminal import show_json, terminal
 
-    tuner = spec.tuner(console=terminal(stderr=as_json))
+    tuner = spec.tuner(console=terminal(stderr=as_json), verbose=verbose)
     try:
         # Whatever else prints, Ray for one, would stand in the way of the JSON.
         with redirect_stdout(sys.stderr) if as_json else nullcontext():
