@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from hpo.search import UNTUNED, Search, TrialRun
+from hpo.search import PROBE, UNTUNED, Search, TrialRun
 from trainers import storage
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -251,7 +251,7 @@ class Checkpoints:
     def _is_mine(self, name: str) -> bool:
         """Whether a folder is a trial's, and not something that a user keeps beside them."""
         number = name.removeprefix(f"{self._search.name}-")
-        return name == UNTUNED or (number != name and number.isdigit())
+        return name in (UNTUNED, PROBE) or (number != name and number.isdigit())
 
 
 def rank(search: Search, run: TrialRun) -> Rank | None:

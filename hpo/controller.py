@@ -339,7 +339,7 @@ class Controller:
             start=run.resource,
             stop=stop,
             checkpoint=run.checkpoint,
-            save_to=storage.join(self.search.storage_path, run.id, f"{stop:06d}"),
+            save_to=storage.join(self.search.storage_path, run.id, f"{stop:06d}{self.search.suffix}"),
         )
 
     def _could_be_busy(self) -> int:

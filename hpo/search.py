@@ -31,6 +31,7 @@ class Search:
         max_resource: units of a trial that runs to the end.
         seed: what every random number of the job derives from.
         storage_path: where checkpoints go, one folder a trial.
+        suffix: ending of their names.
         static: the trainer's own hyperparameters, which tuned values override.
         length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
         best_value: compare trials by their best value so far instead of their last.
@@ -53,6 +54,7 @@ class Search:
     static: dict[str, Any] = field(default_factory=dict)
     length_names: tuple[str, ...] = ()
     best_value: bool = False
+    suffix: str = ""
     max_attempts: int = 3
     untuned: bool = True
     probes: tuple[int, ...] = ()

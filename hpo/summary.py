@@ -132,13 +132,7 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
         ),
     ]
     if trainer["trainer"] == "XGBoostTrainer" and "://" not in path:
-        # The bytes, since the file's name has no ending: of a path, XGBoost would warn that it has to guess the format.
-        parts.append(
-            (
-                "or without Warmband, after import xgboost:",
-                f"model = xgboost.Booster(model_file=bytearray(open({path!r}, 'rb').read()))",
-            )
-        )
+        parts.append(("or without Warmband, after import xgboost:", f"model = xgboost.Booster(model_file={path!r})"))
     text = Text()
     for heading, code in parts:
         text.append(f"{heading}\n", style="bold").append(f"{code}\n")
@@ -170,6 +164,7 @@ def as_python(configuration: dict[str, Any]) -> str:
         if name == "num_workers" or value != getattr(ScalingConfig(), name)
     }
     arguments = [f"scaling=ScalingConfig({', '.join(f'{name}={value!r}' for name, value in scaling.items())})"]
+    arguments += [f"{name}={value!r}" for name, value in given.pop("options", {}).items()]
     arguments += [f"{name}={value!r}" for name, value in given.items()]
     values = [f"{name!r}: {value!r}" for name, value in configuration["hyperparameters"].items()]
     return "\n".join(
@@ -212,7 +207,7 @@ def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         sizes = f"{in_bytes(kept['kept_bytes'])} of {in_bytes(kept['written_bytes'])} written"
         yield "checkpoints", f"{kept['kept']} kept, {sizes}"
     if verdict := (summary.get("probe") or {}).get("verdict"):
-        yield "probe", verdict
+        yield "probe", verdict.removeprefix("Probe: ")
 
 
 def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

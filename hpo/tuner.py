@@ -384,6 +384,7 @@ class HyperparameterTuner:
             max_resource=plan.max_resource,
             seed=seed,
             storage_path=storage.join(self.storage_path or f"{home()}/jobs", name),
+            suffix=self.estimator.suffix,
             static=self.estimator.hyperparameters,
             length_names=self.estimator.resource_names if self.strategy == "Random" else (),
             best_value=self.objective_value == "best",

@@ -24,12 +24,13 @@ def ray_cluster() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
-    """A URI of a bucket on an S3-compatible server of the tests' own, `moto`; skips where that is not installed.
+    """A URI of a bucket on an S3-compatible server of the tests' own, `moto`.
 
     The keys are in the URI, as Ray's workers have another environment.
     """
-    server = pytest.importorskip("moto.server", reason="pip install 'moto[server]' for the tests on S3")
-    running = server.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    from moto.server import ThreadedMotoServer
+
+    running = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
     running.start()
     host, port = running.get_host_and_port()
     options = f"endpoint_override=http%3A%2F%2F{host}%3A{port}&region=us-east-1&allow_bucket_creation=true"

@@ -84,6 +84,9 @@ class Trainer(ABC):
     resource_names: ClassVar[tuple[str, ...]] = ()
     """Hyperparameters that say how many units to train; a tuner's `max_resource` takes their place."""
 
+    suffix: ClassVar[str] = ""
+    """Ending of its checkpoints' names, by which its library knows their form."""
+
     def __init__(
         self, *, scaling: ScalingConfig | None = None, hyperparameters: Mapping[str, Any] | None = None
     ) -> None:
@@ -209,7 +212,7 @@ class Trainer(ABC):
             start=0,
             stop=units,
             checkpoint=None,
-            save_to=storage.join(storage_path or f"{home()}/runs", name, f"{units:06d}"),
+            save_to=storage.join(storage_path or f"{home()}/runs", name, f"{units:06d}{self.suffix}"),
         )
         with self.gangs(name, checked) as gangs:
             segment, seconds = _serve_alone(gangs, assignment)

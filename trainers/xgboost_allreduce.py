@@ -47,6 +47,7 @@ class XGBoostTrainer(Trainer):
     """
 
     resource_names: ClassVar[tuple[str, ...]] = ROUNDS
+    suffix: ClassVar[str] = ".ubj"
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class XGBoostTrainer(Trainer):
     @property
     def options(self) -> dict[str, Any]:
         """See `Trainer.options`."""
-        return {"backend": self.backend, "ray_params": self.ray_params}
+        return {} if self.backend == "native" else {"backend": self.backend, "ray_params": self.ray_params}
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""

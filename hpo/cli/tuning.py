@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -52,6 +53,9 @@ def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> N
 
     from hpo.cli.terminal import show_json, terminal
 
+    if not verbose:
+        # Ray Train announces num_workers=0 as soon as it is configured.
+        logging.getLogger("ray.train").setLevel(logging.WARNING)
     tuner = spec.tuner(console=terminal(stderr=as_json), verbose=verbose)
     try:
         # Whatever else prints, Ray for one, would stand in the way of the JSON.
