@@ -21,6 +21,7 @@ from hpo.store import JobWriter, Store
 from hpo.strategies import Strategy
 from hpo.summary import how_to_look, summarize
 from hpo.uncertainty import auc_standard_error
+from trainers.assignment import Segment
 from trainers.channels import Channel
 from trainers.trainer import Trainer
 
@@ -68,8 +69,7 @@ class Job:
             try:
                 record = JobRecord(writer, self.search.metric, [self.watcher, callbacks], checkpoints)
                 controller, probe = self._searched(record, writer)
-                kept = checkpoints.close()
-                ended = self._ended(controller, {"checkpoints": kept, "probe": probe})
+                ended = self._ended(controller, {"checkpoints": checkpoints.close(), "probe": probe})
             except BaseException as error:
                 interrupted = isinstance(error, KeyboardInterrupt)
                 ended = Ended(
@@ -97,6 +97,11 @@ class Job:
                     name, self.channels, at_once=at_once, notify=self.notify, verbose=self.verbose
                 ) as gangs,
             ):
+
+                def probed(segment: Segment, start_seconds: float, served_seconds: float) -> None:
+                    probing.served(segment, start_seconds, served_seconds)
+                    writer.job(summary={"probe": probing.to_json()})
+
                 controller = Controller(
                     replace(self.search, probes=(WARM_UP_ROUNDS, PROBE_ROUNDS)),
                     searcher=self.strategy.searcher,
@@ -104,12 +109,12 @@ class Job:
                     decode=partial(decode, self.ranges),
                     gangs=gangs,
                     record=record,
-                    on_probe=probing.served,
+                    on_probe=probed,
                 )
                 interrupts.stops(controller.stop)
                 controller.run()
                 interrupts.closing()
-        return controller, probing.probe.to_json() if probing.probe else {}
+        return controller, probing.to_json()
 
     def _ended(self, controller: Controller, more: Mapping[str, Any]) -> Ended:
         summary = {**summarize(controller, self.strategy.plan, self._noise, self.estimator), **more}

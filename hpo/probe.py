@@ -175,8 +175,7 @@ class Probing:
         self._say = say
         # In hand the gang is this process, and the probe is measured there.
         self._one = None if estimator.in_hand else measure_here(estimator, channels)
-        self.probe: Probe | None = None
-        """What was found; None as long as nothing was."""
+        self._probe: Probe | None = None
 
     def served(self, segment: Segment, start_seconds: float, served_seconds: float) -> None:
         """The gang has trained the probe; arguments as `Controller` has them."""
@@ -194,8 +193,12 @@ class Probing:
             assignments=sum(sum(bracket.sizes) for bracket in self._plan.brackets),
             gangs=self._at_once,
         )
-        self.probe = Probe(one=one, many=many, verdict=said)
+        self._probe = Probe(one=one, many=many, verdict=said)
         self._say(said)
+
+    def to_json(self) -> dict[str, Any]:
+        """What was found, for the record; empty as long as nothing was."""
+        return self._probe.to_json() if self._probe else {}
 
 
 # ---- measuring

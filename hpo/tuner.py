@@ -229,6 +229,7 @@ class HyperparameterTuner:
         channels = open_channels({} if inputs is None else inputs)
         check_objective(self.objective_metric_name, self.estimator.metrics(channels))
         channels = self.estimator.checked(channels, self.objective_metric_name)
+        storage.check_writable(self._checkpoints(name))
         seed = secrets.randbelow(2**31) if self.random_seed is None else self.random_seed
         plan = self.plan()
         now = time.time()
@@ -383,7 +384,7 @@ class HyperparameterTuner:
             max_parallel_jobs=self.max_parallel_jobs,
             max_resource=plan.max_resource,
             seed=seed,
-            storage_path=storage.join(self.storage_path or f"{home()}/jobs", name),
+            storage_path=self._checkpoints(name),
             suffix=self.estimator.suffix,
             static=self.estimator.hyperparameters,
             length_names=self.estimator.resource_names if self.strategy == "Random" else (),
@@ -391,6 +392,9 @@ class HyperparameterTuner:
             max_seconds=self.max_runtime_in_seconds or math.inf,
             completion=self.completion_criteria_config,
         )
+
+    def _checkpoints(self, name: str) -> str:
+        return storage.join(self.storage_path or f"{home()}/jobs", name)
 
     @property
     def _mode(self) -> str:
