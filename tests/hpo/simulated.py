@@ -23,7 +23,7 @@ PLAN = lay_out(30, 1, 30)
 
 
 class Draws(Searcher):
-    """Draws x from the trial's id; remembers what it is told."""
+    """Draws eta from the trial's id; remembers what it is told."""
 
     def __init__(self, dry_after: int = 10_000) -> None:
         super().__init__(metric=METRIC, mode="max")
@@ -35,7 +35,7 @@ class Draws(Searcher):
         if self.suggested == self.dry_after:
             return Searcher.FINISHED
         self.suggested += 1
-        return {"x": random.Random(trial_id).random()}
+        return {"eta": random.Random(trial_id).random()}
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         self.completed.append((trial_id, error))
@@ -72,8 +72,8 @@ class Kept:
 
 
 def rising(assignment: Assignment, step: int) -> float:
-    """A learning curve that rises towards x."""
-    return float(assignment.hyperparameters.get("x", 0.0)) * (1 - 0.9**step)
+    """A learning curve that rises towards eta."""
+    return float(assignment.hyperparameters.get("eta", 0.0)) * (1 - 0.9**step)
 
 
 def uneven(assignment: Assignment) -> float:

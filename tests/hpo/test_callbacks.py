@@ -27,7 +27,7 @@ class Notes(Callback):
 
     def on_trial_report(self, trial: TrialInfo, report: Report) -> None:
         assert math.isfinite(report.metrics[METRIC])
-        assert set(trial.hyperparameters) == {"x"}
+        assert set(trial.hyperparameters) == {"eta"}
         self.steps.setdefault(trial.id, []).append(report.step)
 
     def on_rung(self, cut: Cut) -> None:

@@ -112,7 +112,7 @@ def test_assignments_resume_from_where_the_trial_stopped() -> None:
 
 
 def test_the_ledger_adds_up_to_the_time_that_gangs_were_held() -> None:
-    controller, gangs, record = simulate(parallel=4, losses=frozenset({7}), static={"x": 0.5})
+    controller, gangs, record = simulate(parallel=4, losses=frozenset({7}), static={"eta": 0.5})
     held = gangs.now * 4 * gangs.workers
     assert controller.ledger.total == pytest.approx(held)
     assert sum(entry.worker_seconds for entry in record.entries) == pytest.approx(held)
@@ -127,7 +127,7 @@ def _half_of(assignment: Assignment) -> float:
 
 
 def test_the_untuned_run_is_made_beside_the_trials() -> None:
-    controller, _, _ = simulate(static={"x": 0.3})
+    controller, _, _ = simulate(static={"eta": 0.3})
     assert controller.untuned is not None
     assert controller.untuned.resource == 30
     assert UNTUNED not in controller.runs
@@ -136,7 +136,7 @@ def test_the_untuned_run_is_made_beside_the_trials() -> None:
 
 def test_best_value_compares_by_the_best_so_far() -> None:
     def falling(assignment: Assignment, step: int) -> float:
-        return rising(assignment, step) if step < 20 else -1.0 if assignment.hyperparameters["x"] > 0.5 else 0.0
+        return rising(assignment, step) if step < 20 else -1.0 if assignment.hyperparameters["eta"] > 0.5 else 0.0
 
     last, _, _ = simulate(curve=falling, untuned=False)
     best, _, _ = simulate(curve=falling, untuned=False, best_value=True)
@@ -174,12 +174,12 @@ def test_a_searcher_that_runs_dry_ends_the_search() -> None:
 
 def test_a_stock_scheduler_and_a_stock_searcher_run_unchanged() -> None:
     scheduler = AsyncHyperBandScheduler(time_attr=RESOURCE, metric=METRIC, mode="max", max_t=30, reduction_factor=3)
-    searcher = OptunaSearch({"x": Float(0, 1).uniform()}, metric=METRIC, mode="max", seed=3)
+    searcher = OptunaSearch({"eta": Float(0, 1).uniform()}, metric=METRIC, mode="max", seed=3)
     controller, _, _ = simulate(scheduler, searcher=searcher, untuned=False)
     assert len(controller.runs) == 30
     assert all(run.trial.is_finished() for run in controller.runs.values())
     assert controller.trained < 0.6 * 900
-    assert controller.best().hyperparameters["x"] > 0.8
+    assert controller.best().hyperparameters["eta"] > 0.8
 
 
 def test_a_stock_fifo_runs_every_trial_to_the_end() -> None:
@@ -190,7 +190,7 @@ def test_a_stock_fifo_runs_every_trial_to_the_end() -> None:
 def test_length_names_bound_a_trial() -> None:
     class Lengths(Draws):
         def suggest(self, trial_id: str):  # type: ignore[no-untyped-def]
-            return {"x": 0.5, "num_round": 5 + int(trial_id[4:])}
+            return {"eta": 0.5, "num_round": 5 + int(trial_id[4:])}
 
     controller, _, _ = simulate(FIFOScheduler(), searcher=Lengths(), length_names=("num_round",), untuned=False)
     assert [run.resource for run in controller.runs.values()] == [min(30, 5 + number) for number in range(30)]

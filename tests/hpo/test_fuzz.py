@@ -25,7 +25,7 @@ from hpo import (
 )
 from hpo.checks import check_job_name
 from hpo.ranges import range_from_json, search_space
-from hpo.store import decode, encode
+from hpo.tables import decode, encode
 from trainers import WarmbandError, XGBoostTrainer
 from trainers.channels import Channel
 from trainers.trainer import open_channels, trainer_from_json

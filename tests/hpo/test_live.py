@@ -64,7 +64,7 @@ def test_brackets_fill_and_what_matters_stands_below() -> None:
     assert "334 of 334 (100%)" in last
     assert any("left       at most about " in frame for frame in record.frames)
     assert any("the un-tuned run, for comparison" in frame for frame in record.frames)
-    assert any("x=0." in frame and "validation" in frame for frame in record.frames)
+    assert any("eta=0." in frame and "validation" in frame for frame in record.frames)
     assert any("worker-seconds: starting" in frame for frame in record.frames)
 
 

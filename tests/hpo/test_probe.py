@@ -172,7 +172,7 @@ def test_of_many_rows_a_part_is_measured_and_scaled(monkeypatch: pytest.MonkeyPa
 @pytest.mark.parametrize(
     ("made", "reason"),
     [
-        (trainer(max_depth=-3), "max_depth"),
+        (trainer(objective="reg:gamma"), "label"),
         (trainer(device="cuda"), "GPU"),
         (trainer(scaling={"use_gpu": True}), "GPU"),
     ],

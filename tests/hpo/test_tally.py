@@ -96,7 +96,7 @@ def test_trials_of_their_own_length_reach_their_rung() -> None:
     tally = Tally(plan=plan, maximize=True, by_best=False)
     record = Kept()
     record.trial = tally.trial  # type: ignore[method-assign]
-    simulate(plan=plan, record=record, static={"num_round": 4, "x": 0.1}, length_names=("num_round",), curve=rising)
+    simulate(plan=plan, record=record, static={"num_round": 4, "eta": 0.1}, length_names=("num_round",), curve=rising)
     assert tally.places[0][0].reached == 6
 
 
