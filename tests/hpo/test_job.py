@@ -1,0 +1,208 @@
+"""Whole jobs through the public API, in this process: real XGBoost, a real record, no Ray."""
+
+from __future__ import annotations
+
+import io
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from hpo import (
+    Callback,
+    ContinuousParameter,
+    HyperbandStrategyConfig,
+    HyperparameterTuner,
+    IntegerParameter,
+    StrategyConfig,
+    TuningJobCompletionCriteriaConfig,
+)
+from hpo.callbacks import JobEnd, TrialInfo
+from hpo.hyperband import Cut
+from hpo.store import Store
+from tests.hpo.test_tuner import CHANNELS
+from trainers import ConfigurationError, WarmbandError, XGBoostTrainer
+from trainers.assignment import Report
+
+STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "subsample": 0.8, "colsample_bylevel": 0.7}
+RANGES = {"eta": ContinuousParameter(0.01, 1), "max_depth": IntegerParameter(1, 8)}
+
+
+def make(static: dict[str, Any] | None = None, **options: Any) -> tuple[HyperparameterTuner, io.StringIO]:
+    """A tuner of twelve trials, and what it prints."""
+    printed = io.StringIO()
+    settings: dict[str, Any] = {
+        "strategy": "Hyperband",
+        "strategy_config": StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+        "max_jobs": 12,
+        "random_seed": 7,
+        "console": Console(file=printed, width=120),
+        **options,
+    }
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters={**STATIC, **(static or {})})
+    return HyperparameterTuner(trainer, "validation:auc", RANGES, **settings), printed
+
+
+def models(tuner: HyperparameterTuner) -> dict[int, bytes]:
+    """Every trial's model, by the trial's number."""
+    with Store() as store:
+        trials = store.trials(tuner.describe()["HyperParameterTuningJobName"])
+    return {trial.number: Path(trial.checkpoint).read_bytes() for trial in trials}
+
+
+def decisions(tuner: HyperparameterTuner) -> list[tuple[Any, ...]]:
+    columns = ["eta", "max_depth", "Bracket", "Resource", "FinalObjectiveValue"]
+    return list(tuner.analytics().dataframe()[columns].itertuples(index=False, name=None))
+
+
+def test_a_seed_reproduces_configurations_brackets_and_models() -> None:
+    first, _ = make(num_to_keep=None)
+    again, _ = make(num_to_keep=None)
+    other, _ = make(num_to_keep=None, random_seed=8)
+    for tuner in (first, again, other):
+        tuner.fit(CHANNELS)
+    assert decisions(first) == decisions(again)
+    assert models(first) == models(again)
+    assert decisions(first) != decisions(other)
+
+
+def test_without_a_seed_one_is_drawn_recorded_and_reproduces() -> None:
+    drawn, _ = make(random_seed=None)
+    drawn.fit(CHANNELS)
+    seed = drawn.describe()["HyperParameterTuningJobConfig"]["RandomSeed"]
+    again, _ = make(random_seed=seed)
+    again.fit(CHANNELS)
+    assert decisions(drawn) == decisions(again)
+
+
+def test_a_target_ends_the_job_within_a_rung_and_says_so() -> None:
+    whole, _ = make()
+    whole.fit(CHANNELS)
+    values = whole.analytics().dataframe()["FinalObjectiveValue"]
+    target = float(values.median())
+    tuner, _ = make(completion_criteria_config=TuningJobCompletionCriteriaConfig(target_objective_metric_value=target))
+    tuner.fit(CHANNELS)
+    described = tuner.describe()
+    assert described["HyperParameterTuningJobStatus"] == "Completed"
+    assert f"target_objective_metric_value {target:g} reached" in described["StatusReason"]
+    assert described["BestTrainingJob"]["FinalHyperParameterTuningJobObjectiveMetric"]["Value"] >= target
+    assert described["Summary"]["resource_used"] < whole.describe()["Summary"]["resource_used"]
+    assert described["HyperParameterTuningJobConfig"]["TuningJobCompletionCriteria"] == {
+        "TargetObjectiveMetricValue": target
+    }
+    attached = HyperparameterTuner.attach(tuner.latest_tuning_job.name)
+    assert vars(attached.completion_criteria_config) == vars(tuner.completion_criteria_config)
+
+
+def test_a_time_limit_ends_the_job_with_what_it_has() -> None:
+    tuner, _ = make({"num_round": 2_000}, strategy="Random", strategy_config=None, max_runtime_in_seconds=1)
+    tuner.fit(CHANNELS)
+    described = tuner.describe()
+    assert described["HyperParameterTuningJobStatus"] == "Stopped"
+    assert described["StatusReason"] == "max_runtime_in_seconds reached"
+    assert 1 <= described["TrainingJobStatusCounters"]["Completed"] < 12
+
+
+def test_minimising_finds_the_smallest_and_best_values_count_where_asked() -> None:
+    tuner, _ = make({"eval_metric": "logloss"}, objective_type="Minimize", objective_value="best")
+    tuner.objective_metric_name = "validation:logloss"
+    tuner.fit(CHANNELS)
+    frame = tuner.analytics().dataframe()
+    best = frame.set_index("TrainingJobName").loc[tuner.best_training_job()]
+    assert best["BestObjectiveValue"] == frame["BestObjectiveValue"].min()
+    assert best["BestObjectiveResource"] <= best["Resource"]
+
+
+class Notes(Callback):
+    def __init__(self) -> None:
+        self.steps: dict[str, int] = {}
+        self.cuts: list[Cut] = []
+        self.ends: list[JobEnd] = []
+
+    def on_trial_report(self, trial: TrialInfo, report: Report) -> None:
+        assert report.step == self.steps.get(trial.id, 0) + 1
+        assert {"validation:auc"} == set(report.metrics)
+        self.steps[trial.id] = report.step
+
+    def on_rung(self, cut: Cut) -> None:
+        self.cuts.append(cut)
+
+    def on_job_end(self, job: JobEnd) -> None:
+        self.ends.append(job)
+        raise RuntimeError("the mail server is away")
+
+
+def test_callbacks_follow_the_job_and_cannot_break_it() -> None:
+    notes = Notes()
+    tuner, printed = make(callbacks=[notes])
+    tuner.fit(CHANNELS)
+    frame = tuner.analytics().dataframe()
+    assert notes.steps == dict(zip(frame["TrainingJobName"], frame["Resource"], strict=True))
+    assert sum(len(cut.stopped) for cut in notes.cuts) == (frame["TrainingJobStatus"] == "Stopped").sum()
+    assert [(end.status, end.reason) for end in notes.ends] == [("Completed", "")]
+    assert notes.ends[0].summary["best"]["trial"] == tuner.best_training_job()
+    assert "Notes.on_job_end raised, and the job goes on" in printed.getvalue()
+    assert "the mail server is away" in printed.getvalue()
+    assert tuner.describe()["HyperParameterTuningJobStatus"] == "Completed"
+
+
+def test_the_best_checkpoints_stay_and_the_others_go(tmp_path: Path) -> None:
+    folder = tmp_path / "jobs"
+    tuner, printed = make(num_to_keep=3, storage_path=str(folder))
+    tuner.fit(CHANNELS)
+    name = tuner.latest_tuning_job.name
+    frame = tuner.analytics().dataframe().sort_values("FinalObjectiveValue", ascending=False)
+    best = list(frame["TrainingJobName"][:3])
+    assert {trial.name for trial in (folder / name).iterdir()} == {*best, "untuned"}
+    files = [file for file in folder.rglob("*") if file.is_file()]
+    kept = tuner.describe()["Summary"]["checkpoints"]
+    assert kept["kept"] == len(files) == 4
+    assert kept["kept_bytes"] == sum(file.stat().st_size for file in files) < kept["written_bytes"]
+    assert "4 kept" in printed.getvalue()
+    assert tuner.best_estimator().model().num_boosted_rounds() == frame["Resource"].iloc[0]
+    dropped = frame["TrainingJobName"].iloc[-1]
+    with pytest.raises(ConfigurationError, match=r"was dropped.*num_to_keep=None"):
+        tuner.best_estimator(dropped).model()
+    retrained = tuner.best_estimator(dropped).fit(CHANNELS, storage_path=str(tmp_path / "again"))
+    assert math.isfinite(retrained.metrics["validation:auc"])
+
+
+def test_a_job_whose_every_trial_fails_ends_early_with_the_first_errors() -> None:
+    """XGBoost refuses this objective for these labels only when it trains."""
+    tuner, printed = make({"objective": "reg:gamma", "eval_metric": "rmse"}, callbacks=[end := Ends()])
+    tuner.objective_metric_name = "validation:rmse"
+    tuner.estimator.label_rules = lambda channel, metric: ()  # type: ignore[method-assign]  # what is no rule yet
+    with pytest.raises(WarmbandError, match="every trial failed: .*label must be positive"):
+        tuner.fit(CHANNELS)
+    described = tuner.describe()
+    assert described["HyperParameterTuningJobStatus"] == "Failed"
+    assert "label must be positive" in described["FailureReason"]
+    assert described["TrainingJobStatusCounters"]["NonRetryableError"] == 5
+    (error,) = described["Summary"]["errors"]
+    assert (error["trials"], error["first"]) == (5, f"{tuner.latest_tuning_job.name}-000")
+    failed = tuner.analytics().training_job_summaries()[0]
+    assert "XGBoostError" in failed["Traceback"]
+    assert end.status == "Failed"
+    assert printed.getvalue().count("failed: ") <= 5
+
+
+class Ends(Callback):
+    status = ""
+
+    def on_job_end(self, job: JobEnd) -> None:
+        self.status = job.status
+
+
+def test_the_probe_is_said_before_the_job_and_kept_with_it() -> None:
+    tuner, printed = make()
+    tuner.fit(CHANNELS)
+    probe = tuner.describe()["Summary"]["probe"]
+    assert (probe["one_worker"]["rows"], probe["one_worker"]["features"]) == (2000, 6)
+    assert probe["many_workers"] is None
+    text = " ".join(printed.getvalue().split())
+    assert probe["verdict"] in text
+    assert text.index(probe["verdict"]) < text.index("validation:auc 0.")
+    assert not list(Path(tuner.best_estimator().checkpoint).parents[1].glob("probe*")), "it leaves no checkpoint"
