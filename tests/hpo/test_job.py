@@ -175,7 +175,7 @@ def test_a_job_whose_every_trial_fails_ends_early_with_the_first_errors() -> Non
     tuner, printed = make({"objective": "reg:gamma", "eval_metric": "rmse"}, callbacks=[end := Ends()])
     tuner.objective_metric_name = "validation:rmse"
     tuner.estimator.label_rules = lambda channel, metric: ()  # type: ignore[method-assign]  # what is no rule yet
-    with pytest.raises(WarmbandError, match="every trial failed: .*label must be positive"):
+    with pytest.raises(WarmbandError, match=r"every trial failed: .*label must be positive"):
         tuner.fit(CHANNELS)
     described = tuner.describe()
     assert described["HyperParameterTuningJobStatus"] == "Failed"
