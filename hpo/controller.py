@@ -55,7 +55,7 @@ class Record(Protocol):
         """A rung of Hyperband was decided."""
 
     def progress(self, controller: Controller) -> None:
-        """The loop went round: after every event, and at least every `poll_seconds` while gangs are on Ray."""
+        """The loop goes round: before it waits for events, `poll_seconds` at most while gangs are on Ray."""
 
 
 class Controller:
@@ -144,6 +144,7 @@ class Controller:
                     break
                 self._listen()
             self._drain()
+            self._record.progress(self)
             self._abandon()
         except KeyboardInterrupt:
             self._gangs.close(now=True)
@@ -232,8 +233,6 @@ class Controller:
         trial.set_status(Trial.PAUSED)
 
     def _drain(self) -> None:
-        if self._stopping:
-            self._record.progress(self)  # So that it is said at once that the job stops.
         deadline = self._clock() + DRAIN_SECONDS
         while self._busy and self._clock() < deadline:
             self._listen()
@@ -368,6 +367,7 @@ class Controller:
     # ---- taking in what comes back
 
     def _listen(self) -> None:
+        self._record.progress(self)
         for event in self._gangs.events(self._poll_seconds):
             self._take_in(event)
         if self._record.stop_requested and not self._stopping:
@@ -378,7 +378,6 @@ class Controller:
             self._heard[gang] = self._clock()
             self._gangs.recycle(gang, f"no report of {self._busy[gang][0].id} for {STALL_SECONDS:.0f} s")
         self._tell_cuts()
-        self._record.progress(self)
 
     def _tell_cuts(self) -> None:
         if isinstance(self._scheduler, SynchronousHyperBandScheduler):

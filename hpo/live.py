@@ -60,7 +60,7 @@ class LiveProgress(Progress):
 
     def __enter__(self) -> Self:
         self._live.start()
-        self._live.update(Text("starting Ray", style="dim"), refresh=True)
+        self._live.update(Text("starting", style="dim"), refresh=True)
         return self
 
     def __exit__(

@@ -24,4 +24,4 @@ class Watcher(Protocol):
         """A rung of Hyperband was decided."""
 
     def progress(self, controller: Controller) -> None:
-        """The loop went round: after every event, and at least every half second while gangs are on Ray."""
+        """The loop goes round: before it waits for events, half a second at most while gangs are on Ray."""

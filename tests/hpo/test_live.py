@@ -57,8 +57,10 @@ def test_brackets_fill_and_what_matters_stands_below() -> None:
     first, last = record.frames[0], record.frames[-1]
     assert "no trial has reported yet" in first
     assert "0/11" in first
-    assert "1 idle, 3 starting" in first
-    assert "left       measuring" in first
+    assert "4 starting" in first
+    assert "left       the first gang is starting" in first
+    assert any("left       measuring" in frame for frame in record.frames)
+    assert any("4 busy" in frame for frame in record.frames)
     assert "4+ 7-" in last
     assert "30 of 30 ended: 8 completed, 22 stopped" in last
     assert "334 of 334 (100%)" in last

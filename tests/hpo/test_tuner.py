@@ -317,7 +317,7 @@ def short_folder() -> Iterator[Path]:
 
 @pytest.mark.fault
 @pytest.mark.slow
-@pytest.mark.parametrize("when", ["starting Ray", "the first gang is starting", " after "])
+@pytest.mark.parametrize("when", ["starting", "the first gang is starting", " after "])
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_stops_the_job_and_leaves_nothing(home: Path, short_folder: Path, when: str, times: int) -> None:
     """A process of its own with its own Ray, on a terminal of its own: Ctrl-C is typed, and goes to the whole group."""
