@@ -35,9 +35,7 @@ _WORDS = {
     "max_resource in HyperbandStrategyConfig": "tuning.hyperband.max_resource",
     "in the trainer's hyperparameters": "in trainer.hyperparameters",
     # The trainer's own words about one hyperparameter, and about several.
-    "hyperparameter '": "trainer.hyperparameters '",
-    "hyperparameters '": "trainer.hyperparameters '",
-    "tree_method 'exact'": "trainer.hyperparameters.tree_method 'exact'",
+    "hyperparameter '": "hyperparameters '",
 }
 """What the Python API calls things, and what a job file does."""
 

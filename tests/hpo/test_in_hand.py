@@ -50,6 +50,7 @@ def answer(workers: int, folder: Path, threads: int = 1) -> Answer:
         strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=30, min_resource=1)),
         random_seed=1729,
         storage_path=str(folder),
+        num_to_keep=None,
         store=f"sqlite:///{folder}/store.db",
         console=Console(file=printed, width=120),
     )

@@ -150,7 +150,7 @@ def test_attach_keeps_scaling_types_and_categorical_types(home: Path) -> None:
     tuner._ranges = {
         "eta": ContinuousParameter(0.001, 1, "Logarithmic"),
         "tree_method": CategoricalParameter(["hist", "approx"]),
-        "max_leaves": CategoricalParameter([0, 31, None, True]),
+        "validate_parameters": CategoricalParameter([0, "1", None, True]),
     }
     from trainers.trainer import open_channels
 
@@ -407,6 +407,7 @@ def test_the_public_names_are_these() -> None:
     import trainers
 
     assert sorted(hpo.__all__) == [
+        "Callback",
         "CategoricalParameter",
         "ContinuousParameter",
         "HyperbandStrategyConfig",
@@ -414,6 +415,7 @@ def test_the_public_names_are_these() -> None:
         "HyperparameterTuningJobAnalytics",
         "IntegerParameter",
         "StrategyConfig",
+        "TuningJobCompletionCriteriaConfig",
     ]
     assert all(hasattr(hpo, name) for name in hpo.__all__)
     assert all(hasattr(trainers, name) for name in trainers.__all__)

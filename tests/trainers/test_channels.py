@@ -456,7 +456,7 @@ def test_a_worker_holds_its_own_rows_of_a_large_csv(tmp_path: Path) -> None:
     program = textwrap.dedent(
         """
         import sys, tracemalloc
-        import pyarrow
+        import pandas, pyarrow  # Arrow imports pandas when it first makes arrays.
         from trainers.channels import Channel
         channel = Channel.of(sys.argv[1])
         tracemalloc.start()
