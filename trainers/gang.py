@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import shutil
 import tempfile
 import threading
@@ -349,8 +350,12 @@ def _output(address: str) -> str:
 
 
 def one_line(error: BaseException) -> str:
-    """The first line of a message that says something; XGBoost's carry a stack trace behind it."""
-    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+    """The first line of a message that says something, without when and where in XGBoost's source it was written.
+
+    XGBoost's messages also carry a stack trace behind it. What is left is the same for every trial with that error.
+    """
+    line = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return re.sub(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ", "", line) or type(error).__name__
 
 
 def _innermost(error: BaseException) -> str:

@@ -27,7 +27,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Served
 from trainers.channels import PlacedChannel
 from trainers.errors import GangError, WarmbandError
-from trainers.gang import AGREE_SECONDS, END_SECONDS, PROGRESS_SECONDS, resources_per_worker
+from trainers.gang import AGREE_SECONDS, END_SECONDS, PROGRESS_SECONDS, one_line, resources_per_worker
 from trainers.ray_gangs import START_ATTEMPTS
 from trainers.room import Room
 
@@ -134,9 +134,8 @@ def _reason(error: Exception, in_actor: RayTaskError | None) -> str:
     """What went wrong, in a line: XGBoost's own words where there are some, since xgboost_ray drops them."""
     words = re.search(r"^xgboost\.core\.XGBoostError:\s*(.*\S)", str(in_actor or ""), re.MULTILINE)
     if words:
-        return words[1]
-    cause = error if in_actor is None else in_actor.cause
-    return next((line.strip() for line in str(cause).splitlines() if line.strip()), type(cause).__name__)
+        return one_line(RuntimeError(words[1]))
+    return one_line(error if in_actor is None else in_actor.cause)
 
 
 @dataclass(slots=True)

@@ -403,8 +403,12 @@ def test_the_file_that_init_writes_from_job_to_summary(home: Path, short_folder:
 
 @pytest.mark.slow
 def test_a_job_whose_every_trial_fails_exits_with_1(job: Path, home: Path, short_folder: str) -> None:
-    # XGBoost takes labels above 0 alone for it, and says so when it trains.
-    wrong = ["--set", "trainer.hyperparameters.objective=reg:gamma", "--set", "tuning.max_jobs=1"]
+    # XGBoost finds only when it trains that these are more constraints than features.
+    constraints = f"({','.join('1' * 99)})"
+    wrong = [
+        *("--set", f"trainer.hyperparameters.monotone_constraints='{constraints}'"),
+        *("--set", "tuning.max_jobs=1"),
+    ]
     done = hpo("tune", str(job), *wrong, home=home, scratch=short_folder)
     assert done.returncode == 1, done.stderr
     assert done.stderr.startswith("error: tuning job tiny failed: every trial failed")

@@ -171,15 +171,13 @@ def test_the_best_checkpoints_stay_and_the_others_go(tmp_path: Path) -> None:
 
 
 def test_a_job_whose_every_trial_fails_ends_early_with_the_first_errors() -> None:
-    """XGBoost refuses this objective for these labels only when it trains."""
-    tuner, printed = make({"objective": "reg:gamma", "eval_metric": "rmse"}, callbacks=[end := Ends()])
-    tuner.objective_metric_name = "validation:rmse"
-    tuner.estimator.label_rules = lambda channel, metric: ()  # type: ignore[method-assign]  # what is no rule yet
-    with pytest.raises(WarmbandError, match=r"every trial failed: .*label must be positive"):
+    """XGBoost finds only when it trains that there are constraints for more features than there are."""
+    tuner, printed = make({"monotone_constraints": "(1,1,1,1,1,1,1,1,1)"}, callbacks=[end := Ends()])
+    with pytest.raises(WarmbandError, match=r"every trial failed: .*size of monotone constraint"):
         tuner.fit(CHANNELS)
     described = tuner.describe()
     assert described["HyperParameterTuningJobStatus"] == "Failed"
-    assert "label must be positive" in described["FailureReason"]
+    assert "size of monotone constraint" in described["FailureReason"]
     assert described["TrainingJobStatusCounters"]["NonRetryableError"] == 5
     (error,) = described["Summary"]["errors"]
     assert (error["trials"], error["first"]) == (5, f"{tuner.latest_tuning_job.name}-000")
