@@ -33,9 +33,11 @@ class NotingProgram(XGBoostProgram):
     def __init__(self, channels: dict[str, PlacedChannel], folder: str) -> None:
         super().__init__(channels)
         self._folder = folder
+        self._noting = True
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         took = super().open(context)
+        self._noting = not context.in_hand  # The driver's own probe belongs to no worker.
         self._note(0.0, 0)
         return took
 
@@ -46,6 +48,8 @@ class NotingProgram(XGBoostProgram):
         return segment
 
     def _note(self, inside: float, rounds: int) -> None:
+        if not self._noting:
+            return
         with Path(self._folder, str(os.getpid())).open("a") as stream:
             stream.write(json.dumps({"inside": inside, "rounds": rounds}) + "\n")
 
