@@ -4,7 +4,7 @@
 
 On the bank marketing data, its train and validation rows repeated. Every worker has one thread.
 
-*Share*: a tuning job (Hyperband, 30 trials of at most 30 rounds, two workers, rows 40 times) whose workers note the
+*Share*: a tuning job (Hyperband, 30 trials of at most 30 rounds, two workers, rows 100 times) whose workers note the
 seconds that they spend within `Booster.update` and `Booster.eval_set`, waiting for each other in them included, and
 nothing else. Their sum over all workers is divided by the worker-seconds that the ledger billed: by all of them, the
 start of the gang's processes and the loading of rows included, which is the promise; and by those billed since the gang
@@ -83,7 +83,7 @@ class Scale:
         memory_trials: of the job whose memory is measured.
     """
 
-    share_repeat: int = 40
+    share_repeat: int = 100
     share_trials: int = 30
     rounds: int = 30
     pair_repeat: int = 10
