@@ -245,7 +245,7 @@ def kill_an_actor(pool: Pool) -> None:
 def test_training_ends_with_all_rounds_although_an_actor_died(
     ray_cluster: None, tmp_path: Path, ray_params: dict[str, Any]
 ) -> None:
-    first, second = segments(tmp_path, (1, 60), SLOW)
+    first, second = segments(tmp_path, (1, 30), SLOW)
     with Pool(SMALL, 2, **ray_params) as pool:
         gang = pool.up()
         pool.train(gang, first)
@@ -256,7 +256,7 @@ def test_training_ends_with_all_rounds_although_an_actor_died(
         assert not any(isinstance(event, GangLost | GangEnded) for event in pool.log)
     segment = served.segment
     assert segment is not None, served.traceback
-    assert [report.step for report in segment.reports] == list(range(2, 61))
+    assert [report.step for report in segment.reports] == list(range(2, 31))
     assert segment.training_seconds > 10, "xgboost_ray waits for 10 s before it goes on"
     expected = auc(segment.checkpoint, SMALL["validation"])
     assert segment.reports[-1].metrics["validation:auc"] == pytest.approx(expected, abs=1e-6)
@@ -265,7 +265,7 @@ def test_training_ends_with_all_rounds_although_an_actor_died(
 @pytest.mark.fault
 @pytest.mark.slow
 def test_a_gang_serves_on_after_errors_and_deaths(ray_cluster: None, tmp_path: Path) -> None:
-    (slow,) = segments(tmp_path / "slow", (60,), SLOW)
+    (slow,) = segments(tmp_path / "slow", (30,), SLOW)
     with Pool(SMALL, 2) as pool:
         gang = pool.up()
         refused = pool.serve(gang, segments(tmp_path, (3,), {**STATIC, "max_depth": -3})[0])
