@@ -89,6 +89,7 @@ class Job:
     def _searched(self, record: JobRecord, writer: JobWriter) -> tuple[Controller, dict[str, Any]]:
         """The search, carried out and closed, and what its probe showed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
+        probes = (WARM_UP_ROUNDS, PROBE_ROUNDS) if self.estimator.warm else (PROBE_ROUNDS,)
         with Interrupts(self.notify) as interrupts:
             probing = Probing(self.estimator, self.channels, self.strategy.plan, at_once, self.notify)
             with (
@@ -103,7 +104,7 @@ class Job:
                     writer.job(summary={"probe": probing.to_json()})
 
                 controller = Controller(
-                    replace(self.search, probes=(WARM_UP_ROUNDS, PROBE_ROUNDS)),
+                    replace(self.search, probes=probes),
                     searcher=self.strategy.searcher,
                     scheduler=self.strategy.scheduler,
                     decode=partial(decode, self.ranges),

@@ -141,6 +141,11 @@ class Trainer(ABC):
         return self.scaling.num_workers == 0
 
     @property
+    def warm(self) -> bool:
+        """Whether its workers stay up from one assignment to the next."""
+        return True
+
+    @property
     def options(self) -> dict[str, Any]:
         """Arguments that a trainer takes beside `scaling` and `hyperparameters`; they are JSON, for the record."""
         return {}

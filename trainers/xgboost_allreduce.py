@@ -63,6 +63,11 @@ class XGBoostTrainer(Trainer):
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
 
     @property
+    def warm(self) -> bool:
+        """See `Trainer.warm`."""
+        return self.backend == "native"
+
+    @property
     def options(self) -> dict[str, Any]:
         """See `Trainer.options`."""
         return {} if self.backend == "native" else {"backend": self.backend, "ray_params": self.ray_params}

@@ -31,7 +31,7 @@ def tune(backend: str) -> HyperparameterTuner:
         "validation:auc",
         {"eta": ContinuousParameter(0.05, 1), "max_depth": IntegerParameter(1, 6)},
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(9, 1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(3, 1)),
         max_jobs=TRIALS,
         max_parallel_jobs=2,
         random_seed=7,
@@ -62,6 +62,6 @@ def test_hyperband_through_xgboost_ray_is_hyperband_through_native_gangs(ray_clu
     attached = HyperparameterTuner.attach("xgboost-ray").best_estimator()
     assert isinstance(attached, XGBoostTrainer)
     assert attached.backend == "xgboost_ray"
-    assert attached.model().num_boosted_rounds() == 9
+    assert attached.model().num_boosted_rounds() == attached.units
     seconds = other.describe()["Summary"]["worker_seconds"]
     assert seconds["starting"] > seconds["training"], "every assignment starts its actors"
