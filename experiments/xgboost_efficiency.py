@@ -15,7 +15,7 @@ model written; against `xgb.train` on as many plain processes, which XGBoost's `
 connect, from telling them to train until all have answered, the model written. Rows are read and matrices built before,
 in both; parameters, evaluation after each round, threads, seed and the processes' niceness are the same (Ray's workers
 are nice to others), and so have to be the curves. The two take turns, and the promise is on the median of the ratios
-within a turn. Where `XGBoostTrainer` has the backend "xgboost_ray", the same trial runs through it as often, its own
+within a turn. The same trial runs through the backend "xgboost_ray" as often, its own
 start of actors included, which it repeats for each trial.
 
 *Exactness*: the AUC that 1, 2 and 3 workers report after 10 rounds, against scikit-learn's on the whole validation set
@@ -30,7 +30,6 @@ among them, and the object store. The driver's growth is between the end of the 
 
 from __future__ import annotations
 
-import inspect
 import json
 import math
 import os
@@ -297,8 +296,7 @@ def turns(name: str, data_dir: str | None, scale: Scale, workers: int, scratch: 
                     seconds[who].append(train()[0])
         finally:
             hand.close()
-    if "backend" in inspect.signature(XGBoostTrainer).parameters:
-        seconds["xgboost_ray"] = through_xgboost_ray(channels, scaling, scale, scratch)
+    seconds["xgboost_ray"] = through_xgboost_ray(channels, scaling, scale, scratch)
     return Turns(
         workers=workers,
         rows=len(dataset.train),
@@ -312,8 +310,8 @@ def through_xgboost_ray(
     channels: Mapping[str, Channel], scaling: ScalingConfig, scale: Scale, scratch: str
 ) -> list[float]:
     """Wall seconds of the same trial through the other backend, as often; behind the others, on a Ray of its own."""
-    make: Any = XGBoostTrainer
-    with make(scaling=scaling, hyperparameters=STATIC, backend="xgboost_ray").gangs("other", channels) as gangs:
+    trainer = XGBoostTrainer(scaling=scaling, hyperparameters=STATIC, backend="xgboost_ray")
+    with trainer.gangs("other", channels) as gangs:
         other = OnGang(gangs, STATIC, scale.rounds, f"{scratch}/xgboost-ray")
         other.start()
         return [other.train()[0] for _ in range(scale.pairs)]
