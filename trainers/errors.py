@@ -6,6 +6,7 @@
     ├── ResourcesError       the cluster cannot hold what was asked for
     ├── GangError            a gang could not start, or was lost and did not come back
     └── TrialError           one trial failed: the trainer's own message and traceback
+        └── DivergedError    its loss or parameters are no finite numbers any more
 
 Each message names the field, the value and the remedy.
 """
@@ -49,3 +50,7 @@ class TrialError(WarmbandError):
 
     def __reduce__(self) -> tuple[type[TrialError], tuple[str, str, str]]:
         return type(self), (str(self), self.traceback, self.logs)
+
+
+class DivergedError(TrialError):
+    """A trial whose loss or parameters are no finite numbers any more: training on would cost and give nothing."""

@@ -1,0 +1,85 @@
+"""The seam between a training function's context and how its workers come to one update of the parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+    from torch.optim import Optimizer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatch:
+    """One worker's part of an update, or of an accumulation step of it.
+
+    Args:
+        rows: that this worker has in it. 0: it has none left where others do, and repeats rows that must not count.
+        update_rows: that this worker has in the whole update, over all its accumulation steps.
+        total_rows: that all workers have in the whole update.
+        last: the update is complete with it.
+    """
+
+    rows: int
+    update_rows: int
+    total_rows: int
+    last: bool
+
+
+class Peers(Protocol):
+    """The workers of a gang as one of them sees it. Every rank calls each method, in the same order.
+
+    Raises:
+        TrialError: a peer did not come within the deadline, or failed; it names what was waited for.
+    """
+
+    @property
+    def rank(self) -> int:
+        """0 to `world_size` - 1."""
+
+    @property
+    def world_size(self) -> int:
+        """How many workers there are."""
+
+    def sum(self, values: Tensor) -> Tensor:
+        """The sum over all workers of tensors of one shape, on every worker; `values` is left as it is."""
+
+    def broadcast(self, values: Tensor) -> None:
+        """Gives rank 0's values to all, in place."""
+
+    def gather(self, value: Any) -> list[Any]:
+        """What each rank hands in, by rank, on every worker; small and picklable."""
+
+    def meet(self, what: str) -> None:
+        """Waits until all have come; `what` is said in errors, as in "report 3"."""
+
+
+class Distribution(Protocol):
+    """How the gradients of a gang's workers become updates of the parameters, on one worker, for one assignment."""
+
+    @property
+    def workers_an_update(self) -> int:
+        """How many workers' rows one update averages over, for learning-rate rules."""
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """The model to train: its parameters are those of rank 0 on every worker."""
+
+    def weight(self, micro: MicroBatch) -> float:
+        """What the mean loss over a micro-batch's rows is multiplied by, so that every row counts alike."""
+
+    def update(self, optimizer: Optimizer, micro: MicroBatch) -> None:
+        """One update out of the gradients in `.grad`, which are zero afterwards; called with the last micro-batch.
+
+        The optimizer's options (learning rate and such) are those that this update is to use.
+
+        Raises:
+            DivergedError: the parameters are not finite.
+            GangError: what it needs beside the workers is gone; the assignment has to be served again.
+        """
+
+    def synchronize(self, optimizer: Optimizer | None) -> None:
+        """Waits for all workers; then all hold the same parameters, and rank 0's optimizer the whole state."""
+
+    def close(self) -> dict[str, Any]:
+        """Ends it with the assignment; returns what happened, for `Segment.details`, on rank 0."""
