@@ -36,7 +36,9 @@ class ProcessGang:
             self._pipes.append(mine)
             self.processes.append(process)
 
-    def run(self, make: Callable[[], Program], *assignments: Assignment, before: Callable[[], None] | None = None) -> list:
+    def run(
+        self, make: Callable[[], Program], *assignments: Assignment, before: Callable[[], None] | None = None
+    ) -> list:
         """By rank and assignment: a `Segment`, or the error in its place.
 
         Args:

@@ -21,7 +21,7 @@ def test_sizes_follow_from_each_other():
 @pytest.mark.parametrize(
     ("hyperparameters", "message"),
     [
-        ({"global_batch_size": 100, "gradient_accumulation_steps": 3}, "100 does not divide by 4 workers x 3 .* multiple of 12"),
+        ({"global_batch_size": 100, "gradient_accumulation_steps": 3}, "by 4 workers x 3 .* multiple of 12"),
         ({"global_batch_size": 3}, "3 does not divide by 4 workers x 1 .* such as 4$"),
         ({"global_batch_size": 8, "per_worker_batch_size": 2}, "give one of the two"),
         ({"per_worker_batch_size": 0}, "'per_worker_batch_size' is 0; give a whole number"),

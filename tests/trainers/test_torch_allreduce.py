@@ -233,7 +233,7 @@ def test_a_paused_trial_ends_with_the_same_bits_on_this_gang_or_another(gang: Pr
     other = assignment(tmp_path, stop=2, name="other", **words)
     second = assignment(tmp_path, start=1, stop=4, name="paused", **words)
     moved = assignment(tmp_path, start=1, stop=4, name="moved", **words)
-    make = program(train_with_everything, 101)
+    make = program(train_with_everything, 107)
     answers = gang.run(make, straight, first, other, second, before=small_buckets)[0]
     whole, paused = state(answers[0]), state(answers[3])
     close(whole["model"], paused["model"], 0.0)
@@ -282,7 +282,10 @@ def test_nothing_of_a_trial_is_left_for_the_next(tmp_path):
     before = torch.get_rng_state(), random.getstate(), np.random.get_state()[1].tolist(), torch.get_num_threads()  # noqa: NPY002
     fresh = alone(train_with_everything, 96, assignment(tmp_path, name="fresh", **words))
     _, later = alone(
-        train_with_everything, 96, assignment(tmp_path, name="before", lr=3), assignment(tmp_path, name="later", **words)
+        train_with_everything,
+        96,
+        assignment(tmp_path, name="before", lr=3),
+        assignment(tmp_path, name="later", **words),
     )
     close(state(fresh[0])["model"], state(later)["model"], 0.0)
     assert torch.equal(before[0], torch.get_rng_state())
@@ -373,6 +376,21 @@ def test_the_gang_serves_on_after_a_trial_that_failed_on_every_rank(gang: Proces
         assert not isinstance(served, Exception), served
 
 
+def test_an_error_on_one_rank_is_every_ranks(gang: ProcessGang, tmp_path):
+    def train(context) -> None:
+        model = context.prepare_model(network())
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for _ in context.epochs():
+            for features, labels in context.prepare_data("train", labels=torch.int64):
+                if context.rank == 1:
+                    raise ValueError("a bad row")
+                context.step(functional.cross_entropy(model(features.double()), labels), optimizer)
+
+    first, second, third = only_errors(gang.run(program(train), assignment(tmp_path, per_worker_batch_size=4)))
+    assert str(first) == str(third) == "rank 1 failed: a bad row"
+    assert isinstance(second, ValueError)
+
+
 def test_ranks_that_go_different_ways_are_told(gang: ProcessGang, tmp_path):
     def train(context) -> None:
         for _ in context.epochs():
@@ -428,7 +446,7 @@ def test_a_function_that_never_reports_is_ended_by_a_deadline(tmp_path):
                 continue
 
     [error] = serve_alone(program(train, timeout=0.5)(), assignment(tmp_path))
-    assert "waited 0.5 s for a report of trial after 0 epochs or more" in str(error)
+    assert "waited 0.625 s for a report of trial after 0 epochs or more" in str(error)
 
 
 def resume_from(tmp_path, function, raw: bytes) -> Exception:
@@ -483,7 +501,7 @@ def test_values_that_a_network_cannot_take_are_refused(tmp_path):
         ({"hyperparameters": {"num_workers": 0}}, "'num_workers' is 0; give a whole number, 1 or more"),
         ({"hyperparameters": {"global_batch_size": 7}}, "7 does not divide by 2 workers"),
         ({"hyperparameters": {"global_batch_size": 9, "num_workers": 4}}, "9 does not divide by 4 workers"),
-        ({"scaling": ScalingConfig(num_workers=0), "hyperparameters": {"num_workers": 4}}, "trains in this process alone"),
+        ({"scaling": ScalingConfig(num_workers=0), "hyperparameters": {"num_workers": 4}}, "in this process alone"),
         ({"scaling": ScalingConfig(num_workers=0, use_gpu=True)}, "sees no GPU"),
     ],
 )  # fmt: skip

@@ -54,6 +54,7 @@ class TrainContext:
         distribution: how their gradients become updates.
         resumed: the checkpoint to go on from.
         on_report: is told of each report, on rank 0 the gang's.
+        beat: is called where workers are about to wait for each other, which has a deadline of its own.
         on_end: is given the checkpoint at the end of the assignment, on rank 0.
     """
 
@@ -66,6 +67,7 @@ class TrainContext:
         *,
         resumed: TorchCheckpoint | None,
         on_report: Callable[[Report], None],
+        beat: Callable[[], None],
         on_end: Callable[[TorchCheckpoint], None],
     ) -> None:
         self.hyperparameters: dict[str, Any] = dict(assignment.hyperparameters)
@@ -83,6 +85,7 @@ class TrainContext:
         self._distribution = distribution
         self._resumed = resumed
         self._on_report = on_report
+        self._beat = beat
         self._on_end = on_end
         self._rule = LearningRateRule.of(assignment.hyperparameters)
         self._datasets: list[Batches] = []
@@ -151,7 +154,7 @@ class TrainContext:
         model.to(self.device)
         if self._worker.precision == "bf16":
             forward: Any = torch.autocast(self.device.type, dtype=torch.bfloat16)(model.forward)
-            model.forward = lambda *given, **named: _float32(forward(*given, **named))  # type: ignore[method-assign]
+            model.forward = lambda *given, **named: _float32(forward(*given, **named))
         if self._worker.compile:
             model.compile()
         self._distribution.wrap(model)
@@ -183,11 +186,13 @@ class TrainContext:
 
     def synchronize(self) -> None:
         """Waits for all workers; then all hold the same parameters. The end of a pass over prepared data does so."""
+        self._beat()
         self._distribution.synchronize(self._optimizer)
         self._behind = False
 
     def sum(self, values: Tensor | float) -> Tensor:
         """The sum over all workers, on every worker: of rows that were right, say."""
+        self._beat()
         return self._peers.sum(torch.as_tensor(values, device=self.device))
 
     # ---- the trial
@@ -222,6 +227,7 @@ class TrainContext:
         numbers = {name: _number(name, value) for name, value in metrics.items()}
         if self._behind:
             self.synchronize()
+        self._beat()
         self._peers.meet(f"report {step}")
         self._reported = step
         if step == self._assignment.stop:

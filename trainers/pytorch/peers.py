@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]  # documented, and not in __all__
 
 from trainers.errors import TrialError
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, one_line
 
 
 class Alone:
@@ -122,23 +122,38 @@ class ProcessGroup:
         if end:
             raise TrialError(end)
 
-    def failed(self, message: str) -> None:
-        """Tells the others, who may wait in a meeting, that this worker will not come."""
+    def failed(self, error: Exception) -> Exception:
+        """Takes the group apart, since this worker will not come: peers that wait for it fail too.
+
+        Returns:
+            The error to raise: that of the worker that failed first, which the others only followed.
+        """
         self._broken = True
-        if self.world_size > 1:
-            self._meeting.set(f"{self._meetings}/end", f"rank {self.rank} failed: {message}")
+        if self.world_size == 1:
+            return error
+        said = f"rank {self.rank} failed: {one_line(error)}"
+        try:
+            first = self._meeting.compare_set("failed", "", said).decode()
+            self._meeting.set(f"{self._meetings}/end", said)
+        except RuntimeError:
+            first = said  # Rank 0, which keeps the store, is gone.
+        dist.destroy_process_group()
+        own = first == said or isinstance(error, TrialError)
+        return error if own else TrialError(first)
 
     def ready(self) -> None:
-        """Makes the group anew if the last assignment failed: a collective may have been cut short in it."""
+        """Makes the group anew if the last assignment failed."""
         if self._broken:
             self._broken = False
             self._generation += 1
-            dist.destroy_process_group()
+            if self.world_size == 1:
+                dist.destroy_process_group()
             self._join()
 
     def close(self) -> None:
         """Leaves the group."""
-        dist.destroy_process_group()
+        if not self._broken or self.world_size == 1:
+            dist.destroy_process_group()
 
     def _disagreement(self, number: int) -> str:
         said = [self._meeting.get(f"{number}/{rank}").decode() for rank in range(self.world_size)]

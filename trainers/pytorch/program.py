@@ -15,7 +15,7 @@ import torch
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel, Table
 from trainers.errors import DataError, GangError
-from trainers.gang import WorkerContext, one_line
+from trainers.gang import WorkerContext
 from trainers.pytorch.context import Worker
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
@@ -118,8 +118,8 @@ class FunctionProgram:
         except GangError:
             raise
         except Exception as error:
-            if isinstance(peers, ProcessGroup):
-                peers.failed(one_line(error))
+            if isinstance(peers, ProcessGroup) and (first := peers.failed(error)) is not error:
+                raise first from error
             raise
         finally:
             if worker.device.type == "cuda":

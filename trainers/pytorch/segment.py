@@ -17,6 +17,9 @@ from trainers.pytorch.deadline import Deadline
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 
+_LONGER = 1.25
+"""A function has longer to a report than workers wait for each other, so that the wait can say who is missing."""
+
 
 def train_segment(
     function: TrainFunction,
@@ -46,7 +49,7 @@ def train_segment(
     arrived = time.perf_counter()
     resumed = TorchCheckpoint.read(assignment.checkpoint) if assignment.checkpoint else None
     read = time.perf_counter() - arrived
-    deadline = Deadline(report_timeout_s)
+    deadline = Deadline(report_timeout_s * _LONGER)
     reports: list[Report] = []
     written = [0, 0.0]
 
@@ -61,7 +64,16 @@ def train_segment(
         storage.write(assignment.save_to, raw)
         written[:] = len(raw), time.perf_counter() - began
 
-    context = TrainContext(assignment, worker, peers, distribution, resumed=resumed, on_report=note, on_end=write)
+    context = TrainContext(
+        assignment,
+        worker,
+        peers,
+        distribution,
+        resumed=resumed,
+        on_report=note,
+        beat=deadline.beat,
+        on_end=write,
+    )
     with random_state.kept(worker.device):
         random_state.seed_all(assignment.seed)
         with (
