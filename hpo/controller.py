@@ -22,9 +22,6 @@ from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, 
 from trainers.errors import GangError
 from trainers.gangs import Gangs
 
-STALL_SECONDS = 600.0
-"""How long a gang may serve without a report before it is taken for dead."""
-
 DRAIN_SECONDS = 10.0
 """How long a job that is stopped waits for what its gangs are serving."""
 
@@ -374,9 +371,10 @@ class Controller:
             self.stop(STOP_REQUESTED)
         if self._clock() - self.started_at > self.search.max_seconds and not self._stopping:
             self.stop(OUT_OF_TIME)
-        for gang in [gang for gang in self._busy if self._clock() - self._heard[gang] > STALL_SECONDS]:
+        patience = self.search.patience
+        for gang in [gang for gang in self._busy if self._clock() - self._heard[gang] > patience]:
             self._heard[gang] = self._clock()
-            self._gangs.recycle(gang, f"no report of {self._busy[gang][0].id} for {STALL_SECONDS:.0f} s")
+            self._gangs.recycle(gang, f"no report of {self._busy[gang][0].id} for {patience:.0f} s")
         self._tell_cuts()
 
     def _tell_cuts(self) -> None:

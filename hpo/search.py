@@ -41,6 +41,7 @@ class Search:
             measured, and those before it warm the gang up.
         max_seconds: the run stops this long after its start.
         completion: what else ends it before all trials have run.
+        patience: seconds that a gang may serve without a report before it is taken for dead.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Search:
     probes: tuple[int, ...] = ()
     max_seconds: float = math.inf
     completion: TuningJobCompletionCriteriaConfig | None = None
+    patience: float = 600.0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -35,11 +35,18 @@ __all__ = [
     "XGBoostTrainer",
 ]
 
+TRAINERS = {
+    "ParameterServerTrainer": "trainers.torch_parameter_server",
+    "TorchTrainer": "trainers.torch_allreduce",
+    "XGBoostTrainer": "trainers.xgboost_allreduce",
+}
+"""The modules of the trainers that a record may name."""
+
 _HOMES = {
     "Channel": "trainers.channels",
     "Trainer": "trainers.trainer",
     "TrainingResult": "trainers.trainer",
-    "XGBoostTrainer": "trainers.xgboost_allreduce",
+    "XGBoostTrainer": TRAINERS["XGBoostTrainer"],
 }
 
 

@@ -135,7 +135,7 @@ class Channel:
 
         What is in memory goes to Ray's object store, one object a rank; files stay where they are. Do it once a job,
         before its gangs hold the cluster: a Ray Dataset is executed here. For 0 workers all stays in this process,
-        which reads it as rank 0 of 1.
+        which reads it as rank 0 of 1, or as every rank of workers that it simulates.
 
         Raises:
             ConfigurationError: 0 workers and a Ray Dataset.
@@ -157,13 +157,13 @@ class PlacedChannel:
     rules: tuple[LabelRule, ...] = ()
 
     def read(self, rank: int, world_size: int) -> Table:
-        """The shard of one rank; `world_size` has to be what the channel was placed for, 1 for 0 workers."""
+        """The shard of one rank; `world_size` has to be what the channel was placed for, any for 0 workers."""
         with _about(self.name):
-            if world_size != (self.num_workers or 1):
+            if self.num_workers and world_size != self.num_workers:
                 raise ConfigurationError(
                     f"placed for {self.num_workers} workers and read by {world_size}; place it again"
                 )
-            check_shard(None, rank, world_size)
+            check_shard(None if isinstance(self.source, Shards) else self.source.rows, rank, world_size)
             return _checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
 
     def read_whole(self) -> Table:
