@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from trainers.channels import Channel
     from trainers.pytorch.context import TrainContext
     from trainers.torch_allreduce import TorchTrainer
+    from trainers.torch_parameter_server import ParameterServerTrainer
     from trainers.trainer import Trainer, TrainingResult
     from trainers.xgboost_allreduce import XGBoostTrainer
 
@@ -38,6 +39,7 @@ __all__ = [
     "DataError",
     "DivergedError",
     "GangError",
+    "ParameterServerTrainer",
     "ResourcesError",
     "TorchTrainer",
     "TrainContext",
@@ -57,6 +59,7 @@ TRAINERS = {
 
 _HOMES = {
     "Channel": "trainers.channels",
+    "ParameterServerTrainer": TRAINERS["ParameterServerTrainer"],
     "TorchTrainer": TRAINERS["TorchTrainer"],
     "TrainContext": "trainers.pytorch.context",
     "Trainer": "trainers.trainer",

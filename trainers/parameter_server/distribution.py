@@ -145,12 +145,11 @@ class ServerDistribution:
         """Pushes that this worker made over the trial's life, ticks among them: `start` of the next segment."""
         return self._pushes
 
-    def wrap(self, model: nn.Module) -> nn.Module:
-        """See `Distribution.wrap`; it is the model itself."""
+    def wrap(self, model: nn.Module) -> None:
+        """See `Distribution.wrap`."""
         self._model = model
         with torch.no_grad():
             self._share([*model.parameters(), *model.buffers()])
-        return model
 
     def weight(self, micro: MicroBatch) -> float:
         """See `Distribution.weight`; the servers weight workers against each other."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -190,7 +190,7 @@ def worker_of(
     settings: FunctionSettings,
     device: torch.device,
     shards: Mapping[str, Shard | Stream],
-    rows: list[Mapping[str, int]],
+    rows: Sequence[Mapping[str, int]],
 ) -> Worker:
     """What a worker brings to every trial; `rows` of each channel, by rank."""
     return Worker(
