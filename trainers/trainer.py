@@ -186,6 +186,11 @@ class Trainer(ABC):
                 return int(given)
         return None
 
+    @classmethod
+    def restored(cls, scaling: ScalingConfig, hyperparameters: Mapping[str, Any], options: Mapping[str, Any]) -> Self:
+        """A trainer out of what `to_json` recorded; it need not be able to train."""
+        return cls(scaling=scaling, hyperparameters=hyperparameters, **options)
+
     def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> Self:
         """The same trainer with these values over its own."""
         merged = {**self.hyperparameters, **hyperparameters}
@@ -350,8 +355,7 @@ def trainer_from_json(state: Mapping[str, Any]) -> Trainer:
                 raise ConfigurationError(f"trainer {name!r} is unknown; known are {', '.join(sorted(TRAINERS))}")
             kind: type[Trainer] = getattr(import_module(TRAINERS[name]), name)
             try:
-                options = dict(state.get("options", {}))
-                return kind(scaling=ScalingConfig(**scaling), hyperparameters=hyperparameters, **options)
+                return kind.restored(ScalingConfig(**scaling), hyperparameters, dict(state.get("options", {})))
             except (TypeError, ValueError) as error:
                 if isinstance(error, ConfigurationError):
                     raise
