@@ -249,9 +249,9 @@ class OnGang:
             save_to=f"{self._folder}/{self._trials}",
         )
 
-    def start(self) -> None:
-        """Waits until the gang is up."""
-        self._gangs.want(1, None)
+    def start(self, workers: int) -> None:
+        """Waits until the gang of so many workers is up."""
+        self._gangs.want({workers: 1}, None)
         while not self._gang:
             for event in self._gangs.events(1.0):
                 if isinstance(event, GangUp):
@@ -283,7 +283,7 @@ def turns(name: str, data_dir: str | None, scale: Scale, workers: int, scratch: 
     seconds: dict[str, list[float]] = {"here": [], "by hand": []}
     with XGBoostTrainer(scaling=scaling, hyperparameters=STATIC).gangs("efficiency", channels) as gangs:
         here = OnGang(gangs, STATIC, scale.rounds, f"{scratch}/here")
-        here.start()
+        here.start(workers)
         parameters = booster_parameters(here.assignment(), cpus=1)
         hand = ByHand(channels, workers, parameters, scale.rounds, niceness=here.niceness)
         try:
@@ -313,7 +313,7 @@ def through_xgboost_ray(
     trainer = XGBoostTrainer(scaling=scaling, hyperparameters=STATIC, backend="xgboost_ray")
     with trainer.gangs("other", channels) as gangs:
         other = OnGang(gangs, STATIC, scale.rounds, f"{scratch}/xgboost-ray")
-        other.start()
+        other.start(trainer.workers)
         return [other.train()[0] for _ in range(scale.pairs)]
 
 

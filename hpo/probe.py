@@ -184,7 +184,7 @@ class Probing:
             channel, threads = self._channels["train"], cores(self._estimator.scaling)
             one = OneWorker.of(segment, served_seconds=served_seconds, channel=channel, threads=threads)
         else:
-            workers = self._estimator.workers
+            workers = self._estimator.workers_for(self._estimator.hyperparameters)
             many = ManyWorkers.of(segment, workers=workers, start_seconds=start_seconds, served_seconds=served_seconds)
         said = verdict(
             one,
