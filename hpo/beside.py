@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from ray.tune.experiment import Trial
 
+from hpo.probe import MOST_SECONDS
 from hpo.search import PROBE, UNTUNED, Search, TrialRun, new_run
 from trainers.assignment import Segment
 
@@ -63,9 +64,14 @@ class Beside:
         return self.untuned if self.untuned is not None and self.untuned.trial.status == Trial.PENDING else None
 
     def probed(self, segment: Segment | None, served_seconds: float) -> None:
-        """A probe was served, or refused where `segment` is None; the last one is the measurement."""
+        """A probe was served, or refused where `segment` is None.
+
+        The last one is the measurement, or the first, where its units take so long that no other is trained.
+        """
         assert self.probe is not None, "it was handed out"
         self.probe.trial.set_status(Trial.TERMINATED)
+        if segment is not None and segment.training_seconds > MOST_SECONDS:
+            self._probes.clear()
         if segment is not None and not self._probes:
             self._on_probe(segment, self.start_seconds, served_seconds)
 

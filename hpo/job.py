@@ -13,7 +13,7 @@ from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
 from hpo.checks import largest_gang
 from hpo.controller import Controller
 from hpo.interrupt import INTERRUPTED, Interrupts
-from hpo.probe import PROBE_ROUNDS, WARM_UP_ROUNDS, Probing
+from hpo.probe import PROBE_UNITS, WARM_UP_UNITS, Probing
 from hpo.progress import Progress
 from hpo.ranges import ParameterRange, decode
 from hpo.record import JobRecord
@@ -91,7 +91,7 @@ class Job:
         """The search, carried out and closed, and what its probe showed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
         largest = largest_gang(self.estimator, self.ranges)
-        probes = (WARM_UP_ROUNDS, PROBE_ROUNDS) if self.estimator.warm else (PROBE_ROUNDS,)
+        probes = (WARM_UP_UNITS, PROBE_UNITS) if self.estimator.warm else (PROBE_UNITS,)
         with Interrupts(self.notify) as interrupts:
             probing = Probing(self.estimator, self.channels, self.strategy.plan, at_once, self.notify)
             with (

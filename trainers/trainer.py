@@ -88,6 +88,9 @@ class Trainer(ABC):
     resource_names: ClassVar[tuple[str, ...]] = ()
     """Hyperparameters that say how many units to train; a tuner's `max_resource` takes their place."""
 
+    unit: ClassVar[str] = "unit"
+    """What its users call a unit of resource, in messages."""
+
     suffix: ClassVar[str] = ""
     """Ending of its checkpoints' names, by which its library knows their form."""
 
@@ -135,6 +138,10 @@ class Trainer(ABC):
     @abstractmethod
     def load_model(self, checkpoint: str) -> Any:
         """The model of a checkpoint, in its library's own form."""
+
+    def probe_obstacle(self) -> str:
+        """Why a few units of its static hyperparameters cannot be measured in one process; empty if they can."""
+        return "it trains on a GPU" if self.scaling.use_gpu else ""
 
     def load_code(self, checkpoint: str) -> str:
         """An import and, in a second line, what loads a checkpoint's model without Warmband; empty if nothing does."""

@@ -340,6 +340,13 @@ def test_a_probe_comes_first_and_changes_nothing() -> None:
     assert record.probed == [5]
 
 
+def test_a_first_probe_that_takes_long_is_the_measurement() -> None:
+    controller, gangs, record = simulate(probes=(1, 5), unit_seconds=lambda assignment: 2.5)
+    assert [a.trial_id for a in gangs.served].count(PROBE) == 1
+    assert record.probed == [1]
+    assert outcome(controller) == outcome(simulate()[0])
+
+
 @pytest.mark.parametrize("how", ["fails", "loses its gang"])
 def test_a_probe_that_gives_nothing_stops_nothing(how: str) -> None:
     def curve(assignment: Assignment, step: int) -> float:
