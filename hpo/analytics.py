@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -32,7 +33,8 @@ class HyperparameterTuningJobAnalytics:
         Columns: one a tuned hyperparameter, with its Python type; TrainingJobName, TrainingJobStatus,
         FinalObjectiveValue, TrainingStartTime, TrainingEndTime, TrainingElapsedTimeSeconds; and beyond SageMaker's:
         Status (as Warmband says it, which has one more: Diverged), BestObjectiveValue, BestObjectiveResource, Resource
-        (units trained), Bracket, BilledWorkerSeconds, Checkpoint, FailureReason.
+        (units trained), Bracket, BilledWorkerSeconds, Checkpoint, FailureReason, Details (what happened
+        beside the metrics, as JSON).
         """
         if self._frame is None or force_refresh:
             import pandas
@@ -105,4 +107,5 @@ def _row(job: JobRow, trial: TrialRow, billed: float) -> dict[str, Any]:
         "BilledWorkerSeconds": billed,
         "Checkpoint": trial.checkpoint,
         "FailureReason": trial.failure_reason,
+        "Details": json.dumps(trial.details) if trial.details else "",
     }

@@ -18,7 +18,18 @@ from hpo.pace import Pace
 from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
 from hpo.search import PROBE, UNTUNED, Search, TrialRun, derive_seed
 from trainers import storage
-from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
+from trainers.assignment import (
+    Assignment,
+    Event,
+    GangEnded,
+    GangLost,
+    GangUp,
+    Progress,
+    Report,
+    Segment,
+    Served,
+    merged,
+)
 from trainers.errors import GangError
 from trainers.gangs import Gangs
 
@@ -425,6 +436,7 @@ class Controller:
     def _take_up(self, run: TrialRun, segment: Segment) -> None:
         """Books a segment and does what the scheduler says of it."""
         run.checkpoint, run.checkpoint_bytes = segment.checkpoint, segment.checkpoint_bytes
+        run.details = merged(run.details, segment.details)
         metric = self.search.metric
         for report in segment.reports:
             if metric not in report.metrics:

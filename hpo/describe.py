@@ -80,6 +80,8 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
         described["FailureReason"] = trial.failure_reason
         described["Traceback"] = trial.traceback
         described["Logs"] = trial.logs
+    if trial.details:
+        described["Details"] = trial.details
     if value is not None:
         described["FinalHyperParameterTuningJobObjectiveMetric"] = {
             "Type": job.spec["objective_type"],

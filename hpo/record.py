@@ -75,6 +75,7 @@ class JobRecord:
                 failure_reason=run.failure or run.diverged,
                 traceback=run.traceback,
                 logs=run.logs,
+                details=run.details,
                 attempts=run.attempts,
                 started_at=run.started_at,
                 ended_at=run.ended_at,

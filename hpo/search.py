@@ -77,6 +77,7 @@ class TrialRun:
         metrics: those of the report that it is compared by, the last or the best.
         checkpoint: its latest; None where it has none yet, or it was dropped.
         logs: where the output of the worker that failed it is, as "address:path".
+        details: what happened beside the metrics, over all its assignments.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
     """
 
@@ -98,6 +99,7 @@ class TrialRun:
     traceback: str = ""
     logs: str = ""
     diverged: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None
     ended_at: float | None = None
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Report, Segment, Served
 from trainers.errors import DivergedError
@@ -23,6 +24,7 @@ class SimulatedGangs:
         workers: workers of each gang, for the ledger.
         start_seconds: from a gang's start to its first assignment, and again after it was lost.
         unit_seconds: of an assignment's unit.
+        details: of every segment.
         losses: numbers of the assignments, counted from 0 over the whole run, in which the gang is lost.
     """
 
@@ -34,6 +36,7 @@ class SimulatedGangs:
         workers: int = 1,
         start_seconds: float = 0.0,
         unit_seconds: Callable[[Assignment], float] = lambda assignment: 1.0,
+        details: Mapping[str, Any] | None = None,
         losses: frozenset[int] = frozenset(),
     ) -> None:
         self.now = 0.0
@@ -45,6 +48,7 @@ class SimulatedGangs:
         self._workers = workers
         self._start_seconds = start_seconds
         self._unit_seconds = unit_seconds
+        self._details = dict(details or {})
         self._losses = losses
         self._counter = itertools.count()
         self._events: list[tuple[float, int, Event]] = []
@@ -124,5 +128,6 @@ class SimulatedGangs:
             training_seconds=seconds,
             checkpointing_seconds=0.0,
             first_step_at=self.now,
+            details=self._details,
         )
         return Served(gang=gang, trial_id=assignment.trial_id, segment=segment)

@@ -18,7 +18,7 @@ from hpo.controller import Controller
 from hpo.hyperband import Plan
 from hpo.record import status_of
 from hpo.search import TrialRun
-from hpo.words import count, first_line, in_bytes, packed, short, untuned_text
+from hpo.words import count, details_text, first_line, in_bytes, packed, short, untuned_text
 from trainers.trainer import Trainer
 
 CODE_WIDTH = 76
@@ -58,6 +58,8 @@ def summarize(
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
             "trainer": _tuned(trainer, best),
+            "load": trainer.load_code(best.checkpoint or ""),
+            "details": best.details,
         },
         "untuned": untuned and _beside(controller, untuned),
         "stopped": controller.stopped,
@@ -136,8 +138,9 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
             f"model = HyperparameterTuner.attach({attach}).best_estimator().model()",
         ),
     ]
-    if trainer["trainer"] == "XGBoostTrainer" and "://" not in path:
-        parts.append(("or without Warmband, after import xgboost:", f"model = xgboost.Booster(model_file={path!r})"))
+    if best.get("load"):
+        imported, _, code = best["load"].partition("\n")
+        parts.append((f"or without Warmband, after {imported}:", code))
     text = Text()
     for heading, code in parts:
         text.append(f"{heading}\n", style="bold").append(f"{code}\n")
@@ -222,6 +225,8 @@ def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if best["standard_error"]:
             yield "", f"standard error of one {metric}, from its rows: {best['standard_error']:.4f}"
         yield "", ", ".join(f"{key}={short(value)}" for key, value in best["hyperparameters"].items())
+        if details := details_text(best.get("details", {})):
+            yield "", details
     else:
         yield "best", "none: no trial reported a finite value"
     if untuned and "value" in untuned:

@@ -51,7 +51,7 @@ class TrialRow:
 
     `checkpoint` is empty where it was dropped, and `checkpoint_bytes` then says what it took; `logs` names the output
     of the worker that failed it, as "address:path". `failure_reason` says why it failed, or diverged; what diverged
-    has no objective.
+    has no objective. `details` is what happened beside the metrics, over all of it.
     """
 
     job: str
@@ -72,6 +72,7 @@ class TrialRow:
     started_at: float | None = None
     ended_at: float | None = None
     logs: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

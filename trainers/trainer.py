@@ -135,6 +135,10 @@ class Trainer(ABC):
     def load_model(self, checkpoint: str) -> Any:
         """The model of a checkpoint, in its library's own form."""
 
+    def load_code(self, checkpoint: str) -> str:
+        """An import and, in a second line, what loads a checkpoint's model without Warmband; empty if nothing does."""
+        return ""
+
     # ---- what all have
 
     @property

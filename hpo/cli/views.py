@@ -16,7 +16,7 @@ from rich.text import Text
 from hpo.cli.snapshot import Snapshot
 from hpo.describe import when
 from hpo.tables import LedgerKind, TrialRow
-from hpo.words import untuned_text
+from hpo.words import details_text, untuned_text
 
 STYLES = {
     "Completed": "green",
@@ -146,6 +146,8 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
         "best": f"{value}, {best.trial_id} after {reached} units",
         "hyperparameters": _settings(best.hyperparameters),
     }
+    if details := details_text(best.details):
+        rows["details"] = details
     others = (summary.get("best") or {}).get("metrics") or {}
     others = {name: value for name, value in others.items() if name != spec["objective_metric_name"]}
     if others:

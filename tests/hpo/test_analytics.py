@@ -33,6 +33,7 @@ OURS = [
     "BilledWorkerSeconds",
     "Checkpoint",
     "FailureReason",
+    "Details",
 ]
 UNTUNED = trial(-1, trial_id="untuned", objective=0.99, best_objective=0.99)
 

@@ -314,6 +314,15 @@ def test_a_report_without_the_objective_fails_its_trial_and_names_what_was_repor
     assert len(gangs.served) == 2 + FIRST_FAILURES
 
 
+def test_details_of_a_trial_are_those_of_its_assignments_together() -> None:
+    controller, gangs, _ = simulate(losses=frozenset({3}), details={"units": 1, "seen": {"all": 2}, "mode": "async"})
+    lost = gangs.served[3]
+    for run in (*controller.runs.values(), controller.untuned):
+        assert run is not None
+        served = sum(a.trial_id == run.id and a is not lost for a in gangs.served)
+        assert run.details == {"units": served, "seen": {"all": 2 * served}, "mode": "async"}
+
+
 def test_the_record_is_told_of_rungs_and_of_every_round() -> None:
     controller, gangs, record = simulate()
     assert sum(len(cut.stopped) for cut in record.cuts) == sum(
