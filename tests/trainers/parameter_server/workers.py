@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import secrets
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.optim import Optimizer
+from torch import Tensor
 
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.listener import Listener
 from trainers.parameter_server.server import Server
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.wire import SocketLink
-from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
+from trainers.pytorch.distribution import Distribution, Peers
 
 DEADLINE = 30.0
 
