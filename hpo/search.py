@@ -77,6 +77,7 @@ class TrialRun:
         metrics: those of the report that it is compared by, the last or the best.
         checkpoint: its latest; None where it has none yet, or it was dropped.
         logs: where the output of the worker that failed it is, as "address:path".
+        diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
     """
 
     trial: Trial
@@ -96,6 +97,7 @@ class TrialRun:
     failure: str = ""
     traceback: str = ""
     logs: str = ""
+    diverged: str = ""
     started_at: float | None = None
     ended_at: float | None = None
 

@@ -7,6 +7,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Report, Segment, Served
+from trainers.errors import DivergedError
 
 Curve = Callable[[Assignment, int], float]
 """The objective of an assignment's trial after so many units."""
@@ -16,7 +17,8 @@ class SimulatedGangs:
     """Serves assignments on a simulated clock: events in order of (time, counter), as the real gangs would send them.
 
     Args:
-        curve: gives the objective; an exception it raises fails the trial, as a trainer's would.
+        curve: gives the objective; an exception it raises fails the trial, as a trainer's would, or says that it
+            diverged.
         metric: key of the objective.
         workers: workers of each gang, for the ledger.
         start_seconds: from a gang's start to its first assignment, and again after it was lost.
@@ -103,15 +105,20 @@ class SimulatedGangs:
         heapq.heappush(self._events, (self.now + delay, next(self._counter), event))
 
     def _serve(self, gang: str, assignment: Assignment, seconds: float) -> Served:
+        reports: list[Report] = []
         try:
-            reports = tuple(
-                Report(step=step, metrics={self._metric: self._curve(assignment, step)})
-                for step in range(assignment.start + 1, assignment.stop + 1)
-            )
+            for step in range(assignment.start + 1, assignment.stop + 1):
+                reports.append(Report(step=step, metrics={self._metric: self._curve(assignment, step)}))
         except Exception as error:
-            return Served(gang=gang, trial_id=assignment.trial_id, error=str(error))
+            return Served(
+                gang=gang,
+                trial_id=assignment.trial_id,
+                error=str(error),
+                diverged=isinstance(error, DivergedError),
+                reports=tuple(reports),
+            )
         segment = Segment(
-            reports=reports,
+            reports=tuple(reports),
             checkpoint=assignment.save_to,
             checkpoint_bytes=0,
             training_seconds=seconds,

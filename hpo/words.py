@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 
 def count(number: int, noun: str) -> str:
@@ -45,6 +46,13 @@ def short(value: object) -> str:
 def first_line(text: str) -> str:
     """The first line of a message that says something."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "no words")
+
+
+def untuned_text(untuned: Mapping[str, Any]) -> str:
+    """What is said of an un-tuned run without a value."""
+    if "diverged" in untuned:
+        return f"diverged after {count(untuned['resource'], 'unit')}: {first_line(untuned['diverged'])}"
+    return f"failed: {untuned['failure']}"
 
 
 def packed(parts: Sequence[str], width: int) -> list[str]:

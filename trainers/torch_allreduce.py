@@ -101,7 +101,7 @@ class _AllReducing:
     def open(self, context: WorkerContext, peers: Peers) -> None:
         """See `trainers.pytorch.program.Distributing`."""
 
-    def distribution(self, assignment: Assignment, peers: Peers) -> Distribution:
+    def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
         """See `trainers.pytorch.program.Distributing`."""
         from trainers.pytorch.allreduce import AllReduce
 

@@ -190,7 +190,17 @@ def test_an_untuned_run_without_a_value_says_that() -> None:
     def curve(assignment: Assignment, step: int) -> float:
         return math.nan if assignment.trial_id == UNTUNED else rising(assignment, step)
 
-    assert rows(shown(curve=curve)[0])["un-tuned"] == "failed: it reported no finite value"
+    assert rows(shown(curve=curve)[0])["un-tuned"] == "diverged after 30 units: validation:auc is nan at unit 1"
+
+
+def test_trials_that_diverged_are_counted_as_that() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return math.nan if assignment.trial_id in ("job-003", "job-020") else rising(assignment, step)
+
+    text, summary = shown(curve=curve)
+    assert summary["trials"] == {"Completed": 8, "Stopped": 20, "Diverged": 2, "Failed": 0}
+    assert rows(text)["trials"] == "8 completed, 20 stopped, 2 diverged"
+    assert summary["errors"] == []
 
 
 def test_without_an_untuned_run_there_is_no_line_for_it() -> None:

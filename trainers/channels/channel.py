@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -165,6 +166,17 @@ class PlacedChannel:
                 )
             check_shard(None if isinstance(self.source, Shards) else self.source.rows, rank, world_size)
             return _checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
+
+    def pieces(self, rank: int, world_size: int) -> list[Callable[[], Table]]:
+        """The shard of one rank in pieces, each read when it is called for: a Ray Dataset's blocks, or all in one."""
+        if isinstance(self.source, Shards) and len(self.source.pieces[rank]) > 1:
+            filled = [piece for piece in self.source.pieces[rank] if self.source.rows(piece)]
+            return [partial(self._piece, piece) for piece in filled] or [partial(self.read, rank, world_size)]
+        return [partial(self.read, rank, world_size)]
+
+    def _piece(self, reference: Any) -> Table:
+        with _about(self.name):
+            return _checked(self.rules, Shards(pieces=((reference,),)).read(0, 1), complete=False)
 
     def read_whole(self) -> Table:
         """All rows, in their order."""

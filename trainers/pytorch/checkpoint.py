@@ -24,12 +24,14 @@ class TorchCheckpoint:
         step: epochs in it.
         state: what the training function handed to `report`.
         random: the random state of each rank, by rank.
+        updates: that each worker took part in so far.
         positions: where each of rank 0's prepared datasets stands, in the order of `prepare_data`; all ranks' alike.
     """
 
     step: int
     state: dict[str, Any]
     random: tuple[dict[str, Any], ...]
+    updates: int
     positions: tuple[tuple[int, int], ...]
 
     def to_bytes(self) -> bytes:
@@ -46,6 +48,7 @@ class TorchCheckpoint:
                 "step": self.step,
                 "state": self.state,
                 "random": list(self.random),
+                "updates": self.updates,
                 "positions": list(self.positions),
             },
             stream,
@@ -70,6 +73,7 @@ class TorchCheckpoint:
             step=held["step"],
             state=held["state"],
             random=tuple(held["random"]),
+            updates=held["updates"],
             positions=tuple(tuple(position) for position in held["positions"]),
         )
 

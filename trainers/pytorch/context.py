@@ -21,6 +21,7 @@ from trainers.pytorch.checkpoint import TorchCheckpoint
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
 from trainers.pytorch.loading import Batches, Shard, loader_batches, shard_batches
 from trainers.pytorch.rates import LearningRateRule
+from trainers.pytorch.streaming import Stream, stream_batches
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -38,7 +39,7 @@ class Worker:
     """
 
     device: torch.device
-    shards: Mapping[str, Shard]
+    shards: Mapping[str, Shard | Stream]
     shard_rows: Mapping[str, Sequence[int]]
     precision: str = "fp32"
     compile: bool = False
@@ -95,6 +96,7 @@ class TrainContext:
         self._unplanned = unplanned(self.batch.gradient_accumulation_steps if self.batch else 1, self.world_size)
         self._optimizer: Optimizer | None = None
         self._behind = False
+        self._updates = resumed.updates if resumed else 0
 
     # ---- data
 
@@ -105,9 +107,8 @@ class TrainContext:
             channel: its name.
             labels: the type of number to have labels in; `torch.int64` for classes.
         """
-        if channel not in self._worker.shards:
-            raise TrialError(f"there is no channel {channel!r}; fit() was given {', '.join(self._worker.shards)}")
-        shard = self._worker.shards[channel]
+        held = self._held(channel)
+        shard = held.whole() if isinstance(held, Stream) else held
         return Shard(features=shard.features, labels=shard.labels.to(labels))
 
     def prepare_data(
@@ -124,21 +125,7 @@ class TrainContext:
             shuffle: another order in each pass, for a channel; a DataLoader is shuffled if it was.
             labels: as for `shard`.
         """
-        if isinstance(data, DataLoader):
-            batches = self._load(data)
-        elif self.batch is None:
-            raise TrialError(f"hyperparameters give no batch size; give {PER_WORKER} or {GLOBAL}")
-        else:
-            batches = shard_batches(
-                self.shard(data, labels=labels),
-                self._worker.shard_rows[data],
-                self.rank,
-                self.batch,
-                shuffle=shuffle,
-                seed=random_state.derive(self.seed, "order", len(self._datasets)),
-                device=self.device,
-                passes=_Passes(self),
-            )
+        batches = self._load(data) if isinstance(data, DataLoader) else self._cut(data, shuffle, labels)
         if self._resumed and len(self._datasets) < len(self._resumed.positions):
             batches.position = self._resumed.positions[len(self._datasets)]
         self._datasets.append(batches)
@@ -182,6 +169,7 @@ class TrainContext:
         if micro.last:
             with self._scaled(optimizer):
                 self._distribution.update(optimizer, micro)
+            self._updates += 1
         return micro.last
 
     def synchronize(self) -> None:
@@ -244,6 +232,30 @@ class TrainContext:
 
     # ---- within
 
+    def _held(self, channel: str) -> Shard | Stream:
+        if channel not in self._worker.shards:
+            raise TrialError(f"there is no channel {channel!r}; fit() was given {', '.join(self._worker.shards)}")
+        return self._worker.shards[channel]
+
+    def _cut(self, channel: str, shuffle: bool, labels: torch.dtype) -> Batches:
+        """A channel in batches."""
+        held, size = self._held(channel), self.batch
+        if size is None:
+            raise TrialError(f"hyperparameters give no batch size; give {PER_WORKER} or {GLOBAL}")
+        rows, seed = self._worker.shard_rows[channel], self._order_seed()
+        if isinstance(held, Stream):
+            return stream_batches(
+                held, rows, self.rank, size, shuffle=shuffle, labels=labels, seed=seed, passes=_Passes(self)
+            )
+        shard = self.shard(channel, labels=labels)
+        return shard_batches(
+            shard, rows, self.rank, size, shuffle=shuffle, seed=seed, device=self.device, passes=_Passes(self)
+        )
+
+    def _order_seed(self) -> int:
+        """Of the order in which the dataset that is prepared next comes."""
+        return random_state.derive(self.seed, "order", len(self._datasets))
+
     def _load(self, loader: DataLoader[Any]) -> Batches:
         said = self.batch.per_worker_batch_size if self.batch else loader.batch_size
         if said != loader.batch_size:
@@ -256,7 +268,7 @@ class TrainContext:
             self.rank,
             self.world_size,
             self.batch.gradient_accumulation_steps if self.batch else 1,
-            seed=random_state.derive(self.seed, "order", len(self._datasets)),
+            seed=self._order_seed(),
             device=self.device,
             passes=_Passes(self),
         )
@@ -301,7 +313,13 @@ class TrainContext:
         if self.rank == 0:
             positions = tuple(batches.position for batches in self._datasets)
             self._on_end(
-                TorchCheckpoint(step=self._reported, state=dict(state), random=tuple(states), positions=positions)
+                TorchCheckpoint(
+                    step=self._reported,
+                    state=dict(state),
+                    random=tuple(states),
+                    updates=self._updates,
+                    positions=positions,
+                )
             )
 
 

@@ -28,6 +28,9 @@ class Shard:
     features: Tensor
     labels: Tensor
 
+    def __len__(self) -> int:
+        return len(self.labels)
+
 
 class Passes(Protocol):
     """What follows the passes over prepared data."""
@@ -84,7 +87,7 @@ def shard_batches(
     rows, per = len(shard.labels), size.per_worker_batch_size
 
     def load(number: int, start: int) -> Iterator[tuple[Tensor, Tensor]]:
-        order = _order(rows, derive(seed, rank, number)).to(shard.labels.device) if shuffle else None
+        order = in_order(rows, derive(seed, rank, number)).to(shard.labels.device) if shuffle else None
         for at in range(start, len(plan)):
             if not plan[at].rows and not torch.is_grad_enabled():
                 return  # An evaluation counts rows: none may come twice.
@@ -127,7 +130,7 @@ def loader_batches(
     plan = micro_batches(rank, shard_rows, loader.batch_size, steps, drop_last=loader.drop_last)
 
     def load(number: int, start: int) -> Iterator[Any]:
-        order = _order(rows, derive(seed, number)) if shuffle else torch.arange(rows)
+        order = in_order(rows, derive(seed, number)) if shuffle else torch.arange(rows)
         mine = order[rank::workers].tolist()
         per = loader.batch_size or 1
         again = mine[:1] if torch.is_grad_enabled() else []  # As in `shard_batches`.
@@ -151,7 +154,8 @@ def moved(batch: Any, device: torch.device) -> Any:
     return batch
 
 
-def _order(rows: int, seed: int) -> Tensor:
+def in_order(rows: int, seed: int) -> Tensor:
+    """The numbers of some rows, shuffled."""
     return torch.randperm(rows, generator=torch.Generator().manual_seed(seed))
 
 

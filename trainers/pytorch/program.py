@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Protocol
 
 import numpy as np
@@ -22,6 +23,7 @@ from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.loading import Shard
 from trainers.pytorch.peers import Alone, ProcessGroup
 from trainers.pytorch.segment import train_segment
+from trainers.pytorch.streaming import Stream
 
 _RESIDENT = 0.5
 """The part of a GPU's free memory that a gang's data may fill; what does not fit stays in the host's."""
@@ -52,8 +54,8 @@ class Distributing(Protocol):
     def open(self, context: WorkerContext, peers: Peers) -> None:
         """Starts what lasts as long as the gang."""
 
-    def distribution(self, assignment: Assignment, peers: Peers) -> Distribution:
-        """That of one assignment."""
+    def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
+        """That of one assignment; each worker took part in so many updates of the trial before it."""
 
     def close(self) -> None:
         """Ends what `open` started."""
@@ -84,14 +86,15 @@ class FunctionProgram:
         self._context = context
         device = device_of(self._settings, context)
         # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
-        tables = {name: channel.read(context.rank, context.world_size) for name, channel in self._channels.items()}
-        shards = {name: shard_of(name, table, device) for name, table in tables.items()}
+        shards = {
+            name: held(channel, context.rank, context.world_size, device) for name, channel in self._channels.items()
+        }
         loaded = time.perf_counter()
         if not context.in_hand:
             torch.set_num_threads(context.cpus)
         peers = Alone() if context.in_hand else ProcessGroup(context, device, self._settings.report_timeout_s)
         self._peers = peers
-        rows = peers.gather({name: len(shard.labels) for name, shard in shards.items()})
+        rows = peers.gather({name: len(shard) for name, shard in shards.items()})
         self._worker = worker_of(self._settings, device, shards, rows)
         self._distributing.open(context, peers)
         return {"load": loaded - started, "join": time.perf_counter() - loaded}
@@ -111,7 +114,7 @@ class FunctionProgram:
                     assignment,
                     worker,
                     peers,
-                    self._distributing.distribution(assignment, peers),
+                    partial(self._distributing.distribution, assignment, peers),
                     on_report,
                     report_timeout_s=settings.report_timeout_s,
                 )
@@ -146,6 +149,18 @@ def device_of(settings: FunctionSettings, context: WorkerContext) -> torch.devic
     return device
 
 
+def held(channel: PlacedChannel, rank: int, world_size: int, device: torch.device) -> Shard | Stream:
+    """One rank's rows of a channel: whole, or in pieces where they come from a Ray Dataset of several blocks."""
+    pieces = channel.pieces(rank, world_size)
+    if len(pieces) == 1:
+        return shard_of(channel.name, pieces[0](), device)
+
+    def fetch(piece: Callable[[], Table]) -> Callable[[], Shard]:
+        return lambda: shard_of(channel.name, piece(), device)
+
+    return Stream(fetch=[fetch(piece) for piece in pieces], rows=[len(piece().labels) for piece in pieces])
+
+
 def shard_of(name: str, table: Table, device: torch.device) -> Shard:
     """A worker's rows as tensors: on its device where they fit, in the host's memory otherwise.
 
@@ -172,7 +187,10 @@ def shard_of(name: str, table: Table, device: torch.device) -> Shard:
 
 
 def worker_of(
-    settings: FunctionSettings, device: torch.device, shards: Mapping[str, Shard], rows: list[Mapping[str, int]]
+    settings: FunctionSettings,
+    device: torch.device,
+    shards: Mapping[str, Shard | Stream],
+    rows: list[Mapping[str, int]],
 ) -> Worker:
     """What a worker brings to every trial; `rows` of each channel, by rank."""
     return Worker(

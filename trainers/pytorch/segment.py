@@ -26,7 +26,7 @@ def train_segment(
     assignment: Assignment,
     worker: Worker,
     peers: Peers,
-    distribution: Distribution,
+    distribute: Callable[[int], Distribution],
     on_report: Callable[[Report], None],
     *,
     report_timeout_s: float,
@@ -38,7 +38,7 @@ def train_segment(
         assignment: what to train.
         worker: what this worker brings.
         peers: the gang's workers.
-        distribution: how their gradients become updates; it is closed at the end.
+        distribute: makes what turns their gradients into updates, given how many there were before this assignment.
         on_report: is told of each report.
         report_timeout_s: how long the function may train without one.
 
@@ -64,6 +64,7 @@ def train_segment(
         storage.write(assignment.save_to, raw)
         written[:] = len(raw), time.perf_counter() - began
 
+    distribution = distribute(resumed.updates if resumed else 0)
     context = TrainContext(
         assignment,
         worker,
@@ -80,9 +81,11 @@ def train_segment(
             deadline.watched(f"a report of {assignment.trial_id} after {assignment.start} epochs or more"),
             _explained(assignment),
         ):
-            function(context)
-            context.finish()
-    details = distribution.close()
+            try:
+                function(context)
+                context.finish()
+            finally:
+                details = distribution.close()
     ended = time.perf_counter()
     checkpointing = read + written[1]
     return Segment(

@@ -1,0 +1,316 @@
+"""How a worker's gradients become updates on parameter servers."""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from trainers.errors import DivergedError, GangError, TrialError, WarmbandError
+from trainers.parameter_server.flat import Block
+from trainers.parameter_server.opening import Opening, Options, check, options, restricted, take_state
+from trainers.parameter_server.settings import Settings
+from trainers.parameter_server.sharding import spread
+from trainers.pytorch.distribution import MicroBatch, Peers
+
+PATIENCE_SECONDS = 600.0
+
+
+class Link(Protocol):
+    """A worker's way to one server. What it asks with `push` and `meet` it does not wait for; `pull` does.
+
+    Raises:
+        DivergedError: the parameters are not finite.
+        GangError: the server is gone, or a worker that this one waits for.
+        TrialError: another worker ended its training, or did not come in time.
+    """
+
+    name: str
+
+    def begin(self, opening: Opening, gradients: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+        """Begins a training, on rank 0; later pushes send `gradients`, and pulls fill `values`."""
+
+    def join(self, session: str, patience: float, gradients: Sequence[Tensor], values: Sequence[Tensor]) -> None:
+        """Waits until rank 0 has begun it, on the other ranks."""
+
+    def push(self, rows: int, options: Options | None) -> None:
+        """Sends the gradients, averaged over so many rows; no rows and no gradients are a step that changes nothing."""
+
+    def meet(self, waited: float) -> None:
+        """Says that this worker is at the end of its pass, and how many seconds it waited in it."""
+
+    def pull(self) -> bytes:
+        """Waits until this worker may go on, with the values; after a meeting rank 0 gets the optimizer's state too."""
+
+    def account(self) -> dict[str, Any]:
+        """What happened so far, as the server saw it."""
+
+    def leave(self, failure: WarmbandError) -> None:
+        """Takes no further part; who waits for this worker is told `failure`. A server that is gone is no error."""
+
+
+class Clock(Protocol):
+    """What time it is for a worker, and how its steps take some; `name` is for the record."""
+
+    name: str
+
+    def now(self) -> float:
+        """In seconds."""
+
+    def step(self, number: int, delay: float) -> None:
+        """Before push `number`, counted over the trial's life: lets `delay` seconds pass."""
+
+
+class WallClock:
+    """Real time."""
+
+    name = "wall"
+
+    def now(self) -> float:
+        """See `Clock.now`."""
+        return time.monotonic()
+
+    def step(self, number: int, delay: float) -> None:
+        """See `Clock.step`."""
+        if delay:
+            time.sleep(delay)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shard:
+    """What one server holds of the model: its parameters, in the order of its blocks, and how to reach it."""
+
+    link: Link
+    blocks: list[Block]
+    parameters: list[Tensor]
+
+
+class ServerDistribution:
+    """Updates through parameter servers: they hold parameters and optimizer, and each step pushes and pulls at once.
+
+    The first update begins it: rank 0 sends its parameters, and its optimizer with its state. Every parameter that the
+    optimizer has and that requires a gradient is trained; one that got none in a step counts as having zeros. What a
+    worker writes into its parameters itself is overwritten by the next pull.
+
+    Args:
+        peers: the gang.
+        links: to the servers, in the same order on every worker; `settings.num_servers` of them.
+        settings: how pushes become updates.
+        seed: the trial's; of the delays.
+        start: pushes that this worker made in the trial's earlier segments, so that delays go on where they were.
+        clock: what delays pass on.
+        patience: seconds that a worker waits for another.
+    """
+
+    def __init__(
+        self,
+        *,
+        peers: Peers,
+        links: Sequence[Link],
+        settings: Settings,
+        seed: int,
+        start: int = 0,
+        clock: Clock | None = None,
+        patience: float = PATIENCE_SECONDS,
+    ) -> None:
+        self._peers = peers
+        self._links = list(links)
+        self._settings = settings
+        self._seed = seed
+        self._pushes = start
+        self._clock: Clock = clock or WallClock()
+        self._patience = patience
+        self._session: str = peers.gather(uuid.uuid4().hex if peers.rank == 0 else None)[0]
+        self._optimizer: Optimizer | None = None
+        self._model: nn.Module | None = None
+        self._shards: list[_Shard] = []
+        self._options: Options = []
+        self._waited = 0.0
+        self._open = True
+
+    @property
+    def workers_an_update(self) -> int:
+        """See `Distribution.workers_an_update`."""
+        return self._settings.workers_an_update
+
+    @property
+    def pushes(self) -> int:
+        """Pushes that this worker made over the trial's life, ticks among them: `start` of the next segment."""
+        return self._pushes
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        """See `Distribution.wrap`; it is the model itself."""
+        self._model = model
+        with torch.no_grad():
+            self._share([*model.parameters(), *model.buffers()])
+        return model
+
+    def weight(self, micro: MicroBatch) -> float:
+        """See `Distribution.weight`; the servers weight workers against each other."""
+        return micro.rows / micro.update_rows if micro.update_rows else 0.0
+
+    def update(self, optimizer: Optimizer, micro: MicroBatch) -> None:
+        """See `Distribution.update`."""
+        self._begin(optimizer)
+        for shard in self._shards:
+            for block in shard.blocks:
+                block.collect()
+        found = options(optimizer)
+        changed = found if found != self._options else None
+        self._options = found
+        self._clock.step(self._pushes, self._delay())
+        self._pushes += 1
+        before = self._clock.now()
+        self._exchange(lambda link: link.push(micro.update_rows, changed))
+        self._waited += self._clock.now() - before
+        for shard in self._shards:
+            for block in shard.blocks:
+                block.zero()
+
+    def synchronize(self, optimizer: Optimizer | None) -> None:
+        """See `Distribution.synchronize`; buffers, such as those of batch normalisation, are those of rank 0 too."""
+        if optimizer is None:
+            self._peers.meet("the end of a pass")
+        else:
+            self._begin(optimizer)
+            states = self._exchange(lambda link: link.meet(self._waited))
+            self._waited = 0.0
+            if self._peers.rank == 0:
+                for shard, state in zip(self._shards, states, strict=True):
+                    take_state(optimizer, shard.parameters, state)
+        if self._model is not None:
+            with torch.no_grad():
+                self._share(list(self._model.buffers()))
+
+    def close(self) -> dict[str, Any]:
+        """See `Distribution.close`; a second call does nothing. After an error, it tells the other workers."""
+        if not self._open:
+            return {}
+        self._open = False
+        try:
+            return self._details() if self._shards and self._peers.rank == 0 else {}
+        finally:
+            self._leave(TrialError(f"worker {self._peers.rank} ended its training while others waited for it"))
+
+    def _begin(self, optimizer: Optimizer) -> None:
+        if self._optimizer is optimizer:
+            return
+        if self._optimizer is not None:
+            raise TrialError(
+                "the training function steps with two optimizers, and parameter servers train with one; "
+                "give one optimizer several parameter groups"
+            )
+        check(optimizer)
+        shards = self._shard(optimizer)
+        for shard in shards:
+            gradients = [block.gradients for block in shard.blocks]
+            values = [block.values for block in shard.blocks]
+            if self._peers.rank == 0:
+                shard.link.begin(self._opening(optimizer, shard), gradients, values)
+            else:
+                shard.link.join(self._session, self._patience, gradients, values)
+        self._optimizer, self._shards = optimizer, shards
+        # What LRScheduler looks for; it would warn that nobody called `optimizer.step()`, which the servers do.
+        optimizer._opt_called = True  # type: ignore[attr-defined]
+
+    def _shard(self, optimizer: Optimizer) -> list[_Shard]:
+        trained = [
+            parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad
+        ]
+        sizes = [parameter.numel() * parameter.dtype.itemsize for parameter in trained]
+        homes = spread(sizes, self._settings.num_servers)
+        shards = []
+        for server, link in enumerate(self._links[: self._settings.num_servers]):
+            kinds: dict[Any, list[Tensor]] = {}
+            for parameter, home in zip(trained, homes, strict=True):
+                if home == server:
+                    kinds.setdefault((parameter.dtype, parameter.device), []).append(parameter)
+            parameters = [parameter for kind in kinds.values() for parameter in kind]
+            shards.append(_Shard(link=link, blocks=[*map(Block, kinds.values())], parameters=parameters))
+        return shards
+
+    def _opening(self, optimizer: Optimizer, shard: _Shard) -> Opening:
+        part, groups, stand_ins = restricted(optimizer, shard.parameters)
+        return Opening(
+            session=self._session,
+            settings=self._settings,
+            patience=self._patience,
+            optimizer=part,
+            groups=groups,
+            layouts=tuple(block.layout for block in shard.blocks),
+            parameters=stand_ins,
+            values=[block.current() for block in shard.blocks],
+        )
+
+    def _exchange(self, ask: Callable[[Link], None]) -> list[bytes]:
+        """Asks all servers, then hears all: none has to wait for another's answer, and none is left unheard."""
+        asked: list[_Shard] = []
+        notes: list[bytes] = []
+        failures: list[WarmbandError] = []
+        for shard in self._shards:
+            try:
+                ask(shard.link)
+                asked.append(shard)
+            except WarmbandError as error:
+                failures.append(error)
+        for shard in asked:
+            try:
+                notes.append(shard.link.pull())
+            except WarmbandError as error:
+                failures.append(error)
+        if failures:
+            worst = min(failures, key=_gravity)
+            self._leave(worst)
+            raise worst
+        for shard in self._shards:
+            for block in shard.blocks:
+                block.spread()
+        return notes
+
+    def _leave(self, failure: WarmbandError) -> None:
+        for shard in self._shards:
+            shard.link.leave(failure)
+
+    def _details(self) -> dict[str, Any]:
+        """What the servers saw; of steps, the one that holds most, since all workers push to each."""
+        try:
+            accounts = [shard.link.account() for shard in self._shards]
+        except WarmbandError:
+            return {}  # After an error there may be no server to ask.
+        held = [sum(block.layout.elements for block in shard.blocks) for shard in self._shards]
+        found = accounts[held.index(max(held))]
+        found |= {name: sum(account[name] for account in accounts) for name in ("bytes_pushed", "bytes_pulled")}
+        found |= {"mode": self._settings.mode, "servers": held, "clock": self._clock.name}
+        if self._settings.delayed:
+            found["delay"] = f"simulated: mean ms a worker {[*self._settings.delay_ms]}"
+        return {"parameter_server": found}
+
+    def _delay(self) -> float:
+        """Seconds, drawn from the trial's seed, this worker and the number of its push."""
+        mean = self._settings.delay_ms[self._peers.rank] / 1000
+        if not mean:
+            return 0.0
+        return random.Random(f"{self._seed}/{self._peers.rank}/{self._pushes}").expovariate(1 / mean)
+
+    def _share(self, tensors: Sequence[Tensor]) -> None:
+        """Gives all workers rank 0's tensors, with one broadcast for each type."""
+        kinds: dict[Any, list[Tensor]] = {}
+        for tensor in tensors:
+            kinds.setdefault((tensor.dtype, tensor.device), []).append(tensor)
+        for kind in kinds.values():
+            together = torch.cat([tensor.reshape(-1) for tensor in kind])
+            self._peers.broadcast(together)
+            for tensor, part in zip(kind, torch.split(together, [tensor.numel() for tensor in kind]), strict=True):
+                tensor.copy_(part.view(tensor.shape))
+
+
+def _gravity(failure: WarmbandError) -> int:
+    """Which of several errors is raised: that a training diverged says most, that a peer ended least."""
+    return (isinstance(failure, DivergedError), isinstance(failure, GangError), True).index(True)

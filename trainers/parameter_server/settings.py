@@ -1,0 +1,109 @@
+"""What a trial asks of its parameter servers, read from its hyperparameters."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from trainers.errors import ConfigurationError
+
+MODES = ("sync", "async", "bounded")
+"""How pushes become updates: all workers' together, each as it comes, or each as it comes with a limit on the lead."""
+
+NAMES = ("mode", "num_servers", "staleness_bound", "backup_workers", "delay_ms")
+"""The hyperparameters that are read here."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How the workers of one trial share their parameters.
+
+    Args:
+        workers: how many there are.
+        mode: one of `MODES`.
+        num_servers: the parameters are spread over so many.
+        staleness_bound: "bounded": steps that a worker may be ahead of the slowest.
+        backup_workers: "sync": a round ends without so many of the slowest, whose pushes are dropped.
+        delay_ms: mean of the exponential delay before each push, by worker, in milliseconds.
+    """
+
+    workers: int
+    mode: str = "sync"
+    num_servers: int = 1
+    staleness_bound: int = 3
+    backup_workers: int = 0
+    delay_ms: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, hyperparameters: Mapping[str, Any], workers: int) -> Self:
+        """Reads them; what is missing or None has its default, other names are left alone.
+
+        A value that the mode does not use still has to be one, but need not suit the number of workers, since both may
+        be tuned together.
+
+        Raises:
+            ConfigurationError: a value is wrong.
+        """
+        given = {name: hyperparameters[name] for name in NAMES if hyperparameters.get(name) is not None}
+        mode = _mode(given.get("mode", "sync"))
+        backup = _whole("backup_workers", given.get("backup_workers", 0), least=0)
+        if mode == "sync" and backup >= workers:
+            raise ConfigurationError(
+                f"hyperparameter 'backup_workers' is {backup} of {workers} workers, and leaves none to train; "
+                f"give 0 to {workers - 1}"
+            )
+        return cls(
+            workers=workers,
+            mode=mode,
+            num_servers=_whole("num_servers", given.get("num_servers", 1), least=1),
+            staleness_bound=_whole("staleness_bound", given.get("staleness_bound", 3), least=0),
+            backup_workers=backup,
+            delay_ms=_delays(given.get("delay_ms", 0), workers),
+        )
+
+    @property
+    def workers_an_update(self) -> int:
+        """How many workers' gradients one update averages."""
+        return self.workers - self.backup_workers if self.mode == "sync" else 1
+
+    @property
+    def delayed(self) -> bool:
+        """Whether pushes are delayed, which results have to say."""
+        return any(self.delay_ms)
+
+
+def _mode(value: Any) -> str:
+    if value in MODES:
+        return str(value)
+    near = difflib.get_close_matches(str(value), MODES, n=1)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    raise ConfigurationError(f"hyperparameter 'mode' is {value!r}; give one of {', '.join(MODES)}{hint}")
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    number = value.item() if hasattr(value, "item") else value
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise ConfigurationError(f"hyperparameter {name!r} is {value!r}; give a whole number, {least} or more")
+    return number
+
+
+def _delays(value: Any, workers: int) -> tuple[float, ...]:
+    listed = value.tolist() if hasattr(value, "tolist") else value
+    if isinstance(listed, Sequence) and not isinstance(listed, str):
+        if len(listed) != workers:
+            raise ConfigurationError(
+                f"hyperparameter 'delay_ms' is {value!r}, a list of {len(listed)}, for {workers} workers; "
+                "give one number for all, or a list with one for each"
+            )
+        return tuple(_delay(value, one) for one in listed)
+    return (_delay(value, listed),) * workers
+
+
+def _delay(value: Any, one: Any) -> float:
+    number = not isinstance(one, bool) and isinstance(one, (int, float))
+    if not number or not math.isfinite(one) or one < 0:
+        raise ConfigurationError(f"hyperparameter 'delay_ms' is {value!r}; give milliseconds, 0 or more")
+    return float(one)
