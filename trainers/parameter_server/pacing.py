@@ -14,7 +14,7 @@ class Pacing:
     - "bounded": likewise, but a worker that is more than `staleness_bound` steps ahead of the slowest waits for it
       (Ho et al., 2013).
     - "sync": the pushes of a round make one update, for which all who pushed wait. With backup workers the round is
-      full without that many (Chen et al., 2016); a push that comes after the update it was meant for is dropped.
+      full without that many (Chen et al., 2016); a push that comes after the round it was meant for is dropped.
 
     A push of no rows is a step that changes nothing. A worker that has come to the meeting is out of the race: nobody
     waits for its steps, and a round is full without it.
@@ -40,6 +40,8 @@ class Pacing:
         self._steps = [0] * settings.workers
         self._pulled = [0] * settings.workers
         self._round: dict[int, int] = {}
+        self._rounds = 0
+        self._joined = [0] * settings.workers
 
     def push(self, rank: int, rows: int) -> tuple[int, ...]:
         """Takes a step of a worker.
@@ -57,7 +59,7 @@ class Pacing:
             self.staleness[self.updates - self._pulled[rank]] += 1
         if self._mode != "sync":
             return self._update([rank] if rows else [])
-        if self._pulled[rank] < self.updates:
+        if self._joined[rank] < self._rounds:
             self.dropped += 1 if rows else 0
             return ()
         self._round[rank] = rows
@@ -72,12 +74,14 @@ class Pacing:
             workers = len(self._steps)
             self._racing = set(range(workers))
             self._steps = [0] * workers
-            self._pulled = [self.updates] * workers
+            for other in range(workers):
+                self.pull(other)
         return made
 
     def pull(self, rank: int) -> None:
         """A worker has the parameters as they are now."""
         self._pulled[rank] = self.updates
+        self._joined[rank] = self._rounds
 
     def missing(self, rank: int) -> list[int]:
         """Whom a worker has to wait for, by rank; nobody, if it may go on."""
@@ -95,6 +99,7 @@ class Pacing:
             return ()
         ranks = sorted(rank for rank, rows in self._round.items() if rows)
         self._round.clear()
+        self._rounds += 1
         return self._update(ranks)
 
     def _update(self, ranks: list[int]) -> tuple[int, ...]:
