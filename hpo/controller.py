@@ -20,17 +20,7 @@ from hpo.roster import Roster, Work
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import Search, TrialRun, new_run, next_assignment
 from hpo.watch import Record
-from trainers.assignment import (
-    Event,
-    GangEnded,
-    GangLost,
-    GangUp,
-    Progress,
-    Report,
-    Segment,
-    Served,
-    merged,
-)
+from trainers.assignment import Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served, merged
 from trainers.errors import GangError
 from trainers.gangs import Gangs
 
@@ -77,6 +67,7 @@ class Controller:
         self.runs: dict[str, TrialRun] = {}
         self._beside = Beside(search, on_probe)
         self._comparison = Comparison(search)
+        self.objective = self._comparison.objective
         self.started_at = clock()
         self.trained = 0
         """Units trained by all trials, the untuned run not counted."""
@@ -93,7 +84,8 @@ class Controller:
         self._roster = Roster(clock)
         self._chosen: list[TrialRun] = []
         """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
-        plan = scheduler.plan if isinstance(scheduler, SynchronousHyperBandScheduler) else None
+        self._hyperband = scheduler if isinstance(scheduler, SynchronousHyperBandScheduler) else None
+        plan = self._hyperband.plan if self._hyperband else None
         self._demand = Demand(search, plan)
         self._stopping = ""
         self.completed = ""
@@ -175,10 +167,6 @@ class Controller:
         """The trial with the best objective; ties to the less resource, then to the first. None if none is finite."""
         return self._comparison.best(self.runs.values())
 
-    def objective(self, run: TrialRun) -> float:
-        """What trials are compared by."""
-        return self._comparison.objective(run)
-
     # ---- what Ray Tune's schedulers call
 
     def get_trials(self) -> list[Trial]:
@@ -213,13 +201,9 @@ class Controller:
 
     def _abandon(self) -> None:
         """Ends what a stop left waiting, so that nothing looks as if it were still to come."""
-        for run in list(self._live.values()):
+        for run in [*self._live.values(), *(run for run in self._chosen if not run.tuned)]:
             run.trial.set_status(Trial.TERMINATED)
-            self._conclude(run)
-        for run in self._chosen:
-            if not run.tuned:
-                run.trial.set_status(Trial.TERMINATED)
-                self._keep(run)
+            self._conclude(run) if run.tuned else self._keep(run)
 
     # ---- handing out work
 
@@ -234,8 +218,7 @@ class Controller:
             if not self._assign(run):
                 self._chosen.append(run)
         at_work = [*self._chosen, *(work.run for work in self._roster.busy.values())]
-        there = self._roster.sizes.values()
-        sizes = self._demand.sizes(at_work, there, untuned_left=self._beside.untuned_left)
+        sizes = self._demand.sizes(at_work, self._roster.sizes.values(), untuned_left=self._beside.untuned_left)
         for gang in self._gangs.want(sizes, self._demand.seconds_left(self.trained, self._roster.longest)):
             self._roster.released(gang)
             self.ledger.ended(gang)
@@ -272,8 +255,8 @@ class Controller:
         suggested = self.search_alg.suggest(trial_id)
         if suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string, against its own annotation
             self._demand.exhausted = True
-            if isinstance(self._scheduler, SynchronousHyperBandScheduler):
-                self._scheduler.no_more_trials(self)
+            if self._hyperband:
+                self._hyperband.no_more_trials(self)
             chosen: Trial | None = self._scheduler.choose_trial_to_run(self)
             return chosen
         if suggested is None:
@@ -282,8 +265,8 @@ class Controller:
         self.runs[trial_id] = self._live[trial_id] = run
         self._demand.drawn(run)
         self._scheduler.on_trial_add(self, run.trial)
-        if isinstance(self._scheduler, SynchronousHyperBandScheduler):
-            run.bracket = self._scheduler.bracket(run.trial)
+        if self._hyperband:
+            run.bracket = self._hyperband.bracket(run.trial)
         self._keep(run)
         return run.trial
 
@@ -291,9 +274,7 @@ class Controller:
         """The units at which its next assignment ends."""
         if not run.tuned:
             return run.limit
-        if isinstance(self._scheduler, SynchronousHyperBandScheduler):
-            return min(run.limit, self._scheduler.milestone(run.trial))
-        return min(run.limit, run.resource + 1)
+        return min(run.limit, self._hyperband.milestone(run.trial) if self._hyperband else run.resource + 1)
 
     def _nothing_left(self) -> bool:
         unfinished = len(self._live)
@@ -318,11 +299,10 @@ class Controller:
         self._tell_cuts()
 
     def _tell_cuts(self) -> None:
-        if isinstance(self._scheduler, SynchronousHyperBandScheduler):
-            cuts = self._scheduler.core.cuts
-            for cut in cuts[self._cuts_told :]:
-                self._record.rung(cut)
-            self._cuts_told = len(cuts)
+        cuts = self._hyperband.core.cuts if self._hyperband else []
+        for cut in cuts[self._cuts_told :]:
+            self._record.rung(cut)
+        self._cuts_told = len(cuts)
 
     def _take_in(self, event: Event) -> None:
         match event:
@@ -425,24 +405,24 @@ class Controller:
         self._any_trained = True
         run.diverged, run.value, run.best_value, run.best_resource = reason, math.nan, math.nan, 0
         run.trial.set_status(Trial.TERMINATED)
-        if not run.tuned:
-            self._keep(run)
-            return
-        self._scheduler.on_trial_error(self, run.trial)  # It leaves its bracket as one that failed does.
-        self._conclude(run)
+        self._leave(run)
 
     def _fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
         run.failure, run.traceback, run.logs = message, traceback, logs
         run.trial.set_status(Trial.ERROR)
+        self._leave(run)
+        self._failures += run.tuned
+        if self._failures >= FIRST_FAILURES and not self._any_trained and not self._stopping:
+            self.hopeless = True
+            self.stop(f"the first {self._failures} trials all failed")
+
+    def _leave(self, run: TrialRun) -> None:
+        """A trial that failed or diverged leaves its bracket."""
         if not run.tuned:
             self._keep(run)
             return
         self._scheduler.on_trial_error(self, run.trial)
         self._conclude(run)
-        self._failures += 1
-        if self._failures >= FIRST_FAILURES and not self._any_trained and not self._stopping:
-            self.hopeless = True
-            self.stop(f"the first {self._failures} trials all failed")
 
     def _conclude(self, run: TrialRun) -> None:
         run.ended_at = self._clock()
