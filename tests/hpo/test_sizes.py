@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
@@ -19,7 +19,7 @@ from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import PROBE, Search
 from hpo.simulation import SimulatedGangs
 from tests.hpo.simulated import METRIC, PLAN, Draws, Kept, outcome, simulate
-from trainers.assignment import Assignment, Event, GangUp, Report, Segment, Served
+from trainers.assignment import Assignment, Event, GangLost, GangUp, Report, Segment, Served
 from trainers.gang import WorkerContext
 from trainers.ray_gangs import RayGangs
 from trainers.torch_allreduce import TorchTrainer
@@ -69,7 +69,10 @@ class Watched(SimulatedGangs):
     def events(self, timeout: float) -> Sequence[Event]:
         events = super().events(timeout)
         for event in events:
-            if isinstance(event, GangUp | Served):
+            if isinstance(event, GangLost):
+                self.busy.discard(event.gang)
+                del self.used[event.gang]  # It serves nothing, and is not idle until it is back.
+            elif isinstance(event, GangUp | Served):
                 self.uses += 1
                 self.used[event.gang] = (self.now, self.uses)
                 self.busy.discard(event.gang)
@@ -94,6 +97,7 @@ def watched(workers: Any, **options: Any) -> tuple[Any, Watched, Any]:
     st.frozensets(st.integers(0, 60), max_size=2),
     st.booleans(),
 )
+@example([2, 1], 2, 23, 2, frozenset({33}), False)
 def test_any_mix_of_sizes_is_served_within_the_room_and_decided_as_one_size_is(
     sizes: list[int], more: int, jobs: int, parallel: int, losses: frozenset[int], probe: bool
 ) -> None:
