@@ -19,7 +19,7 @@ import torch
 from torch import nn
 
 from tests.trainers.parameter_server.workers import Training, over_sockets, served
-from trainers.errors import GangError, TrialError
+from trainers.errors import DivergedError, GangError, TrialError
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.listener import Listener
 from trainers.parameter_server.server import Server
@@ -225,30 +225,54 @@ def test_a_worker_that_does_not_come_is_named_after_the_deadline(mode: str, said
         assert said in str(error)
 
 
-def test_a_rank_that_never_begins_is_named_after_the_deadline() -> None:
+class Stuck(torch.optim.SGD):
+    """An optimizer that cannot be unpickled in another process."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Stuck._refuse, ()
+
+    @staticmethod
+    def _refuse() -> Any:
+        raise ValueError("not in this process")
+
+
+def test_every_worker_hears_that_the_training_could_not_begin() -> None:
+    training = Training(lambda model: Stuck(model.parameters(), lr=0.1))
+    for error in over_sockets(training, Settings.of({"mode": "sync"}, 2)):
+        assert type(error) is TrialError
+        assert "not in this process" in str(error)
+
+
+def test_who_goes_on_after_an_error_has_it_again() -> None:
     def work(peers: Peers, distribution: Distribution) -> Any:
-        return Training()(peers, distribution) if peers.rank else time.sleep(1)
+        model = distribution.wrap(nn.Linear(2, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=float("inf"))
+        said = []
+        for _ in range(2):
+            model(torch.ones(1, 2)).sum().backward()
+            with pytest.raises(DivergedError) as caught:
+                distribution.update(optimizer, BATCH)
+            said.append(str(caught.value))
+        return said, distribution.close()
 
-    def only_ranks_above_0(peers: Peers, distribution: Any) -> Any:
-        distribution.wrap = lambda model: model
-        return work(peers, distribution)
-
-    results = over_sockets(only_ranks_above_0, Settings.of({"mode": "sync"}, 2), patience=0.3)
-    assert type(results[1]) is TrialError
-    assert "worker 1 waited at parameter server 0 for worker 0's first step, in vain for 0.3 s" in str(results[1])
+    [(said, details)] = over_sockets(work, Settings.of({"mode": "async"}, 1))
+    assert said[0] == said[1]
+    assert details["parameter_server"]["pushes"] == 1
 
 
 # ---- real processes
 
 
-def _train(rank: int, addresses: list[Address], settings: Settings, session: str, pipe: Any) -> None:
+def _train(rank: int, addresses: list[Address], settings: Settings, shared: Any, pipe: Any) -> None:
     torch.set_num_threads(1)
 
     class Peer:
         world_size = settings.workers
 
         def gather(self, value: Any) -> list[Any]:
-            return [session]
+            if rank == 0:
+                shared.put(value)
+            return [value if rank == 0 else shared.get()]
 
         def broadcast(self, values: Any) -> None:
             values.fill_(0.25)
@@ -265,10 +289,10 @@ def test_processes_train_as_simulated_ones_do_to_the_last_bit(stack: ExitStack) 
     settings = Settings.of({"mode": "sync", "num_servers": 2}, 2)
     addresses = [listener.address for listener in served(2, stack)]
     context = multiprocessing.get_context("spawn")
-    pipes = []
+    shared, pipes = context.Queue(), []
     for rank in range(2):
         mine, theirs = context.Pipe()
-        process = context.Process(target=_train, args=(rank, addresses, settings, "a", theirs))
+        process = context.Process(target=_train, args=(rank, addresses, settings, shared, theirs))
         process.start()
         stack.callback(process.join)
         pipes.append(mine)
