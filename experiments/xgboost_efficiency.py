@@ -35,7 +35,6 @@ import math
 import os
 import statistics
 import tempfile
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -49,12 +48,12 @@ from experiments.benchmark import Target, apart, machine, promises, table, targe
 from experiments.by_hand import ByHand
 from experiments.looking import Looking
 from experiments.noting import FOLDER, NotingTrainer
+from experiments.on_gang import OnGang
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
 from hpo.analytics import tuned_trials
 from hpo.ranges import ParameterRange
 from hpo.store import Store
 from trainers import Channel, XGBoostTrainer
-from trainers.assignment import Assignment, GangUp, Progress, Segment, Served
 from trainers.datasets import Dataset, find, load
 from trainers.trainer import open_channels
 from trainers.xgboost_allreduce import booster_parameters
@@ -227,54 +226,6 @@ def share(name: str, data_dir: str | None, scale: Scale, workers: int, scratch: 
 # ---- one trial, by turns
 
 
-class OnGang:
-    """A trial on a gang of a trainer's own kind."""
-
-    def __init__(self, gangs: Any, hyperparameters: Mapping[str, Any], rounds: int, folder: str) -> None:
-        self._gangs, self._hyperparameters, self._rounds, self._folder = gangs, hyperparameters, rounds, folder
-        self._gang = ""
-        self._trials = 0
-        self.niceness = 0
-        """Of the gang's workers, which is Ray's choice."""
-
-    def assignment(self) -> Assignment:
-        """The trial once more, its model to a place of its own."""
-        return Assignment(
-            trial_id=f"turn-{self._trials}",
-            hyperparameters=dict(self._hyperparameters),
-            seed=SEED,
-            start=0,
-            stop=self._rounds,
-            checkpoint=None,
-            save_to=f"{self._folder}/{self._trials}",
-        )
-
-    def start(self) -> None:
-        """Waits until the gang is up."""
-        self._gangs.want(1, None)
-        while not self._gang:
-            for event in self._gangs.events(1.0):
-                if isinstance(event, GangUp):
-                    self._gang = event.gang
-                    self.niceness = max((os.getpriority(os.PRIO_PROCESS, pid) for pid in event.pids), default=0)
-
-    def train(self) -> tuple[float, list[float]]:
-        """Wall seconds of the trial, and its curve."""
-        self._trials += 1
-        began = time.perf_counter()
-        self._gangs.assign(self._gang, self.assignment())
-        while True:
-            for event in self._gangs.events(1.0):
-                match event:
-                    case Served(segment=Segment() as segment):
-                        taken = time.perf_counter() - began
-                        return taken, [report.metrics["validation:auc"] for report in segment.reports]
-                    case Progress():
-                        pass
-                    case _:
-                        raise RuntimeError(f"a gang did not serve, so nothing was measured: {event}")
-
-
 def turns(name: str, data_dir: str | None, scale: Scale, workers: int, scratch: str) -> Turns:
     """One trial here, by hand, and through xgboost_ray where that is a backend, in turns."""
     dataset = load(name, data_dir=data_dir, repeat=scale.pair_repeat)
@@ -288,12 +239,12 @@ def turns(name: str, data_dir: str | None, scale: Scale, workers: int, scratch: 
         hand = ByHand(channels, workers, parameters, scale.rounds, niceness=here.niceness)
         try:
             hand.start()
-            _, curve = here.train()
+            curve = [report.metrics["validation:auc"] for report in here.train().segment.reports]
             _, by_hand = hand.train(f"{scratch}/by-hand")
             for turn in range(scale.pairs):
-                order = [("here", here.train), ("by hand", lambda: hand.train(f"{scratch}/by-hand"))]
-                for who, train in order if turn % 2 else reversed(order):
-                    seconds[who].append(train()[0])
+                for who in ("here", "by hand") if turn % 2 else ("by hand", "here"):
+                    took = here.train().seconds if who == "here" else hand.train(f"{scratch}/by-hand")[0]
+                    seconds[who].append(took)
         finally:
             hand.close()
     seconds["xgboost_ray"] = through_xgboost_ray(channels, scaling, scale, scratch)
@@ -314,7 +265,7 @@ def through_xgboost_ray(
     with trainer.gangs("other", channels) as gangs:
         other = OnGang(gangs, STATIC, scale.rounds, f"{scratch}/xgboost-ray")
         other.start()
-        return [other.train()[0] for _ in range(scale.pairs)]
+        return [other.train().seconds for _ in range(scale.pairs)]
 
 
 # ---- exactness

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -31,8 +32,9 @@ class HyperparameterTuningJobAnalytics:
 
         Columns: one a tuned hyperparameter, with its Python type; TrainingJobName, TrainingJobStatus,
         FinalObjectiveValue, TrainingStartTime, TrainingEndTime, TrainingElapsedTimeSeconds; and beyond SageMaker's:
-        BestObjectiveValue, BestObjectiveResource, Resource (units trained), Bracket, BilledWorkerSeconds, Checkpoint,
-        FailureReason.
+        Status (as Warmband says it, which has one more: Diverged), BestObjectiveValue, BestObjectiveResource, Resource
+        (units trained), Bracket, BilledWorkerSeconds, Checkpoint, FailureReason, Details (what happened
+        beside the metrics, as JSON).
         """
         if self._frame is None or force_refresh:
             import pandas
@@ -97,6 +99,7 @@ def _row(job: JobRow, trial: TrialRow, billed: float) -> dict[str, Any]:
         "TrainingStartTime": when(trial.started_at) if trial.started_at is not None else None,
         "TrainingEndTime": when(trial.ended_at) if trial.ended_at is not None else None,
         "TrainingElapsedTimeSeconds": (trial.ended_at or 0) - (trial.started_at or 0) if ended else None,
+        "Status": trial.status,
         "BestObjectiveValue": trial.best_objective,
         "BestObjectiveResource": trial.best_resource,
         "Resource": trial.resource,
@@ -104,4 +107,5 @@ def _row(job: JobRow, trial: TrialRow, billed: float) -> dict[str, Any]:
         "BilledWorkerSeconds": billed,
         "Checkpoint": trial.checkpoint,
         "FailureReason": trial.failure_reason,
+        "Details": json.dumps(trial.details) if trial.details else "",
     }

@@ -79,13 +79,13 @@ def check_objective_name(name: object) -> None:
         )
 
 
-def check_objective(name: str, reported: Sequence[str]) -> None:
-    """Refuses an objective that the trainer does not report.
+def check_objective(name: str, reported: Sequence[str] | None) -> None:
+    """Refuses an objective that the trainer does not report, where that is known: `reported` is not None.
 
     Raises:
         ConfigurationError: naming what is reported, and the nearest of it.
     """
-    if name in reported:
+    if reported is None or name in reported:
         return
     if not reported:
         raise ConfigurationError(

@@ -18,12 +18,20 @@ from hpo.pace import Pace
 from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
 from hpo.search import PROBE, UNTUNED, Search, TrialRun, derive_seed
 from trainers import storage
-from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
+from trainers.assignment import (
+    Assignment,
+    Event,
+    GangEnded,
+    GangLost,
+    GangUp,
+    Progress,
+    Report,
+    Segment,
+    Served,
+    merged,
+)
 from trainers.errors import GangError
 from trainers.gangs import Gangs
-
-STALL_SECONDS = 600.0
-"""How long a gang may serve without a report before it is taken for dead."""
 
 DRAIN_SECONDS = 10.0
 """How long a job that is stopped waits for what its gangs are serving."""
@@ -125,6 +133,7 @@ class Controller:
         self.hopeless = False
         """Whether it was stopped since its first trials all failed."""
         self._failures = 0
+        self._any_trained = False
         self._cuts_told = 0
         self._pace = Pace()
         sign = 1.0 if search.mode == "max" else -1.0
@@ -374,9 +383,10 @@ class Controller:
             self.stop(STOP_REQUESTED)
         if self._clock() - self.started_at > self.search.max_seconds and not self._stopping:
             self.stop(OUT_OF_TIME)
-        for gang in [gang for gang in self._busy if self._clock() - self._heard[gang] > STALL_SECONDS]:
+        patience = self.search.patience
+        for gang in [gang for gang in self._busy if self._clock() - self._heard[gang] > patience]:
             self._heard[gang] = self._clock()
-            self._gangs.recycle(gang, f"no report of {self._busy[gang][0].id} for {STALL_SECONDS:.0f} s")
+            self._gangs.recycle(gang, f"no report of {self._busy[gang][0].id} for {patience:.0f} s")
         self._tell_cuts()
 
     def _tell_cuts(self) -> None:
@@ -412,7 +422,11 @@ class Controller:
                 self._on_probe(event.segment, start, served)
             return
         if event.segment is None:
-            self._fail(run, event.error, event.traceback, event.logs)
+            if event.diverged:
+                self._diverge(run, event.error, event.reports)
+            else:
+                self._record.reports(run, event.reports)
+                self._fail(run, event.error, event.traceback, event.logs)
             return
         self._pace.served(assignment.stop - assignment.start, self._clock() - self._assigned_at[event.gang])
         if self.first_step_at is None:
@@ -422,6 +436,18 @@ class Controller:
     def _take_up(self, run: TrialRun, segment: Segment) -> None:
         """Books a segment and does what the scheduler says of it."""
         run.checkpoint, run.checkpoint_bytes = segment.checkpoint, segment.checkpoint_bytes
+        run.details = merged(run.details, segment.details)
+        metric = self.search.metric
+        for report in segment.reports:
+            if metric not in report.metrics:
+                self._record.reports(run, segment.reports)
+                self._fail(run, f"it reported no {metric!r}, which trials are compared by, but {_names(report)}")
+                return
+        for report in segment.reports:
+            if not math.isfinite(report.metrics[metric]):
+                self._diverge(run, f"{metric} is {report.metrics[metric]} at unit {report.step}", segment.reports)
+                return
+        self._any_trained = True
         action = TrialScheduler.CONTINUE
         for report in segment.reports:
             self._follow(run, report)
@@ -489,6 +515,20 @@ class Controller:
             run.trial.set_status(Trial.PENDING)
             self._keep(run)
 
+    def _diverge(self, run: TrialRun, reason: str, reports: Sequence[Report]) -> None:
+        """Ends a trial whose numbers are not finite any more: at once, behind all others, and not as a failure."""
+        for report in reports:
+            self._follow(run, report)
+        self._record.reports(run, reports)
+        self._any_trained = True
+        run.diverged, run.value, run.best_value, run.best_resource = reason, math.nan, math.nan, 0
+        run.trial.set_status(Trial.TERMINATED)
+        if not run.tuned:
+            self._keep(run)
+            return
+        self._scheduler.on_trial_error(self, run.trial)  # It leaves its bracket as one that failed does.
+        self._conclude(run)
+
     def _fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
         run.failure, run.traceback, run.logs = message, traceback, logs
         run.trial.set_status(Trial.ERROR)
@@ -498,15 +538,16 @@ class Controller:
         self._scheduler.on_trial_error(self, run.trial)
         self._conclude(run)
         self._failures += 1
-        if self._failures >= FIRST_FAILURES and not self.trained and not self._stopping:
+        if self._failures >= FIRST_FAILURES and not self._any_trained and not self._stopping:
             self.hopeless = True
             self.stop(f"the first {self._failures} trials all failed")
 
     def _conclude(self, run: TrialRun) -> None:
         run.ended_at = self._clock()
         self._live.pop(run.id, None)
-        result = None if run.failure else self._result(run, run.resource, self.objective(run), {})
-        self.search_alg.on_trial_complete(run.id, result=result, error=bool(run.failure))
+        lost = bool(run.failure or run.diverged)  # Searchers that learn take no value that is not finite.
+        result = None if lost else self._result(run, run.resource, self.objective(run), {})
+        self.search_alg.on_trial_complete(run.id, result=result, error=lost)
         self._keep(run)
         self._complete(self.completion.ended(math.nan if run.failure else self.objective(run), run.bracket))
 
@@ -518,3 +559,7 @@ class Controller:
     def _keep(self, run: TrialRun) -> None:
         if run is not self.probe:
             self._record.trial(run)
+
+
+def _names(report: Report) -> str:
+    return ", ".join(sorted(report.metrics)) or "nothing"

@@ -80,6 +80,8 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
         described["FailureReason"] = trial.failure_reason
         described["Traceback"] = trial.traceback
         described["Logs"] = trial.logs
+    if trial.details:
+        described["Details"] = trial.details
     if value is not None:
         described["FinalHyperParameterTuningJobObjectiveMetric"] = {
             "Type": job.spec["objective_type"],
@@ -90,8 +92,10 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
 
 
 def training_job_status(trial: TrialRow) -> str:
-    """A trial's status in the API's words, which have one for all that is under way."""
-    return "InProgress" if trial.status in _UNDER_WAY else trial.status
+    """A trial's status in the API's words, which have one for all that is under way and none for what diverged."""
+    if trial.status in _UNDER_WAY:
+        return "InProgress"
+    return "Stopped" if trial.status == "Diverged" else trial.status
 
 
 def status_and_reason(job: JobRow) -> tuple[str, str]:
@@ -109,7 +113,7 @@ def best_trial(job: JobRow, trials: list[TrialRow]) -> TrialRow | None:
     ranked = [
         (-sign * value, (trial.best_resource or 0) if by_best else trial.resource, trial.number, trial)
         for trial in trials
-        if trial.status != "Failed" and (value := objective(job, trial)) is not None
+        if trial.status not in ("Failed", "Diverged") and (value := objective(job, trial)) is not None
     ]
     return min(ranked, key=lambda each: each[:3])[3] if ranked else None
 

@@ -118,7 +118,7 @@ class LiveProgress(Progress):
         bar = self._marks.bar(trained, 0, resource, max(5, min(20, self._width - INDENT - 36)))
         ends = ", ".join(
             f"{tally.statuses[status]} {status.lower()}"
-            for status in ("Completed", "Stopped")
+            for status in ("Completed", "Stopped", "Diverged")
             if tally.statuses[status]
         )
         trials = Text(f"{tally.ended:,} of {self._trials:,} ended" + (f": {ends}" if ends else ""))

@@ -22,7 +22,7 @@ STILL_RUNNING_SECONDS = 60.0
 """The longest silence of a job that runs."""
 
 SAME_FAILURES = 3
-"""How many trials that fail with the same words are named."""
+"""How many trials that fail, or diverge, with the same words are named."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class Progress:
         """See `Watcher.trial`."""
         if self.tally.trial(run):
             self.improved(run)
-        if run.failure and run.id not in self._failed:
+        if (run.failure or run.diverged) and run.id not in self._failed:
             self._failed.add(run.id)
             self._tell_failure(run)
 
@@ -124,12 +124,13 @@ class Progress:
         return "measuring" if seconds is None else f"at most about {roughly(seconds)}"
 
     def _tell_failure(self, run: TrialRun) -> None:
-        words = first_line(run.failure)
+        words = f"failed: {first_line(run.failure)}" if run.failure else f"diverged: {first_line(run.diverged)}"
         self._failures[words] += 1
         if self._failures[words] <= SAME_FAILURES:
-            self.say(f"{'the un-tuned run' if run.id == UNTUNED else run.id} failed: {words}")
+            self.say(f"{'the un-tuned run' if run.id == UNTUNED else run.id} {words}")
         elif self._failures[words] == SAME_FAILURES + 1:
-            self.say("more trials fail with the same words; they are counted, and named no more")
+            do = "fail" if run.failure else "diverge"
+            self.say(f"more trials {do} with the same words; they are counted, and named no more")
 
 
 class PlainProgress(Progress):

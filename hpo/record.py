@@ -72,9 +72,10 @@ class JobRecord:
                 best_resource=run.best_resource or None,
                 checkpoint=run.checkpoint or "",
                 checkpoint_bytes=run.checkpoint_bytes,
-                failure_reason=run.failure,
+                failure_reason=run.failure or run.diverged,
                 traceback=run.traceback,
                 logs=run.logs,
+                details=run.details,
                 attempts=run.attempts,
                 started_at=run.started_at,
                 ended_at=run.ended_at,
@@ -131,7 +132,8 @@ def rung_values(store: Store, name: str) -> tuple[dict[str, dict[int, float]], l
     """What a job's decisions followed from, for `SynchronousHyperBandScheduler.replay`.
 
     Returns:
-        By trial, in the order of suggestion, the compared value at each resource; and the trials that failed.
+        By trial, in the order of suggestion, the compared value at each resource; and the trials that failed or
+        diverged.
     """
     best = store.job(name).spec["objective_value"] == "best"
     better = max if store.job(name).spec["objective_type"] == "Maximize" else min
@@ -141,14 +143,18 @@ def rung_values(store: Store, name: str) -> tuple[dict[str, dict[int, float]], l
     for report in store.reports(name):
         if report.trial_id in values:
             value = math.nan if report.objective is None else report.objective
-            if math.isfinite(value):
-                so_far[report.trial_id] = better(value, so_far.get(report.trial_id, value))
-            values[report.trial_id][report.step] = so_far.get(report.trial_id, math.nan) if best else value
-    return values, [trial.trial_id for trial in trials if trial.status == "Failed"]
+            before = so_far.get(report.trial_id, value)
+            # What was not finite once has diverged, whatever it reported after that.
+            finite = math.isfinite(value) and math.isfinite(before)
+            so_far[report.trial_id] = (better(value, before) if best else value) if finite else math.nan
+            values[report.trial_id][report.step] = so_far[report.trial_id]
+    return values, [trial.trial_id for trial in trials if trial.status in ("Failed", "Diverged")]
 
 
 def status_of(run: TrialRun) -> TrialStatus:
     """A trial's status in the record: Completed if it ran to its end, Stopped if it was ended before."""
+    if run.diverged:
+        return "Diverged"
     if run.trial.status == Trial.ERROR:
         return "Failed"
     if run.trial.status == Trial.TERMINATED:

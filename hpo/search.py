@@ -41,6 +41,7 @@ class Search:
             measured, and those before it warm the gang up.
         max_seconds: the run stops this long after its start.
         completion: what else ends it before all trials have run.
+        patience: seconds that a gang may serve without a report before it is taken for dead.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Search:
     probes: tuple[int, ...] = ()
     max_seconds: float = math.inf
     completion: TuningJobCompletionCriteriaConfig | None = None
+    patience: float = 600.0
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -75,6 +77,8 @@ class TrialRun:
         metrics: those of the report that it is compared by, the last or the best.
         checkpoint: its latest; None where it has none yet, or it was dropped.
         logs: where the output of the worker that failed it is, as "address:path".
+        details: what happened beside the metrics, over all its assignments.
+        diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
     """
 
     trial: Trial
@@ -94,6 +98,8 @@ class TrialRun:
     failure: str = ""
     traceback: str = ""
     logs: str = ""
+    diverged: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None
     ended_at: float | None = None
 

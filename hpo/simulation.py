@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Report, Segment, Served
+from trainers.errors import DivergedError
 
 Curve = Callable[[Assignment, int], float]
 """The objective of an assignment's trial after so many units."""
@@ -16,11 +18,13 @@ class SimulatedGangs:
     """Serves assignments on a simulated clock: events in order of (time, counter), as the real gangs would send them.
 
     Args:
-        curve: gives the objective; an exception it raises fails the trial, as a trainer's would.
+        curve: gives the objective; an exception it raises fails the trial, as a trainer's would, or says that it
+            diverged.
         metric: key of the objective.
         workers: workers of each gang, for the ledger.
         start_seconds: from a gang's start to its first assignment, and again after it was lost.
         unit_seconds: of an assignment's unit.
+        details: of every segment.
         losses: numbers of the assignments, counted from 0 over the whole run, in which the gang is lost.
     """
 
@@ -32,6 +36,7 @@ class SimulatedGangs:
         workers: int = 1,
         start_seconds: float = 0.0,
         unit_seconds: Callable[[Assignment], float] = lambda assignment: 1.0,
+        details: Mapping[str, Any] | None = None,
         losses: frozenset[int] = frozenset(),
     ) -> None:
         self.now = 0.0
@@ -43,6 +48,7 @@ class SimulatedGangs:
         self._workers = workers
         self._start_seconds = start_seconds
         self._unit_seconds = unit_seconds
+        self._details = dict(details or {})
         self._losses = losses
         self._counter = itertools.count()
         self._events: list[tuple[float, int, Event]] = []
@@ -103,19 +109,25 @@ class SimulatedGangs:
         heapq.heappush(self._events, (self.now + delay, next(self._counter), event))
 
     def _serve(self, gang: str, assignment: Assignment, seconds: float) -> Served:
+        reports: list[Report] = []
         try:
-            reports = tuple(
-                Report(step=step, metrics={self._metric: self._curve(assignment, step)})
-                for step in range(assignment.start + 1, assignment.stop + 1)
-            )
+            for step in range(assignment.start + 1, assignment.stop + 1):
+                reports.append(Report(step=step, metrics={self._metric: self._curve(assignment, step)}))
         except Exception as error:
-            return Served(gang=gang, trial_id=assignment.trial_id, error=str(error))
+            return Served(
+                gang=gang,
+                trial_id=assignment.trial_id,
+                error=str(error),
+                diverged=isinstance(error, DivergedError),
+                reports=tuple(reports),
+            )
         segment = Segment(
-            reports=reports,
+            reports=tuple(reports),
             checkpoint=assignment.save_to,
             checkpoint_bytes=0,
             training_seconds=seconds,
             checkpointing_seconds=0.0,
             first_step_at=self.now,
+            details=self._details,
         )
         return Served(gang=gang, trial_id=assignment.trial_id, segment=segment)

@@ -35,7 +35,7 @@ from trainers.home import home
 
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "ReportRow", "Store", "TrialRow"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised with every change of the tables; `_UPGRADES` say how an older store becomes one of it."""
 
 BUSY_SECONDS = 30.0
@@ -44,7 +44,10 @@ BUSY_SECONDS = 30.0
 CONNECT_SECONDS = 10
 """How long a database server may take to answer."""
 
-_UPGRADES = {1: ("ALTER TABLE trials ADD COLUMN logs TEXT NOT NULL DEFAULT ''",)}
+_UPGRADES = {
+    1: ("ALTER TABLE trials ADD COLUMN logs TEXT NOT NULL DEFAULT ''",),
+    2: ("ALTER TABLE trials ADD COLUMN details JSON NOT NULL DEFAULT '{}'",),
+}
 
 _JOB_VALUES = checked(JOBS)
 _Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow)

@@ -18,7 +18,7 @@ from hpo.controller import Controller
 from hpo.hyperband import Plan
 from hpo.record import status_of
 from hpo.search import TrialRun
-from hpo.words import count, first_line, in_bytes, packed, short
+from hpo.words import count, details_text, first_line, in_bytes, packed, short, untuned_text
 from trainers.trainer import Trainer
 
 CODE_WIDTH = 76
@@ -40,7 +40,7 @@ def summarize(
     statuses = [status_of(run) for run in controller.runs.values()]
     best, untuned = controller.best(), controller.untuned
     return {
-        "trials": {status: statuses.count(status) for status in ("Completed", "Stopped", "Failed")},
+        "trials": {status: statuses.count(status) for status in ("Completed", "Stopped", "Diverged", "Failed")},
         "resource_used": controller.trained,
         "resource_planned": plan.resource,
         "resource_possible": plan.full_resource,
@@ -58,17 +58,24 @@ def summarize(
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
             "trainer": _tuned(trainer, best),
+            "load": trainer.load_code(best.checkpoint or ""),
+            "details": best.details,
         },
-        "untuned": untuned
-        and (
-            {"failure": untuned.failure or "it reported no finite value"}
-            if untuned.failure or not math.isfinite(controller.objective(untuned))
-            else {"value": controller.objective(untuned), "resource": untuned.resource, "metrics": untuned.metrics}
-        ),
+        "untuned": untuned and _beside(controller, untuned),
         "stopped": controller.stopped,
         "trials_not_improving": controller.completion.not_improving,
         "errors": distinct_errors(controller),
     }
+
+
+def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:
+    """What the un-tuned run came to."""
+    if untuned.diverged:
+        return {"diverged": untuned.diverged, "resource": untuned.resource}
+    value = controller.objective(untuned)
+    if untuned.failure or not math.isfinite(value):
+        return {"failure": untuned.failure or "it was stopped before it had reported anything"}
+    return {"value": value, "resource": untuned.resource, "metrics": untuned.metrics}
 
 
 def distinct_errors(controller: Controller) -> list[dict[str, Any]]:
@@ -131,8 +138,9 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
             f"model = HyperparameterTuner.attach({attach}).best_estimator().model()",
         ),
     ]
-    if trainer["trainer"] == "XGBoostTrainer" and "://" not in path:
-        parts.append(("or without Warmband, after import xgboost:", f"model = xgboost.Booster(model_file={path!r})"))
+    if best.get("load"):
+        imported, _, code = best["load"].partition("\n")
+        parts.append((f"or without Warmband, after {imported}:", code))
     text = Text()
     for heading, code in parts:
         text.append(f"{heading}\n", style="bold").append(f"{code}\n")
@@ -217,12 +225,14 @@ def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         if best["standard_error"]:
             yield "", f"standard error of one {metric}, from its rows: {best['standard_error']:.4f}"
         yield "", ", ".join(f"{key}={short(value)}" for key, value in best["hyperparameters"].items())
+        if details := details_text(best.get("details", {})):
+            yield "", details
     else:
         yield "best", "none: no trial reported a finite value"
     if untuned and "value" in untuned:
         yield "un-tuned", f"{_scores(metric, untuned)} (static hyperparameters, {untuned['resource']} units)"
     elif untuned:
-        yield "un-tuned", f"failed: {untuned['failure']}"
+        yield "un-tuned", untuned_text(untuned)
 
 
 def _scores(metric: str, found: dict[str, Any]) -> str:

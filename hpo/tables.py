@@ -17,7 +17,7 @@ import sqlalchemy as sa
 from trainers.errors import ConfigurationError
 
 JobStatus = Literal["InProgress", "Completed", "Failed", "Stopping", "Stopped"]
-TrialStatus = Literal["Pending", "Running", "Paused", "Completed", "Stopped", "Failed"]
+TrialStatus = Literal["Pending", "Running", "Paused", "Completed", "Stopped", "Diverged", "Failed"]
 LedgerKind = Literal["starting", "training", "checkpointing", "idle"]
 
 LOST_AFTER = 60.0
@@ -50,7 +50,8 @@ class TrialRow:
     """A trial: `number` is its place in the order of suggestion, from 0; `resource` the units it has reached.
 
     `checkpoint` is empty where it was dropped, and `checkpoint_bytes` then says what it took; `logs` names the output
-    of the worker that failed it, as "address:path".
+    of the worker that failed it, as "address:path". `failure_reason` says why it failed, or diverged; what diverged
+    has no objective. `details` is what happened beside the metrics, over all of it.
     """
 
     job: str
@@ -71,6 +72,7 @@ class TrialRow:
     started_at: float | None = None
     ended_at: float | None = None
     logs: str = ""
+    details: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,15 +44,13 @@ from hpo.search import Search
 from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_for
 from hpo.summary import show_next, show_plan, show_summary
-from trainers import XGBoostTrainer, storage
+from trainers import storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
 from trainers.trainer import Trainer, open_channels, trainer_from_json
 
 logger = logging.getLogger(__name__)
-
-TRAINERS = (XGBoostTrainer,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -281,7 +279,7 @@ class HyperparameterTuner:
             spec = opened.job(tuning_job_name).spec
         config = spec["strategy_config"]
         tuner = cls(
-            trainer_from_json(spec["estimator"], TRAINERS),
+            trainer_from_json(spec["estimator"]),
             spec["objective_metric_name"],
             {name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()},
             strategy_config=None if config is None else StrategyConfig.from_json(config),
@@ -390,6 +388,7 @@ class HyperparameterTuner:
             length_names=self.estimator.resource_names if self.strategy == "Random" else (),
             best_value=self.objective_value == "best",
             max_seconds=self.max_runtime_in_seconds or math.inf,
+            patience=self.estimator.patience,
             completion=self.completion_criteria_config,
         )
 

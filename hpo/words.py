@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LONGEST_DETAILS = 120
+"""Letters of a line that tells what happened beside a trial's metrics."""
 
 
 def count(number: int, noun: str) -> str:
@@ -45,6 +49,22 @@ def short(value: object) -> str:
 def first_line(text: str) -> str:
     """The first line of a message that says something."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "no words")
+
+
+def untuned_text(untuned: Mapping[str, Any]) -> str:
+    """What is said of an un-tuned run without a value."""
+    if "diverged" in untuned:
+        return f"diverged after {count(untuned['resource'], 'unit')}: {first_line(untuned['diverged'])}"
+    return f"failed: {untuned['failure']}"
+
+
+def details_text(details: Mapping[str, Any]) -> str:
+    """What happened beside a trial's metrics, in a line; empty where that would be a long one."""
+    text = ", ".join(
+        f"{name} ({details_text(value)})" if isinstance(value, Mapping) else f"{name} {short(value)}"
+        for name, value in details.items()
+    )
+    return text if len(text) <= LONGEST_DETAILS and "()" not in text else ""
 
 
 def packed(parts: Sequence[str], width: int) -> list[str]:

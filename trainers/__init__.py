@@ -6,10 +6,21 @@ Names are loaded when they are first used, so that what trains nothing does not 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from trainers.errors import ConfigurationError, DataError, GangError, ResourcesError, TrialError, WarmbandError
+from trainers.errors import (
+    ConfigurationError,
+    DataError,
+    DivergedError,
+    GangError,
+    ResourcesError,
+    TrialError,
+    WarmbandError,
+)
 
 if TYPE_CHECKING:
     from trainers.channels import Channel
+    from trainers.pytorch.context import TrainContext
+    from trainers.torch_allreduce import TorchTrainer
+    from trainers.torch_parameter_server import ParameterServerTrainer
     from trainers.trainer import Trainer, TrainingResult
     from trainers.xgboost_allreduce import XGBoostTrainer
 
@@ -26,8 +37,12 @@ __all__ = [
     "Channel",
     "ConfigurationError",
     "DataError",
+    "DivergedError",
     "GangError",
+    "ParameterServerTrainer",
     "ResourcesError",
+    "TorchTrainer",
+    "TrainContext",
     "Trainer",
     "TrainingResult",
     "TrialError",
@@ -35,11 +50,21 @@ __all__ = [
     "XGBoostTrainer",
 ]
 
+TRAINERS = {
+    "ParameterServerTrainer": "trainers.torch_parameter_server",
+    "TorchTrainer": "trainers.torch_allreduce",
+    "XGBoostTrainer": "trainers.xgboost_allreduce",
+}
+"""The modules of the trainers that a record may name."""
+
 _HOMES = {
     "Channel": "trainers.channels",
+    "ParameterServerTrainer": TRAINERS["ParameterServerTrainer"],
+    "TorchTrainer": TRAINERS["TorchTrainer"],
+    "TrainContext": "trainers.pytorch.context",
     "Trainer": "trainers.trainer",
     "TrainingResult": "trainers.trainer",
-    "XGBoostTrainer": "trainers.xgboost_allreduce",
+    "XGBoostTrainer": TRAINERS["XGBoostTrainer"],
 }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -49,6 +50,7 @@ class Segment:
         checkpointing_seconds: wall seconds of reading and writing checkpoints on rank 0.
         first_step_at: when rank 0 took its first training step, in seconds since the epoch.
         starting_seconds: wall seconds of starting workers for this assignment alone; 0 where the gang is warm.
+        details: what happened beside the metrics, as JSON takes it; `merged` adds up those of a trial's segments.
     """
 
     reports: tuple[Report, ...]
@@ -58,6 +60,22 @@ class Segment:
     checkpointing_seconds: float
     first_step_at: float
     starting_seconds: float = 0.0
+    details: dict[str, Any] = field(default_factory=dict)
+
+
+def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
+    """The details of two segments as one: numbers add, dicts key by key, and of anything else the second's is taken."""
+    return {**first, **{key: _added(first[key], value) if key in first else value for key, value in second.items()}}
+
+
+def _added(first: Any, second: Any) -> Any:
+    if isinstance(first, Mapping) and isinstance(second, Mapping):
+        return merged(first, second)
+    return first + second if _is_number(first) and _is_number(second) else second
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,6 +125,8 @@ class Served:
         error: why it was refused, in a line.
         traceback: the remote traceback.
         logs: where the worker's output is, as "address:path".
+        diverged: it was refused since the trial's loss or parameters are no finite numbers any more: no failure.
+        reports: what rank 0 reported before it was refused.
     """
 
     gang: str
@@ -115,6 +135,8 @@ class Served:
     error: str = ""
     traceback: str = ""
     logs: str = ""
+    diverged: bool = False
+    reports: tuple[Report, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

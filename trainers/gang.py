@@ -23,6 +23,7 @@ from ray.util import placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
 
 from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye, Progress, Report, Segment, Served
+from trainers.errors import DivergedError, GangError
 from trainers.mailbox import MailboxHandle
 
 logger = logging.getLogger(__name__)
@@ -71,6 +72,8 @@ class Program(Protocol):
         """Serves one assignment; every rank calls it, rank 0's reports and segment are the gang's.
 
         Raises:
+            DivergedError: the trial's numbers are not finite any more; every rank has it alike.
+            GangError: what the gang needs beside its workers is gone: it starts again and serves the assignment again.
             Exception: the trial's own error, which every rank has alike.
         """
 
@@ -287,6 +290,8 @@ def _serve_one(
     reporter = _Reporter(gang, assignment.trial_id, mailbox)
     try:
         segment = program.train(assignment, reporter if context.rank == 0 else _silent)
+    except GangError:
+        raise  # Not the trial's own error, and nothing to agree on: Train starts another worker group.
     except Exception as error:
         refusal = Served(
             gang=gang,
@@ -294,6 +299,8 @@ def _serve_one(
             error=one_line(error),
             traceback=traceback.format_exc(),
             logs=_output(context.node_ip),
+            diverged=isinstance(error, DivergedError),
+            reports=tuple(reporter.reports),
         )
         if not mailbox.refuse(refusal, context.rank, context.world_size, AGREE_SECONDS):
             # Not the trial's own error: this worker group is broken, and Train has to start another.
@@ -307,14 +314,16 @@ class _Reporter:
 
     def __init__(self, gang: str, trial_id: str, mailbox: MailboxHandle) -> None:
         self._gang, self._trial_id, self._mailbox = gang, trial_id, mailbox
-        self._pending: list[Report] = []
+        self.reports: list[Report] = []
+        self._told = 0
         self._sent = time.monotonic()
 
     def __call__(self, report: Report) -> None:
-        self._pending.append(report)
+        self.reports.append(report)
         if time.monotonic() - self._sent >= PROGRESS_SECONDS:
-            self._mailbox.post(Progress(gang=self._gang, trial_id=self._trial_id, reports=tuple(self._pending)))
-            self._pending.clear()
+            news = tuple(self.reports[self._told :])
+            self._mailbox.post(Progress(gang=self._gang, trial_id=self._trial_id, reports=news))
+            self._told = len(self.reports)
             self._sent = time.monotonic()
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from ray.train import ScalingConfig
 
 from trainers.assignment import Assignment, Event, GangUp, Report, Served
-from trainers.errors import GangError
+from trainers.errors import DivergedError, GangError
 from trainers.gang import Program, WorkerContext, one_line
 
 
@@ -95,12 +95,20 @@ class InHand:
 
     def _serve(self, assignment: Assignment) -> Served:
         trial = assignment.trial_id
+        reports: list[Report] = []
         try:
-            segment = self._program.train(assignment, _silent)
+            segment = self._program.train(assignment, reports.append)
         except bdb.BdbQuit:
             raise  # Whoever leaves the debugger wants to leave, not to fail a trial.
         except Exception as error:
-            return Served(gang=self._gang, trial_id=trial, error=one_line(error), traceback=traceback.format_exc())
+            return Served(
+                gang=self._gang,
+                trial_id=trial,
+                error=one_line(error),
+                traceback=traceback.format_exc(),
+                diverged=isinstance(error, DivergedError),
+                reports=tuple(reports),
+            )
         return Served(gang=self._gang, trial_id=trial, segment=segment)
 
 
@@ -119,7 +127,3 @@ def alone(cpus: int) -> WorkerContext:
 
 def _itself(value: Any) -> Any:
     return value
-
-
-def _silent(report: Report) -> None:
-    pass

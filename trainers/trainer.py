@@ -11,16 +11,17 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
-from trainers import storage
-from trainers.assignment import Assignment, GangUp, Report, Segment, Served
+from trainers import TRAINERS, storage
+from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
 from trainers.channels import Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster, cluster
-from trainers.errors import ConfigurationError, GangError, TrialError
+from trainers.errors import ConfigurationError, DivergedError, GangError, TrialError
 from trainers.gang import Program, resources_per_worker
 from trainers.gangs import Gangs
 from trainers.home import home
@@ -47,6 +48,7 @@ class TrainingResult:
         checkpoint: URI of the trained model.
         worker_seconds: billed seconds times workers, starting included.
         trainer: what trained it, with the model.
+        details: what happened beside the metrics, as its trainer tells it; empty where that is nothing.
     """
 
     metrics: dict[str, float]
@@ -54,6 +56,7 @@ class TrainingResult:
     checkpoint: str
     worker_seconds: float
     trainer: Trainer
+    details: dict[str, Any] = field(default_factory=dict)
 
     @property
     def curve(self) -> pandas.DataFrame:
@@ -112,8 +115,12 @@ class Trainer(ABC):
         """What the workers of its gangs run."""
 
     @abstractmethod
-    def metrics(self, channels: Iterable[str]) -> list[str]:
-        """The metrics that it reports, by "channel:metric"."""
+    def metrics(self, channels: Iterable[str]) -> list[str] | None:
+        """The metrics that it reports, by "channel:metric"; None where only training tells."""
+
+    def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
+        """Workers of the gang that trains this configuration, static and tuned values together."""
+        return self.workers
 
     def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
         """What it expects of a channel's labels.
@@ -127,6 +134,10 @@ class Trainer(ABC):
     @abstractmethod
     def load_model(self, checkpoint: str) -> Any:
         """The model of a checkpoint, in its library's own form."""
+
+    def load_code(self, checkpoint: str) -> str:
+        """An import and, in a second line, what loads a checkpoint's model without Warmband; empty if nothing does."""
+        return ""
 
     # ---- what all have
 
@@ -146,9 +157,19 @@ class Trainer(ABC):
         return True
 
     @property
+    def patience(self) -> float:
+        """Seconds that a gang may serve without a report before it is taken for dead."""
+        return 600.0
+
+    @property
     def options(self) -> dict[str, Any]:
         """Arguments that a trainer takes beside `scaling` and `hyperparameters`; they are JSON, for the record."""
         return {}
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """The same arguments as Python objects, which make the same trainer again."""
+        return self.options
 
     @property
     def units(self) -> int | None:
@@ -165,10 +186,15 @@ class Trainer(ABC):
                 return int(given)
         return None
 
+    @classmethod
+    def restored(cls, scaling: ScalingConfig, hyperparameters: Mapping[str, Any], options: Mapping[str, Any]) -> Self:
+        """A trainer out of what `to_json` recorded; it need not be able to train."""
+        return cls(scaling=scaling, hyperparameters=hyperparameters, **options)
+
     def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> Self:
         """The same trainer with these values over its own."""
         merged = {**self.hyperparameters, **hyperparameters}
-        return type(self)(scaling=self.scaling, hyperparameters=merged, **self.options)
+        return type(self)(scaling=self.scaling, hyperparameters=merged, **self.arguments)
 
     def trained(self, checkpoint: str, missing: str = "") -> Self:
         """The same trainer with a model that it trained, for `model()`; or, without one, `missing` says why."""
@@ -200,7 +226,8 @@ class Trainer(ABC):
 
         Raises:
             ConfigurationError, DataError: before anything starts.
-            ResourcesError, GangError: the gang could not start or was lost.
+            ResourcesError, GangError: the gang could not start, was lost, or was silent for `patience`.
+            DivergedError: losses or parameters are no finite numbers any more.
             TrialError: training itself failed.
         """
         units = self.units
@@ -220,13 +247,14 @@ class Trainer(ABC):
             save_to=storage.join(storage_path or f"{home()}/runs", name, f"{units:06d}{self.suffix}"),
         )
         with self.gangs(name, checked) as gangs:
-            segment, seconds = _serve_alone(gangs, assignment)
+            segment, seconds = _serve_alone(gangs, assignment, self.patience)
         return TrainingResult(
             metrics=dict(segment.reports[-1].metrics),
             reports=segment.reports,
             checkpoint=segment.checkpoint,
             worker_seconds=seconds * self.workers,
             trainer=self.trained(segment.checkpoint),
+            details=segment.details,
         )
 
     def checked(self, channels: Mapping[str, Channel], metric: str | None = None) -> dict[str, Channel]:
@@ -315,20 +343,19 @@ class Trainer(ABC):
         return f"{type(self).__name__}(num_workers={workers}, hyperparameters={self.hyperparameters}{options})"
 
 
-def trainer_from_json(state: Mapping[str, Any], trainers: Iterable[type[Trainer]]) -> Trainer:
+def trainer_from_json(state: Mapping[str, Any]) -> Trainer:
     """A trainer as `Trainer.to_json` recorded it.
 
     Raises:
-        ConfigurationError: it is no such record, or none of `trainers` has the recorded name.
+        ConfigurationError: it is no such record, or `trainers.TRAINERS` does not have the recorded name.
     """
-    by_name = {trainer.__name__: trainer for trainer in trainers}
     match state:
         case {"trainer": str(name), "scaling": dict(scaling), "hyperparameters": dict(hyperparameters)}:
-            if name not in by_name:
-                raise ConfigurationError(f"trainer {name!r} is unknown; known are {', '.join(sorted(by_name))}")
+            if name not in TRAINERS:
+                raise ConfigurationError(f"trainer {name!r} is unknown; known are {', '.join(sorted(TRAINERS))}")
+            kind: type[Trainer] = getattr(import_module(TRAINERS[name]), name)
             try:
-                options = dict(state.get("options", {}))
-                return by_name[name](scaling=ScalingConfig(**scaling), hyperparameters=hyperparameters, **options)
+                return kind.restored(ScalingConfig(**scaling), hyperparameters, dict(state.get("options", {})))
             except (TypeError, ValueError) as error:
                 if isinstance(error, ConfigurationError):
                     raise
@@ -357,23 +384,36 @@ def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
     return {name: Channel.of(source, name=name) for name, source in channels.items()}
 
 
-def _serve_alone(gangs: Gangs, assignment: Assignment) -> tuple[Segment, float]:
-    """Serves one assignment; returns it and the seconds that the gang was held."""
+def _serve_alone(gangs: Gangs, assignment: Assignment, patience: float) -> tuple[Segment, float]:
+    """Serves one assignment; returns it and the seconds that the gang was held.
+
+    Raises:
+        GangError: no report for `patience` seconds, or the workers were lost again and again.
+        TrialError: training failed, or diverged.
+    """
     attempts = 0
+    deadline = math.inf
     while True:
         gangs.want(1, None)
         for event in gangs.events(1.0):
             match event:
+                case Progress():
+                    deadline = time.monotonic() + patience
+                case GangLost() | GangEnded():
+                    deadline = math.inf  # Starting has deadlines of its own.
                 case GangUp():
                     attempts += 1
                     if attempts > 3:
                         raise GangError(f"gang {event.gang} lost its workers {attempts - 1} times in this training")
                     held = gangs.held_since(event.gang)
                     gangs.assign(event.gang, assignment)
+                    deadline = time.monotonic() + patience
                 case Served(segment=Segment() as segment):
                     return segment, time.time() - held
                 case Served():
-                    raise TrialError(event.error, event.traceback, event.logs)
+                    raise (DivergedError if event.diverged else TrialError)(event.error, event.traceback, event.logs)
+        if time.monotonic() > deadline:
+            raise GangError(f"waited {patience:g} s for a report of {assignment.trial_id}, and none came")
 
 
 def _check_scaling(scaling: ScalingConfig) -> None:

@@ -124,6 +124,12 @@ class XGBoostTrainer(Trainer):
         """The checkpoint as an `xgboost.Booster`."""
         return _booster(checkpoint, {})
 
+    def load_code(self, checkpoint: str) -> str:
+        """See `Trainer.load_code`."""
+        if "://" in checkpoint:
+            return ""
+        return f"import xgboost\nmodel = xgboost.Booster(model_file={checkpoint!r})"
+
 
 @dataclass(slots=True)
 class _Session:

@@ -107,7 +107,10 @@ class Coordinator:
             return GangLost(gang=self._gang, reason=f"training actors of rank {dead} died")
         if in_actor is not None and isinstance(in_actor.cause, WarmbandError):
             return GangEnded(gang=self._gang, error=reason, traceback=text, final=True)
-        return Served(gang=self._gang, trial_id=assignment.trial_id, error=reason, traceback=text)
+        from trainers.xgboost_ray_training import JOURNAL
+
+        told = JOURNAL.so_far()
+        return Served(gang=self._gang, trial_id=assignment.trial_id, error=reason, traceback=text, reports=told)
 
     def _dead(self) -> list[int]:
         """Ranks of the training actors that never came or do not answer."""

@@ -94,6 +94,11 @@ class Journal:
             told, self._untold = self._untold, []
             return tuple(told)
 
+    def so_far(self) -> tuple[Report, ...]:
+        """One report a step, in their order."""
+        with self._lock:
+            return tuple(report for _, report in sorted(self._reports.items()))
+
     def reports(self, start: int, stop: int) -> tuple[Report, ...]:
         """One report a step, after `start` until `stop`.
 

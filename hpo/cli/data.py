@@ -48,6 +48,6 @@ def data_check(name: DatasetName, data_dir: DataDir = None) -> None:
     for path, good, problem in checked:
         typer.echo(f"{path}: {'ok' if good else problem}")
     if not checked:
-        typer.echo(f"{name} is generated: there is nothing to check")
+        typer.echo(f"{name} needs no download: there is nothing to check")
     if not all(good for _, good, _ in checked):
         raise DataError(f"dataset {name!r} is not whole here; run `hpo data fetch {name}`")

@@ -69,7 +69,7 @@ def trials(
 ) -> None:
     """List a job's trials, the best first.
 
-    Why trials failed stands below the table.
+    Why trials failed, or diverged, stands below the table.
     """
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show, show_json, terminal

@@ -75,12 +75,13 @@ class Snapshot:
         return objective(self.job, trial)
 
     def ranked(self) -> list[TrialRow]:
-        """The trials, best first; those without an objective last, and failed ones behind them."""
+        """The trials, best first; those without an objective last, then those that diverged, and then that failed."""
         sign = -1.0 if self.job.spec["objective_type"] == "Maximize" else 1.0
 
-        def rank(trial: TrialRow) -> tuple[bool, bool, float, int]:
+        def rank(trial: TrialRow) -> tuple[int, bool, float, int]:
             value = self.objective(trial)
-            return trial.status == "Failed", value is None, sign * (value or 0.0), trial.number
+            ends = {"Diverged": 1, "Failed": 2}
+            return ends.get(trial.status, 0), value is None, sign * (value or 0.0), trial.number
 
         return sorted(self.trials, key=rank)
 
@@ -104,6 +105,7 @@ class Snapshot:
         return [
             {
                 **describe_trial(self.job, trial),
+                "Status": trial.status,
                 "HyperParameters": trial.hyperparameters,
                 "Bracket": trial.bracket,
                 "Resource": trial.resource,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from rich.console import Group, RenderableType
@@ -16,12 +16,14 @@ from rich.text import Text
 from hpo.cli.snapshot import Snapshot
 from hpo.describe import when
 from hpo.tables import LedgerKind, TrialRow
+from hpo.words import details_text, untuned_text
 
 STYLES = {
     "Completed": "green",
     "InProgress": "cyan",
     "Running": "cyan",
     "Failed": "red",
+    "Diverged": "magenta",
     "Stopping": "yellow",
     "Stopped": "yellow",
 }
@@ -80,19 +82,20 @@ def trials_table(snapshot: Snapshot, width: int) -> RenderableType:
     return _stacked(snapshot)
 
 
-def failures(trials: Iterable[TrialRow], *, limit: int | None = None, tracebacks: bool = False) -> Group | None:
-    """Why trials failed, if any did."""
-    failed = [trial for trial in trials if trial.failure_reason]
-    if not failed:
-        return None
-    parts: list[RenderableType] = [Text("Failed trials", style="bold")]
-    for trial in failed[:limit]:
-        parts.append(Text(f"  {trial.trial_id}: {trial.failure_reason}"))
-        if tracebacks and trial.traceback:
-            parts.append(Text(trial.traceback.rstrip() + "\n", style="dim"))
-    if limit is not None and len(failed) > limit:
-        parts.append(Text(f"  and {len(failed) - limit} more: hpo trials {failed[0].job} shows them"))
-    return Group(*parts)
+def failures(trials: Sequence[TrialRow], *, limit: int | None = None, tracebacks: bool = False) -> Group | None:
+    """Why trials failed or diverged, if any did."""
+    parts: list[RenderableType] = []
+    by_status = {status: [trial for trial in trials if trial.status == status] for status in ("Failed", "Diverged")}
+    for status, found in by_status.items():
+        if found:
+            parts.append(Text(f"{status} trials", style="bold"))
+        for trial in found[:limit]:
+            parts.append(Text(f"  {trial.trial_id}: {trial.failure_reason}"))
+            if tracebacks and trial.traceback:
+                parts.append(Text(trial.traceback.rstrip() + "\n", style="dim"))
+        if limit is not None and len(found) > limit:
+            parts.append(Text(f"  and {len(found) - limit} more: hpo trials {found[0].job} shows them"))
+    return Group(*parts) if parts else None
 
 
 def value_text(value: float | None) -> str:
@@ -143,6 +146,8 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
         "best": f"{value}, {best.trial_id} after {reached} units",
         "hyperparameters": _settings(best.hyperparameters),
     }
+    if details := details_text(best.details):
+        rows["details"] = details
     others = (summary.get("best") or {}).get("metrics") or {}
     others = {name: value for name, value in others.items() if name != spec["objective_metric_name"]}
     if others:
@@ -151,7 +156,7 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
     if "value" in untuned:
         rows["un-tuned"] = f"{value_text(untuned['value'])} after {untuned['resource']} units"
     elif untuned:
-        rows["un-tuned"] = f"failed: {untuned.get('failure', '')}"
+        rows["un-tuned"] = untuned_text(untuned)
     return {**rows, "model": best.checkpoint}
 
 

@@ -92,10 +92,20 @@ def simulate(
     searcher: Searcher | None = None,
     record: Record | None = None,
     storage_path: str = "/nowhere",
+    reported: str = METRIC,
+    details: dict[str, Any] | None = None,
     **options: Any,
 ) -> tuple[Controller, SimulatedGangs, Any]:
     """Runs a search to its end."""
-    gangs = SimulatedGangs(curve, metric=METRIC, workers=3, start_seconds=8.0, unit_seconds=unit_seconds, losses=losses)
+    gangs = SimulatedGangs(
+        curve,
+        metric=reported,
+        workers=3,
+        start_seconds=8.0,
+        unit_seconds=unit_seconds,
+        details=details,
+        losses=losses,
+    )
     record = record or Kept()
     search = Search(
         name="job",

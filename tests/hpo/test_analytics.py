@@ -25,6 +25,7 @@ KNOWN = [
     "TrainingElapsedTimeSeconds",
 ]
 OURS = [
+    "Status",
     "BestObjectiveValue",
     "BestObjectiveResource",
     "Resource",
@@ -32,6 +33,7 @@ OURS = [
     "BilledWorkerSeconds",
     "Checkpoint",
     "FailureReason",
+    "Details",
 ]
 UNTUNED = trial(-1, trial_id="untuned", objective=0.99, best_objective=0.99)
 
@@ -73,7 +75,9 @@ def test_a_row_a_trial_in_the_order_of_suggestion(analytics: HyperparameterTunin
         "InProgress",
         "InProgress",
         "Failed",
+        "Stopped",
     ]
+    assert list(frame["Status"])[-2:] == ["Failed", "Diverged"]
 
 
 def test_a_trial_that_has_ended(analytics: HyperparameterTuningJobAnalytics) -> None:
@@ -110,11 +114,11 @@ def test_the_objective_is_the_one_that_the_job_compares_by(tmp_path: Path) -> No
 def test_it_is_read_once_until_told_otherwise(url: str, analytics: HyperparameterTuningJobAnalytics) -> None:
     before = analytics.dataframe()
     with Store(url) as store, store.writer("bank") as writer:
-        writer.trial(trial(8))
+        writer.trial(trial(9))
     assert analytics.dataframe() is before
     assert len(analytics.dataframe(force_refresh=True)) == len(before) + 1
     with Store(url) as store, store.writer("bank") as writer:
-        writer.trial(trial(9))
+        writer.trial(trial(10))
     analytics.clear_cache()
     assert len(analytics.dataframe()) == len(before) + 2
 

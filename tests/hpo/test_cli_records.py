@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import threading
 import time
@@ -185,6 +186,32 @@ def test_trials_come_best_first_and_failed_ones_last(store: Store) -> None:
     assert lines[1].split() == ["bank-002", "Completed", "0.75000", "30", "2.5", "0.3235", "2", "[b]dart[/]"]
     assert lines[5:] == ["", "Failed trials", "  bank-001: bad [bold]luck[/bold] 1"]
     assert "Traceback: line 7" in hpo("trials", "bank", "--tracebacks")
+
+
+def test_trials_that_diverged_come_before_those_that_failed_and_are_called_that(store: Store) -> None:
+    job(store, "bank", values=[None, 0.5, 0.75])
+    with store.writer("bank") as writer:
+        row = next(each for each in store.trials("bank") if each.number == 1)
+        writer.trial(dataclasses.replace(row, status="Diverged", objective=None, failure_reason="the loss is nan"))
+    lines = hpo("trials", "bank", columns=100).splitlines()
+    assert [line.split()[:3] for line in lines[1:4]] == [
+        ["bank-002", "Completed", "0.75000"],
+        ["bank-001", "Diverged", "-"],
+        ["bank-000", "Failed", "-"],
+    ]
+    assert lines[5:] == [
+        "Failed trials",
+        "  bank-000: bad [bold]luck[/bold] 0",
+        "Diverged trials",
+        "  bank-001: the loss is nan",
+    ]
+    told = json.loads(hpo("trials", "bank", "--json"))[1]
+    assert (told["TrainingJobStatus"], told["Status"], told["FailureReason"]) == (
+        "Stopped",
+        "Diverged",
+        "the loss is nan",
+    )
+    assert "1 diverged" in hpo("describe", "bank")
 
 
 def test_the_least_is_best_where_it_is_minimised(store: Store) -> None:

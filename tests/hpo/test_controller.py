@@ -16,10 +16,12 @@ from ray.tune.search.sample import Float
 from hpo.controller import FIRST_FAILURES, OUT_OF_TIME, STOP_REQUESTED
 from hpo.hyperband import lay_out
 from hpo.ledger import Kind
+from hpo.record import status_of
 from hpo.scheduler import RESOURCE
 from hpo.search import PROBE, UNTUNED, TrialRun, derive_seed
 from tests.hpo.simulated import METRIC, PLAN, Draws, Kept, outcome, rising, simulate, uneven
 from trainers.assignment import Assignment, Report
+from trainers.errors import DivergedError
 
 
 @pytest.mark.parametrize("parallel", [2, 4, 8])
@@ -59,9 +61,13 @@ def test_every_search_ends_within_its_plan(
     assert all(run.trial.is_finished() for run in controller.runs.values())
     assert controller.trained <= plan.resource
     for name, run in controller.runs.items():
-        assert sorted(set(record.steps.get(name, []))) == list(range(1, run.resource + 1))
+        steps = sorted(set(record.steps.get(name, [])))
+        assert steps[: run.resource] == list(range(1, run.resource + 1))
+        assert run.failure or len(steps) == run.resource
+        # What diverged got no assignment after that, and has no value.
+        assert math.isnan(run.value) == bool(run.diverged) or not steps or run.failure
     best = controller.best()
-    assert best is None or (math.isfinite(best.value) and not best.failure)
+    assert best is None or (math.isfinite(best.value) and not best.failure and not best.diverged)
 
 
 def test_free_gangs_take_the_next_bracket_while_a_rung_waits() -> None:
@@ -230,6 +236,91 @@ def test_a_job_that_has_trained_something_goes_on_past_failures() -> None:
     controller, _, _ = simulate(curve=curve, parallel=1)
     assert not controller.hopeless
     assert len(controller.runs) == PLAN.trials
+
+
+DIVERGES = {"job-000": 1, "job-004": 3, "job-012": 7, "job-024": 25}
+"""Trials, and the unit in which each diverges."""
+
+
+@pytest.mark.parametrize("says", ["raises", "reports nan", "reports nan once"])
+@pytest.mark.parametrize("best_value", [False, True])
+def test_a_trial_that_diverges_ends_at_once_and_ranks_last(says: str, best_value: bool) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        at = DIVERGES.get(assignment.trial_id, math.inf)
+        if step < at or (step > at and says == "reports nan once"):
+            return 2.0 if at < math.inf else rising(assignment, step)  # The best of all until then.
+        if says == "raises":
+            raise DivergedError("the loss is nan")
+        return math.nan
+
+    searcher = Draws()
+    controller, gangs, record = simulate(curve=curve, searcher=searcher, best_value=best_value, parallel=3)
+    for name, at in DIVERGES.items():
+        run = controller.runs[name]
+        assert status_of(run) == "Diverged"
+        assert run.diverged == ("the loss is nan" if says == "raises" else f"{METRIC} is nan at unit {at}")
+        assert not run.failure
+        assert math.isnan(controller.objective(run))
+        last = [a for a in gangs.served if a.trial_id == name][-1]
+        assert last.start < at <= last.stop  # And nothing was handed out after that.
+        assert run.resource == (at - 1 if says == "raises" else last.stop)
+        assert record.steps.get(name, []) == list(range(1, run.resource + 1))
+        assert (name, True) in searcher.completed
+    best = controller.best()
+    assert best is not None
+    assert best.id not in DIVERGES
+    assert not controller.hopeless
+    assert not controller.stopped
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+    assert controller.ledger.by_trial["job-012"] > 0
+
+
+def test_an_untuned_run_that_diverges_stops_nothing() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == UNTUNED:
+            raise DivergedError("the loss is nan")
+        return rising(assignment, step)
+
+    controller, gangs, _ = simulate(curve=curve)
+    assert controller.untuned is not None
+    assert (controller.untuned.diverged, controller.untuned.failure) == ("the loss is nan", "")
+    assert sum(a.trial_id == UNTUNED for a in gangs.served) == 1
+    assert outcome(controller) == outcome(simulate()[0])
+
+
+def test_a_job_whose_first_trials_diverge_goes_on() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == UNTUNED:
+            return 0.5
+        if int(assignment.trial_id[4:]) < 8:
+            raise DivergedError("the loss is nan")
+        if int(assignment.trial_id[4:]) < 16:
+            raise ValueError("no such objective")
+        return rising(assignment, step)
+
+    controller, _, _ = simulate(curve=curve, parallel=1)
+    assert not controller.hopeless
+    assert len(controller.runs) == PLAN.trials
+    assert controller.best() is not None
+
+
+def test_a_report_without_the_objective_fails_its_trial_and_names_what_was_reported() -> None:
+    controller, gangs, record = simulate(reported="validation:loss", parallel=1, probes=(1, 5))
+    assert controller.runs["job-000"].failure == (
+        f"it reported no '{METRIC}', which trials are compared by, but validation:loss"
+    )
+    assert record.steps["job-000"] == [1]
+    assert controller.hopeless
+    assert len(gangs.served) == 2 + FIRST_FAILURES
+
+
+def test_details_of_a_trial_are_those_of_its_assignments_together() -> None:
+    controller, gangs, _ = simulate(losses=frozenset({3}), details={"units": 1, "seen": {"all": 2}, "mode": "async"})
+    lost = gangs.served[3]
+    for run in (*controller.runs.values(), controller.untuned):
+        assert run is not None
+        served = sum(a.trial_id == run.id and a is not lost for a in gangs.served)
+        assert run.details == {"units": served, "seen": {"all": 2 * served}, "mode": "async"}
 
 
 def test_the_record_is_told_of_rungs_and_of_every_round() -> None:

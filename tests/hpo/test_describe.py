@@ -106,6 +106,7 @@ TRIALS = [
     trial(5, status="Paused", objective=0.71, best_objective=0.71, ended_at=None),
     trial(6, status="Pending", objective=None, best_objective=None, started_at=None, ended_at=None),
     trial(7, status="Failed", objective=None, best_objective=None, failure_reason="lost its workers"),
+    trial(8, status="Diverged", objective=None, best_objective=None, failure_reason="the loss is nan"),
 ]
 
 
@@ -159,11 +160,11 @@ def test_trials_are_counted_by_status_and_by_objective() -> None:
     assert response["TrainingJobStatusCounters"] == {
         "Completed": 1,
         "InProgress": 3,
-        "Stopped": 2,
+        "Stopped": 3,
         "RetryableError": 0,
         "NonRetryableError": 2,
     }
-    assert response["ObjectiveStatusCounters"] == {"Succeeded": 3, "Pending": 3, "Failed": 2}
+    assert response["ObjectiveStatusCounters"] == {"Succeeded": 3, "Pending": 3, "Failed": 3}
     assert sum(response["ObjectiveStatusCounters"].values()) == len(TRIALS)
 
 

@@ -124,7 +124,7 @@ def test_hyperparameters(hyperparameters: dict[Any, Any], workers: int) -> None:
     scaling = ScalingConfig(num_workers=workers)
     made = ours(lambda: XGBoostTrainer(scaling=scaling, hyperparameters=hyperparameters))
     if made is not None:
-        again = trainer_from_json(recorded(made.to_json()), [XGBoostTrainer])
+        again = trainer_from_json(recorded(made.to_json()))
         assert recorded(again.to_json()) == recorded(made.to_json())
         ours(lambda: made.metrics(["train", "validation"]))
         ours(lambda: made.label_rules("validation", "validation:auc"))
@@ -155,7 +155,7 @@ def test_scaling(workers: Any, gpu: Any, resources: Any, placement: Any) -> None
     made = ours(lambda: XGBoostTrainer(scaling=scaling))
     if made is not None:
         assert made.logical_cpus(2) >= 0
-        again = trainer_from_json(recorded(made.to_json()), [XGBoostTrainer])
+        again = trainer_from_json(recorded(made.to_json()))
         assert recorded(again.to_json()) == recorded(made.to_json())
 
 
@@ -165,7 +165,7 @@ def test_scaling(workers: Any, gpu: Any, resources: Any, placement: Any) -> None
 )
 @example({"trainer": "XGBoostTrainer", "scaling": {"num_worker": 3}, "hyperparameters": {}})
 def test_records_of_trainers(state: Any) -> None:
-    ours(lambda: trainer_from_json(state, [XGBoostTrainer]))
+    ours(lambda: trainer_from_json(state))
 
 
 # ---- tuners

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from typing import Any
 
@@ -18,6 +19,7 @@ from hpo.search import UNTUNED
 from hpo.words import clock_time, first_line, in_bytes, packed, roughly
 from tests.hpo.simulated import METRIC, PLAN, Kept, rising, simulate
 from trainers.assignment import Assignment
+from trainers.errors import DivergedError
 
 GOAL = Goal(job="job", metric=METRIC, objective_type="Maximize", objective_value="last", plan=PLAN)
 
@@ -85,6 +87,20 @@ def test_failures_are_named_until_they_repeat_themselves() -> None:
     assert failed.count("more trials fail with the same words; they are counted, and named no more") == 1
     assert failed.count("job-008 failed: something else") == 1
     assert len(failed) == 5
+
+
+def test_trials_that_diverge_are_called_that() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == "job-000":
+            raise DivergedError("the loss is nan")
+        return math.inf if assignment.trial_id in ("job-002", UNTUNED) else rising(assignment, step)
+
+    lines = [line.split("  ")[-1] for line in said(curve=curve) if "diverge" in line]
+    assert sorted(lines) == [
+        "job-000 diverged: the loss is nan",
+        f"job-002 diverged: {METRIC} is inf at unit 1",
+        f"the un-tuned run diverged: {METRIC} is inf at unit 1",
+    ]
 
 
 def test_that_it_stops_is_said_at_once_and_once() -> None:

@@ -532,12 +532,19 @@ INSERT INTO ledger VALUES ('bank', 't0', 'g0', 'training', 3.0, 1002.0, 'a-1');
 """
 
 
-@pytest.fixture
-def first_version(url) -> str:
-    """The URL of a store that the first version made."""
+# What the second made of it.
+VERSION_2 = """
+ALTER TABLE trials ADD COLUMN logs TEXT NOT NULL DEFAULT '';
+UPDATE schema_version SET version = 2;
+"""
+
+
+@pytest.fixture(params=[VERSION_1, VERSION_1 + VERSION_2.lstrip()], ids=["1", "2"])
+def older_version(url, request) -> str:
+    """The URL of a store that an older version made."""
     engine = sa.create_engine(url)
     with engine.begin() as connection:
-        for statement in VERSION_1.split(";\n")[:-1]:
+        for statement in request.param.split(";\n")[:-1]:
             connection.exec_driver_sql(statement)
     engine.dispose()
     return url
@@ -545,20 +552,23 @@ def first_version(url) -> str:
 
 def check_upgraded(store: Store) -> None:
     (trial,) = store.trials("bank")
-    assert (trial.hyperparameters, trial.failure_reason, trial.logs) == ({"eta": 0.5}, "boom", "")
+    assert (trial.hyperparameters, trial.failure_reason, trial.logs, trial.details) == ({"eta": 0.5}, "boom", "", {})
     assert store.job("bank").spec == {"max_jobs": 1}
     assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
     assert [row.worker_seconds for row in store.ledger("bank")] == [3.0]
 
 
-def test_a_store_of_the_first_version_is_brought_up_to_date(first_version):
+def test_a_store_of_an_older_version_is_brought_up_to_date(older_version):
     for _ in range(2):
-        with Store(first_version) as store:
+        with Store(older_version) as store:
             check_upgraded(store)
-    with Store(first_version) as store:
+    with Store(older_version) as store:
         with store.writer("bank") as writer:
-            writer.trial(trial_with(trial_id="t1", number=1, logs="10.0.0.1:/tmp/ray/worker.err"))
+            writer.trial(
+                trial_with(trial_id="t1", number=1, logs="10.0.0.1:/tmp/ray/worker.err", details={"x": {"0": 1}})
+            )
         assert [trial.logs for trial in store.trials("bank")] == ["", "10.0.0.1:/tmp/ray/worker.err"]
+        assert [trial.details for trial in store.trials("bank")] == [{}, {"x": {"0": 1}}]
         assert {column["name"] for column in sa.inspect(store._engine).get_columns("trials")} == {
             field.name for field in dataclasses.fields(TrialRow)
         }
@@ -577,10 +587,10 @@ with Store(sys.argv[1]) as store:
 """
 
 
-def test_processes_that_bring_one_store_up_to_date_at_once_agree(first_version):
+def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", OPEN_IT, first_version],
+            [sys.executable, "-c", OPEN_IT, older_version],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -594,17 +604,18 @@ def test_processes_that_bring_one_store_up_to_date_at_once_agree(first_version):
         process.stdin.write("go\n")
         process.stdin.flush()
     assert [process.communicate(timeout=60)[0] for process in processes] == ["['']\n"] * 4
-    with Store(first_version) as store:
+    with Store(older_version) as store:
         check_upgraded(store)
 
 
-def test_an_upgrade_that_breaks_off_changes_nothing(first_version, monkeypatch):
-    monkeypatch.setattr(module, "_UPGRADES", {1: (*module._UPGRADES[1], "ALTER TABLE nowhere ADD COLUMN x TEXT")})
+def test_an_upgrade_that_breaks_off_changes_nothing(older_version, monkeypatch):
+    broken = {2: (*module._UPGRADES[2], "ALTER TABLE nowhere ADD COLUMN x TEXT")}
+    monkeypatch.setattr(module, "_UPGRADES", {**module._UPGRADES, **broken})
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.0)
     with pytest.raises(ConfigurationError, match=r"cannot be opened: .*nowhere"):
-        Store(first_version)
+        Store(older_version)
     monkeypatch.undo()
-    with Store(first_version) as store:
+    with Store(older_version) as store:
         check_upgraded(store)
 
 

@@ -190,7 +190,27 @@ def test_an_untuned_run_without_a_value_says_that() -> None:
     def curve(assignment: Assignment, step: int) -> float:
         return math.nan if assignment.trial_id == UNTUNED else rising(assignment, step)
 
-    assert rows(shown(curve=curve)[0])["un-tuned"] == "failed: it reported no finite value"
+    assert rows(shown(curve=curve)[0])["un-tuned"] == "diverged after 30 units: validation:auc is nan at unit 1"
+
+
+def test_details_of_the_best_have_a_line_where_they_are_short() -> None:
+    _, summary = shown()
+    before = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    summary["best"]["details"] = {"staleness": {"0": 12, "1": 4}, "bytes": 1024, "waited": 0.12345}
+    text = printed(show_summary("job", "Completed", METRIC, summary))
+    assert "staleness (0 12, 1 4), bytes 1024, waited 0.1235" in text
+    summary["best"]["details"] = {"staleness": {str(number): 1 for number in range(40)}}
+    assert rows(printed(show_summary("job", "Completed", METRIC, summary))) == before
+
+
+def test_trials_that_diverged_are_counted_as_that() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return math.nan if assignment.trial_id in ("job-003", "job-020") else rising(assignment, step)
+
+    text, summary = shown(curve=curve)
+    assert summary["trials"] == {"Completed": 8, "Stopped": 20, "Diverged": 2, "Failed": 0}
+    assert rows(text)["trials"] == "8 completed, 20 stopped, 2 diverged"
+    assert summary["errors"] == []
 
 
 def test_without_an_untuned_run_there_is_no_line_for_it() -> None:
@@ -304,9 +324,8 @@ def test_how_the_model_is_loaded() -> None:
     assert "HyperparameterTuner.attach('job').best_estimator().model()" in text
     assert summary["best"]["checkpoint"] in text
     assert "attach('job', store='sqlite:///x.db')" in show_next("job", summary, "sqlite:///x.db").plain
-    summary["best"]["checkpoint"] = "s3://bucket/000030"
     assert "xgboost.Booster" in text
-    assert "xgboost.Booster" not in show_next("job", summary).plain
+    assert "xgboost.Booster" not in show_next("job", shown(storage_path="s3://bucket")[1]).plain
 
 
 def test_summary_and_next_steps_fit_one_screen() -> None:

@@ -18,8 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from trainers import datasets
-from trainers.datasets import DATASETS, check, fetch, find, load
+from trainers.datasets import DATASETS, bank_marketing, check, fetch, find, load
 from trainers.errors import ConfigurationError, DataError
 
 CSV = "bank-additional-full.csv"
@@ -59,7 +58,7 @@ def test_bank_marketing_is_prepared_as_published() -> None:
 def test_bank_marketing_equals_the_published_recipe() -> None:
     path = find("bank-marketing")
     assert path is not None
-    raw = datasets._read(DATASETS["bank-marketing"], path)
+    raw = bank_marketing.read(DATASETS["bank-marketing"], path)
     raw["no_previous_contact"] = (raw["pdays"] == 999).astype(int)
     raw["not_working"] = raw["job"].isin(["student", "retired", "unemployed"]).astype(int)
     economy = ["emp.var.rate", "cons.price.idx", "cons.conf.idx", "euribor3m", "nr.employed"]
@@ -122,10 +121,10 @@ def test_the_stand_in_has_the_published_shape() -> None:
 
 def test_the_stand_in_is_seeded_and_fast() -> None:
     started = time.perf_counter()
-    raw = datasets._generate(41_188, 5)
+    raw = bank_marketing.generate(41_188, 5)
     assert time.perf_counter() - started < 1.0
-    assert tuple(raw.columns) == datasets._COLUMNS
-    pd.testing.assert_frame_equal(raw, datasets._generate(41_188, 5))
+    assert tuple(raw.columns) == bank_marketing.COLUMNS
+    pd.testing.assert_frame_equal(raw, bank_marketing.generate(41_188, 5))
     one, other = load("bank-marketing-synthetic", seed=5), load("bank-marketing-synthetic", seed=6)
     assert not one.train.equals(other.train)
 
@@ -163,11 +162,12 @@ def test_repeat_repeats_what_is_trained_on() -> None:
 
 
 def test_every_dataset_says_what_it_is() -> None:
-    assert set(DATASETS) >= {"bank-marketing", "bank-marketing-synthetic"}
+    assert set(DATASETS) == {"bank-marketing", "bank-marketing-synthetic", "mnist", "digits"}
     for name, info in DATASETS.items():
         assert info.name == name
         assert all((info.title, info.description, info.source, info.licence))
-        assert info.synthetic == (info.url is None) == (not info.files)
+        assert (info.url is None) == (not info.files) == (info.instead is None)
+        assert info.synthetic == ("synthetic" in name)
 
 
 def test_unknown_names_are_refused(nowhere: Path) -> None:

@@ -20,6 +20,7 @@ from ray.util import placement_group, remove_placement_group
 
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Report, Segment, Served
+from trainers.errors import DivergedError
 from trainers.gang import WorkerContext
 from trainers.ray_gangs import RayGangs
 from trainers.room import capacity
@@ -340,6 +341,48 @@ def wait_for(gangs: RayGangs, kind: type[Any], assignment: Assignment | None) ->
             if isinstance(event, kind):
                 return event
     raise AssertionError(f"no {kind.__name__} in 90 s")
+
+
+class Breaks:
+    """A program whose first group of workers is broken, and that in the second reports twice and diverges."""
+
+    def __init__(self, marker: str) -> None:
+        self._marker = Path(marker)
+        self._rank = 0
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        self._rank = context.rank
+        return {}
+
+    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+        if not self._marker.exists():
+            if self._rank == 1:
+                self._marker.touch()
+                raise GangError("a server is gone")
+            time.sleep(60)  # As one that waits in a collective: the error of one rank is enough.
+        for step in (1, 2):
+            on_report(Report(step=step, metrics={"loss": 1.0}))
+        raise DivergedError("the loss is nan")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.mark.slow
+def test_a_gang_error_starts_the_workers_again_and_a_trial_that_diverges_does_not(
+    ray_cluster: None, tmp_path: Path
+) -> None:
+    gangs = RayGangs("breaks", Breaks(str(tmp_path / "marker")), ScalingConfig(num_workers=2))
+    try:
+        began = time.monotonic()
+        lost = wait_for(gangs, GangLost, segments(tmp_path, (2,))[0])
+        assert "a server is gone" in lost.reason
+        assert time.monotonic() - began < 60
+        served = wait_for(gangs, Served, segments(tmp_path, (2,))[0])
+        assert (served.error, served.diverged) == ("the loss is nan", True)
+        assert [report.step for report in served.reports] == [1, 2]
+    finally:
+        gangs.close()
 
 
 CUT = {"empty": 0, "cut": 1000}

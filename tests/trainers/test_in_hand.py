@@ -21,6 +21,7 @@ from tests.trainers.test_gang import RUNGS, STATIC, TRAIN, VALIDATION, Pool, seg
 from trainers import Channel, ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer, storage
 from trainers.assignment import Assignment, GangUp, Report, Segment, Served
 from trainers.channels import PlacedChannel
+from trainers.errors import DivergedError
 from trainers.gang import WorkerContext
 from trainers.in_hand import InHand, cores
 from trainers.trainer import trainer_from_json
@@ -122,6 +123,21 @@ def test_a_trial_that_raises_is_refused_with_its_traceback_and_the_next_is_serve
     assert not served(hand).error
 
 
+@pytest.mark.parametrize(("error", "diverged"), [(DivergedError, True), (TrialError, False), (GangError, False)])
+def test_what_was_reported_before_an_error_comes_with_it(error: type[Exception], diverged: bool) -> None:
+    told = Report(step=1, metrics={"loss": 0.5})
+
+    class Reports(Scripted):
+        def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+            on_report(told)
+            raise error("the loss is nan")
+
+    hand, gang = up(Reports())
+    hand.assign(gang, trial())
+    refused = served(hand)
+    assert (refused.error, refused.diverged, refused.reports) == ("the loss is nan", diverged, (told,))
+
+
 @pytest.mark.parametrize("leave", [KeyboardInterrupt, bdb.BdbQuit])
 def test_leaving_the_program_or_the_debugger_is_no_trials_failure(leave: type[BaseException]) -> None:
     def interrupt(assignment: Assignment) -> None:
@@ -164,7 +180,7 @@ def test_no_workers_are_one_in_hand_and_stay_none_on_record() -> None:
     trainer = hand_trainer()
     assert (trainer.workers, trainer.in_hand, trainer.logical_cpus(4)) == (1, True, 0)
     assert "num_workers=0" in repr(trainer)
-    again = trainer_from_json(trainer.to_json(), [XGBoostTrainer])
+    again = trainer_from_json(trainer.to_json())
     assert (again.in_hand, again.to_json()) == (True, trainer.to_json())
     assert hand_trainer(tree_method="exact").workers == 1
     assert not XGBoostTrainer().in_hand
@@ -284,8 +300,11 @@ def test_rows_in_memory_stay_where_they_are(source: Any) -> None:
     assert placed.source is channel.source
     same(placed.read(0, 1), channel.read_whole())
     same(placed.read_whole(), channel.read_whole())
-    with pytest.raises(ConfigurationError, match="placed for 0 workers and read by 3"):
-        placed.read(0, 3)
+    same(placed.read(2, 3), channel.read(2, 3))  # As a worker that is simulated here reads it.
+    with pytest.raises(ConfigurationError, match="rank 3 of 3 workers"):
+        placed.read(3, 3)
+    with pytest.raises(DataError, match="rows for 5000 workers"):
+        placed.read(0, 5000)
 
 
 def test_files_are_read_here(tmp_path: Path) -> None:

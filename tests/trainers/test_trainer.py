@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
-from trainers import Channel, ConfigurationError, DataError, TrainingResult, TrialError, XGBoostTrainer
-from trainers.assignment import Assignment
+from trainers import Channel, ConfigurationError, DataError, GangError, TrainingResult, TrialError, XGBoostTrainer
+from trainers.assignment import Assignment, Event, GangUp, Report, Segment, Served
+from trainers.errors import DivergedError
 from trainers.trainer import open_channels, trainer_from_json
 from trainers.xgboost_allreduce import ROUNDS, booster_parameters, segment_seed
 
@@ -167,7 +170,7 @@ def test_the_given_hyperparameters_are_not_held_on_to() -> None:
 )
 def test_it_comes_back_from_json_as_it_was(scaling: ScalingConfig) -> None:
     trainer = XGBoostTrainer(scaling=scaling, hyperparameters={**STATIC, "num_round": 5})
-    again = trainer_from_json(json.loads(json.dumps(trainer.to_json())), [XGBoostTrainer])
+    again = trainer_from_json(json.loads(json.dumps(trainer.to_json())))
     assert isinstance(again, XGBoostTrainer)
     assert again.to_json() == trainer.to_json()
     assert again.hyperparameters == trainer.hyperparameters
@@ -176,8 +179,10 @@ def test_it_comes_back_from_json_as_it_was(scaling: ScalingConfig) -> None:
 
 
 def test_an_unknown_trainer_names_the_known() -> None:
-    with pytest.raises(ConfigurationError, match="'OtherTrainer' is unknown; known are XGBoostTrainer"):
-        trainer_from_json({"trainer": "OtherTrainer", "scaling": {}, "hyperparameters": {}}, [XGBoostTrainer])
+    with pytest.raises(
+        ConfigurationError, match="'OtherTrainer' is unknown; known are ParameterServerTrainer, TorchTrainer, X"
+    ):
+        trainer_from_json({"trainer": "OtherTrainer", "scaling": {}, "hyperparameters": {}})
 
 
 @pytest.mark.parametrize(
@@ -228,6 +233,78 @@ def test_what_the_gang_decides_goes_before_what_was_given() -> None:
 
 
 # ---- trainings
+
+
+class Scripted:
+    """A gang that is up at once, and then says what it is told to, or nothing."""
+
+    workers, starting = 1, 0
+
+    def __init__(self, *answers: Event) -> None:
+        self.news: list[Event] = [GangUp(gang="one", incarnation="")]
+        self.answers = list(answers)
+        self.closed = False
+
+    def held_since(self, gang: str) -> float:
+        return time.time()
+
+    def want(self, count: int, seconds_left: float | None) -> None:
+        pass
+
+    def assign(self, gang: str, assignment: Assignment) -> None:
+        self.news += self.answers
+
+    def events(self, timeout: float) -> list[Event]:
+        news, self.news = self.news, []
+        time.sleep(0.01)
+        return news
+
+    def recycle(self, gang: str, reason: str) -> None:
+        pass
+
+    def close(self, *, now: bool = False) -> None:
+        self.closed = True
+
+
+def fit_on(gangs: Scripted, folder: Path, patience: float = 0.2) -> TrainingResult:
+    class Waits(XGBoostTrainer):
+        patience = 0.0
+
+        @contextmanager
+        def gangs(self, name: str, channels: Any, **options: Any) -> Iterator[Any]:
+            with closing(gangs):
+                yield gangs
+
+    Waits.patience = patience
+    try:
+        return Waits(hyperparameters={**STATIC, "num_round": 3}).fit(CHANNELS, storage_path=str(folder))
+    finally:
+        assert gangs.closed
+
+
+def test_a_gang_that_says_nothing_is_waited_for_no_longer_than_its_trainer_says(tmp_path: Path) -> None:
+    with pytest.raises(GangError, match=r"waited 0\.2 s for a report of run-"):
+        fit_on(Scripted(), tmp_path)
+
+
+def test_a_training_that_diverged_is_an_error_of_its_own(tmp_path: Path) -> None:
+    said = Served(gang="one", trial_id="run", error="the loss is nan", diverged=True)
+    with pytest.raises(DivergedError, match="the loss is nan"):
+        fit_on(Scripted(said), tmp_path, patience=60.0)
+
+
+def test_details_of_the_training_are_in_its_result(tmp_path: Path) -> None:
+    segment = Segment(
+        reports=(Report(step=3, metrics={"validation:auc": 0.5}),),
+        checkpoint="somewhere",
+        checkpoint_bytes=1,
+        training_seconds=1.0,
+        checkpointing_seconds=0.0,
+        first_step_at=0.0,
+        details={"bytes": 7},
+    )
+    result = fit_on(Scripted(Served(gang="one", trial_id="run", segment=segment)), tmp_path, patience=60.0)
+    assert result.details == {"bytes": 7}
 
 
 @pytest.fixture(scope="module")

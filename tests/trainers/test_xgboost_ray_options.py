@@ -95,7 +95,7 @@ def test_exact_is_refused_for_any_number_of_workers(workers: int) -> None:
 
 def test_a_trainer_keeps_its_backend_wherever_it_goes() -> None:
     trainer = make(**ELASTIC)
-    again = trainer_from_json(json.loads(json.dumps(trainer.to_json())), [XGBoostTrainer])
+    again = trainer_from_json(json.loads(json.dumps(trainer.to_json())))
     for same in (again, trainer.with_hyperparameters({"eta": 0.1}), trainer.trained("/somewhere")):
         assert isinstance(same, XGBoostTrainer)
         assert (same.backend, same.ray_params) == ("xgboost_ray", ELASTIC)
@@ -106,7 +106,7 @@ def test_a_trainer_keeps_its_backend_wherever_it_goes() -> None:
 def test_a_record_from_before_there_were_backends_is_native() -> None:
     state = make(backend="native").to_json()
     del state["options"]
-    again = trainer_from_json(state, [XGBoostTrainer])
+    again = trainer_from_json(state)
     assert isinstance(again, XGBoostTrainer)
     assert (again.backend, again.ray_params) == ("native", {})
 

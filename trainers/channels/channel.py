@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -135,7 +136,7 @@ class Channel:
 
         What is in memory goes to Ray's object store, one object a rank; files stay where they are. Do it once a job,
         before its gangs hold the cluster: a Ray Dataset is executed here. For 0 workers all stays in this process,
-        which reads it as rank 0 of 1.
+        which reads it as rank 0 of 1, or as every rank of workers that it simulates.
 
         Raises:
             ConfigurationError: 0 workers and a Ray Dataset.
@@ -157,14 +158,25 @@ class PlacedChannel:
     rules: tuple[LabelRule, ...] = ()
 
     def read(self, rank: int, world_size: int) -> Table:
-        """The shard of one rank; `world_size` has to be what the channel was placed for, 1 for 0 workers."""
+        """The shard of one rank; `world_size` has to be what the channel was placed for, any for 0 workers."""
         with _about(self.name):
-            if world_size != (self.num_workers or 1):
+            if self.num_workers and world_size != self.num_workers:
                 raise ConfigurationError(
                     f"placed for {self.num_workers} workers and read by {world_size}; place it again"
                 )
-            check_shard(None, rank, world_size)
+            check_shard(None if isinstance(self.source, Shards) else self.source.rows, rank, world_size)
             return _checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
+
+    def pieces(self, rank: int, world_size: int) -> list[Callable[[], Table]]:
+        """The shard of one rank in pieces, each read when it is called for: a Ray Dataset's blocks, or all in one."""
+        if isinstance(self.source, Shards) and len(self.source.pieces[rank]) > 1:
+            filled = [piece for piece in self.source.pieces[rank] if self.source.rows(piece)]
+            return [partial(self._piece, piece) for piece in filled] or [partial(self.read, rank, world_size)]
+        return [partial(self.read, rank, world_size)]
+
+    def _piece(self, reference: Any) -> Table:
+        with _about(self.name):
+            return _checked(self.rules, Shards(pieces=((reference,),)).read(0, 1), complete=False)
 
     def read_whole(self) -> Table:
         """All rows, in their order."""

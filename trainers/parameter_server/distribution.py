@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, GangError, TrialError, WarmbandError
+from trainers.gang import one_line
 from trainers.parameter_server.flat import Block
 from trainers.parameter_server.opening import Opening, Options, check, options, restricted, take_state
 from trainers.parameter_server.settings import Settings
@@ -149,12 +151,11 @@ class ServerDistribution:
         """Pushes that this worker made over the trial's life, ticks among them: `start` of the next segment."""
         return self._pushes
 
-    def wrap(self, model: nn.Module) -> nn.Module:
-        """See `Distribution.wrap`; it is the model itself."""
+    def wrap(self, model: nn.Module) -> None:
+        """See `Distribution.wrap`."""
         self._models.append(model)
         with torch.no_grad():
             self._share([*model.parameters(), *model.buffers()])
-        return model
 
     def weight(self, micro: MicroBatch) -> float:
         """See `Distribution.weight`; the servers weight workers against each other."""
@@ -193,14 +194,14 @@ class ServerDistribution:
             self._share([buffer for model in self._models for buffer in model.buffers()])
 
     def close(self) -> dict[str, Any]:
-        """See `Distribution.close`; a second call does nothing. After an error, it tells the other workers."""
+        """See `Distribution.close`; a second call does nothing. Others who wait hear of an error that is raised."""
         if not self._open:
             return {}
         self._open = False
         try:
             return self._details() if self._shards and self._peers.rank == 0 else {}
         finally:
-            self._leave(TrialError(f"worker {self._peers.rank} ended its training while others waited for it"))
+            self._leave(self._reason(sys.exception()))
 
     def _begin(self, optimizer: Optimizer) -> None:
         if self._optimizer is optimizer:
@@ -293,6 +294,14 @@ class ServerDistribution:
     def _leave(self, failure: WarmbandError) -> None:
         for shard in self._shards:
             shard.link.leave(failure)
+
+    def _reason(self, error: BaseException | None) -> WarmbandError:
+        """What workers are told that wait for this one, now that it has ended, because of an error or without one."""
+        if isinstance(error, DivergedError | GangError):
+            return error
+        if error is None:
+            return TrialError(f"rank {self._peers.rank} ended its training while others waited for it")
+        return TrialError(f"rank {self._peers.rank} failed: {one_line(error)}")
 
     def _details(self) -> dict[str, Any]:
         """What the servers saw; of steps, the one that holds most, since all workers push to each."""

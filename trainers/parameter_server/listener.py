@@ -92,7 +92,7 @@ class _Caller:
                 self._answer(*self._stream.receive())
         finally:
             if self._session is not None and not self._left:
-                failure = GangError(f"worker {self._rank} is gone, says {self._server.name}")
+                failure = GangError(f"rank {self._rank} is gone, says {self._server.name}")
                 self._server.gone(self._session, self._rank, failure)
 
     def _answer(self, kind: int, number: int, size: int, follows: int) -> None:
@@ -107,7 +107,7 @@ class _Caller:
                 return
             session = self._session
             if session is None:
-                raise ConnectionAbortedError(f"worker {self._rank} asks for {kind} and takes part in no training")
+                raise ConnectionAbortedError(f"rank {self._rank} asks for {kind} and takes part in no training")
             if kind == Ask.PUSH:
                 self._server.push(session, self._rank, number, pickle.loads(note) if note else None)
                 self._server.pull(session, self._rank)

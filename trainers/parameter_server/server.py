@@ -234,10 +234,10 @@ class Server:
             if obstacle is not None:
                 raise obstacle
             if not came:
-                missing = ", ".join(map(str, session.pacing.missing(rank)))
                 what = "the end of a pass" if met else "a step"
                 raise TrialError(
-                    f"worker {rank} waited at {self.name} for {what} of worker {missing}, in vain{_for(patience)}"
+                    f"rank {rank} waited {f'{patience:g} s' if patience else 'in vain'} at {self.name} for {what} of "
+                    f"ranks {session.pacing.missing(rank)}; every rank has to step and synchronize() as often"
                 )
             session.pull(rank, met)
 
@@ -260,7 +260,3 @@ class Server:
 
 def _sum(values: Tensor) -> Tensor:
     return values.sum(dtype=torch.float32) if values.dtype.itemsize < 4 else values.sum()
-
-
-def _for(patience: float) -> str:
-    return f" for {patience:g} s" if patience else ""

@@ -172,12 +172,14 @@ class _Circle:
         here = self._rounds.setdefault(number, {})
         for other, (elsewhere, _) in here.items():
             if elsewhere != what:
-                raise TrialError(f"worker {rank} came to {what}, and worker {other} to {elsewhere}")
+                raise TrialError(
+                    f"rank {rank} came to {what}, and rank {other} to {elsewhere}; every rank has to call the same"
+                )
         here[rank] = (what, value)
         self._baton.notify_all()
         if not self._baton.wait_for(lambda: len(here) == len(self._calls)):
-            missing = ", ".join(str(other) for other in range(len(self._calls)) if other not in here)
-            raise TrialError(f"worker {rank} waited for worker {missing} at {what}, in vain")
+            missing = [other for other in range(len(self._calls)) if other not in here]
+            raise TrialError(f"rank {rank} waited in vain in {what} for ranks {missing}; every rank has to call it")
         return [here[other][1] for other in range(len(self._calls))]
 
 

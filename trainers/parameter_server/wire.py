@@ -246,13 +246,17 @@ class SocketLink:
         address = self.address
         try:
             connection = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
-            connection.sendall(address.token + _RANK.pack(self._rank))
-            if connection.recv(1) != _WELCOME:
-                raise ConnectionRefusedError("it does not know this gang")
+            try:
+                connection.sendall(address.token + _RANK.pack(self._rank))
+                if connection.recv(1) != _WELCOME:
+                    raise ConnectionRefusedError("it does not know this gang")
+                connection.settimeout(None)
+                return Stream(connection)
+            except OSError:
+                connection.close()
+                raise
         except OSError as error:
             raise self._lost(error) from error
-        connection.settimeout(None)
-        return Stream(connection)
 
     def _ask(self, ask: Ask, number: int = 0, note: bytes = b"", buffers: Sequence[memoryview] = ()) -> None:
         self._asked = True

@@ -62,8 +62,8 @@ class Distribution(Protocol):
     def workers_an_update(self) -> int:
         """How many workers' rows one update averages over, for learning-rate rules."""
 
-    def wrap(self, model: nn.Module) -> nn.Module:
-        """The model to train: its parameters are those of rank 0 on every worker."""
+    def wrap(self, model: nn.Module) -> None:
+        """Makes a model ready to be trained, in place: its parameters are those of rank 0 on every worker."""
 
     def weight(self, micro: MicroBatch) -> float:
         """What the mean loss over a micro-batch's rows is multiplied by, so that every row counts alike."""

@@ -1,73 +1,27 @@
-"""Named datasets: verified download, the published preparation, and seeded synthetic stand-ins."""
+"""The UCI bank marketing data: the published preparation, and a seeded synthetic stand-in."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from trainers.errors import ConfigurationError, DataError
-from trainers.home import home
+from trainers.datasets.dataset import Dataset, DatasetInfo
+from trainers.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-_SEED = 1729
 _STAND_IN = "bank-marketing-synthetic"
 _ROWS = 41_188
-_TIMEOUT_S = 15.0
 _CSV = "bank-additional-full.csv"
 _ZIP = "bank-additional.zip"
 _CSV_IN_ZIP = f"bank-additional/{_CSV}"
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DatasetInfo:
-    """Where a named dataset comes from.
-
-    Args:
-        name: what it is called on the command line.
-        title: what reports call it.
-        description: one sentence.
-        source: who made it, and where it is published.
-        licence: what it may be used under.
-        rows: rows before any repetition.
-        url: what is downloaded, or None where nothing is.
-        files: SHA-256 of each file that may lie in the data directory; any one of them is enough.
-        synthetic: whether it is generated, not measured.
-    """
-
-    name: str
-    title: str
-    description: str
-    source: str
-    licence: str
-    rows: int
-    url: str | None
-    files: Mapping[str, str]
-    synthetic: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Dataset:
-    """A dataset prepared for training: in each DataFrame the target `y` first, then the features, all float32."""
-
-    name: str
-    title: str
-    synthetic: bool
-    train: pd.DataFrame
-    validation: pd.DataFrame
-    test: pd.DataFrame
-
-
-_INFOS = (
+INFOS = (
     DatasetInfo(
         name="bank-marketing",
         title="UCI bank marketing",
@@ -81,6 +35,8 @@ _INFOS = (
             _ZIP: "a607b5edab6c6c75ce09c39142a77702c38123bd5aa7ae89a63503bbe17d65cd",
         },
         synthetic=False,
+        inside=(_ZIP, _CSV_IN_ZIP),
+        instead=_STAND_IN,
     ),
     DatasetInfo(
         name=_STAND_IN,
@@ -95,25 +51,20 @@ _INFOS = (
     ),
 )
 
-DATASETS: dict[str, DatasetInfo] = {info.name: info for info in _INFOS}
 
-
-def load(name: str, *, data_dir: str | Path | None = None, seed: int = _SEED, repeat: int = 1) -> Dataset:
-    """Prepares a dataset as published: 85% train, 5% validation, 10% test of its shuffled rows.
+def load(info: DatasetInfo, path: Path | None, seed: int, repeat: int) -> Dataset:
+    """Prepares either as published: 85% train, 5% validation, 10% test of its shuffled rows.
 
     Args:
-        name: one of `DATASETS`.
-        data_dir: where its files lie; see `find`. What is not found is fetched.
-        seed: of the shuffle, and of what a synthetic dataset holds.
-        repeat: how often each train and validation row appears; test rows appear once.
+        info: which.
+        path: the CSV file or the archive that holds it; None generates the stand-in.
+        seed: of the shuffle, and of what the stand-in holds.
+        repeat: how often each train and validation row appears.
 
     Raises:
-        DataError: a file cannot be had, is cut short, or does not hold what it should.
+        DataError: the file is cut short, or does not hold what it should.
     """
-    info = _info(name)
-    if repeat < 1:
-        raise ConfigurationError(f"repeat={repeat}: give at least 1")
-    raw = _generate(info.rows, seed) if info.synthetic else _read(info, find(name, data_dir) or fetch(name, data_dir))
+    raw = generate(info.rows, seed) if path is None else read(info, path)
     rows = _prepare(raw).sample(frac=1, random_state=seed, ignore_index=True)
     first, second = int(0.85 * len(rows)), int(0.9 * len(rows))
     return Dataset(
@@ -124,118 +75,6 @@ def load(name: str, *, data_dir: str | Path | None = None, seed: int = _SEED, re
         validation=_repeated(rows.iloc[first:second], repeat),
         test=_repeated(rows.iloc[second:], 1),
     )
-
-
-# ---- files
-
-
-def find(name: str, data_dir: str | Path | None = None) -> Path | None:
-    """The dataset's file in `data_dir`, in the directory that WARMBAND_DATA names, or among what was fetched before."""
-    return next(iter(_found(_info(name), data_dir)), None)
-
-
-def check(name: str, data_dir: str | Path | None = None) -> list[tuple[Path, bool, str]]:
-    """Verifies what `find` can find: each file, whether it is as published, and what is wrong with it if not."""
-    info = _info(name)
-    found = _found(info, data_dir)
-    if not found and not info.synthetic:
-        return [(_cache() / info.name / next(iter(info.files)), False, f"not found; {_remedy(info)}")]
-    problems = [(path, _problem(path, info.files[path.name])) for path in found]
-    return [(path, not problem, problem) for path, problem in problems]
-
-
-def fetch(name: str, data_dir: str | Path | None = None) -> Path:
-    """Downloads a dataset into `data_dir`, or the cache, unless it is there already; what it returns is verified.
-
-    The cache is `WARMBAND_HOME`/data, by default ~/.warmband/data.
-
-    Raises:
-        DataError: it cannot be downloaded, or what comes is not what was published.
-    """
-    info = _info(name)
-    if info.url is None:
-        raise ConfigurationError(f"{name} is generated, so there is nothing to fetch: load it")
-    found = find(name, data_dir)
-    if found is not None:
-        problem = _problem(found, info.files[found.name])
-        if problem:
-            raise DataError(f"{found}: {problem}; delete it and fetch {name} again")
-        return found
-    folder = (Path(data_dir) if data_dir is not None else _cache()) / info.name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder, prefix=".fetching-") as scratch:
-            whole = _download(info, Path(scratch))
-            whole.replace(folder / _CSV)
-    except OSError as error:
-        raise DataError(f"{folder} cannot be written ({error.strerror or error}): give another data_dir") from None
-    return folder / _CSV
-
-
-def _info(name: str) -> DatasetInfo:
-    if name not in DATASETS:
-        raise ConfigurationError(f"there is no dataset {name!r}: give one of {', '.join(map(repr, DATASETS))}")
-    return DATASETS[name]
-
-
-def _cache() -> Path:
-    return home() / "data"
-
-
-def _found(info: DatasetInfo, data_dir: str | Path | None) -> list[Path]:
-    """The dataset's files in the first directory that has any."""
-    for folder in (data_dir, os.environ.get("WARMBAND_DATA"), _cache()):
-        if not folder:
-            continue
-        for layout in (Path(folder).expanduser() / info.name, Path(folder).expanduser()):
-            files = [layout / file for file in info.files if (layout / file).is_file()]
-            if files:
-                return files
-    return []
-
-
-def _problem(path: Path, sha256: str) -> str:
-    with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
-    return "" if found == sha256 else f"its SHA-256 is {found[:12]}..., not {sha256[:12]}... as published"
-
-
-def _remedy(info: DatasetInfo) -> str:
-    return (
-        f"download {info.url} by hand and give its directory (--data-dir or WARMBAND_DATA), or use "
-        f"the dataset {_STAND_IN!r}, which needs no download"
-    )
-
-
-def _download(info: DatasetInfo, scratch: Path) -> Path:
-    """The verified CSV file, in `scratch`.
-
-    The outer archive is rebuilt now and then, so only what it holds has sums.
-    """
-    import pooch
-    import requests
-
-    outer, inner, whole = scratch / "outer.zip", scratch / _ZIP, scratch / _CSV
-    try:
-        pooch.HTTPDownloader(timeout=_TIMEOUT_S)(info.url, str(outer), None)
-    except requests.RequestException as error:
-        answer = error.response.status_code if error.response is not None else type(error).__name__
-        raise DataError(f"{info.url} cannot be downloaded ({answer}): {_remedy(info)}") from None
-    try:
-        _unpack(outer, _ZIP, inner)
-        _unpack(inner, _CSV_IN_ZIP, whole)
-    except (zipfile.BadZipFile, KeyError) as error:
-        raise DataError(f"{info.url} did not give the archive it should ({error}): {_remedy(info)}") from None
-    for path in (inner, whole):
-        problem = _problem(path, info.files[path.name])
-        if problem:
-            raise DataError(f"{path.name} from {info.url}: {problem}: {_remedy(info)}")
-    return whole
-
-
-def _unpack(archive: Path, member: str, to: Path) -> None:
-    with zipfile.ZipFile(archive) as opened:
-        to.write_bytes(opened.read(member))
 
 
 # ---- the published preparation
@@ -262,7 +101,7 @@ _LEVELS = {
 # Known only after the call, or of the economy and not of the client.
 _DROPPED = ("duration", "emp.var.rate", "cons.price.idx", "cons.conf.idx", "euribor3m", "nr.employed")
 _NUMBERS = ("age", "campaign", "pdays", "previous")
-_COLUMNS = (
+COLUMNS = (
     *("age", "job", "marital", "education", "default", "housing", "loan", "contact", "month", "day_of_week"),
     *("duration", "campaign", "pdays", "previous", "poutcome"),
     *("emp.var.rate", "cons.price.idx", "cons.conf.idx", "euribor3m", "nr.employed", "y"),
@@ -271,7 +110,7 @@ _NEVER_CALLED = 999
 _NOT_WORKING = ("student", "retired", "unemployed")
 
 
-def _read(info: DatasetInfo, path: Path) -> pd.DataFrame:
+def read(info: DatasetInfo, path: Path) -> pd.DataFrame:
     """The raw rows, out of the CSV file or the archive that holds it."""
     import pandas as pd
 
@@ -284,7 +123,7 @@ def _read(info: DatasetInfo, path: Path) -> pd.DataFrame:
             raw = pd.read_csv(path, sep=";")
     except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise DataError(f"{path} cannot be read ({error}): {again}") from None
-    if tuple(raw.columns) != _COLUMNS:
+    if tuple(raw.columns) != COLUMNS:
         raise DataError(f"{path} has not the 21 columns of {info.name}: {again}")
     whole = len(raw.dropna())
     if not whole == len(raw) == info.rows:
@@ -344,7 +183,7 @@ _EFFECTS = {
 _EURIBOR = {"may": 3.3, "jun": 4.3, "jul": 4.7, "aug": 4.3, "nov": 3.7, "apr": 1.4}
 
 
-def _generate(rows: int, seed: int) -> pd.DataFrame:
+def generate(rows: int, seed: int) -> pd.DataFrame:
     """Raw rows as the published file has them: the same columns, like shares, a signal of like strength."""
     import pandas as pd
 
@@ -367,7 +206,7 @@ def _generate(rows: int, seed: int) -> pd.DataFrame:
     subscribed = odds > np.quantile(odds, 1 - _SUBSCRIBED)
     raw["y"] = np.where(subscribed, "yes", "no")
     raw["duration"] = random.lognormal(np.where(subscribed, 6.1, 5.1), 0.8).astype(int)
-    return pd.DataFrame({name: raw[name] for name in _COLUMNS})
+    return pd.DataFrame({name: raw[name] for name in COLUMNS})
 
 
 def _draw(random: np.random.Generator, rows: int, levels: tuple[str, ...], shares: tuple[float, ...]) -> Any:

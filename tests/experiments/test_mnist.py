@@ -1,0 +1,179 @@
+"""What the image model's script makes of its measurements, and short runs of it in this process; no Ray."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from rich.console import Console
+
+from experiments import mnist, mnist_tuning
+from experiments.mnist import (
+    Outcome,
+    Setting,
+    measure,
+    near_chance,
+    network,
+    observation,
+    result,
+    settings,
+    show,
+    targets,
+)
+from experiments.mnist_tuning import JOBS, Tuned, tune
+from hpo.analytics import tuned_trials
+from hpo.store import Store
+from trainers.datasets import Dataset, load
+
+
+@pytest.fixture(scope="module")
+def digits() -> Dataset:
+    return load("digits")
+
+
+def outcome(accuracy: float, setting: Setting, **details) -> Outcome:
+    return Outcome(
+        setting=setting, diverged=False, seconds=1.0, accuracy=accuracy, curve=[0.5, accuracy], details=details
+    )
+
+
+OUTCOMES = [
+    outcome(accuracy, setting)
+    for accuracy, setting in zip([0.98, 0.11, 0.96, 0.95, 0.97], settings(4, 20), strict=True)
+]
+TUNED = Tuned(
+    job="learning",
+    trials={"Completed": 3, "Stopped": 14},
+    epochs=78,
+    best={"lr": 0.0123456, "mode": "async"},
+    accuracy=0.975,
+    validation=0.974,
+    untuned=None,
+    worker_seconds=400.0,
+    untuned_worker_seconds=50.0,
+    seconds=120.0,
+)
+
+
+def printed(shown) -> str:
+    console = Console(file=StringIO(), width=200)
+    console.print(shown)
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_the_network_is_the_published_one() -> None:
+    shapes = [tuple(parameter.shape) for parameter in network(784).parameters()]
+    assert shapes == [(128, 784), (128,), (64, 128), (64,), (10, 64), (10,)]
+
+
+def test_settings_change_nothing_but_what_they_say() -> None:
+    alone, asynchronous, reduced, linear, warm = settings(4, 20)
+    given = [setting.trainer(20).hyperparameters for setting in (alone, asynchronous, reduced, linear, warm)]
+    blog = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "epochs": 20}
+    assert given[0] == given[2] == blog
+    assert given[1] == blog | {"mode": "async", "num_workers": 4}
+    assert given[3] == blog | {"learning_rate_rule": "linear"}
+    assert given[4] == given[3] | {"warmup_epochs": 5}
+    assert [setting.trainer(20).workers for setting in settings(4, 20)] == [1, 4, 4, 4, 4]
+
+
+def test_one_worker_is_promised_and_the_asynchronous_ones_are_observed(digits: Dataset) -> None:
+    [promise] = targets(OUTCOMES, "mnist")
+    assert promise.kept
+    assert not targets([outcome(0.9699, OUTCOMES[0].setting), *OUTCOMES[1:]], "mnist")[0].kept
+    assert targets(OUTCOMES, "digits") == []
+    assert "0.9800 became 0.1100: near chance" in observation(OUTCOMES)
+    better = [OUTCOMES[0], outcome(0.21, OUTCOMES[1].setting)]
+    assert "became 0.2100: not near chance" in observation(better)
+    diverged = Outcome(setting=OUTCOMES[1].setting, diverged=True, seconds=1.0)
+    assert near_chance(diverged)
+    assert "diverged: near chance" in observation([OUTCOMES[0], diverged])
+    assert "diverged" in printed(show([OUTCOMES[0], diverged], digits))
+
+
+def test_the_result_is_json_and_the_tables_show_it(digits: Dataset) -> None:
+    dataset = replace(digits, name="mnist")
+    made = json.loads(json.dumps(result(OUTCOMES, dataset)))
+    assert made["asynchronous_near_chance"]
+    assert [each["accuracy"] for each in made["outcomes"]] == [0.98, 0.11, 0.96, 0.95, 0.97]
+    assert made["targets"][0]["kept"]
+    assert "0.9800" in printed(show(OUTCOMES, dataset))
+    assert "Promises" not in printed(show(OUTCOMES, digits))
+
+
+def test_staleness_is_the_mean_over_pushes() -> None:
+    assert outcome(0.9, OUTCOMES[1].setting, parameter_server={"staleness": {"0": 1, "3": 3}}).staleness == 2.25
+    assert OUTCOMES[0].staleness == 0
+
+
+def test_one_worker_learns_the_digits(digits: Dataset, tmp_path: Path) -> None:
+    alone = settings(4, 10)[0]
+    first = measure(alone, digits, 10, str(tmp_path), in_hand=True)
+    assert first.accuracy > 0.9
+    assert len(first.curve) == 10
+    again = measure(alone, digits, 10, str(tmp_path), in_hand=True)
+    assert (again.accuracy, again.curve) == (first.accuracy, first.curve)
+
+
+def test_what_is_reported_is_what_the_model_scores(digits: Dataset, tmp_path: Path) -> None:
+    trained = settings(4, 2)[0].trainer(2, in_hand=True).fit(mnist.channels(digits), storage_path=str(tmp_path), seed=1)
+    model = network(64)
+    model.load_state_dict(trained.model()["model"])
+    for channel, (features, labels) in {"test": digits.test, "validation": digits.validation}.items():
+        with torch.no_grad():
+            outputs = model(torch.from_numpy(features))
+        accuracy = float((outputs.argmax(1).numpy() == labels).mean())
+        loss = float(torch.nn.functional.cross_entropy(outputs, torch.from_numpy(labels).long()))
+        assert trained.metrics[f"{channel}:accuracy"] == pytest.approx(accuracy, abs=1e-12)
+        assert trained.metrics[f"{channel}:loss"] == pytest.approx(loss, rel=1e-5)
+
+
+def test_simulated_asynchronous_workers_are_stale_and_come_out_the_same(digits: Dataset, tmp_path: Path) -> None:
+    asynchronous = settings(4, 3)[1]
+    first, again = (measure(asynchronous, digits, 3, str(tmp_path), in_hand=True) for _ in range(2))
+    assert first.curve == again.curve
+    assert first.staleness > 1
+    assert first.details["parameter_server"]["clock"] != "wall"
+
+
+def test_what_diverges_is_an_outcome_too(digits: Dataset, tmp_path: Path) -> None:
+    wild = Setting(name="wild", workers=1, changed={"lr": 1e30})
+    found = measure(wild, digits, 2, str(tmp_path), in_hand=True)
+    assert found.diverged
+    assert math.isnan(found.accuracy)
+
+
+# ---- tuning
+
+
+def test_tuning_is_promised_and_shows_its_cost(digits: Dataset) -> None:
+    [promise] = mnist_tuning.targets([TUNED], "mnist")
+    assert promise.kept
+    assert "un-tuned diverged or failed; the job cost 400 worker-seconds" in promise.note
+    assert not mnist_tuning.targets([replace(TUNED, accuracy=0.969, untuned=0.1135)], "mnist")[0].kept
+    shown = printed(mnist_tuning.show([TUNED], replace(digits, name="mnist")))
+    for part in ("0.9750", "400", "3 completed, 14 stopped", "lr=0.01235, mode=async", "kept"):
+        assert part in shown
+    made = json.loads(json.dumps(mnist_tuning.result([TUNED], digits)))
+    assert made["tuned"][0]["untuned"] is None
+    assert made["targets"] == []
+
+
+@pytest.mark.parametrize("job", JOBS)
+def test_a_tuning_job_ends_with_a_better_model_and_its_cost(job: str, digits: Dataset, tmp_path: Path) -> None:
+    console = Console(quiet=True)
+    tuned = tune(job, digits, str(tmp_path), workers=4, trials=6, epochs=9, in_hand=True, console=console)
+    assert sum(tuned.trials.values()) == 6
+    assert set(tuned.best) >= set(JOBS[job])
+    assert tuned.untuned is not None
+    assert tuned.accuracy > tuned.untuned
+    assert 0 < tuned.untuned_worker_seconds < tuned.worker_seconds
+    with Store(f"sqlite:///{tmp_path}/{job}.db") as store:
+        trials = tuned_trials(store, job)
+    assert np.unique([trial.hyperparameters["lr"] for trial in trials]).size == 6

@@ -1,0 +1,140 @@
+"""What the benchmark of PyTorch on gangs makes of its measurements, and that both of its loops are one; no Ray."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from io import StringIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from experiments.loops import TRAIN, layers, plain
+from experiments.on_gang import OnGang
+from experiments.torch_throughput import Measured, Turns, result, show, targets
+from experiments.under_torchrun import UnderTorchrun
+from trainers import TorchTrainer
+from trainers.trainer import open_channels
+
+MEASURED = Measured(
+    workers=2,
+    rows="MNIST, 50,000 rows",
+    throughput=Turns(what="2 workers", samples=1000, here=[1.0, 2.0, 4.0], plain=[1.0, 2.2, 3.0], difference=0.0),
+    starts=[0.01, 0.02, 0.03],
+    documented=[3.0, 2.0, 4.0],
+)
+GPU = Turns(what="784-10, batch 8, bf16", samples=1000, here=[0.5, 0.5], plain=[0.25, 0.5])
+
+
+def printed(measured: Measured) -> str:
+    console = Console(file=StringIO(), width=200)
+    console.print(show(measured))
+    return console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_speeds_are_compared_turn_by_turn_and_starts_by_medians() -> None:
+    speed, start = targets(MEASURED)
+    assert speed.measured == pytest.approx(1.0)
+    assert start.measured == pytest.approx(150)
+    assert speed.kept
+    assert start.kept
+    slower = replace(MEASURED.throughput, plain=[0.9, 1.9, 4.0])
+    assert not targets(replace(MEASURED, throughput=slower))[0].kept
+    assert not targets(replace(MEASURED, documented=[1.9]))[1].kept
+
+
+def test_the_result_is_json_and_the_tables_show_it() -> None:
+    made = json.loads(json.dumps(result(MEASURED)))
+    assert made["throughput"]["here"] == [1.0, 2.0, 4.0]
+    assert [target["kept"] for target in made["targets"]] == [True, True]
+    assert "500" in printed(MEASURED)
+    assert "there is none here" in printed(MEASURED)
+    on_gpu = printed(replace(MEASURED, gpu=[GPU], device="a GPU of its own"))
+    assert "a GPU of its own" in on_gpu
+    assert "0.750" in on_gpu
+    assert "none here" not in on_gpu
+
+
+ROWS = np.random.default_rng(3).normal(size=(90, 6)).astype(np.float32)
+LABELS = (ROWS[:, 0] > 0).astype(np.float32)
+TRIAL = {"lr": 0.1, "momentum": 0.9, "shuffle": False, "widths": [6, 4, 2], "per_worker_batch_size": 10}
+
+
+def test_both_loops_train_the_same_model(tmp_path: Path) -> None:
+    torch.manual_seed(5)
+    model = layers(TRIAL["widths"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    rows, labels = torch.from_numpy(ROWS), torch.from_numpy(LABELS).long()
+    loss = plain(model, optimizer, rows, labels, batch=10, epochs=3, shuffle=False)
+
+    trainer = TorchTrainer(TRAIN, scaling=ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}))
+    with trainer.gangs("here", open_channels({"train": (ROWS, LABELS)})) as gangs:
+        gang = OnGang(gangs, TRIAL, 3, str(tmp_path), seed=5)
+        gang.start()
+        turns = [gang.train() for _ in range(2)]
+    for turn in turns:
+        state = trainer.load_model(turn.segment.checkpoint)["model"]
+        assert all(torch.equal(state[name], value) for name, value in model.state_dict().items())
+        assert turn.segment.reports[-1].metrics["train:loss"] == pytest.approx(loss)
+        assert 0 < turn.starting < turn.seconds
+
+
+def test_shuffled_rows_are_all_trained_on() -> None:
+    seen = []
+
+    class Noting(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = layers([6, 2])
+
+        def forward(self, features: torch.Tensor) -> torch.Tensor:
+            seen.append(features)
+            return self.inner(features)
+
+    model = Noting()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    plain(model, optimizer, torch.from_numpy(ROWS), torch.from_numpy(LABELS).long(), batch=40, epochs=1)
+    assert [len(batch) for batch in seen] == [40, 40, 10]
+    found = torch.cat(seen).numpy()
+    assert not np.array_equal(found, ROWS)
+    np.testing.assert_array_equal(np.sort(found, axis=0), np.sort(ROWS, axis=0))
+
+
+@pytest.mark.slow
+def test_processes_under_torchrun_train_the_mean_over_all_rows(tmp_path: Path) -> None:
+    torchrun = UnderTorchrun(ROWS, LABELS, 2, tmp_path / "torchrun")
+    try:
+        torchrun.start()
+        seconds, state = torchrun.train({**TRIAL, "seed": 5}, 2)
+        _, again = torchrun.train({**TRIAL, "seed": 5}, 2)
+    finally:
+        torchrun.close()
+    assert seconds > 0
+    torch.manual_seed(5)
+    model = layers(TRIAL["widths"])
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    # Two processes with 10 of their rows each are one with these 20.
+    order = np.concatenate(
+        [[*range(start, start + 20, 2), *range(start + 1, start + 20, 2)] for start in range(0, 80, 20)]
+    )
+    order = np.concatenate([order, range(80, 90)])
+    rows, labels = torch.from_numpy(ROWS[order]), torch.from_numpy(LABELS[order]).long()
+    plain(model, optimizer, rows, labels, batch=20, epochs=2, shuffle=False)
+    for name, value in model.state_dict().items():
+        torch.testing.assert_close(state[name], value, atol=1e-6, rtol=0)
+        assert torch.equal(state[name], again[name])
+
+
+@pytest.mark.slow
+def test_a_process_that_fails_under_torchrun_says_why(tmp_path: Path) -> None:
+    torchrun = UnderTorchrun(ROWS, LABELS, 1, tmp_path / "torchrun")
+    try:
+        torchrun.start()
+        with pytest.raises(RuntimeError, match=r"process 0 under torchrun failed.*KeyError"):
+            torchrun.train({"seed": 5}, 1)
+    finally:
+        torchrun.close()

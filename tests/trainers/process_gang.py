@@ -1,0 +1,126 @@
+"""A gang of plain processes: a program's workers without Ray, for what many workers compute together."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import traceback
+import uuid
+from collections.abc import Callable
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from typing import Any
+
+from ray import cloudpickle
+
+from trainers.assignment import Assignment, Report, Segment
+from trainers.gang import Program, WorkerContext
+from trainers.in_hand import alone
+
+SECONDS = 120.0
+
+
+class ProcessGang:
+    """Workers that open a program, serve its assignments and close it, as often as asked; their imports happen once."""
+
+    def __init__(self, workers: int, folder: str) -> None:
+        self.workers = workers
+        self._folder = folder
+        self._pipes: list[Connection] = []
+        self.processes = []
+        context = multiprocessing.get_context("spawn")
+        for rank in range(workers):
+            mine, its = context.Pipe()
+            process = context.Process(target=_work, args=(its, rank, workers), daemon=True)
+            process.start()
+            self._pipes.append(mine)
+            self.processes.append(process)
+
+    def run(
+        self, make: Callable[[], Program], *assignments: Assignment, before: Callable[[], None] | None = None
+    ) -> list:
+        """By rank and assignment: a `Segment`, or the error in its place.
+
+        Args:
+            make: makes the program, on each worker.
+            *assignments: served one after another, in the same processes.
+            before: is called on each worker first.
+        """
+        order = cloudpickle.dumps((make, assignments, f"{self._folder}/{uuid.uuid4().hex}", before))
+        for pipe in self._pipes:
+            pipe.send_bytes(order)
+        found = []
+        for rank, pipe in enumerate(self._pipes):
+            assert pipe.poll(SECONDS), f"waited {SECONDS:g} s for rank {rank}"
+            found.append(pickle.loads(pipe.recv_bytes()))
+        return found
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for pipe in self._pipes:
+            pipe.close()
+        for process in self.processes:
+            process.join(5)
+            process.kill()
+
+
+@contextmanager
+def process_gang(workers: int, folder: str):
+    gang = ProcessGang(workers, folder)
+    try:
+        yield gang
+    finally:
+        gang.close()
+
+
+def serve(program: Program, context: WorkerContext, assignments: tuple[Assignment, ...]) -> list[Segment | Exception]:
+    """What a gang's worker does with assignments."""
+    program.open(context)
+    found: list[Segment | Exception] = []
+    for assignment in assignments:
+        try:
+            found.append(program.train(assignment, _silent))
+        except Exception as error:
+            error.__traceback__ = None
+            error.__cause__ = error.__context__ = None
+            found.append(error)
+    program.close()
+    return found
+
+
+def serve_alone(program: Program, *assignments: Assignment, cpus: int = 1) -> list[Segment | Exception]:
+    """The same in this process."""
+    return serve(program, alone(cpus), assignments)
+
+
+def _work(pipe: Connection, rank: int, workers: int) -> None:
+    import torch
+    from torch.distributed import FileStore
+
+    torch.set_num_threads(1)
+    while True:
+        try:
+            raw = pipe.recv_bytes()
+        except EOFError:
+            return
+        try:
+            make, assignments, folder, before = pickle.loads(raw)
+            store, said = FileStore(folder, workers), iter(range(1000))
+
+            def broadcast(value: Any, store=store, said=said) -> Any:
+                key = f"broadcast/{next(said)}"
+                if rank == 0:
+                    store.set(key, pickle.dumps(value))
+                return pickle.loads(store.get(key))
+
+            context = WorkerContext(rank=rank, world_size=workers, node_ip="127.0.0.1", cpus=1, broadcast=broadcast)
+            if before:
+                before()
+            answer: Any = serve(make(), context, assignments)
+        except BaseException as error:
+            answer = RuntimeError("".join(traceback.format_exception(error)))
+        pipe.send_bytes(cloudpickle.dumps(answer))
+
+
+def _silent(report: Report) -> None:
+    pass

@@ -1,0 +1,245 @@
+"""Images of digits: what is loaded of MNIST's files and of scikit-learn's, and where MNIST comes from."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import os
+import struct
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import numpy as np
+import pytest
+
+from trainers import Channel
+from trainers.datasets import DATASETS, check, fetch, find, load
+from trainers.datasets.images import _scaled, _split
+from trainers.errors import DataError
+
+FILES = tuple(DATASETS["mnist"].files)
+TRAIN_IMAGES, TRAIN_LABELS, TEST_IMAGES, TEST_LABELS = FILES
+
+real_data = pytest.mark.skipif(
+    find("mnist", os.environ.get("WARMBAND_DATA")) is None,
+    reason="WARMBAND_DATA does not name a directory with MNIST",
+)
+
+
+@pytest.fixture
+def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A machine without any data; returns its cache directory."""
+    monkeypatch.delenv("WARMBAND_DATA", raising=False)
+    monkeypatch.setenv("WARMBAND_HOME", str(tmp_path / "home"))
+    return tmp_path / "home" / "data"
+
+
+# ---- MNIST's files
+
+
+def idx(shape: tuple[int, ...], raw: bytes | None = None) -> bytes:
+    """A gzipped IDX file, of zeros unless said otherwise."""
+    header = bytes((0, 0, 8, len(shape))) + struct.pack(f">{len(shape)}I", *shape)
+    return gzip.compress(header + (raw if raw is not None else bytes(int(np.prod(shape)))), 1)
+
+
+WHOLE = {
+    TRAIN_IMAGES: idx((60_000, 28, 28)),
+    TRAIN_LABELS: idx((60_000,), bytes(range(10)) * 6_000),
+    TEST_IMAGES: idx((10_000, 28, 28), b"\xff" * 7_840_000),
+    TEST_LABELS: idx((10_000,)),
+}
+
+
+def lay_out(folder: Path, files: dict[str, bytes]) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, raw in files.items():
+        (folder / name).write_bytes(raw)
+    return folder
+
+
+@real_data
+def test_mnist_is_loaded_as_published() -> None:
+    data = load("mnist")
+    assert (data.title, data.synthetic) == ("MNIST", False)
+    assert [part[0].shape for part in (data.train, data.validation, data.test)] == [
+        (50_000, 784),
+        (10_000, 784),
+        (10_000, 784),
+    ]
+    for images, labels in (data.train, data.validation, data.test):
+        assert {images.dtype, labels.dtype} == {np.dtype(np.float32)}
+        assert images.flags.c_contiguous
+        assert (images.min(), images.max()) == (0, 1)
+        assert set(labels) == set(range(10))
+    assert list(data.test[1][:10]) == [7, 2, 1, 0, 4, 1, 4, 9, 5, 9]
+    assert all(ok for _, ok, _ in check("mnist"))
+    assert len(check("mnist")) == 4
+
+
+def test_whole_files_are_read_from_either_layout(nowhere: Path, tmp_path: Path) -> None:
+    flat = lay_out(tmp_path / "flat", WHOLE)
+    assert find("mnist", flat) == flat
+    nested = lay_out(tmp_path / "given" / "mnist", WHOLE)
+    assert find("mnist", tmp_path / "given") == nested
+    data = load("mnist", data_dir=flat)
+    assert [len(part[1]) for part in (data.train, data.validation, data.test)] == [50_000, 10_000, 10_000]
+    assert data.test[0].min() == 1.0
+    assert data.train[0].max() == 0.0
+    given = Channel.of(data.train)
+    assert given.read(1, 4).features.shape == (12_500, 784)
+    assert np.shares_memory(given.read_whole().features, data.train[0])
+
+
+@pytest.mark.parametrize(
+    ("file", "raw", "message"),
+    [
+        (TRAIN_IMAGES, WHOLE[TRAIN_IMAGES][:-20], "cut short"),
+        (TRAIN_IMAGES, WHOLE[TRAIN_LABELS], "holds labels"),
+        (TEST_LABELS, WHOLE[TEST_IMAGES], "holds images"),
+        (TRAIN_LABELS, WHOLE[TEST_LABELS], "holds 60,000 images and .* 10,000 labels"),
+        (TEST_LABELS, idx((10_000,), bytes([3] * 9_999 + [10])), "holds the label 10 at 9999, not one of 0 to 9"),
+        (TEST_IMAGES, idx((10_000, 14, 56)), "holds 10,000 images of 14x56, not 10,000 of 28x28"),
+    ],
+)
+def test_files_that_are_not_what_they_should_be_are_refused(
+    nowhere: Path, tmp_path: Path, file: str, raw: bytes, message: str
+) -> None:
+    folder = lay_out(tmp_path / "mnist", {**WHOLE, file: raw})
+    with pytest.raises(DataError, match=f"{message}.*: delete it and fetch mnist again"):
+        load("mnist", data_dir=folder)
+
+
+def test_train_and_test_files_that_were_exchanged_are_refused(nowhere: Path, tmp_path: Path) -> None:
+    exchanged = {TRAIN_IMAGES: TEST_IMAGES, TRAIN_LABELS: TEST_LABELS}
+    folder = lay_out(tmp_path, {**WHOLE, **{name: WHOLE[other] for name, other in exchanged.items()}})
+    with pytest.raises(DataError, match="holds 10,000 images of 28x28, not 60,000"):
+        load("mnist", data_dir=folder)
+
+
+# ---- the small digits, and what both share
+
+
+def test_the_digits_need_no_download(nowhere: Path) -> None:
+    data = load("digits")
+    assert [part[0].shape for part in (data.train, data.validation, data.test)] == [(1_200, 64), (297, 64), (300, 64)]
+    assert max(part[0].max() for part in (data.train, data.validation, data.test)) == 1
+    everything = np.concatenate([data.train[0], data.validation[0], data.test[0]])
+    assert len(np.unique(everything, axis=0)) == 1_797
+    assert (find("digits"), check("digits")) == (None, [])
+    assert not nowhere.exists()
+
+
+def test_the_draw_is_seeded_and_keeps_the_order() -> None:
+    images, labels = np.arange(40, dtype=np.uint8).reshape(20, 2), np.arange(20, dtype=np.uint8)
+    (left, left_labels), (drawn, drawn_labels) = _split(images, labels, 5, seed=1)
+    assert len(drawn_labels) == 5
+    assert sorted([*left_labels, *drawn_labels]) == list(range(20))
+    assert list(left_labels) == sorted(left_labels)
+    np.testing.assert_array_equal(left[:, 0], 2 * left_labels)
+    np.testing.assert_array_equal(_split(images, labels, 5, seed=1)[1][0], drawn)
+    assert any(not np.array_equal(_split(images, labels, 5, seed)[1][0], drawn) for seed in range(2, 6))
+
+
+def test_pixels_are_divided_by_the_brightest_and_rows_repeated() -> None:
+    images, labels = np.array([[0, 51], [255, 102]], np.uint8), np.array([3, 9], np.uint8)
+    scaled, as_numbers = _scaled((images, labels), 255, 1)
+    np.testing.assert_array_equal(scaled, np.array([[0, 0.2], [1, 0.4]], np.float32))
+    np.testing.assert_array_equal(as_numbers, np.array([3, 9], np.float32))
+    twice, labels_twice = _scaled((images, labels), 255, 2)
+    np.testing.assert_array_equal(twice, np.concatenate([scaled, scaled]))
+    assert list(labels_twice) == [3, 9, 3, 9]
+
+
+# ---- fetching MNIST
+
+CONTENTS = {name: f"what was published as {name}\n".encode() * 100 for name in FILES}
+
+
+@pytest.fixture
+def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
+    """A home of MNIST's files, some of them missing or others; its URL is returned."""
+    servers = []
+    sums = {name: hashlib.sha256(raw).hexdigest() for name, raw in CONTENTS.items()}
+    monkeypatch.setitem(DATASETS, "mnist", replace(DATASETS["mnist"], files=sums))
+
+    def start(files: dict[str, bytes]) -> str:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                body = files.get(self.path.rpartition("/")[2])
+                self.send_response(404 if body is None else 200)
+                self.send_header("Content-Length", str(len(body or b"")))
+                self.end_headers()
+                self.wfile.write(body or b"")
+
+            def log_message(self, format: str, *args: object) -> None:
+                """Quiet."""
+
+        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        servers.append(server)
+        Thread(target=partial(server.serve_forever, poll_interval=0.01), daemon=True).start()
+        return f"http://127.0.0.1:{server.server_port}/mnist/"
+
+    yield start
+    for server in servers:
+        server.shutdown()
+        server.server_close()
+
+
+def publish(monkeypatch: pytest.MonkeyPatch, first: str, second: str) -> None:
+    """Points MNIST at two homes."""
+    monkeypatch.setitem(DATASETS, "mnist", replace(DATASETS["mnist"], url=first, mirrors=(second,)))
+
+
+def left_behind(folder: Path) -> set[str]:
+    return {path.name for path in folder.rglob("*") if path.is_file()}
+
+
+def test_what_the_first_home_lacks_or_has_changed_comes_from_the_second(
+    nowhere: Path, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = {name: raw for name, raw in CONTENTS.items() if name != TEST_LABELS} | {TRAIN_IMAGES: b"changed"}
+    publish(monkeypatch, serve(first), serve(CONTENTS))
+    folder = fetch("mnist")
+    assert folder == nowhere / "mnist" == find("mnist")
+    assert {name: (folder / name).read_bytes() for name in left_behind(folder)} == CONTENTS
+    assert check("mnist") == [(folder / name, True, "") for name in FILES]
+
+    # What is there is not fetched again, and what was changed is not taken for it.
+    publish(monkeypatch, "http://127.0.0.1:9/", "http://127.0.0.1:9/")
+    assert fetch("mnist") == folder
+    (folder / TEST_LABELS).unlink()
+    assert find("mnist") is None
+    assert [ok for _, ok, _ in check("mnist")] == [True, True, True, False]
+    with pytest.raises(DataError, match="cannot be downloaded"):
+        fetch("mnist")
+    publish(monkeypatch, serve({TEST_LABELS: CONTENTS[TEST_LABELS]}), "http://127.0.0.1:9/")
+    assert fetch("mnist") == folder
+    (folder / TEST_LABELS).write_bytes(b"changed")
+    with pytest.raises(DataError, match=r"SHA-256.*delete it and fetch mnist again"):
+        fetch("mnist")
+
+
+def test_where_both_homes_fail_both_are_named_and_nothing_is_left(
+    nowhere: Path, serve: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    changed = serve({**CONTENTS, TRAIN_IMAGES: CONTENTS[TRAIN_IMAGES][:-1]})
+    publish(monkeypatch, "http://127.0.0.1:9/mnist/", changed)
+    with pytest.raises(DataError) as caught:
+        load("mnist")
+    message = str(caught.value)
+    for part in (
+        f"http://127.0.0.1:9/mnist/{TRAIN_IMAGES} cannot be downloaded (ConnectionError)",
+        f"{TRAIN_IMAGES} from {changed}{TRAIN_IMAGES}: its SHA-256 is",
+        "--data-dir or WARMBAND_DATA",
+        "'digits', which needs no download",
+    ):
+        assert part in message
+    assert left_behind(nowhere) == set()
+    [(path, ok, problem), *_] = check("mnist")
+    assert (path, ok) == (nowhere / "mnist" / TRAIN_IMAGES, False)
+    assert "not found; download" in problem

@@ -1,0 +1,134 @@
+"""PyTorch gangs on a real Ray cluster: parameter servers that die, workers that die, and the same bits in the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import torch
+from ray.train import ScalingConfig
+
+from tests.trainers.test_torch_allreduce import assignment, close, data, state
+from tests.trainers.test_torch_parameter_server import servers, train_adam
+from trainers import Channel, ParameterServerTrainer
+from trainers.assignment import Assignment, Event, GangLost, GangUp, Served
+from trainers.ray_gangs import RayGangs
+
+WORDS = {"mode": "sync", "num_servers": 2, "per_worker_batch_size": 8}
+
+
+def train_slowly(context) -> None:
+    """As `train_adam`, but slow where the test wants to kill something meanwhile."""
+    if context.hyperparameters.get("seconds") and not Path(context.hyperparameters["once"]).exists():
+        if context.rank == 0:
+            Path(context.hyperparameters["once"]).touch()
+        step = context.step
+
+        def slowly(loss, optimizer):
+            time.sleep(context.hyperparameters["seconds"])
+            return step(loss, optimizer)
+
+        context.step = slowly
+    train_adam(context)
+
+
+class Pool:
+    """One gang of two workers and their servers, and waits with a deadline for what it says."""
+
+    def __init__(self) -> None:
+        trainer = ParameterServerTrainer(train_slowly, scaling=ScalingConfig(num_workers=2))
+        placed = {"train": Channel.of(data(96), name="train").place(2)}
+        self.gangs = RayGangs("torch", trainer.program(placed), trainer.scaling)
+        self.up = self.until(lambda event: isinstance(event, GangUp))
+
+    def until(self, done: Callable[[Event], bool], seconds: float = 90.0) -> Event:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.gangs.want(1, None)
+            for event in self.gangs.events(0.5):
+                if isinstance(event, GangUp):
+                    self.up = event
+                if done(event):
+                    return event
+        raise AssertionError(f"waited {seconds} s")
+
+    def serve(self, work: Assignment) -> Served:
+        self.gangs.assign(self.up.gang, work)
+        served = self.until(lambda event: isinstance(event, Served))
+        assert isinstance(served, Served)
+        return served
+
+
+@pytest.fixture(scope="module")
+def pool(ray_cluster: None) -> Iterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.gangs.close()
+
+
+def server_processes() -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(b"ray::ServerActor"):
+                found.append(int(entry.name))
+        except OSError:
+            continue  # It ended meanwhile.
+    return found
+
+
+def test_real_servers_give_what_the_simulated_ones_give_to_the_last_bit(pool: Pool, tmp_path: Path) -> None:
+    for work in (assignment(tmp_path, stop=1, **WORDS), assignment(tmp_path, start=1, stop=3, **WORDS)):
+        served = pool.serve(work)
+        assert served.segment, served.traceback
+    [simulated] = servers(train_adam, assignment(tmp_path, stop=3, name="simulated", num_workers=2, **WORDS))
+    close(state(served.segment)["model"], state(simulated)["model"], 0.0)
+    account = served.segment.details["parameter_server"]
+    assert account["updates"] * 2 == account["pushes"] == 2 * 2 * 6
+    assert account["staleness"] == {"0": account["pushes"]}
+    assert account["clock"] == "wall"
+    assert account["waiting_seconds"] > 0
+
+
+def test_asynchronous_workers_are_stale_and_a_straggler_is_told(pool: Pool, tmp_path: Path) -> None:
+    words = {**WORDS, "mode": "async", "delay_ms": [0.0, 5.0], "stop": 1}
+    served = pool.serve(assignment(tmp_path, name="async", **words))
+    assert served.segment, served.traceback
+    account = served.segment.details["parameter_server"]
+    assert account["updates"] == account["pushes"] == 12
+    assert sum(account["staleness"].values()) == 12
+    assert account["delay"] == "simulated: mean ms a worker [0.0, 5.0]"
+
+
+@pytest.mark.fault
+@pytest.mark.slow
+@pytest.mark.parametrize("what", ["server", "worker"])
+def test_a_trial_goes_on_from_its_last_checkpoint_when_something_dies(pool: Pool, tmp_path: Path, what: str) -> None:
+    for work in (assignment(tmp_path, stop=1, **WORDS), assignment(tmp_path, start=1, stop=3, **WORDS)):
+        straight = pool.serve(work).segment
+    assert straight
+    pool.serve(assignment(tmp_path, stop=1, name="killed", **WORDS))
+    words = {**WORDS, "seconds": 1.0, "once": str(tmp_path / f"{what}-once")}
+    second = assignment(tmp_path, start=1, stop=3, name="killed", **words)
+    pool.gangs.assign(pool.up.gang, second)
+    pool.gangs.events(0.1)  # Hands it out.
+    deadline = time.monotonic() + 60
+    while not Path(words["once"]).exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    time.sleep(1.5)  # A few pushes in.
+    victims = server_processes() if what == "server" else [pool.up.pids[1]]
+    os.kill(victims[-1], signal.SIGKILL)
+    lost = pool.until(lambda event: isinstance(event, GangLost | Served))
+    assert isinstance(lost, GangLost), lost
+    pool.until(lambda event: isinstance(event, GangUp))
+    served = pool.serve(second)
+    assert served.segment, served.traceback
+    close(state(served.segment)["model"], state(straight)["model"], 0.0)
+    torch.testing.assert_close(
+        state(served.segment)["optimizer"]["state"], state(straight)["optimizer"]["state"], rtol=0, atol=0
+    )

@@ -1,0 +1,191 @@
+"""The parameter-server trainer in one process: simulated workers, held against one worker and against AllReduce."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from ray.train import ScalingConfig
+from torch import nn
+from torch.nn import functional
+
+from tests.trainers.process_gang import serve_alone
+from tests.trainers.test_torch_allreduce import assignment, close, data, network, state, train_exactly
+from trainers import ConfigurationError, ParameterServerTrainer, TorchTrainer
+from trainers.assignment import Assignment, Segment
+from trainers.channels import Channel
+from trainers.errors import DivergedError
+
+HERE = ScalingConfig(num_workers=0)
+
+
+def train_adam(context) -> None:
+    """Adam with two groups, dropout, a scheduler and shuffled rows."""
+    model = context.prepare_model(nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 2)))
+    groups = [{"params": model[0].parameters()}, {"params": model[3].parameters(), "weight_decay": 0.1}]
+    optimizer = torch.optim.Adam(groups, lr=0.01)
+    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
+    if context.checkpoint is not None:
+        for name, part in {"model": model, "optimizer": optimizer, "scheduler": scheduler}.items():
+            part.load_state_dict(context.checkpoint[name])
+    batches = context.prepare_data("train", labels=torch.int64)
+    for _ in context.epochs():
+        for features, labels in batches:
+            context.step(functional.cross_entropy(model(features), labels), optimizer)
+        scheduler.step()
+        context.report(
+            {"train:x": float(model[0].weight.detach().sum())},
+            checkpoint={
+                "model": model.state_dict(),
+                "optimizer": optimizer.state_dict(),
+                "scheduler": scheduler.state_dict(),
+            },
+        )
+
+
+def run(trainer, *assignments: Assignment, rows: int = 96) -> list[Segment]:
+    found = serve_alone(trainer.program({"train": Channel.of(data(rows), name="train").place(0)}), *assignments)
+    for segment in found:
+        if isinstance(segment, Exception):
+            raise segment
+    return found
+
+
+def servers(function, *assignments: Assignment, rows: int = 96) -> list[Segment]:
+    return run(ParameterServerTrainer(function, scaling=HERE), *assignments, rows=rows)
+
+
+@pytest.mark.parametrize("mode", ["async", "sync", "bounded"])
+@pytest.mark.parametrize("function", [train_exactly, train_adam])
+def test_one_worker_is_the_plain_optimizer_to_the_last_bit(tmp_path, mode, function):
+    [one] = servers(function, assignment(tmp_path, name="servers", per_worker_batch_size=10, mode=mode))
+    [plain] = run(TorchTrainer(function, scaling=HERE), assignment(tmp_path, name="plain", per_worker_batch_size=10))
+    close(state(one)["model"], state(plain)["model"], 0.0)
+    assert str(state(one).get("optimizer")) == str(state(plain).get("optimizer"))
+    assert one.details["parameter_server"]["staleness"] == {"0": 20}
+
+
+@pytest.mark.parametrize("rows", [96, 101])
+@pytest.mark.parametrize("num_servers", [1, 3])
+def test_synchronous_workers_are_one_worker_with_the_whole_batch(tmp_path, rows, num_servers):
+    words = {"mode": "sync", "num_workers": 3, "num_servers": num_servers, "per_worker_batch_size": 4}
+    [three] = servers(train_exactly, assignment(tmp_path, **words), rows=rows)
+    [one] = run(
+        TorchTrainer(train_exactly, scaling=HERE),
+        assignment(tmp_path, name="one", per_worker_batch_size=12),
+        rows=rows,
+    )
+    close(state(three)["model"], state(one)["model"])
+
+
+WAYS = [
+    {"mode": "async", "delay_ms": 2.0},
+    {"mode": "bounded", "staleness_bound": 1, "delay_ms": [0, 0, 0, 8.0], "num_servers": 2},
+    {"mode": "sync", "backup_workers": 1, "delay_ms": 1.0},
+    {"mode": "sync"},
+]
+
+
+@pytest.mark.parametrize("way", WAYS, ids=lambda way: f"{way['mode']}-{len(way)}")
+def test_a_simulation_comes_out_the_same_paused_or_not(tmp_path, way):
+    words = {"num_workers": 4, "per_worker_batch_size": 4, **way}
+    straight, again, first, second = servers(
+        train_adam,
+        assignment(tmp_path, stop=3, name="straight", **words),
+        assignment(tmp_path, stop=3, name="again", **words),
+        assignment(tmp_path, stop=1, name="paused", **words),
+        assignment(tmp_path, start=1, stop=3, name="paused", **words),
+        rows=101,
+    )
+    for other in (again, second):
+        close(state(straight)["model"], state(other)["model"], 0.0)
+        assert str(state(straight)["optimizer"]) == str(state(other)["optimizer"])
+    found = [segment.details["parameter_server"] for segment in (straight, first, second)]
+    assert found[0]["pushes"] == found[1]["pushes"] + found[2]["pushes"]
+    assert ("delay" in found[0]) == ("delay_ms" in way)
+
+
+def test_stale_gradients_ruin_what_one_worker_learns(tmp_path):
+    def train(context) -> None:
+        model = context.prepare_model(nn.Linear(1, 1, bias=False))
+        nn.init.ones_(model.weight)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+        for _ in context.epochs():
+            for _ in context.prepare_data("train"):
+                context.step((model.weight**2).sum() * 2, optimizer)
+            context.report({}, checkpoint={"weight": float(model.weight.detach())})
+
+    one, four = servers(
+        train,
+        assignment(tmp_path, name="one", mode="async", per_worker_batch_size=2),
+        assignment(tmp_path, name="four", mode="async", per_worker_batch_size=2, num_workers=4),
+    )
+    assert abs(state(one)["weight"]) < 0.01
+    assert abs(state(four)["weight"]) > 100
+    staleness = four.details["parameter_server"]["staleness"]
+    assert max(staleness, key=staleness.get) == "3"
+
+
+def test_bounded_workers_are_never_further_ahead(tmp_path):
+    words = {"num_workers": 4, "per_worker_batch_size": 4, "delay_ms": [0, 0, 0, 20.0]}
+    free, bounded = servers(
+        train_adam,
+        assignment(tmp_path, stop=1, name="free", mode="async", **words),
+        assignment(tmp_path, stop=1, name="bounded", mode="bounded", staleness_bound=0, **words),
+    )
+    stale = [max(map(int, segment.details["parameter_server"]["staleness"])) for segment in (free, bounded)]
+    assert stale[0] > stale[1]
+    # With s = 0 all workers are in the same step, so that at most the three others were applied between.
+    assert stale[1] <= 3
+
+
+def test_divergence_is_told(tmp_path: Path):
+    def train(context) -> None:
+        model = context.prepare_model(network())
+        optimizer = torch.optim.SGD(model.parameters(), lr=1e200)
+        for _ in context.epochs():
+            for features, _ in context.prepare_data("train"):
+                context.step(model(features.double()).pow(2).mean(), optimizer)
+            context.report({}, checkpoint={})
+
+    with pytest.raises(DivergedError):
+        servers(train, assignment(tmp_path, num_workers=4, mode="async", per_worker_batch_size=2))
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "message"),
+    [
+        ({"mode": "asynch"}, "'mode' is 'asynch'.*'async'"),
+        ({"mode": "sync", "backup_workers": 2}, "'backup_workers' is 2 of 2 workers"),
+        ({"num_servers": 0}, "'num_servers' is 0"),
+        ({"staleness_bound": -1, "mode": "bounded"}, "'staleness_bound' is -1"),
+        ({"delay_ms": [1.0]}, "'delay_ms'"),
+        ({"delay_ms": float("nan")}, "'delay_ms' is nan"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_where_it_is_given(hyperparameters, message):
+    with pytest.raises(ConfigurationError, match=message):
+        ParameterServerTrainer(
+            train_adam, scaling=ScalingConfig(num_workers=2), hyperparameters={"epochs": 1, **hyperparameters}
+        )
+
+
+def test_more_servers_than_parameters_are_refused(tmp_path):
+    with pytest.raises(ConfigurationError, match=r"9.*4"):
+        servers(train_adam, assignment(tmp_path, num_servers=9, per_worker_batch_size=4))
+
+
+def test_a_training_gives_its_details_and_model():
+    trainer = ParameterServerTrainer(
+        train_adam,
+        scaling=HERE,
+        hyperparameters={"epochs": 2, "num_workers": 3, "mode": "async", "per_worker_batch_size": 8, "delay_ms": 1.0},
+    )
+    features, labels = data()
+    result = trainer.fit({"train": (features, labels)})
+    assert len(result.curve) == 2
+    assert result.details["parameter_server"]["pushes"] == 2 * 3 * 4
+    assert "simulated" in result.details["parameter_server"]["delay"]
+    assert np.isfinite(result.model()["model"]["0.weight"].numpy()).all()

@@ -1,0 +1,109 @@
+"""Batch sizes in the field's words, and how a pass over sharded rows falls into updates; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from trainers.errors import ConfigurationError
+from trainers.pytorch.distribution import MicroBatch
+
+GLOBAL, PER_WORKER, ACCUMULATION = "global_batch_size", "per_worker_batch_size", "gradient_accumulation_steps"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchSize:
+    """How many rows an update is made of: global = workers x per worker x accumulation steps.
+
+    Args:
+        workers: whose gradients are combined.
+        per_worker_batch_size: rows of one backward pass on one worker.
+        gradient_accumulation_steps: backward passes to an update.
+    """
+
+    workers: int
+    per_worker_batch_size: int
+    gradient_accumulation_steps: int = 1
+
+    @property
+    def global_batch_size(self) -> int:
+        """Rows of an update, over all workers."""
+        return self.workers * self.per_worker_batch_size * self.gradient_accumulation_steps
+
+    @classmethod
+    def of(cls, hyperparameters: Mapping[str, Any], workers: int) -> BatchSize | None:
+        """What the hyperparameters say, under the names that stand above; None where they say no size.
+
+        Raises:
+            ConfigurationError: a value is no whole number of 1 or more, both sizes are given, or one does not divide.
+        """
+        steps = _whole(hyperparameters, ACCUMULATION) or 1
+        whole, each = _whole(hyperparameters, GLOBAL), _whole(hyperparameters, PER_WORKER)
+        if whole is not None and each is not None:
+            raise ConfigurationError(
+                f"{GLOBAL} is {whole} and {PER_WORKER} is {each}; give one of the two, and the other follows from "
+                f"{workers} workers and {steps} accumulation steps"
+            )
+        if each is not None:
+            return cls(workers=workers, per_worker_batch_size=each, gradient_accumulation_steps=steps)
+        if whole is None:
+            return None
+        each, left = divmod(whole, workers * steps)
+        if left:
+            near = max(1, each) * workers * steps
+            raise ConfigurationError(
+                f"{GLOBAL} {whole} does not divide by {workers} workers x {steps} accumulation steps; "
+                f"give a multiple of {workers * steps}, such as {near}"
+            )
+        return cls(workers=workers, per_worker_batch_size=each, gradient_accumulation_steps=steps)
+
+
+def micro_batches(
+    rank: int, shard_rows: Sequence[int], size: int, steps: int = 1, *, drop_last: bool = False
+) -> list[MicroBatch]:
+    """One worker's part of a pass, a backward pass each; on every worker there are as many.
+
+    Args:
+        rank: the worker.
+        shard_rows: how many rows each worker holds.
+        size: rows of one backward pass on one worker; the last may have fewer, or none where others still have some.
+        steps: backward passes to an update; the last update of a pass may have fewer.
+        drop_last: leave out what does not fill an update's every part.
+    """
+    count = -(-max(shard_rows) // size)
+    if drop_last:
+        count = min(shard_rows) // size // steps * steps
+    found = []
+    for update in range(0, count, steps):
+        parts = range(update, min(update + steps, count))
+        end = parts[-1] + 1
+        rows_of = [_between(rows, update * size, end * size) for rows in shard_rows]
+        found += [
+            MicroBatch(
+                rows=_between(shard_rows[rank], part * size, (part + 1) * size),
+                update_rows=rows_of[rank],
+                total_rows=sum(rows_of),
+                last=part == parts[-1],
+            )
+            for part in parts
+        ]
+    return found
+
+
+def unplanned(steps: int, workers: int) -> Iterator[MicroBatch]:
+    """Micro-batches of rows that nobody counted: each is taken to be as large as any other."""
+    while True:
+        for step in range(steps):
+            yield MicroBatch(rows=1, update_rows=steps, total_rows=steps * workers, last=step == steps - 1)
+
+
+def _between(rows: int, start: int, end: int) -> int:
+    return max(0, min(rows, end) - start)
+
+
+def _whole(hyperparameters: Mapping[str, Any], name: str) -> int | None:
+    value = hyperparameters.get(name)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ConfigurationError(f"hyperparameter {name!r} is {value!r}; give a whole number, 1 or more")
+    return value

@@ -1,0 +1,100 @@
+"""A PyTorch checkpoint: what the training function handed in, and all else that going on to the same end takes."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from trainers import storage
+from trainers.errors import DataError, TrialError
+
+_FORMAT = "warmband-torch-1"
+_PLAIN = (bool, int, float, str, bytes, type(None), torch.Tensor, torch.Size, torch.dtype, torch.device)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TorchCheckpoint:
+    """A trial at the end of an epoch.
+
+    Args:
+        step: epochs in it.
+        state: what the training function handed to `report`.
+        random: the random state of each rank, by rank.
+        updates: that each worker took part in so far.
+        positions: where each of rank 0's prepared datasets stands, in the order of `prepare_data`; all ranks' alike.
+    """
+
+    step: int
+    state: dict[str, Any]
+    random: tuple[dict[str, Any], ...]
+    updates: int
+    positions: tuple[tuple[int, int], ...]
+
+    def to_bytes(self) -> bytes:
+        """In PyTorch's own form, readable with `torch.load(..., weights_only=True)`.
+
+        Raises:
+            TrialError: the state holds something that cannot be read back safely.
+        """
+        _check_plain(self.state, "checkpoint")
+        stream = io.BytesIO()
+        torch.save(
+            {
+                "format": _FORMAT,
+                "step": self.step,
+                "state": self.state,
+                "random": list(self.random),
+                "updates": self.updates,
+                "positions": list(self.positions),
+            },
+            stream,
+        )
+        return stream.getvalue()
+
+    @classmethod
+    def read(cls, uri: str) -> TorchCheckpoint:
+        """As `to_bytes` made it; tensors are on the CPU.
+
+        Raises:
+            DataError: the file is not there, cut short, or something else.
+        """
+        raw = storage.read(uri)
+        try:
+            held = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
+        except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError) as error:
+            raise _flawed(uri, str(error).splitlines()[0] if str(error) else type(error).__name__) from None
+        if not isinstance(held, dict) or held.get("format") != _FORMAT:
+            raise _flawed(uri, "it was not written by a PyTorch trainer of this version")
+        return cls(
+            step=held["step"],
+            state=held["state"],
+            random=tuple(held["random"]),
+            updates=held["updates"],
+            positions=tuple(tuple(position) for position in held["positions"]),
+        )
+
+
+def _flawed(uri: str, why: str) -> DataError:
+    return DataError(
+        f"checkpoint {storage.shown(uri)!r} is cut short or no checkpoint: {why}; restore the file, or train again"
+    )
+
+
+def _check_plain(value: Any, where: str) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str | int | float):
+                raise TrialError(f"report(checkpoint=...): {where} has the key {key!r}; give text or numbers as keys")
+            _check_plain(item, f"{where}[{key!r}]")
+    elif isinstance(value, list | tuple | set):
+        for at, item in enumerate(value):
+            _check_plain(item, f"{where}[{at}]")
+    elif not isinstance(value, _PLAIN):
+        raise TrialError(
+            f"report(checkpoint=...): {where} is a {type(value).__module__}.{type(value).__name__}; give tensors, "
+            "numbers, text, lists and dicts of them, such as a state_dict()"
+        )

@@ -1,0 +1,358 @@
+"""`TrainContext`: what a training function sees of its worker, its data and its trial."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+from torch.utils.data import DataLoader
+
+from trainers.assignment import Assignment, Report
+from trainers.errors import TrialError
+from trainers.pytorch import random_state
+from trainers.pytorch.batches import GLOBAL, PER_WORKER, BatchSize, unplanned
+from trainers.pytorch.checkpoint import TorchCheckpoint
+from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
+from trainers.pytorch.loading import Batches, Shard, loader_batches, shard_batches
+from trainers.pytorch.rates import LearningRateRule
+from trainers.pytorch.streaming import Stream, stream_batches
+
+Model = TypeVar("Model", bound=nn.Module)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worker:
+    """What a worker brings to every trial.
+
+    Args:
+        device: that it trains on.
+        shards: its rows by channel.
+        shard_rows: by channel, how many rows each worker holds, by rank.
+        precision: "fp32", or "bf16" for mixed precision.
+        compile: whether models are compiled.
+    """
+
+    device: torch.device
+    shards: Mapping[str, Shard | Stream]
+    shard_rows: Mapping[str, Sequence[int]]
+    precision: str = "fp32"
+    compile: bool = False
+
+
+class TrainContext:
+    """What a training function sees. Every rank calls every method, in the same order.
+
+    Args:
+        assignment: what is to be trained, until where.
+        worker: what this worker brings.
+        peers: the gang's workers.
+        distribution: how their gradients become updates.
+        resumed: the checkpoint to go on from.
+        on_report: is told of each report, on rank 0 the gang's.
+        beat: is called where workers are about to wait for each other, which has a deadline of its own.
+        on_end: is given the checkpoint at the end of the assignment, on rank 0.
+    """
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        worker: Worker,
+        peers: Peers,
+        distribution: Distribution,
+        *,
+        resumed: TorchCheckpoint | None,
+        on_report: Callable[[Report], None],
+        beat: Callable[[], None],
+        on_end: Callable[[TorchCheckpoint], None],
+    ) -> None:
+        self.hyperparameters: dict[str, Any] = dict(assignment.hyperparameters)
+        self.seed = assignment.seed
+        self.rank, self.world_size = peers.rank, peers.world_size
+        self.device = worker.device
+        self.batch = BatchSize.of(assignment.hyperparameters, peers.world_size)
+        self.checkpoint: dict[str, Any] | None = resumed.state if resumed else None
+        """What was handed to `report` when this trial was last trained; None at its beginning."""
+        self.first_step_at: float | None = None
+        """When the first batch was stepped on, in seconds since the epoch."""
+        self._assignment = assignment
+        self._worker = worker
+        self._peers = peers
+        self._distribution = distribution
+        self._resumed = resumed
+        self._on_report = on_report
+        self._beat = beat
+        self._on_end = on_end
+        self._rule = LearningRateRule.of(assignment.hyperparameters)
+        self._datasets: list[Batches] = []
+        self._epoch = self._reported = assignment.start
+        self._done = 0.0
+        self._micro: MicroBatch | None = None
+        self._unplanned = unplanned(self.batch.gradient_accumulation_steps if self.batch else 1, self.world_size)
+        self._optimizer: Optimizer | None = None
+        self._behind = False
+        self._updates = resumed.updates if resumed else 0
+
+    # ---- data
+
+    def shard(self, channel: str, *, labels: torch.dtype = torch.float32) -> Shard:
+        """This worker's rows of a channel, on `device`.
+
+        Args:
+            channel: its name.
+            labels: the type of number to have labels in; `torch.int64` for classes.
+        """
+        held = self._held(channel)
+        shard = held.whole() if isinstance(held, Stream) else held
+        return Shard(features=shard.features, labels=shard.labels.to(labels))
+
+    def prepare_data(
+        self, data: str | DataLoader[Any], *, shuffle: bool = True, labels: torch.dtype = torch.float32
+    ) -> Batches:
+        """What to iterate over for one pass over this worker's part of the data.
+
+        A pass begins where the checkpoint left it. All workers get as many batches; one that has fewer rows gets
+        smaller ones, and `step` weighs them.
+
+        Args:
+            data: a channel, whose rows stay on the device and are cut into batches of the hyperparameters' size; or a
+                DataLoader over a dataset that every worker has whole, which is dealt out to the workers.
+            shuffle: another order in each pass, for a channel; a DataLoader is shuffled if it was.
+            labels: as for `shard`.
+        """
+        batches = self._load(data) if isinstance(data, DataLoader) else self._cut(data, shuffle, labels)
+        if self._resumed and len(self._datasets) < len(self._resumed.positions):
+            batches.position = self._resumed.positions[len(self._datasets)]
+        self._datasets.append(batches)
+        return batches
+
+    # ---- training
+
+    def prepare_model(self, model: Model) -> Model:
+        """The model on `device`, with rank 0's parameters, ready for `step`; it is the same object.
+
+        Mixed precision and compilation, where the trainer was asked for them, are set up in it.
+        """
+        model.to(self.device)
+        if self._worker.precision == "bf16":
+            forward: Any = torch.autocast(self.device.type, dtype=torch.bfloat16)(model.forward)
+            model.forward = lambda *given, **named: _float32(forward(*given, **named))
+        if self._worker.compile:
+            model.compile()
+        self._distribution.wrap(model)
+        return model
+
+    def step(self, loss: Tensor, optimizer: Optimizer) -> bool:
+        """Backward pass, and an update if it completes one; gradients are zero afterwards.
+
+        Args:
+            loss: the mean over the batch's rows; rows of all workers and accumulation steps are weighed alike.
+            optimizer: any of `torch.optim`'s but LBFGS; its learning rate is multiplied as `learning_rate_rule` says.
+
+        Returns:
+            Whether it completed an update.
+
+        Raises:
+            DivergedError: gradients or parameters are not finite; looked at every few updates.
+        """
+        if self.first_step_at is None:
+            self.first_step_at = time.time()
+        micro = self._micro or next(self._unplanned)
+        weight = self._distribution.weight(micro)
+        (loss if weight == 1.0 else loss * weight).backward()  # type: ignore[no-untyped-call]
+        self._optimizer, self._behind = optimizer, True
+        if micro.last:
+            with self._scaled(optimizer):
+                self._distribution.update(optimizer, micro)
+            self._updates += 1
+        return micro.last
+
+    def synchronize(self) -> None:
+        """Waits for all workers; then all hold the same parameters. The end of a pass over prepared data does so."""
+        self._beat()
+        self._distribution.synchronize(self._optimizer)
+        self._behind = False
+
+    def sum(self, values: Tensor | float) -> Tensor:
+        """The sum over all workers, on every worker: of rows that were right, say."""
+        self._beat()
+        return self._peers.sum(torch.as_tensor(values, device=self.device))
+
+    # ---- the trial
+
+    def epochs(self) -> Iterator[int]:
+        """The epochs of this assignment, counted from 0 over the trial's life; each has to end with a `report`."""
+        for epoch in range(self._assignment.start, self._assignment.stop):
+            if epoch == self._assignment.start:
+                self._settle()
+            self._epoch, self._done = epoch, 0.0
+            yield epoch
+            if self._reported <= epoch:
+                raise TrialError(
+                    f"rank {self.rank} ended epoch {epoch + 1} without a report; call report() once an epoch, on every "
+                    "rank"
+                )
+
+    def report(self, metrics: Mapping[str, Any], checkpoint: Mapping[str, Any] | None = None) -> None:
+        """Says how an epoch went. Rank 0's metrics count; all ranks wait for each other.
+
+        Args:
+            metrics: numbers by name, such as {"validation:accuracy": 0.97}.
+            checkpoint: what going on takes beside random states and the places in prepared data: the `state_dict()` of
+                model, optimizer and scheduler. Only the last one of an assignment is written.
+
+        Raises:
+            TrialError: something is missing, or a rank did not report within the deadline.
+        """
+        step = self._epoch + 1
+        if self._reported >= step:
+            raise TrialError(f"epoch {step} was reported twice; call report() once an epoch, in a loop over epochs()")
+        numbers = {name: _number(name, value) for name, value in metrics.items()}
+        if self._behind:
+            self.synchronize()
+        self._beat()
+        self._peers.meet(f"report {step}")
+        self._reported = step
+        if step == self._assignment.stop:
+            self._save(checkpoint)
+        self._on_report(Report(step=step, metrics=numbers))
+
+    def finish(self) -> None:
+        """Raises where the function came back before it had reported every epoch."""
+        if self._reported < self._assignment.stop:
+            raise TrialError(
+                f"the training function returned on rank {self.rank} after report {self._reported} of "
+                f"{self._assignment.stop}; loop over context.epochs() and call report() in every epoch"
+            )
+
+    # ---- within
+
+    def _held(self, channel: str) -> Shard | Stream:
+        if channel not in self._worker.shards:
+            raise TrialError(f"there is no channel {channel!r}; fit() was given {', '.join(self._worker.shards)}")
+        return self._worker.shards[channel]
+
+    def _cut(self, channel: str, shuffle: bool, labels: torch.dtype) -> Batches:
+        """A channel in batches."""
+        held, size = self._held(channel), self.batch
+        if size is None:
+            raise TrialError(f"hyperparameters give no batch size; give {PER_WORKER} or {GLOBAL}")
+        rows, seed = self._worker.shard_rows[channel], self._order_seed()
+        if isinstance(held, Stream):
+            return stream_batches(
+                held, rows, self.rank, size, shuffle=shuffle, labels=labels, seed=seed, passes=_Passes(self)
+            )
+        shard = self.shard(channel, labels=labels)
+        return shard_batches(
+            shard, rows, self.rank, size, shuffle=shuffle, seed=seed, device=self.device, passes=_Passes(self)
+        )
+
+    def _order_seed(self) -> int:
+        """Of the order in which the dataset that is prepared next comes."""
+        return random_state.derive(self.seed, "order", len(self._datasets))
+
+    def _load(self, loader: DataLoader[Any]) -> Batches:
+        said = self.batch.per_worker_batch_size if self.batch else loader.batch_size
+        if said != loader.batch_size:
+            raise TrialError(
+                f"the DataLoader has batch_size={loader.batch_size} and the hyperparameters give {PER_WORKER} {said}; "
+                "make it with batch_size=context.batch.per_worker_batch_size"
+            )
+        return loader_batches(
+            loader,
+            self.rank,
+            self.world_size,
+            self.batch.gradient_accumulation_steps if self.batch else 1,
+            seed=self._order_seed(),
+            device=self.device,
+            passes=_Passes(self),
+        )
+
+    def _settle(self) -> None:
+        """Random states as they were when the trial was last trained; at its beginning each rank gets its own."""
+        if self._resumed is None:
+            random_state.seed_all(random_state.derive(self.seed, "rank", self.rank))
+        elif len(self._resumed.random) != self.world_size:
+            raise TrialError(
+                f"the checkpoint was trained by {len(self._resumed.random)} workers, and this gang has "
+                f"{self.world_size}; go on with as many, or train from the beginning"
+            )
+        else:
+            random_state.put(self._resumed.random[self.rank], self.device)
+
+    @contextmanager
+    def _scaled(self, optimizer: Optimizer) -> Iterator[None]:
+        """An optimizer whose learning rates are what the rule makes of them; a scheduler never sees that."""
+        batch = self.batch
+        ratio = self._distribution.workers_an_update * (batch.gradient_accumulation_steps if batch else 1)
+        factor = self._rule.factor(ratio, self._epoch + self._done)
+        if factor == 1.0:
+            yield
+            return
+        before = [group["lr"] for group in optimizer.param_groups]
+        for group in optimizer.param_groups:
+            group["lr"] = group["lr"] * factor
+        try:
+            yield
+        finally:
+            for group, rate in zip(optimizer.param_groups, before, strict=True):
+                group["lr"] = rate
+
+    def _save(self, state: Mapping[str, Any] | None) -> None:
+        if not isinstance(state, Mapping):
+            raise TrialError(
+                f"report {self._reported} came with checkpoint={state!r}; give report(metrics, checkpoint={{'model': "
+                "model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
+            )
+        states = self._peers.gather(random_state.take(self.device))
+        if self.rank == 0:
+            positions = tuple(batches.position for batches in self._datasets)
+            self._on_end(
+                TorchCheckpoint(
+                    step=self._reported,
+                    state=dict(state),
+                    random=tuple(states),
+                    updates=self._updates,
+                    positions=positions,
+                )
+            )
+
+
+class _Passes:
+    """Tells a context of the passes over its prepared data."""
+
+    def __init__(self, context: TrainContext) -> None:
+        self._context = context
+
+    def begin(self, micro: MicroBatch, done: float) -> None:
+        """See `trainers.pytorch.loading.Passes`."""
+        self._context._micro, self._context._done = micro, done
+
+    def end(self) -> None:
+        """See `trainers.pytorch.loading.Passes`; a pass that was not trained on needs no synchronizing."""
+        self._context._micro = None
+        if self._context._behind:
+            self._context.synchronize()
+
+
+def _number(name: object, value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise TrialError(f"report: metric {name!r} is {value!r}; give a number") from error
+
+
+def _float32(output: Any) -> Any:
+    """What a model gives, in full precision for the loss."""
+    if isinstance(output, Tensor):
+        return output.float() if output.is_floating_point() else output
+    if isinstance(output, dict):
+        return {name: _float32(part) for name, part in output.items()}
+    if isinstance(output, list | tuple):
+        return type(output)(_float32(part) for part in output)
+    return output

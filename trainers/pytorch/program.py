@@ -1,0 +1,216 @@
+"""What each worker of a PyTorch gang runs: data on the device and the process group for good, a function a trial."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+import numpy as np
+import torch
+
+from trainers.assignment import Assignment, Report, Segment
+from trainers.channels import PlacedChannel, Table
+from trainers.errors import DataError, GangError
+from trainers.gang import WorkerContext
+from trainers.pytorch.context import Worker
+from trainers.pytorch.distribution import Distribution, Peers
+from trainers.pytorch.function import TrainFunction
+from trainers.pytorch.loading import Shard
+from trainers.pytorch.peers import Alone, ProcessGroup
+from trainers.pytorch.segment import train_segment
+from trainers.pytorch.streaming import Stream
+
+_RESIDENT = 0.5
+"""The part of a GPU's free memory that a gang's data may fill; what does not fit stays in the host's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FunctionSettings:
+    """What a trainer says of its function.
+
+    Args:
+        function: the user's.
+        use_gpu: each worker trains on a GPU.
+        precision: "fp32" or "bf16".
+        compile: whether models are compiled.
+        report_timeout_s: how long the function may train without a report, and workers wait for each other.
+    """
+
+    function: TrainFunction
+    use_gpu: bool
+    precision: str = "fp32"
+    compile: bool = False
+    report_timeout_s: float
+
+
+class Distributing(Protocol):
+    """What makes a gang's distributions, a trial's each; opened once a gang, on every worker."""
+
+    def open(self, context: WorkerContext, peers: Peers) -> None:
+        """Starts what lasts as long as the gang."""
+
+    def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
+        """That of one assignment; each worker took part in so many updates of the trial before it."""
+
+    def close(self) -> None:
+        """Ends what `open` started."""
+
+
+class FunctionProgram:
+    """Trains functions, on data and a process group that last as long as the gang; see `trainers.gang.Program`.
+
+    Args:
+        channels: what each worker reads its shard of.
+        settings: of the function.
+        distributing: how gradients become updates.
+    """
+
+    def __init__(
+        self, channels: Mapping[str, PlacedChannel], settings: FunctionSettings, distributing: Distributing
+    ) -> None:
+        self._channels = channels
+        self._settings = settings
+        self._distributing = distributing
+        self._context: WorkerContext | None = None
+        self._worker: Worker | None = None
+        self._peers: Alone | ProcessGroup | None = None
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        """Loads this worker's rows onto its device and joins the process group."""
+        started = time.perf_counter()
+        self._context = context
+        device = device_of(self._settings, context)
+        # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
+        shards = {
+            name: held(channel, context.rank, context.world_size, device) for name, channel in self._channels.items()
+        }
+        loaded = time.perf_counter()
+        if not context.in_hand:
+            torch.set_num_threads(context.cpus)
+        peers = Alone() if context.in_hand else ProcessGroup(context, device, self._settings.report_timeout_s)
+        self._peers = peers
+        rows = peers.gather({name: len(shard) for name, shard in shards.items()})
+        self._worker = worker_of(self._settings, device, shards, rows)
+        self._distributing.open(context, peers)
+        return {"load": loaded - started, "join": time.perf_counter() - loaded}
+
+    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+        """Runs the function from the assignment's checkpoint to its rung; see `Program.train`."""
+        context, worker, peers, settings = self._context, self._worker, self._peers, self._settings
+        assert context is not None, "a gang opens its program before it serves"
+        assert worker is not None
+        assert peers is not None
+        if isinstance(peers, ProcessGroup):
+            peers.ready()
+        try:
+            with threads(context):
+                return train_segment(
+                    settings.function,
+                    assignment,
+                    worker,
+                    peers,
+                    partial(self._distributing.distribution, assignment, peers),
+                    on_report,
+                    report_timeout_s=settings.report_timeout_s,
+                )
+        except GangError:
+            raise
+        except Exception as error:
+            if isinstance(peers, ProcessGroup) and (first := peers.failed(error)) is not error:
+                raise first from error
+            raise
+        finally:
+            if worker.device.type == "cuda":
+                torch.cuda.empty_cache()
+
+    def close(self) -> None:
+        """Leaves the process group."""
+        self._distributing.close()
+        if isinstance(self._peers, ProcessGroup):
+            self._peers.close()
+        self._worker = self._peers = None
+
+
+def device_of(settings: FunctionSettings, context: WorkerContext) -> torch.device:
+    """What a worker trains on."""
+    if not settings.use_gpu:
+        return torch.device("cpu")
+    if context.in_hand:
+        return torch.device("cuda")
+    from ray.train.torch import get_device
+
+    device: torch.device = get_device()
+    torch.cuda.set_device(device)
+    return device
+
+
+def held(channel: PlacedChannel, rank: int, world_size: int, device: torch.device) -> Shard | Stream:
+    """One rank's rows of a channel: whole, or in pieces where they come from a Ray Dataset of several blocks."""
+    pieces = channel.pieces(rank, world_size)
+    if len(pieces) == 1:
+        return shard_of(channel.name, pieces[0](), device)
+
+    def fetch(piece: Callable[[], Table]) -> Callable[[], Shard]:
+        return lambda: shard_of(channel.name, piece(), device)
+
+    return Stream(fetch=[fetch(piece) for piece in pieces], rows=[len(piece().labels) for piece in pieces])
+
+
+def shard_of(name: str, table: Table, device: torch.device) -> Shard:
+    """A worker's rows as tensors: on its device where they fit, in the host's memory otherwise.
+
+    Raises:
+        DataError: a column holds categories, or values are missing.
+    """
+    if not isinstance(table.features, np.ndarray):
+        raise DataError(f"channel {name!r} has columns of categories; encode them as numbers (pandas.get_dummies, say)")
+    if np.isnan(table.features.sum()) and (missing := int(np.isnan(table.features).sum())):
+        raise DataError(
+            f"channel {name!r} lacks {missing} values (NaN), and a network takes no missing ones; fill them in, or "
+            "drop their rows"
+        )
+    with warnings.catch_warnings():
+        # Arrays in Ray's object store are read-only, and nothing here writes to them.
+        warnings.filterwarnings("ignore", message="The given NumPy array is not writable")
+        features, labels = torch.from_numpy(table.features), torch.from_numpy(table.labels)
+    if device.type == "cuda":
+        free, _ = torch.cuda.mem_get_info(device)
+        if features.nbytes <= _RESIDENT * free:
+            return Shard(features=features.to(device), labels=labels.to(device))
+        return Shard(features=features.pin_memory(), labels=labels.pin_memory())
+    return Shard(features=features, labels=labels)
+
+
+def worker_of(
+    settings: FunctionSettings,
+    device: torch.device,
+    shards: Mapping[str, Shard | Stream],
+    rows: Sequence[Mapping[str, int]],
+) -> Worker:
+    """What a worker brings to every trial; `rows` of each channel, by rank."""
+    return Worker(
+        device=device,
+        shards=shards,
+        shard_rows={name: tuple(of[name] for of in rows) for name in shards},
+        precision=settings.precision,
+        compile=settings.compile,
+    )
+
+
+@contextmanager
+def threads(context: WorkerContext) -> Iterator[None]:
+    """As many threads as the worker has cores, in the user's own process only meanwhile."""
+    if not context.in_hand:
+        yield
+        return
+    before = torch.get_num_threads()
+    torch.set_num_threads(context.cpus)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

@@ -1,0 +1,143 @@
+"""What trainers of PyTorch training functions have in common: the function, the words they know, what they check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ray.train import ScalingConfig
+
+from trainers.errors import ConfigurationError
+from trainers.pytorch.function import name_of, recorded, resolve
+from trainers.trainer import Trainer
+
+if TYPE_CHECKING:
+    from trainers.pytorch.function import TrainFunction
+
+WORKERS = "num_workers"
+
+
+class FunctionTrainer(Trainer):
+    """A trainer of what a user's function trains.
+
+    Args:
+        train_loop_per_worker: takes a `TrainContext`; or its name, "module:name".
+        scaling: see `Trainer`.
+        hyperparameters: see `Trainer`.
+        metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
+            where that is not known.
+        report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
+
+    Raises:
+        ConfigurationError: a value is wrong.
+    """
+
+    resource_names: ClassVar[tuple[str, ...]] = ("epochs",)
+    suffix: ClassVar[str] = ".pt"
+
+    def __init__(
+        self,
+        train_loop_per_worker: TrainFunction | str,
+        *,
+        scaling: ScalingConfig | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+        metrics: Sequence[str] | None = None,
+        report_timeout_s: float = 1800.0,
+    ) -> None:
+        self.train_loop_per_worker = resolve(train_loop_per_worker)
+        self._metrics = _checked_metrics(metrics)
+        timed = isinstance(report_timeout_s, int | float) and not isinstance(report_timeout_s, bool)
+        if not timed or not 0 < report_timeout_s < math.inf:
+            raise ConfigurationError(f"report_timeout_s is {report_timeout_s!r}; give a number of seconds above 0")
+        self.report_timeout_s = float(report_timeout_s)
+        super().__init__(scaling=scaling, hyperparameters=hyperparameters)
+        _check_gpu(self.scaling)
+
+    @classmethod
+    def restored(cls, scaling: ScalingConfig, hyperparameters: Mapping[str, Any], options: Mapping[str, Any]) -> Self:
+        """See `Trainer.restored`; a function that is not to be found here is no reason not to look at its job."""
+        function = recorded(options["train_loop_per_worker"])
+        return cls(scaling=scaling, hyperparameters=hyperparameters, **{**options, "train_loop_per_worker": function})
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """See `Trainer.arguments`."""
+        return {
+            "train_loop_per_worker": self.train_loop_per_worker,
+            "metrics": self._metrics,
+            "report_timeout_s": self.report_timeout_s,
+        }
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See `Trainer.options`."""
+        metrics = None if self._metrics is None else list(self._metrics)
+        return {
+            **self.arguments,
+            "train_loop_per_worker": name_of(self.train_loop_per_worker),
+            "metrics": metrics,
+        }
+
+    @property
+    def patience(self) -> float:
+        """See `Trainer.patience`; the worker itself ends a function that does not report, a little earlier."""
+        return self.report_timeout_s + 60.0
+
+    def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
+        """See `Trainer.workers_for`: `num_workers`, where the hyperparameters give it and there are gangs."""
+        given = hyperparameters.get(WORKERS)
+        return self.workers if given is None or self.in_hand else int(given)
+
+    def trained_by(self, hyperparameters: Mapping[str, Any]) -> int:
+        """Workers that train a configuration: those of its gang."""
+        return self.workers_for(hyperparameters)
+
+    def check(self, hyperparameters: Mapping[str, Any]) -> None:
+        """See `Trainer.check`."""
+        # Imported here: the batch words need no torch, but what they belong to is imported with it on workers alone.
+        from trainers.pytorch.batches import BatchSize
+        from trainers.pytorch.rates import LearningRateRule
+
+        workers = hyperparameters.get(WORKERS)
+        if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+            raise ConfigurationError(f"hyperparameter {WORKERS!r} is {workers!r}; give a whole number, 1 or more")
+        BatchSize.of(hyperparameters, self.trained_by(hyperparameters))
+        LearningRateRule.of(hyperparameters)
+
+    def metrics(self, channels: Iterable[str]) -> list[str] | None:
+        """See `Trainer.metrics`."""
+        return None if self._metrics is None else list(self._metrics)
+
+    def load_model(self, checkpoint: str) -> Any:
+        """What the function handed to its last `report(checkpoint=...)`; tensors are on the CPU."""
+        from trainers.pytorch.checkpoint import TorchCheckpoint
+
+        return TorchCheckpoint.read(checkpoint).state
+
+
+def _checked_metrics(metrics: Sequence[str] | None) -> tuple[str, ...] | None:
+    if metrics is None:
+        return None
+    if isinstance(metrics, str) or not isinstance(metrics, Sequence) or not metrics:
+        raise ConfigurationError(
+            f"metrics is {metrics!r}; give names, such as ['validation:accuracy'], or leave it out"
+        )
+    for name in metrics:
+        if not isinstance(name, str) or not all(name.partition(":")):
+            raise ConfigurationError(
+                f"metrics has {name!r}; give a channel and what is measured on it, such as 'validation:accuracy'"
+            )
+    return tuple(metrics)
+
+
+def _check_gpu(scaling: ScalingConfig) -> None:
+    if not scaling.use_gpu or scaling.num_workers != 0:
+        return  # On a cluster, its resources are looked at before a gang starts.
+    import torch
+
+    if not torch.cuda.is_available():
+        raise ConfigurationError(
+            "ScalingConfig(use_gpu=True): this process sees no GPU (torch.cuda.is_available() is False); use_gpu=False "
+            "trains on the CPU"
+        )
