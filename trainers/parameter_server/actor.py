@@ -61,6 +61,11 @@ class Servers:
             self._links += [SocketLink(address, self._rank) for address in found]
         return self._links[:count]
 
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the servers, each on its own node."""
+        return [link.address.pid for link in self._links]
+
     def close(self) -> None:
         """Ends connections and servers."""
         for link in self._links:

@@ -169,7 +169,7 @@ class SocketLink:
 
     def __init__(self, address: Address, rank: int) -> None:
         self.name = address.name
-        self._address = address
+        self.address = address
         self._rank = rank
         self._stream: Stream | None = None
         self._open = False
@@ -243,7 +243,7 @@ class SocketLink:
         self._open = True
 
     def _connect(self) -> Stream:
-        address = self._address
+        address = self.address
         try:
             connection = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
             connection.sendall(address.token + _RANK.pack(self._rank))
@@ -270,7 +270,7 @@ class SocketLink:
         self._open = self._asked = False
         silent = isinstance(error, BlockingIOError | TimeoutError)
         reason = "did not answer in time" if silent else f"is gone ({error})"
-        return GangError(f"{self.name} at {self._address.host}:{self._address.port} {reason}")
+        return GangError(f"{self.name} at {self.address.host}:{self.address.port} {reason}")
 
 
 def kind_of(failure: WarmbandError) -> Answer:

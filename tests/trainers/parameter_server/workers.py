@@ -6,19 +6,22 @@ import secrets
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.listener import Listener
 from trainers.parameter_server.server import Server
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.wire import SocketLink
-from trainers.pytorch.distribution import Distribution, Peers
+from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
 
 DEADLINE = 30.0
+_SEEDING = threading.Lock()  # Workers are threads here, and PyTorch's random state is the process's.
 
 
 class ThreadPeers:
@@ -84,3 +87,115 @@ def over_sockets(
             thread.join(2 * DEADLINE)
             assert not thread.is_alive()
     return results
+
+
+FEATURES, TARGETS = torch.randn(2, 240, 6, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+
+
+def network() -> nn.Module:
+    """A small network whose parameters differ with the worker, as long as nobody shares them out."""
+    return nn.Sequential(nn.Linear(6, 8), nn.Tanh(), nn.Linear(8, 6)).double()
+
+
+def momentum(model: nn.Module) -> Optimizer:
+    return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
+
+
+class Training:
+    """What a training function does: passes over the data in batches, dealt out to the workers.
+
+    Args:
+        optimizer: makes the optimizer of a model.
+        passes: how many, from the first.
+        batch: rows of all workers in an update.
+        rows: how many of the data's rows there are to train on.
+        model: makes the model, once PyTorch's random state is seeded.
+        each: is called after each step.
+    """
+
+    def __init__(
+        self,
+        optimizer: Callable[[nn.Module], Optimizer] = momentum,
+        *,
+        passes: int = 2,
+        batch: int = 48,
+        rows: int = 240,
+        model: Callable[[], nn.Module] = network,
+        each: Callable[[Peers, Optimizer], None] | None = None,
+    ) -> None:
+        self.optimizer, self.passes, self.batch, self.rows = optimizer, passes, batch, rows
+        self.model, self.each = model, each
+
+    def __call__(self, peers: Peers, distribution: Distribution) -> Trained:
+        with _SEEDING, torch.random.fork_rng():
+            torch.manual_seed(peers.rank)
+            model = self.model()
+        model = distribution.wrap(model)
+        optimizer = self.optimizer(model)
+        passes = []
+        for _ in range(self.passes):
+            for start in range(0, self.rows, self.batch):
+                self._step(peers, distribution, model, optimizer, start)
+                if self.each is not None:
+                    self.each(peers, optimizer)
+            distribution.synchronize(optimizer)
+            passes.append(weights(model))
+        return Trained(passes, optimizer.state_dict(), distribution.close())
+
+    def _step(
+        self, peers: Peers, distribution: Distribution, model: nn.Module, optimizer: Optimizer, start: int
+    ) -> None:
+        total = min(self.batch, self.rows - start)
+        mine = slice(start + peers.rank, start + total, peers.world_size)
+        rows = len(FEATURES[mine])
+        micro = MicroBatch(rows=rows, update_rows=rows, total_rows=total, last=True)
+        if rows:
+            loss = nn.functional.mse_loss(model(FEATURES[mine]), TARGETS[mine])
+            (loss * distribution.weight(micro)).backward()
+        distribution.update(optimizer, micro)
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What one worker ends with: its parameters after each pass, its optimizer's state, and what happened."""
+
+    passes: list[Tensor]
+    state: dict[str, Any]
+    details: dict[str, Any]
+
+    @property
+    def weights(self) -> Tensor:
+        return self.passes[-1]
+
+
+def weights(model: nn.Module) -> Tensor:
+    return torch.cat([parameter.detach().reshape(-1) for parameter in model.parameters()])
+
+
+class Alone:
+    """Plain training, in the same shape: one process, the optimizer's own step."""
+
+    workers_an_update = 1
+    rank, world_size = 0, 1
+
+    def wrap(self, model: nn.Module) -> nn.Module:
+        return model
+
+    def weight(self, micro: MicroBatch) -> float:
+        return micro.rows / micro.update_rows
+
+    def update(self, optimizer: Optimizer, micro: MicroBatch) -> None:
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=False)
+
+    def synchronize(self, optimizer: Optimizer | None) -> None:
+        pass
+
+    def close(self) -> dict[str, Any]:
+        return {}
+
+
+def alone(training: Training) -> Trained:
+    """What plain training gives."""
+    nobody: Any = Alone()
+    return training(nobody, nobody)

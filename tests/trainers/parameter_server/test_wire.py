@@ -1,0 +1,281 @@
+"""Servers and workers over sockets: who may come in, and what the others hear when one is gone."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import secrets
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from tests.trainers.parameter_server.workers import Training, over_sockets, served
+from trainers.errors import GangError, TrialError
+from trainers.parameter_server.distribution import ServerDistribution
+from trainers.parameter_server.listener import Listener
+from trainers.parameter_server.server import Server
+from trainers.parameter_server.settings import Settings
+from trainers.parameter_server.simulation import simulate
+from trainers.parameter_server.wire import Address, SocketLink
+from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
+
+BATCH = MicroBatch(rows=1, update_rows=1, total_rows=1, last=True)
+
+
+class NoPeers:
+    """One worker alone."""
+
+    rank, world_size = 0, 1
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value]
+
+    def broadcast(self, values: Any) -> None:
+        pass
+
+
+def distribution_of(*addresses: Address, mode: str = "async", patience: float = 30.0) -> tuple[Any, Any]:
+    """A worker's distribution, and the links it goes through."""
+    links = [SocketLink(address, 0) for address in addresses]
+    peers: Any = NoPeers()
+    settings = Settings.of({"mode": mode, "num_servers": len(addresses)}, 1)
+    return ServerDistribution(peers=peers, links=links, settings=settings, seed=0, patience=patience), links
+
+
+def step(distribution: Any) -> nn.Module:
+    """A model that has made its first step."""
+    model = distribution.wrap(nn.Sequential(nn.Linear(300, 300), nn.Linear(300, 2)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model(torch.ones(1, 300)).sum().backward()
+    distribution.update(optimizer, BATCH)
+    distribution.step = lambda: distribution.update(optimizer, BATCH)
+    return model
+
+
+def steps(distribution: Any, count: int) -> None:
+    for _ in range(count):
+        distribution.step()
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as stack:
+        yield stack
+
+
+# ---- who may come in
+
+
+def test_without_the_token_nobody_comes_in_and_nothing_of_theirs_is_read(stack: ExitStack) -> None:
+    [listener] = served(1, stack)
+    address = listener.address
+    wrong = Address(name=address.name, host=address.host, port=address.port, token=bytes(32))
+    with pytest.raises(GangError, match=r"parameter server 0 at 127\.0\.0\.1:.* is gone"):
+        step(distribution_of(wrong)[0])
+    with socket.create_connection((address.host, address.port)) as caller:
+        caller.sendall(pickle.dumps({"anything": "else"}) * 10)
+        caller.settimeout(30)
+        with suppress(ConnectionResetError):
+            assert caller.recv(1) == b""
+    assert address.token.hex() not in repr(address)
+    assert str(address.token) not in repr(address)
+    step(distribution_of(address)[0])
+
+
+def test_a_server_serves_one_training_after_another_over_the_same_connection(stack: ExitStack) -> None:
+    [listener] = served(1, stack)
+    first, links = distribution_of(listener.address)
+    step(first)
+    assert first.close()["parameter_server"]["updates"] == 1
+    settings = Settings.of({"mode": "sync"}, 1)
+    peers: Any = NoPeers()
+    second = ServerDistribution(peers=peers, links=links, settings=settings, seed=0)
+    for number in range(3):
+        step(second) if not number else second.step()
+    assert second.close()["parameter_server"]["updates"] == 3
+    assert [thread.name for thread in threading.enumerate()].count("parameter server 0 serves") == 1
+
+
+def test_an_answer_to_something_broken_off_is_not_taken_for_anothers(stack: ExitStack) -> None:
+    """As when Ctrl-C comes while a worker waits, and another trial follows."""
+    [listener] = served(1, stack)
+    first, links = distribution_of(listener.address)
+    step(first)
+    links[0].push(1, None)  # Nobody hears the answer.
+    peers: Any = NoPeers()
+    second = ServerDistribution(peers=peers, links=links, settings=Settings.of({"mode": "async"}, 1), seed=0)
+    step(second)
+    assert second.close()["parameter_server"]["updates"] == 1
+
+
+# ---- who is gone
+
+
+def _serve(name: str, pipe: Any) -> None:
+    listener = Listener(Server(name), "127.0.0.1", secrets.token_bytes(32))
+    pipe.send(listener.address)
+    time.sleep(120)
+
+
+@pytest.fixture
+def processes() -> Iterator[list[Address]]:
+    """Two servers in processes of their own."""
+    context = multiprocessing.get_context("spawn")
+    started, addresses = [], []
+    for number in range(2):
+        mine, theirs = context.Pipe()
+        started.append(context.Process(target=_serve, args=(f"parameter server {number}", theirs)))
+        started[-1].start()
+        addresses.append(mine)
+    yield [pipe.recv() for pipe in addresses]
+    for process in started:
+        process.kill()
+        process.join()
+
+
+@pytest.mark.fault
+def test_a_server_that_is_killed_is_named(processes: list[Address]) -> None:
+    distribution, _ = distribution_of(*processes)
+    step(distribution)
+    distribution.step()
+    os.kill(processes[1].pid, signal.SIGKILL)
+    with pytest.raises(GangError, match=rf"parameter server 1 at 127\.0\.0\.1:{processes[1].port} is gone"):
+        steps(distribution, 3)  # What is sent before the system knows is lost without an error.
+    assert distribution.close() == {}
+    with pytest.raises(GangError, match=r"parameter server 1 .* is gone"):
+        step(distribution_of(*processes)[0])
+
+
+class Leaves(BaseException):
+    """A worker's process ends."""
+
+
+@pytest.mark.parametrize("mode", ["sync", "bounded", "async"])
+def test_a_worker_that_is_gone_is_named_at_once_by_those_who_wait(mode: str) -> None:
+    """Its connections end without a goodbye, as a dead process's do."""
+
+    def each(peers: Peers, optimizer: Any) -> None:
+        if peers.rank == 2:
+            raise Leaves
+
+    settings = Settings.of({"mode": mode, "num_servers": 2, "staleness_bound": 1}, 3)
+    began = time.monotonic()
+    results = over_sockets(Training(each=each), settings, patience=60)
+    assert time.monotonic() - began < 50
+    assert isinstance(results[2], Leaves)
+    for error in results[:2]:
+        assert isinstance(error, GangError)
+        assert "worker 2 is gone, says parameter server" in str(error)
+
+
+@pytest.mark.parametrize("mode", ["sync", "async"])
+def test_a_worker_whose_training_fails_ends_the_others(mode: str) -> None:
+    training = Training(each=lambda peers, optimizer: 1 / (peers.rank - 1))
+
+    def work(peers: Peers, distribution: Distribution) -> Any:
+        try:
+            return training(peers, distribution)
+        finally:
+            distribution.close()
+
+    results = over_sockets(work, Settings.of({"mode": mode}, 3), patience=60)
+    assert isinstance(results[1], ZeroDivisionError)
+    for error in (results[0], results[2]):
+        assert type(error) is TrialError
+        assert "worker 1 ended its training while others waited for it" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("mode", "said"),
+    [
+        ("sync", "waited at parameter server 0 for a step of worker 1, in vain for 0.3 s"),
+        ("async", "waited at parameter server 0 for the end of a pass of worker 1, in vain for 0.3 s"),
+    ],
+)
+def test_a_worker_that_does_not_come_is_named_after_the_deadline(mode: str, said: str) -> None:
+    others_gave_up = threading.Semaphore(0)
+    waited: list[int] = []
+
+    def each(peers: Peers, optimizer: Any) -> None:
+        if peers.rank == 1 and not waited:
+            waited.append(peers.rank)
+            for _ in range(2):
+                assert others_gave_up.acquire(timeout=30)
+
+    training = Training(passes=1, batch=120, each=each)
+
+    def work(peers: Peers, distribution: Distribution) -> Any:
+        try:
+            return training(peers, distribution)
+        finally:
+            others_gave_up.release()
+
+    results = over_sockets(work, Settings.of({"mode": mode}, 3), patience=0.3)
+    for error in (results[0], results[2]):
+        assert type(error) is TrialError
+        assert said in str(error)
+
+
+def test_a_rank_that_never_begins_is_named_after_the_deadline() -> None:
+    def work(peers: Peers, distribution: Distribution) -> Any:
+        return Training()(peers, distribution) if peers.rank else time.sleep(1)
+
+    def only_ranks_above_0(peers: Peers, distribution: Any) -> Any:
+        distribution.wrap = lambda model: model
+        return work(peers, distribution)
+
+    results = over_sockets(only_ranks_above_0, Settings.of({"mode": "sync"}, 2), patience=0.3)
+    assert type(results[1]) is TrialError
+    assert "worker 1 waited at parameter server 0 for worker 0's first step, in vain for 0.3 s" in str(results[1])
+
+
+# ---- real processes
+
+
+def _train(rank: int, addresses: list[Address], settings: Settings, session: str, pipe: Any) -> None:
+    torch.set_num_threads(1)
+
+    class Peer:
+        world_size = settings.workers
+
+        def gather(self, value: Any) -> list[Any]:
+            return [session]
+
+        def broadcast(self, values: Any) -> None:
+            values.fill_(0.25)
+
+    peers: Any = Peer()
+    peers.rank = rank
+    links = [SocketLink(address, rank) for address in addresses]
+    distribution = ServerDistribution(peers=peers, links=links, settings=settings, seed=0)
+    pipe.send(Training()(peers, distribution).weights.tolist())
+
+
+@pytest.mark.slow
+def test_processes_train_as_simulated_ones_do_to_the_last_bit(stack: ExitStack) -> None:
+    settings = Settings.of({"mode": "sync", "num_servers": 2}, 2)
+    addresses = [listener.address for listener in served(2, stack)]
+    context = multiprocessing.get_context("spawn")
+    pipes = []
+    for rank in range(2):
+        mine, theirs = context.Pipe()
+        process = context.Process(target=_train, args=(rank, addresses, settings, "a", theirs))
+        process.start()
+        stack.callback(process.join)
+        pipes.append(mine)
+    found = [pipe.recv() for pipe in pipes]
+
+    def work(peers: Any, distribution: Any) -> Any:
+        peers.broadcast = lambda values: values.fill_(0.25)
+        return Training()(peers, distribution).weights.tolist()
+
+    assert found == simulate(work, settings, seed=0)
