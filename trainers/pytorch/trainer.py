@@ -90,6 +90,16 @@ class FunctionTrainer(Trainer):
         given = hyperparameters.get(WORKERS)
         return self.workers if given is None or self.in_hand else int(given)
 
+    def probe_obstacle(self) -> str:
+        """See `Trainer.probe_obstacle`: a user's function may do anything, so that only those asked to run it do."""
+        return super().probe_obstacle() or "it runs a training function of yours"
+
+    def load_code(self, checkpoint: str) -> str:
+        """See `Trainer.load_code`."""
+        if "://" in checkpoint:
+            return ""
+        return f"import torch\nstate = torch.load({checkpoint!r}, weights_only=True)['state']"
+
     def trained_by(self, hyperparameters: Mapping[str, Any]) -> int:
         """Workers that train a configuration: those of its gang."""
         return self.workers_for(hyperparameters)
