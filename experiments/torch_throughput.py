@@ -352,7 +352,7 @@ def main(
     os.environ.pop("RAY_ADDRESS", None)
     os.environ["OMP_NUM_THREADS"] = "1"  # As Ray and torchrun have it for processes of one core.
     with tempfile.TemporaryDirectory(prefix="warmband-torch-") as scratch:
-        start_ray(1)
+        start_ray(workers)
         try:
             turns = throughput(dataset, workers, scale, scratch)
             console.print(f"under torchrun: {_spread(turns)}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import sys
 import time
 import uuid
 from collections.abc import Callable, Sequence
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, GangError, TrialError, WarmbandError
+from trainers.gang import one_line
 from trainers.parameter_server.flat import Block
 from trainers.parameter_server.opening import Opening, Options, check, options, restricted, take_state
 from trainers.parameter_server.settings import Settings
@@ -24,7 +26,7 @@ PATIENCE_SECONDS = 600.0
 
 
 class Link(Protocol):
-    """A worker's way to one server. What it asks with `push` and `meet` it does not wait for; `pull` does.
+    """A worker's way to one server. It does not wait for what it asks with `push` and `meet`; `pull` does.
 
     Raises:
         DivergedError: the parameters are not finite.
@@ -38,7 +40,7 @@ class Link(Protocol):
         """Begins a training, on rank 0; later pushes send `gradients`, and pulls fill `values`."""
 
     def join(self, session: str, patience: float, gradients: Sequence[Tensor], values: Sequence[Tensor]) -> None:
-        """Waits until rank 0 has begun it, on the other ranks."""
+        """Takes part in what rank 0 has begun, on the other ranks."""
 
     def push(self, rows: int, options: Options | None) -> None:
         """Sends the gradients, averaged over so many rows; no rows and no gradients are a step that changes nothing."""
@@ -50,7 +52,7 @@ class Link(Protocol):
         """Waits until this worker may go on, with the values; after a meeting rank 0 gets the optimizer's state too."""
 
     def account(self) -> dict[str, Any]:
-        """What happened so far, as the server saw it."""
+        """What happened so far, as the server saw it; after `leave` too."""
 
     def leave(self, failure: WarmbandError) -> None:
         """Takes no further part; who waits for this worker is told `failure`. A server that is gone is no error."""
@@ -91,6 +93,10 @@ class _Shard:
     blocks: list[Block]
     parameters: list[Tensor]
 
+    def buffers(self) -> tuple[list[Tensor], list[Tensor]]:
+        """What is sent from and received into: gradients and values, by block."""
+        return [block.gradients for block in self.blocks], [block.values for block in self.blocks]
+
 
 class ServerDistribution:
     """Updates through parameter servers: they hold parameters and optimizer, and each step pushes and pulls at once.
@@ -127,12 +133,12 @@ class ServerDistribution:
         self._pushes = start
         self._clock: Clock = clock or WallClock()
         self._patience = patience
-        self._session: str = peers.gather(uuid.uuid4().hex if peers.rank == 0 else None)[0]
         self._optimizer: Optimizer | None = None
-        self._model: nn.Module | None = None
+        self._models: list[nn.Module] = []
         self._shards: list[_Shard] = []
         self._options: Options = []
         self._waited = 0.0
+        self._failure: WarmbandError | None = None
         self._open = True
 
     @property
@@ -147,7 +153,7 @@ class ServerDistribution:
 
     def wrap(self, model: nn.Module) -> None:
         """See `Distribution.wrap`."""
-        self._model = model
+        self._models.append(model)
         with torch.no_grad():
             self._share([*model.parameters(), *model.buffers()])
 
@@ -184,19 +190,18 @@ class ServerDistribution:
             if self._peers.rank == 0:
                 for shard, state in zip(self._shards, states, strict=True):
                     take_state(optimizer, shard.parameters, state)
-        if self._model is not None:
-            with torch.no_grad():
-                self._share(list(self._model.buffers()))
+        with torch.no_grad():
+            self._share([buffer for model in self._models for buffer in model.buffers()])
 
     def close(self) -> dict[str, Any]:
-        """See `Distribution.close`; a second call does nothing. After an error, it tells the other workers."""
+        """See `Distribution.close`; a second call does nothing. Others who wait hear of an error that is raised."""
         if not self._open:
             return {}
         self._open = False
         try:
             return self._details() if self._shards and self._peers.rank == 0 else {}
         finally:
-            self._leave(TrialError(f"worker {self._peers.rank} ended its training while others waited for it"))
+            self._leave(self._reason(sys.exception()))
 
     def _begin(self, optimizer: Optimizer) -> None:
         if self._optimizer is optimizer:
@@ -207,17 +212,28 @@ class ServerDistribution:
                 "give one optimizer several parameter groups"
             )
         check(optimizer)
-        shards = self._shard(optimizer)
-        for shard in shards:
-            gradients = [block.gradients for block in shard.blocks]
-            values = [block.values for block in shard.blocks]
-            if self._peers.rank == 0:
-                shard.link.begin(self._opening(optimizer, shard), gradients, values)
-            else:
-                shard.link.join(self._session, self._patience, gradients, values)
-        self._optimizer, self._shards = optimizer, shards
+        self._optimizer, self._shards = optimizer, self._shard(optimizer)
+        begun = self._peers.gather(self._begin_servers(optimizer) if self._peers.rank == 0 else None)[0]
+        if isinstance(begun, WarmbandError):
+            raise begun
+        if self._peers.rank != 0:
+            for shard in self._shards:
+                shard.link.join(begun, self._patience, *shard.buffers())
         # What LRScheduler looks for; it would warn that nobody called `optimizer.step()`, which the servers do.
         optimizer._opt_called = True  # type: ignore[attr-defined]
+
+    def _begin_servers(self, optimizer: Optimizer) -> str | WarmbandError:
+        """The new training's name, or why there is none: every rank has to hear of it."""
+        session = uuid.uuid4().hex
+        try:
+            for shard in self._shards:
+                shard.link.begin(self._opening(session, optimizer, shard), *shard.buffers())
+        except WarmbandError as error:
+            return error
+        except Exception as error:
+            name = type(optimizer).__name__
+            return TrialError(f"optimizer {name} cannot be sent to parameter servers: {type(error).__name__}: {error}")
+        return session
 
     def _shard(self, optimizer: Optimizer) -> list[_Shard]:
         trained = [
@@ -235,10 +251,10 @@ class ServerDistribution:
             shards.append(_Shard(link=link, blocks=[*map(Block, kinds.values())], parameters=parameters))
         return shards
 
-    def _opening(self, optimizer: Optimizer, shard: _Shard) -> Opening:
+    def _opening(self, session: str, optimizer: Optimizer, shard: _Shard) -> Opening:
         part, groups, stand_ins = restricted(optimizer, shard.parameters)
         return Opening(
-            session=self._session,
+            session=session,
             settings=self._settings,
             patience=self._patience,
             optimizer=part,
@@ -250,6 +266,8 @@ class ServerDistribution:
 
     def _exchange(self, ask: Callable[[Link], None]) -> list[bytes]:
         """Asks all servers, then hears all: none has to wait for another's answer, and none is left unheard."""
+        if self._failure is not None:
+            raise self._failure
         asked: list[_Shard] = []
         notes: list[bytes] = []
         failures: list[WarmbandError] = []
@@ -265,9 +283,9 @@ class ServerDistribution:
             except WarmbandError as error:
                 failures.append(error)
         if failures:
-            worst = min(failures, key=_gravity)
-            self._leave(worst)
-            raise worst
+            self._failure = min(failures, key=_gravity)
+            self._leave(self._failure)
+            raise self._failure
         for shard in self._shards:
             for block in shard.blocks:
                 block.spread()
@@ -276,6 +294,14 @@ class ServerDistribution:
     def _leave(self, failure: WarmbandError) -> None:
         for shard in self._shards:
             shard.link.leave(failure)
+
+    def _reason(self, error: BaseException | None) -> WarmbandError:
+        """What workers are told that wait for this one, now that it has ended, because of an error or without one."""
+        if isinstance(error, DivergedError | GangError):
+            return error
+        if error is None:
+            return TrialError(f"rank {self._peers.rank} ended its training while others waited for it")
+        return TrialError(f"rank {self._peers.rank} failed: {one_line(error)}")
 
     def _details(self) -> dict[str, Any]:
         """What the servers saw; of steps, the one that holds most, since all workers push to each."""

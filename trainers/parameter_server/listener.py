@@ -81,6 +81,7 @@ class _Caller:
         self._stream = stream
         self._rank = rank
         self._session: Session | None = None
+        self._left = False
         self._gradients: list[memoryview] = []
         self._values: list[memoryview] = []
 
@@ -90,8 +91,8 @@ class _Caller:
             while True:
                 self._answer(*self._stream.receive())
         finally:
-            if self._session is not None:
-                failure = GangError(f"worker {self._rank} is gone, says {self._server.name}")
+            if self._session is not None and not self._left:
+                failure = GangError(f"rank {self._rank} is gone, says {self._server.name}")
                 self._server.gone(self._session, self._rank, failure)
 
     def _answer(self, kind: int, number: int, size: int, follows: int) -> None:
@@ -106,7 +107,7 @@ class _Caller:
                 return
             session = self._session
             if session is None:
-                raise ConnectionAbortedError(f"worker {self._rank} asks for {kind} and takes part in no training")
+                raise ConnectionAbortedError(f"rank {self._rank} asks for {kind} and takes part in no training")
             if kind == Ask.PUSH:
                 self._server.push(session, self._rank, number, pickle.loads(note) if note else None)
                 self._server.pull(session, self._rank)
@@ -118,7 +119,7 @@ class _Caller:
             elif kind == Ask.ACCOUNT:
                 self._stream.send(Answer.DONE, 0, pickle.dumps(self._server.account(session)))
             elif kind == Ask.LEAVE:
-                self._session = None
+                self._left = True
                 self._server.gone(session, self._rank, failure_of(number, note.decode()))
         except OSError:
             raise
@@ -130,12 +131,8 @@ class _Caller:
             self._stream.send(kind_of(said), 0, str(said).encode())
 
     def _enter(self, kind: int, note: bytes) -> None:
-        self._session = None
-        if kind == Ask.BEGIN:
-            session = self._server.begin(Opening.unpack(note))
-        else:
-            name, patience = pickle.loads(note)
-            session = self._server.join(name, self._rank, patience)
+        server = self._server
+        session = server.begin(Opening.unpack(note)) if kind == Ask.BEGIN else server.join(note.decode())
         desk = session.desks[self._rank]
         self._gradients, self._values = list(map(raw, desk.gradients)), list(map(raw, desk.values))
-        self._session = session
+        self._session, self._left = session, False

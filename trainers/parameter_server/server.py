@@ -194,18 +194,15 @@ class Server:
             self._waiting.notify_all()
         return session
 
-    def join(self, name: str, rank: int, patience: float) -> Session:
-        """Waits until rank 0 has begun the training of this name.
+    def join(self, name: str) -> Session:
+        """The training of this name, which rank 0 has begun.
 
         Raises:
-            TrialError: it has not after `patience` seconds.
+            GangError: it is over.
         """
         with self._waiting:
-            if not self._waiting.wait_for(lambda: self._is(name), patience):
-                raise TrialError(
-                    f"worker {rank} waited at {self.name} for worker 0's first step, in vain{_for(patience)}"
-                )
-            assert self._session is not None
+            if self._session is None or self._session.opening.session != name:
+                raise GangError(f"{self.name} serves another training")
             return self._session
 
     def push(self, session: Session, rank: int, rows: int, options: Options | None) -> None:
@@ -237,10 +234,10 @@ class Server:
             if obstacle is not None:
                 raise obstacle
             if not came:
-                missing = ", ".join(map(str, session.pacing.missing(rank)))
                 what = "the end of a pass" if met else "a step"
                 raise TrialError(
-                    f"worker {rank} waited at {self.name} for {what} of worker {missing}, in vain{_for(patience)}"
+                    f"rank {rank} waited {f'{patience:g} s' if patience else 'in vain'} at {self.name} for {what} of "
+                    f"ranks {session.pacing.missing(rank)}; every rank has to step and synchronize() as often"
                 )
             session.pull(rank, met)
 
@@ -260,13 +257,6 @@ class Server:
                 session.fail(failure)
             self._waiting.notify_all()
 
-    def _is(self, name: str) -> bool:
-        return self._session is not None and self._session.opening.session == name
-
 
 def _sum(values: Tensor) -> Tensor:
     return values.sum(dtype=torch.float32) if values.dtype.itemsize < 4 else values.sum()
-
-
-def _for(patience: float) -> str:
-    return f" for {patience:g} s" if patience else ""

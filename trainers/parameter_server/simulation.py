@@ -99,6 +99,7 @@ class DirectLink:
         self._gradients: Sequence[Tensor] = ()
         self._values: Sequence[Tensor] = ()
         self._met = False
+        self._left = False
 
     def begin(self, opening: Opening, gradients: Sequence[Tensor], values: Sequence[Tensor]) -> None:
         """See `Link.begin`."""
@@ -108,7 +109,7 @@ class DirectLink:
     def join(self, session: str, patience: float, gradients: Sequence[Tensor], values: Sequence[Tensor]) -> None:
         """See `Link.join`."""
         self._gradients, self._values = gradients, values
-        self._session = self._server.join(session, self._rank, patience)
+        self._session = self._server.join(session)
 
     def push(self, rows: int, options: Options | None) -> None:
         """See `Link.push`."""
@@ -142,9 +143,9 @@ class DirectLink:
 
     def leave(self, failure: WarmbandError) -> None:
         """See `Link.leave`."""
-        session, self._session = self._session, None
-        if session is not None:
-            self._server.gone(session, self._rank, failure)
+        if self._session is not None and not self._left:
+            self._left = True
+            self._server.gone(self._session, self._rank, failure)
 
     def _joined(self) -> Session:
         assert self._session is not None
@@ -171,12 +172,14 @@ class _Circle:
         here = self._rounds.setdefault(number, {})
         for other, (elsewhere, _) in here.items():
             if elsewhere != what:
-                raise TrialError(f"worker {rank} came to {what}, and worker {other} to {elsewhere}")
+                raise TrialError(
+                    f"rank {rank} came to {what}, and rank {other} to {elsewhere}; every rank has to call the same"
+                )
         here[rank] = (what, value)
         self._baton.notify_all()
         if not self._baton.wait_for(lambda: len(here) == len(self._calls)):
-            missing = ", ".join(str(other) for other in range(len(self._calls)) if other not in here)
-            raise TrialError(f"worker {rank} waited for worker {missing} at {what}, in vain")
+            missing = [other for other in range(len(self._calls)) if other not in here]
+            raise TrialError(f"rank {rank} waited in vain in {what} for ranks {missing}; every rank has to call it")
         return [here[other][1] for other in range(len(self._calls))]
 
 

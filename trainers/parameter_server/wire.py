@@ -186,7 +186,7 @@ class SocketLink:
     def join(self, session: str, patience: float, gradients: Sequence[Tensor], values: Sequence[Tensor]) -> None:
         """See `Link.join`."""
         self._enter(patience, gradients, values)
-        self._ask(Ask.JOIN, note=pickle.dumps((session, patience)))
+        self._ask(Ask.JOIN, note=session.encode())
         self.pull()
 
     def push(self, rows: int, options: Options | None) -> None:
@@ -201,12 +201,12 @@ class SocketLink:
     def pull(self) -> bytes:
         """See `Link.pull`."""
         try:
-            assert self._stream is not None
-            kind, _, size, follows = self._stream.receive()
-            note = self._stream.note(size)
+            stream = self._connected()
+            kind, _, size, follows = stream.receive()
+            note = stream.note(size)
             if follows:
                 for buffer in self._values:
-                    self._stream.fill(buffer)
+                    stream.fill(buffer)
         except OSError as error:
             raise self._lost(error) from error
         self._asked = False
@@ -222,7 +222,7 @@ class SocketLink:
 
     def leave(self, failure: WarmbandError) -> None:
         """See `Link.leave`."""
-        if self._open and self._stream is not None:
+        if self._open:
             self._open = False
             with contextlib.suppress(GangError):
                 self._send(Ask.LEAVE, kind_of(failure), str(failure).encode())
@@ -246,13 +246,17 @@ class SocketLink:
         address = self.address
         try:
             connection = socket.create_connection((address.host, address.port), CONNECT_SECONDS)
-            connection.sendall(address.token + _RANK.pack(self._rank))
-            if connection.recv(1) != _WELCOME:
-                raise ConnectionRefusedError("it does not know this gang")
+            try:
+                connection.sendall(address.token + _RANK.pack(self._rank))
+                if connection.recv(1) != _WELCOME:
+                    raise ConnectionRefusedError("it does not know this gang")
+                connection.settimeout(None)
+                return Stream(connection)
+            except OSError:
+                connection.close()
+                raise
         except OSError as error:
             raise self._lost(error) from error
-        connection.settimeout(None)
-        return Stream(connection)
 
     def _ask(self, ask: Ask, number: int = 0, note: bytes = b"", buffers: Sequence[memoryview] = ()) -> None:
         self._asked = True
@@ -260,10 +264,14 @@ class SocketLink:
 
     def _send(self, ask: Ask, number: int = 0, note: bytes = b"", buffers: Sequence[memoryview] = ()) -> None:
         try:
-            assert self._stream is not None
-            self._stream.send(ask, number, note, buffers)
+            self._connected().send(ask, number, note, buffers)
         except OSError as error:
             raise self._lost(error) from error
+
+    def _connected(self) -> Stream:
+        if self._stream is None:
+            raise ConnectionResetError("it was gone before")
+        return self._stream
 
     def _lost(self, error: OSError) -> GangError:
         self.close()

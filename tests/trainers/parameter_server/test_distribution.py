@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from tests.trainers.parameter_server.workers import FEATURES, Trained, Training, alone, over_sockets, weights
+from tests.trainers.parameter_server.workers import FEATURES, Trained, Training, alone, over_sockets, weights, wrapped
 from trainers.errors import ConfigurationError, DivergedError, TrialError
 from trainers.parameter_server.settings import Settings
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
@@ -132,10 +132,11 @@ def test_a_backup_workers_late_push_is_dropped() -> None:
     others_are_through = threading.Event()
 
     def work(peers: Peers, distribution: Distribution) -> Trained:
-        model = distribution.wrap(nn.Linear(6, 6).double())
+        model = wrapped(distribution, nn.Linear(6, 6).double())
         nn.init.ones_(model.weight)
         nn.init.ones_(model.bias)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        distribution.update(optimizer, MicroBatch(rows=0, update_rows=0, total_rows=0, last=True))
         rows = slice(0, 30) if peers.rank < 2 else slice(30, 60)
         nn.functional.mse_loss(model(FEATURES[rows]), FEATURES[rows]).backward()
         if peers.rank == 2:
@@ -223,7 +224,7 @@ def test_an_unused_parameter_is_decayed_as_if_its_gradient_were_zero() -> None:
 
 def test_batch_normalisation_is_that_of_rank_0_everywhere() -> None:
     def work(peers: Peers, distribution: Distribution) -> Tensor:
-        model = distribution.wrap(nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4)).double())
+        model = wrapped(distribution, nn.Sequential(nn.Linear(6, 4), nn.BatchNorm1d(4)).double())
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         model(FEATURES[peers.rank :: 2]).sum().backward()
         distribution.update(optimizer, MicroBatch(rows=120, update_rows=120, total_rows=240, last=True))
@@ -259,7 +260,7 @@ def test_training_goes_on_from_an_optimizers_state() -> None:
     state: dict[str, Any] = {}
 
     def half(peers: Peers, distribution: Distribution) -> Tensor:
-        model = distribution.wrap(nn.Linear(6, 6).double())
+        model = wrapped(distribution, nn.Linear(6, 6).double())
         optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
         if "model" in state:
             model.load_state_dict(state["model"])
@@ -323,7 +324,7 @@ def test_an_optimizer_that_fails_on_the_server_fails_the_trial_everywhere() -> N
 
 def test_a_second_optimizer_is_refused() -> None:
     def work(peers: Peers, distribution: Distribution) -> None:
-        model = distribution.wrap(nn.Linear(2, 2))
+        model = wrapped(distribution, nn.Linear(2, 2))
         for _ in range(2):
             optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
             distribution.update(optimizer, MicroBatch(rows=1, update_rows=1, total_rows=1, last=True))
@@ -334,7 +335,7 @@ def test_a_second_optimizer_is_refused() -> None:
 
 def test_a_parameter_that_is_moved_while_it_trains_is_refused() -> None:
     def work(peers: Peers, distribution: Distribution) -> None:
-        model = distribution.wrap(nn.Linear(2, 2))
+        model = wrapped(distribution, nn.Linear(2, 2))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         for _ in range(2):
             distribution.update(optimizer, MicroBatch(rows=1, update_rows=1, total_rows=1, last=True))

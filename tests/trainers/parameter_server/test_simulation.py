@@ -12,7 +12,16 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.trainers.parameter_server.workers import FEATURES, TARGETS, Trained, Training, alone, momentum, over_sockets
+from tests.trainers.parameter_server.workers import (
+    FEATURES,
+    TARGETS,
+    Trained,
+    Training,
+    alone,
+    momentum,
+    over_sockets,
+    wrapped,
+)
 from trainers.errors import DivergedError, TrialError
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.simulation import simulate
@@ -97,7 +106,7 @@ class Halves:
         def work(peers: Peers, distribution: Any) -> Tensor:
             with torch.random.fork_rng():
                 torch.manual_seed(0)
-                model = distribution.wrap(nn.Linear(6, 6).double())
+                model = wrapped(distribution, nn.Linear(6, 6).double())
             optimizer = momentum(model)
             if first:
                 model.load_state_dict(self.model)
@@ -200,7 +209,7 @@ def test_a_worker_that_ends_early_is_named_and_not_waited_for() -> None:
     def work(peers: Peers, distribution: Distribution) -> None:
         Training(passes=1 if peers.rank == 1 else 2)(peers, distribution)
 
-    with pytest.raises(TrialError, match="worker 1 ended its training while others waited for it"):
+    with pytest.raises(TrialError, match="rank 1 ended its training while others waited for it"):
         simulate(work, Settings.of({"mode": "sync"}, 3), seed=0)
 
 
@@ -211,7 +220,7 @@ def test_workers_that_do_different_things_are_told_so() -> None:
         else:
             peers.meet("report 3")
 
-    with pytest.raises(TrialError, match=r"worker \d came to (a gathering|report 3), and worker \d to"):
+    with pytest.raises(TrialError, match=r"rank \d came to (a gathering|report 3), and rank \d to"):
         simulate(work, Settings.of({}, 2), seed=0)
 
 
@@ -220,5 +229,5 @@ def test_waiting_in_vain_is_told_at_once() -> None:
         if peers.rank != 1:
             peers.meet("report 3")
 
-    with pytest.raises(TrialError, match="worker 0 waited for worker 1 at report 3, in vain"):
+    with pytest.raises(TrialError, match=r"rank 0 waited in vain in report 3 for ranks \[1\]"):
         simulate(work, Settings.of({}, 3), seed=0)

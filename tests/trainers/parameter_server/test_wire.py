@@ -18,8 +18,8 @@ import pytest
 import torch
 from torch import nn
 
-from tests.trainers.parameter_server.workers import Training, over_sockets, served
-from trainers.errors import GangError, TrialError
+from tests.trainers.parameter_server.workers import Training, over_sockets, served, wrapped
+from trainers.errors import DivergedError, GangError, TrialError
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.listener import Listener
 from trainers.parameter_server.server import Server
@@ -43,17 +43,24 @@ class NoPeers:
         pass
 
 
-def distribution_of(*addresses: Address, mode: str = "async", patience: float = 30.0) -> tuple[Any, Any]:
-    """A worker's distribution, and the links it goes through."""
+def linked(stack: ExitStack, *addresses: Address) -> list[SocketLink]:
+    """Links to servers, until the stack closes."""
     links = [SocketLink(address, 0) for address in addresses]
+    for link in links:
+        stack.callback(link.close)
+    return links
+
+
+def over(links: list[SocketLink]) -> Any:
+    """A worker's distribution."""
     peers: Any = NoPeers()
-    settings = Settings.of({"mode": mode, "num_servers": len(addresses)}, 1)
-    return ServerDistribution(peers=peers, links=links, settings=settings, seed=0, patience=patience), links
+    settings = Settings.of({"mode": "async", "num_servers": len(links)}, 1)
+    return ServerDistribution(peers=peers, links=links, settings=settings, seed=0)
 
 
 def step(distribution: Any) -> nn.Module:
     """A model that has made its first step."""
-    model = distribution.wrap(nn.Sequential(nn.Linear(300, 300), nn.Linear(300, 2)))
+    model = wrapped(distribution, nn.Sequential(nn.Linear(300, 300), nn.Linear(300, 2)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     model(torch.ones(1, 300)).sum().backward()
     distribution.update(optimizer, BATCH)
@@ -80,7 +87,7 @@ def test_without_the_token_nobody_comes_in_and_nothing_of_theirs_is_read(stack: 
     address = listener.address
     wrong = Address(name=address.name, host=address.host, port=address.port, token=bytes(32))
     with pytest.raises(GangError, match=r"parameter server 0 at 127\.0\.0\.1:.* is gone"):
-        step(distribution_of(wrong)[0])
+        step(over(linked(stack, wrong)))
     with socket.create_connection((address.host, address.port)) as caller:
         caller.sendall(pickle.dumps({"anything": "else"}) * 10)
         caller.settimeout(30)
@@ -88,17 +95,16 @@ def test_without_the_token_nobody_comes_in_and_nothing_of_theirs_is_read(stack: 
             assert caller.recv(1) == b""
     assert address.token.hex() not in repr(address)
     assert str(address.token) not in repr(address)
-    step(distribution_of(address)[0])
+    step(over(linked(stack, address)))
 
 
 def test_a_server_serves_one_training_after_another_over_the_same_connection(stack: ExitStack) -> None:
     [listener] = served(1, stack)
-    first, links = distribution_of(listener.address)
+    links = linked(stack, listener.address)
+    first = over(links)
     step(first)
     assert first.close()["parameter_server"]["updates"] == 1
-    settings = Settings.of({"mode": "sync"}, 1)
-    peers: Any = NoPeers()
-    second = ServerDistribution(peers=peers, links=links, settings=settings, seed=0)
+    second = over(links)
     for number in range(3):
         step(second) if not number else second.step()
     assert second.close()["parameter_server"]["updates"] == 3
@@ -108,11 +114,11 @@ def test_a_server_serves_one_training_after_another_over_the_same_connection(sta
 def test_an_answer_to_something_broken_off_is_not_taken_for_anothers(stack: ExitStack) -> None:
     """As when Ctrl-C comes while a worker waits, and another trial follows."""
     [listener] = served(1, stack)
-    first, links = distribution_of(listener.address)
+    links = linked(stack, listener.address)
+    first = over(links)
     step(first)
     links[0].push(1, None)  # Nobody hears the answer.
-    peers: Any = NoPeers()
-    second = ServerDistribution(peers=peers, links=links, settings=Settings.of({"mode": "async"}, 1), seed=0)
+    second = over(links)
     step(second)
     assert second.close()["parameter_server"]["updates"] == 1
 
@@ -143,8 +149,8 @@ def processes() -> Iterator[list[Address]]:
 
 
 @pytest.mark.fault
-def test_a_server_that_is_killed_is_named(processes: list[Address]) -> None:
-    distribution, _ = distribution_of(*processes)
+def test_a_server_that_is_killed_is_named(processes: list[Address], stack: ExitStack) -> None:
+    distribution = over(linked(stack, *processes))
     step(distribution)
     distribution.step()
     os.kill(processes[1].pid, signal.SIGKILL)
@@ -152,7 +158,7 @@ def test_a_server_that_is_killed_is_named(processes: list[Address]) -> None:
         steps(distribution, 3)  # What is sent before the system knows is lost without an error.
     assert distribution.close() == {}
     with pytest.raises(GangError, match=r"parameter server 1 .* is gone"):
-        step(distribution_of(*processes)[0])
+        step(over(linked(stack, *processes)))
 
 
 class Leaves(BaseException):
@@ -174,7 +180,7 @@ def test_a_worker_that_is_gone_is_named_at_once_by_those_who_wait(mode: str) -> 
     assert isinstance(results[2], Leaves)
     for error in results[:2]:
         assert isinstance(error, GangError)
-        assert "worker 2 is gone, says parameter server" in str(error)
+        assert "rank 2 is gone, says parameter server" in str(error)
 
 
 @pytest.mark.parametrize("mode", ["sync", "async"])
@@ -191,14 +197,14 @@ def test_a_worker_whose_training_fails_ends_the_others(mode: str) -> None:
     assert isinstance(results[1], ZeroDivisionError)
     for error in (results[0], results[2]):
         assert type(error) is TrialError
-        assert "worker 1 ended its training while others waited for it" in str(error)
+        assert str(error) == "rank 1 failed: division by zero"
 
 
 @pytest.mark.parametrize(
     ("mode", "said"),
     [
-        ("sync", "waited at parameter server 0 for a step of worker 1, in vain for 0.3 s"),
-        ("async", "waited at parameter server 0 for the end of a pass of worker 1, in vain for 0.3 s"),
+        ("sync", "waited 0.3 s at parameter server 0 for a step of ranks [1]"),
+        ("async", "waited 0.3 s at parameter server 0 for the end of a pass of ranks [1]"),
     ],
 )
 def test_a_worker_that_does_not_come_is_named_after_the_deadline(mode: str, said: str) -> None:
@@ -225,30 +231,54 @@ def test_a_worker_that_does_not_come_is_named_after_the_deadline(mode: str, said
         assert said in str(error)
 
 
-def test_a_rank_that_never_begins_is_named_after_the_deadline() -> None:
+class Stuck(torch.optim.SGD):
+    """An optimizer that cannot be unpickled in another process."""
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return Stuck._refuse, ()
+
+    @staticmethod
+    def _refuse() -> Any:
+        raise ValueError("not in this process")
+
+
+def test_every_worker_hears_that_the_training_could_not_begin() -> None:
+    training = Training(lambda model: Stuck(model.parameters(), lr=0.1))
+    for error in over_sockets(training, Settings.of({"mode": "sync"}, 2)):
+        assert type(error) is TrialError
+        assert "not in this process" in str(error)
+
+
+def test_who_goes_on_after_an_error_has_it_again() -> None:
     def work(peers: Peers, distribution: Distribution) -> Any:
-        return Training()(peers, distribution) if peers.rank else time.sleep(1)
+        model = wrapped(distribution, nn.Linear(2, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=float("inf"))
+        said = []
+        for _ in range(2):
+            model(torch.ones(1, 2)).sum().backward()
+            with pytest.raises(DivergedError) as caught:
+                distribution.update(optimizer, BATCH)
+            said.append(str(caught.value))
+        return said, distribution.close()
 
-    def only_ranks_above_0(peers: Peers, distribution: Any) -> Any:
-        distribution.wrap = lambda model: model
-        return work(peers, distribution)
-
-    results = over_sockets(only_ranks_above_0, Settings.of({"mode": "sync"}, 2), patience=0.3)
-    assert type(results[1]) is TrialError
-    assert "worker 1 waited at parameter server 0 for worker 0's first step, in vain for 0.3 s" in str(results[1])
+    [(said, details)] = over_sockets(work, Settings.of({"mode": "async"}, 1))
+    assert said[0] == said[1]
+    assert details["parameter_server"]["pushes"] == 1
 
 
 # ---- real processes
 
 
-def _train(rank: int, addresses: list[Address], settings: Settings, session: str, pipe: Any) -> None:
+def _train(rank: int, addresses: list[Address], settings: Settings, shared: Any, pipe: Any) -> None:
     torch.set_num_threads(1)
 
     class Peer:
         world_size = settings.workers
 
         def gather(self, value: Any) -> list[Any]:
-            return [session]
+            if rank == 0:
+                shared.put(value)
+            return [value if rank == 0 else shared.get()]
 
         def broadcast(self, values: Any) -> None:
             values.fill_(0.25)
@@ -265,10 +295,10 @@ def test_processes_train_as_simulated_ones_do_to_the_last_bit(stack: ExitStack) 
     settings = Settings.of({"mode": "sync", "num_servers": 2}, 2)
     addresses = [listener.address for listener in served(2, stack)]
     context = multiprocessing.get_context("spawn")
-    pipes = []
+    shared, pipes = context.Queue(), []
     for rank in range(2):
         mine, theirs = context.Pipe()
-        process = context.Process(target=_train, args=(rank, addresses, settings, "a", theirs))
+        process = context.Process(target=_train, args=(rank, addresses, settings, shared, theirs))
         process.start()
         stack.callback(process.join)
         pipes.append(mine)

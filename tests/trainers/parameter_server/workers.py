@@ -101,6 +101,11 @@ def momentum(model: nn.Module) -> Optimizer:
     return torch.optim.SGD(model.parameters(), lr=0.05, momentum=0.9)
 
 
+def wrapped(distribution: Distribution, model: nn.Module) -> nn.Module:
+    distribution.wrap(model)
+    return model
+
+
 class Training:
     """What a training function does: passes over the data in batches, dealt out to the workers.
 
@@ -130,7 +135,7 @@ class Training:
         with _SEEDING, torch.random.fork_rng():
             torch.manual_seed(peers.rank)
             model = self.model()
-        model = distribution.wrap(model)
+        distribution.wrap(model)
         optimizer = self.optimizer(model)
         passes = []
         for _ in range(self.passes):
@@ -178,8 +183,8 @@ class Alone:
     workers_an_update = 1
     rank, world_size = 0, 1
 
-    def wrap(self, model: nn.Module) -> nn.Module:
-        return model
+    def wrap(self, model: nn.Module) -> None:
+        pass
 
     def weight(self, micro: MicroBatch) -> float:
         return micro.rows / micro.update_rows
