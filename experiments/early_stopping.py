@@ -70,7 +70,6 @@ class KeptGangs:
         self._gangs = gangs
         self._up: dict[str, GangUp] = {}
         self._waiting: list[Event] = []
-        self.workers = gangs.workers
         self.starting = 0
         self.held_since = gangs.held_since
         self.want = gangs.want
@@ -136,6 +135,7 @@ def search(name: str, plan: Plan, seed: int, gangs: KeptGangs, storage_path: str
             seed=seed,
             storage_path=storage_path,
             static=STATIC,
+            workers=lambda hyperparameters: WORKERS,
             untuned=False,
         ),
         searcher=strategy.searcher,
@@ -171,7 +171,7 @@ def compare(dataset: Dataset, seeds: Sequence[int], storage_path: str, console: 
     with cluster(WORKERS, console.print):
         channels = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}
         placed = {name: Channel.of(frame, name=name).place(WORKERS) for name, frame in channels.items()}
-        gangs = RayGangs("early-stopping", trainer.program(placed), trainer.scaling)
+        gangs = RayGangs("early-stopping", lambda workers: trainer.program(placed), trainer.scaling)
         kept = KeptGangs(gangs)
         try:
             for seed in seeds:

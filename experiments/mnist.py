@@ -263,7 +263,7 @@ def main(
             mnist_tuning.run(data, scratch, console, out, workers=workers, trials=trials, epochs=epochs or 9)
             return
         outcomes = []
-        with cluster(workers + 1):  # One Ray for all settings; a parameter server is another process.
+        with cluster(workers):  # One Ray for all settings.
             for setting in settings(workers, epochs or 20):
                 outcomes.append(measure(setting, data, epochs or 20, scratch))
                 console.print(f"{setting.name}: {outcomes[-1].seconds:.0f} s")

@@ -1,9 +1,10 @@
 """Tuning brings back what asynchronous workers cost the network of `experiments.mnist`; run through that.
 
 Two jobs of Hyperband, each from the hyperparameters whose un-tuned training on four asynchronous workers it is compared
-with: the first tunes what the network learns by (learning rate, momentum, batch, learning-rate rule), the workers
-staying asynchronous and four; the second tunes the distribution as well, the parameter server's mode and the number of
-workers. Trials are chosen by accuracy on the validation rows, and what is promised is the best one's on the test rows.
+with: the first tunes what the network learns by (learning rate, momentum, batch), the workers staying asynchronous and
+four; the second tunes the distribution as well: the parameter server's mode, the number of workers, and the
+learning-rate rule, which has nothing to scale where an update is one worker's. Trials are chosen by accuracy on the
+validation rows, and what is promised is the best one's on the test rows.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ LEARNING: dict[str, ParameterRange] = {
     "lr": ContinuousParameter(0.001, 0.5, "Logarithmic"),
     "momentum": ContinuousParameter(0.0, 0.95),
     "per_worker_batch_size": CategoricalParameter([50, 100, 200]),
-    "learning_rate_rule": CategoricalParameter(["none", "linear", "sqrt"]),
 }
 DISTRIBUTION: dict[str, ParameterRange] = {
     "mode": CategoricalParameter(["async", "bounded", "sync"]),
     "num_workers": CategoricalParameter([2, 4]),
+    "learning_rate_rule": CategoricalParameter(["none", "linear", "sqrt"]),
 }
 JOBS = {"learning": LEARNING, "learning-and-distribution": LEARNING | DISTRIBUTION}
 

@@ -60,9 +60,9 @@ class OnGang:
             save_to=f"{self._folder}/{self._turns}",
         )
 
-    def start(self) -> None:
-        """Waits until the gang is up."""
-        self._gangs.want(1, None)
+    def start(self, workers: int = 1) -> None:
+        """Waits until the gang of so many workers is up."""
+        self._gangs.want({workers: 1}, None)
         while not self._gang:
             for event in self._gangs.events(1.0):
                 if isinstance(event, GangUp):

@@ -205,7 +205,7 @@ def schedule(plan: Plan) -> tuple[float, int]:
 
 def run(plan: Plan, record: Any) -> Controller:
     """A whole search."""
-    gangs = SimulatedGangs(curve, metric=METRIC, workers=3, unit_seconds=lambda assignment: 1.0)
+    gangs = SimulatedGangs(curve, metric=METRIC, unit_seconds=lambda assignment: 1.0)
     controller = Controller(
         Search(
             name="search",

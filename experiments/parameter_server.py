@@ -206,7 +206,7 @@ def by_turns(workers: int, turns: int, updates: int, scratch: str) -> dict[str, 
     rates: dict[str, list[float]] = {**{_servers(count): [] for count in SERVERS}, PLAIN: []}
     with trainer.gangs(f"workers-{workers}", open_channels({"train": load("digits").train})) as gangs:
         gang = OnGang(gangs, given, 1, scratch)
-        gang.start()
+        gang.start(trainer.workers)
         for count in SERVERS:
             gang.train({"num_servers": count, "updates": 1})
         plain = Plain(workers)

@@ -80,7 +80,7 @@ def serve(trainer: XGBoostTrainer, channels: dict[str, Any], folder: Path) -> tu
 
     with trainer.gangs("measure", open_channels(channels)) as gangs:
         while len(done) < ASSIGNMENTS:
-            gangs.want(1, None)
+            gangs.want({trainer.workers: 1}, None)
             for event in gangs.events(0.5):
                 if isinstance(event, GangUp):
                     up = time.monotonic() - began

@@ -109,7 +109,8 @@ def on_warm_gangs(dataset: Dataset, scratch: str) -> WarmGangs:
     start_ray(AT_ONCE)
     connected = time.time()
     trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=WORKERS), hyperparameters=STATIC)
-    gangs = RayGangs("startup", trainer.program(place(dataset)), trainer.scaling, eager=True)
+    placed = place(dataset)
+    gangs = RayGangs("startup", lambda workers: trainer.program(placed), trainer.scaling, eager=True)
     asked = time.time()
     ups: dict[str, float] = {}
     handed_out: dict[str, float] = {}
@@ -122,7 +123,7 @@ def on_warm_gangs(dataset: Dataset, scratch: str) -> WarmGangs:
 
     try:
         while len(added) < TINY_ASSIGNMENTS:
-            gangs.want(AT_ONCE, None)
+            gangs.want({WORKERS: AT_ONCE}, None)
             for event in gangs.events(1.0):
                 match event:
                     case GangUp():

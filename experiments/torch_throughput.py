@@ -127,7 +127,7 @@ def throughput(dataset: Dataset, workers: int, scale: Scale, scratch: str) -> Tu
     here, there = list[float](), list[float]()
     with trainer.gangs("throughput", open_channels({"train": dataset.train})) as gangs:
         gang = OnGang(gangs, trial, scale.epochs, f"{scratch}/here", SEED)
-        gang.start()
+        gang.start(trainer.workers)
         torchrun = UnderTorchrun(features, labels, workers, Path(scratch, "torchrun"), niceness=gang.niceness)
         try:
             torchrun.start()
@@ -161,7 +161,7 @@ def starts(dataset: Dataset, workers: int, scale: Scale, scratch: str) -> list[f
     trainer = TorchTrainer(TRAIN, scaling=ScalingConfig(num_workers=workers), hyperparameters=trial)
     with trainer.gangs("starts", open_channels({"train": dataset.train})) as gangs:
         gang = OnGang(gangs, trial, 1, f"{scratch}/starts", SEED)
-        gang.start()
+        gang.start(trainer.workers)
         gang.train()
         return [gang.train().starting for _ in range(scale.starts)]
 
@@ -231,7 +231,7 @@ def _one_on_gpu(
     here, there = list[float](), list[float]()
     with trainer.gangs("gpu", open_channels({"train": dataset.train})) as gangs:
         gang = OnGang(gangs, trial, scale.epochs, f"{scratch}/gpu-{name}-{precision}", SEED)
-        gang.start()
+        gang.start(trainer.workers)
         gang.train()
         by_hand()
         for turn in range(scale.turns):
@@ -352,7 +352,7 @@ def main(
     os.environ.pop("RAY_ADDRESS", None)
     os.environ["OMP_NUM_THREADS"] = "1"  # As Ray and torchrun have it for processes of one core.
     with tempfile.TemporaryDirectory(prefix="warmband-torch-") as scratch:
-        start_ray(1)
+        start_ray(workers)
         try:
             turns = throughput(dataset, workers, scale, scratch)
             console.print(f"under torchrun: {_spread(turns)}")

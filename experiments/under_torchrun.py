@@ -71,7 +71,11 @@ class UnderTorchrun:
 
     def _answers(self) -> None:
         for rank in range(self._workers):
-            answer = self._store.get(f"answer/{self._turns}/{rank}").decode()
+            try:
+                answer = self._store.get(f"answer/{self._turns}/{rank}").decode()
+            except RuntimeError as error:
+                waited = f"waited {ANSWER.total_seconds():.0f} s for process {rank} under torchrun"
+                raise RuntimeError(f"{waited}, in vain; its output says why") from error
             if answer:
                 raise RuntimeError(f"process {rank} under torchrun failed, so nothing was measured: {answer}")
 

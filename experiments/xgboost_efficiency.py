@@ -234,7 +234,7 @@ def turns(name: str, data_dir: str | None, scale: Scale, workers: int, scratch: 
     seconds: dict[str, list[float]] = {"here": [], "by hand": []}
     with XGBoostTrainer(scaling=scaling, hyperparameters=STATIC).gangs("efficiency", channels) as gangs:
         here = OnGang(gangs, STATIC, scale.rounds, f"{scratch}/here")
-        here.start()
+        here.start(workers)
         parameters = booster_parameters(here.assignment(), cpus=1)
         hand = ByHand(channels, workers, parameters, scale.rounds, niceness=here.niceness)
         try:
@@ -264,7 +264,7 @@ def through_xgboost_ray(
     trainer = XGBoostTrainer(scaling=scaling, hyperparameters=STATIC, backend="xgboost_ray")
     with trainer.gangs("other", channels) as gangs:
         other = OnGang(gangs, STATIC, scale.rounds, f"{scratch}/xgboost-ray")
-        other.start()
+        other.start(trainer.workers)
         return [other.train().seconds for _ in range(scale.pairs)]
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 from hpo.callbacks import Callback, Callbacks, JobEnd
 from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
+from hpo.checks import largest_gang
 from hpo.controller import Controller
 from hpo.interrupt import INTERRUPTED, Interrupts
-from hpo.probe import PROBE_ROUNDS, WARM_UP_ROUNDS, Probing
+from hpo.probe import PROBE_UNITS, WARM_UP_UNITS, Probing
 from hpo.progress import Progress
 from hpo.ranges import ParameterRange, decode
 from hpo.record import JobRecord
@@ -89,13 +90,14 @@ class Job:
     def _searched(self, record: JobRecord, writer: JobWriter) -> tuple[Controller, dict[str, Any]]:
         """The search, carried out and closed, and what its probe showed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
-        probes = (WARM_UP_ROUNDS, PROBE_ROUNDS) if self.estimator.warm else (PROBE_ROUNDS,)
+        largest = largest_gang(self.estimator, self.ranges)
+        probes = (WARM_UP_UNITS, PROBE_UNITS) if self.estimator.warm else (PROBE_UNITS,)
         with Interrupts(self.notify) as interrupts:
             probing = Probing(self.estimator, self.channels, self.strategy.plan, at_once, self.notify)
             with (
                 self.watcher,
                 self.estimator.gangs(
-                    name, self.channels, at_once=at_once, notify=self.notify, verbose=self.verbose
+                    name, self.channels, at_once=at_once, workers=largest, notify=self.notify, verbose=self.verbose
                 ) as gangs,
             ):
 

@@ -216,7 +216,7 @@ def _meant(given: str, owner: type[BaseModel], root: type[BaseModel]) -> str:
     hint = did_you_mean(given, known)
     if hint:
         return hint
-    elsewhere = [key.path for key in keys(root) if key.path.rpartition(".")[2] == given and not key.kind]
+    elsewhere = [key.path for key in keys(root) if key.path.rpartition(".")[2] == given and NAME not in key.path]
     if elsewhere:
         return f" here; did you mean {elsewhere[0]!r}?"
     return f"; known here are {', '.join(known)}"

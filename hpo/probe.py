@@ -1,4 +1,4 @@
-"""A short measured probe: what a round costs in one process and on a gang, and what the whole job would."""
+"""A short measured probe: what a unit (a boosting round, an epoch) costs in one process and on a gang."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from trainers.gang import Program, one_line, resources_per_worker
 from trainers.in_hand import alone, cores
 from trainers.trainer import Trainer
 
-WARM_UP_ROUNDS, PROBE_ROUNDS = 1, 5
-"""How many rounds are trained on either side: first some that do not count."""
+WARM_UP_UNITS, PROBE_UNITS = 1, 5
+"""How many units are trained on either side: first some that do not count."""
 
 MOST_ROWS, MOST_CELLS = 200_000, 20_000_000
 """How many rows, and numbers in them, are measured here; of more, a part, scaled."""
@@ -33,7 +33,7 @@ MOST_FILE_CELLS = 50_000_000
 """How large files may be to be measured: they are read from end to end, a part of them too."""
 
 MOST_SECONDS = 2.0
-"""How long rounds are trained here for."""
+"""How long units are trained for; a first one that takes longer is all that is measured."""
 
 _CELL_BYTES = 4  # Of a CSV file, at a guess.
 _ALIKE = 0.1
@@ -49,10 +49,10 @@ class OneWorker:
         part: one row in so many was measured; what follows is scaled to all of them.
         load: to load the rows and build the matrices.
         threads: that `num_workers=0` would use.
-        a_round: with those.
+        a_round: a unit with those.
         worker_threads: that one worker of the gang gets.
         a_worker_round: all rows on one such worker.
-        an_assignment: what each costs beside its rounds.
+        an_assignment: what each costs beside its units.
     """
 
     rows: int
@@ -104,8 +104,8 @@ class ManyWorkers:
     Args:
         workers: in the gang.
         start: until it was up.
-        a_round: evaluation included.
-        an_assignment: what each costs beside its rounds.
+        a_round: of a unit, evaluation included.
+        an_assignment: what each costs beside its units.
     """
 
     workers: int
@@ -184,12 +184,13 @@ class Probing:
             channel, threads = self._channels["train"], cores(self._estimator.scaling)
             one = OneWorker.of(segment, served_seconds=served_seconds, channel=channel, threads=threads)
         else:
-            workers = self._estimator.workers
+            workers = self._estimator.workers_for(self._estimator.hyperparameters)
             many = ManyWorkers.of(segment, workers=workers, start_seconds=start_seconds, served_seconds=served_seconds)
         said = verdict(
             one,
             many,
-            rounds=self._plan.resource,
+            unit=self._estimator.unit,
+            units=self._plan.resource,
             assignments=sum(sum(bracket.sizes) for bracket in self._plan.brackets),
             gangs=self._at_once,
         )
@@ -205,25 +206,25 @@ class Probing:
 
 
 def probe_assignment(
-    hyperparameters: Mapping[str, Any], seed: int, storage_path: str, *, rounds: int = PROBE_ROUNDS
+    hyperparameters: Mapping[str, Any], seed: int, storage_path: str, *, units: int = PROBE_UNITS
 ) -> Assignment:
-    """A few rounds with static hyperparameters, which belong to no trial.
+    """A few units with static hyperparameters, which belong to no trial.
 
-    A gang serves one of `WARM_UP_ROUNDS` before the one that is measured: what it does first is slower.
+    A gang serves one of `WARM_UP_UNITS` before the one that is measured: what it does first is slower.
     """
     return Assignment(
         trial_id="probe",
         hyperparameters=dict(hyperparameters),
         seed=seed,
         start=0,
-        stop=rounds,
+        stop=units,
         checkpoint=None,
-        save_to=storage.join(storage_path, "probe", f"{rounds:06d}"),
+        save_to=storage.join(storage_path, "probe", f"{units:06d}"),
     )
 
 
 def measure_here(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker | NotMeasured:
-    """Trains a few rounds in this process; it takes a few seconds at most, and never raises for what goes wrong.
+    """Trains a few units in this process, one at least; it never raises for what goes wrong.
 
     Args:
         estimator: whose static hyperparameters and threads are used.
@@ -239,9 +240,8 @@ def measure_here(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWork
 
 
 def _obstacle(estimator: Trainer, channels: Mapping[str, Channel]) -> str:
-    device = str(estimator.hyperparameters.get("device", "cpu"))
-    if estimator.scaling.use_gpu or device != "cpu":
-        return "it trains on a GPU"
+    if obstacle := estimator.probe_obstacle():
+        return obstacle
     for name, channel in channels.items():
         if isinstance(channel.source, RayData):
             return f"channel {name!r} is a ray.data.Dataset"
@@ -267,8 +267,10 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
     if not estimator.in_hand:
         threads = cores(None)
         worker_threads = max(1, int(resources_per_worker(estimator.scaling).get("CPU", 1)))
-    build, rounds, rest = _train(estimator, held, threads)
-    worker_rounds = rounds if worker_threads == threads else _train(estimator, held, worker_threads)[1]
+    build, a_unit, rest = _train(estimator, held, threads)
+    if a_unit > MOST_SECONDS:
+        worker_threads = threads  # Once more would take as long.
+    on_worker = a_unit if worker_threads == threads else _train(estimator, held, worker_threads)[1]
     rows, features = tables["train"].features.shape
     total = channels["train"].source.rows
     # Files are read from end to end, whatever part is kept.
@@ -279,35 +281,35 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
         part=part,
         load=read * reads + build * part,
         threads=threads,
-        a_round=rounds * part,
+        a_round=a_unit * part,
         worker_threads=worker_threads,
-        a_worker_round=worker_rounds * part,
+        a_worker_round=on_worker * part,
         an_assignment=rest * part,
     )
 
 
 class _LongEnoughError(Exception):
-    """Rounds enough were trained."""
+    """Units enough were trained."""
 
 
 def _train(estimator: Trainer, channels: Mapping[str, Channel], threads: int) -> tuple[float, float, float]:
-    """Seconds to build the matrices, of a round, and of what an assignment costs beside its rounds."""
+    """Seconds to load and build, of a unit, and of what an assignment costs beside its units."""
     program = estimator.program({name: channel.place(0) for name, channel in channels.items()})
     build = sum(seconds for step, seconds in program.open(alone(threads)).items() if step != "import")
     try:
-        # The first round of all is slower than those that follow.
-        first, _ = _rounds(program, estimator, WARM_UP_ROUNDS)
+        # The first unit of all is slower than those that follow.
+        first, _ = _units(program, estimator, WARM_UP_UNITS)
         if first[-1] > MOST_SECONDS:
             return build, first[-1], 0.0
-        ends, took = _rounds(program, estimator, PROBE_ROUNDS)
+        ends, took = _units(program, estimator, PROBE_UNITS)
     finally:
         program.close()
-    a_round = statistics.median([after - before for before, after in pairwise(ends)] or ends)
-    return build, a_round, max(0.0, took - len(ends) * a_round)
+    a_unit = statistics.median([after - before for before, after in pairwise(ends)] or ends)
+    return build, a_unit, max(0.0, took - len(ends) * a_unit)
 
 
-def _rounds(program: Program, estimator: Trainer, rounds: int) -> tuple[list[float], float]:
-    """When each round of an assignment ended and how long it took in all, in seconds since it began."""
+def _units(program: Program, estimator: Trainer, units: int) -> tuple[list[float], float]:
+    """When each unit of an assignment ended and how long it took in all, in seconds since it began."""
     ends: list[float] = []
 
     def note(report: Report) -> None:
@@ -316,7 +318,7 @@ def _rounds(program: Program, estimator: Trainer, rounds: int) -> tuple[list[flo
             raise _LongEnoughError
 
     with tempfile.TemporaryDirectory(prefix="warmband-probe-") as folder:
-        assignment = probe_assignment(estimator.hyperparameters, 0, folder, rounds=rounds)
+        assignment = probe_assignment(estimator.hyperparameters, 0, folder, units=units)
         began = time.perf_counter()
         with contextlib.suppress(_LongEnoughError):
             program.train(assignment, note)
@@ -348,42 +350,45 @@ def _cells(files: Files) -> int:
 
 
 def verdict(
-    one: OneWorker | NotMeasured, many: ManyWorkers | None, *, rounds: int, assignments: int, gangs: int
+    one: OneWorker | NotMeasured, many: ManyWorkers | None, *, unit: str, units: int, assignments: int, gangs: int
 ) -> str:
     """What both ways would take for the whole job, in a few sentences.
 
     Args:
         one: measured in this process.
         many: measured on a gang; None in hand.
-        rounds: that the job trains at most, in all.
+        unit: what the trainer calls one.
+        units: that the job trains at most, in all.
         assignments: that it trains them in at most.
         gangs: that there may be at once.
     """
+    a_unit = f"{'an' if unit[0] in 'aeio' else 'a'} {unit}"  # A unit begins with a y.
     if isinstance(one, NotMeasured):
         said = f"Probe: nothing was measured in one process: {one.reason}."
         if many is None:
             return said
-        here = job_on_gangs(many, rounds=rounds, assignments=assignments, gangs=gangs)
-        return f"{said} A round takes {_ms(many.a_round)} on {_gang(many)}, the job at most about {_wall(here)}."
+        here = job_on_gangs(many, units=units, assignments=assignments, gangs=gangs)
+        takes = f"{a_unit.capitalize()} takes {_ms(many.a_round)} on {_gang(many)}"
+        return f"{said} {takes}, the job at most about {_wall(here)}."
     scaled = f" (measured on one row in {one.part}, and scaled)" if one.part > 1 else ""
     size = f"Probe: {one.rows:,} rows x {one.features} features{scaled}"
     # On a machine that is busy, fewer threads can be faster.
     a_round, threads = min((one.a_round, one.threads), (one.a_worker_round, one.worker_threads))
     asked = "num_workers=0" + ("" if threads == one.threads else f', resources_per_worker={{"CPU": {threads}}}')
-    in_one = one.load + rounds * a_round + assignments * one.an_assignment
-    mine = f"a round takes {_ms(a_round)} in one process on {_count(threads, 'thread')}"
+    in_one = one.load + units * a_round + assignments * one.an_assignment
+    mine = f"{a_unit} takes {_ms(a_round)} in one process on {_count(threads, 'thread')}"
     if many is None:
-        return f"{size}; {mine}. The job's {rounds} rounds at most take about {_wall(in_one)}."
-    here = job_on_gangs(many, rounds=rounds, assignments=assignments, gangs=gangs)
+        return f"{size}; {mine}. The job's {units} {unit}s at most take about {_wall(in_one)}."
+    here = job_on_gangs(many, units=units, assignments=assignments, gangs=gangs)
     return (
         f"{size}; {mine} and {_ms(many.a_round)} on {_gang(many)}. In one process ({asked}) this job would take "
         f"about {_wall(in_one)}, here about {_wall(here)}: {_comparison(in_one, here)}"
     )
 
 
-def job_on_gangs(many: ManyWorkers, *, rounds: int, assignments: int, gangs: int) -> float:
+def job_on_gangs(many: ManyWorkers, *, units: int, assignments: int, gangs: int) -> float:
     """Wall seconds of a whole job on gangs that start one after the other, each only while there is work for it."""
-    work = rounds * many.a_round + assignments * many.an_assignment
+    work = units * many.a_round + assignments * many.an_assignment
     # With g gangs, up after 1, 2, ... g starts, `work` is done when their times since then add up to it.
     ends = [(work + many.start * g * (g + 1) / 2) / g for g in range(1, gangs + 1)]
     return min(ends)

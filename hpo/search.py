@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ray.tune.experiment import Trial
 
 from hpo.completion import TuningJobCompletionCriteriaConfig
+from trainers import storage
+from trainers.assignment import Assignment
 
 UNTUNED = "untuned"
 """Id of the run with the trainer's own hyperparameters, made for comparison when a gang is free."""
 
 PROBE = "probe"
 """Id of the first few units that a gang trains, to measure what they cost there."""
+
+
+def one_worker(hyperparameters: Mapping[str, Any]) -> int:
+    """The size of every gang where nothing is said."""
+    return 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +41,7 @@ class Search:
         storage_path: where checkpoints go, one folder a trial.
         suffix: ending of their names.
         static: the trainer's own hyperparameters, which tuned values override.
+        workers: of the gang that a configuration needs, static and tuned values together.
         length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
         best_value: compare trials by their best value so far instead of their last.
         max_attempts: how often a trial may lose its workers before it is failed.
@@ -53,6 +62,7 @@ class Search:
     seed: int
     storage_path: str
     static: dict[str, Any] = field(default_factory=dict)
+    workers: Callable[[Mapping[str, Any]], int] = one_worker
     length_names: tuple[str, ...] = ()
     best_value: bool = False
     suffix: str = ""
@@ -74,6 +84,7 @@ class TrialRun:
         hyperparameters: the tuned values.
         seed: what its training's random numbers derive from.
         limit: units at which it ends whatever is decided of it.
+        workers: of the gang that it needs.
         metrics: those of the report that it is compared by, the last or the best.
         checkpoint: its latest; None where it has none yet, or it was dropped.
         logs: where the output of the worker that failed it is, as "address:path".
@@ -86,6 +97,7 @@ class TrialRun:
     hyperparameters: dict[str, Any]
     seed: int
     limit: int
+    workers: int = 1
     bracket: int | None = None
     resource: int = 0
     checkpoint: str | None = None
@@ -112,6 +124,40 @@ class TrialRun:
     def id(self) -> str:
         """The trial's id."""
         return str(self.trial.trial_id)
+
+
+def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping[str, Any]) -> TrialRun:
+    """A trial, or a run beside them, that nothing has been done for yet.
+
+    Args:
+        search: what it is part of.
+        number: its place in the order of suggestion; less than 0 for a run beside the search.
+        trial_id: its id.
+        hyperparameters: the tuned values.
+    """
+    config = {**search.static, **hyperparameters}
+    lengths = [int(config[name]) for name in search.length_names if name in config]
+    return TrialRun(
+        trial=Trial("warmband", trial_id=trial_id, config=config, stub=True),
+        number=number,
+        hyperparameters=dict(hyperparameters),
+        seed=derive_seed(search.seed, trial_id if number < 0 else number),
+        limit=min([search.max_resource, *lengths[:1]]),
+        workers=search.workers(config),
+    )
+
+
+def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
+    """What a gang is told: to train a trial from where it stands to so many units."""
+    return Assignment(
+        trial_id=run.id,
+        hyperparameters=run.trial.config,
+        seed=run.seed,
+        start=run.resource,
+        stop=stop,
+        checkpoint=run.checkpoint,
+        save_to=storage.join(search.storage_path, run.id, f"{stop:06d}{search.suffix}"),
+    )
 
 
 def derive_seed(seed: int, part: int | str) -> int:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Report, Segment, Served
 from trainers.errors import DivergedError
+from trainers.fleet import Release, next_change
 
 Curve = Callable[[Assignment, int], float]
 """The objective of an assignment's trial after so many units."""
@@ -21,7 +22,7 @@ class SimulatedGangs:
         curve: gives the objective; an exception it raises fails the trial, as a trainer's would, or says that it
             diverged.
         metric: key of the objective.
-        workers: workers of each gang, for the ledger.
+        room: how many workers there is room for; None: any number.
         start_seconds: from a gang's start to its first assignment, and again after it was lost.
         unit_seconds: of an assignment's unit.
         details: of every segment.
@@ -33,7 +34,7 @@ class SimulatedGangs:
         curve: Curve,
         *,
         metric: str,
-        workers: int = 1,
+        room: int | None = None,
         start_seconds: float = 0.0,
         unit_seconds: Callable[[Assignment], float] = lambda assignment: 1.0,
         details: Mapping[str, Any] | None = None,
@@ -43,9 +44,14 @@ class SimulatedGangs:
         self.served: list[Assignment] = []
         self.busy_seconds = 0.0
         self.gangs = 0
+        self.sizes: dict[str, int] = {}
+        """Workers of each gang that is there."""
+        self.released: list[tuple[str, list[str]]] = []
+        """Each gang that was given back for another size, with those that were idle, the least recently used first."""
+        self._idle: dict[str, None] = {}
         self._curve = curve
         self._metric = metric
-        self._workers = workers
+        self._room = room
         self._start_seconds = start_seconds
         self._unit_seconds = unit_seconds
         self._details = dict(details or {})
@@ -59,11 +65,6 @@ class SimulatedGangs:
         return self.now
 
     @property
-    def workers(self) -> int:
-        """Workers in each gang."""
-        return self._workers
-
-    @property
     def starting(self) -> int:
         """Gangs whose start is still among the events to come."""
         return sum(isinstance(event, GangUp) for _, _, event in self._events)
@@ -72,23 +73,34 @@ class SimulatedGangs:
         """When the gang was started."""
         return self._started[gang]
 
-    def want(self, count: int, seconds_left: float | None) -> None:
-        """Starts as many gangs as are wanted."""
-        while self.gangs < count:
+    def want(self, sizes: Mapping[int, int], seconds_left: float | None) -> Collection[str]:
+        """Starts what is wanted and there is room for, and gives idle gangs back for those of other sizes."""
+        gone = []
+        while (
+            change := next_change(sizes, self.sizes, list(self._idle), worth_another=True, fits=self._fits)
+        ) is not None:
+            if isinstance(change, Release):
+                self.released.append((change.gang, list(self._idle)))
+                del self.sizes[change.gang], self._idle[change.gang]
+                gone.append(change.gang)
+                continue
             gang = f"gang{self.gangs}"
             self.gangs += 1
+            self.sizes[gang] = change.workers
             self._started[gang] = self.now
-            self._push(self._start_seconds, GangUp(gang=gang, incarnation=""))
+            self._push(self._start_seconds, GangUp(gang=gang, workers=change.workers, incarnation=""))
+        return gone
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Serves an assignment; its event comes when the simulated time has passed."""
+        self._idle.pop(gang, None)
         number = len(self.served)
         self.served.append(assignment)
         seconds = self._unit_seconds(assignment) * (assignment.stop - assignment.start)
         self.busy_seconds += seconds
         if number in self._losses:
             self._push(seconds / 2, GangLost(gang=gang, reason="simulated loss"))
-            self._push(seconds / 2 + self._start_seconds, GangUp(gang=gang, incarnation=""))
+            self._push(seconds / 2 + self._start_seconds, GangUp(gang=gang, workers=self.sizes[gang], incarnation=""))
             return
         self._push(seconds, self._serve(gang, assignment, seconds))
 
@@ -97,6 +109,8 @@ class SimulatedGangs:
         if not self._events:
             raise RuntimeError(f"the controller waits for an event at {self.now:g} s and none will come")
         self.now, _, event = heapq.heappop(self._events)
+        if isinstance(event, GangUp | Served):
+            self._idle[event.gang] = None
         return [event]
 
     def recycle(self, gang: str, reason: str) -> None:
@@ -104,6 +118,9 @@ class SimulatedGangs:
 
     def close(self, *, now: bool = False) -> None:
         """Holds nothing to release."""
+
+    def _fits(self, workers: int, returned: int) -> bool:
+        return self._room is None or sum(self.sizes.values()) - returned + workers <= self._room
 
     def _push(self, delay: float, event: Event) -> None:
         heapq.heappush(self._events, (self.now + delay, next(self._counter), event))

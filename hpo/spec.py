@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +22,7 @@ from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from hpo.tuner import HyperparameterTuner
-    from trainers import XGBoostTrainer
+    from trainers import Trainer
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -33,6 +35,7 @@ _WORDS = {
     "max_value": "max",
     "scaling_type": "scaling",
     "max_resource in HyperbandStrategyConfig": "tuning.hyperband.max_resource",
+    "train_loop_per_worker": "train_loop",
     "in the trainer's hyperparameters": "in trainer.hyperparameters",
     # The trainer's own words about one hyperparameter, and about several.
     "hyperparameter '": "hyperparameters '",
@@ -158,10 +161,10 @@ class Data(_Strict):
         return {"train": found.train, "validation": found.validation, "test": found.test}
 
 
-class TrainerSpec(_Strict):
-    """The trainer and its workers. What is not about workers goes to the trainer under its own name."""
+class _TrainerSpec(_Strict):
+    """A trainer and its workers. What is not about workers goes to the trainer under its own name."""
 
-    type: Literal["xgboost"] = Field(description="XGBoost, its rows sharded over the workers")
+    type: str
     num_workers: int = Field(
         1, ge=0, description="processes that train one trial together; 0: in the command's own process, without Ray"
     )
@@ -172,18 +175,14 @@ class TrainerSpec(_Strict):
     hyperparameters: dict[str, Any] = Field(
         default_factory=dict, description="the trainer's own, the same in every trial; tuned ones override them"
     )
-    backend: Literal["native", "xgboost_ray"] = Field(
-        "native", description="native: XGBoost's own collective, on workers that stay warm; or the package xgboost_ray"
-    )
-    ray_params: dict[str, Any] = Field(
-        default_factory=dict, description="for xgboost_ray: fields of its RayParams, such as elastic_training"
-    )
 
-    def trainer(self) -> XGBoostTrainer:
+    def trainer(self) -> Trainer:
         """In the Python API's form."""
-        from ray.train import ScalingConfig
+        raise NotImplementedError
 
-        from trainers import XGBoostTrainer
+    def arguments(self) -> dict[str, Any]:
+        """What every trainer is made with, and what this one takes beside it."""
+        from ray.train import ScalingConfig
 
         try:
             scaling = ScalingConfig(
@@ -191,14 +190,89 @@ class TrainerSpec(_Strict):
             )
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
-        return XGBoostTrainer(scaling=scaling, **_same(self, "type", "num_workers", "use_gpu", "resources_per_worker"))
+        own = _same(self, "type", "num_workers", "use_gpu", "resources_per_worker", "train_loop")
+        return {"scaling": scaling, **own}
+
+
+class XGBoostSpec(_TrainerSpec):
+    """XGBoost."""
+
+    type: Literal["xgboost"] = Field(description="XGBoost, its rows sharded over the workers")
+    backend: Literal["native", "xgboost_ray"] = Field(
+        "native", description="native: XGBoost's own collective, on workers that stay warm; or the package xgboost_ray"
+    )
+    ray_params: dict[str, Any] = Field(
+        default_factory=dict, description="for xgboost_ray: fields of its RayParams, such as elastic_training"
+    )
+
+    def trainer(self) -> Trainer:
+        """In the Python API's form."""
+        from trainers import XGBoostTrainer
+
+        return XGBoostTrainer(**self.arguments())
+
+
+class _FunctionSpec(_TrainerSpec):
+    """A trainer of a PyTorch training function."""
+
+    train_loop: Annotated[str, Give("a module and a function, such as mnist:train")] = Field(
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        description="the training function as module:name; the module is looked for in the working directory too",
+    )
+    metrics: Annotated[list[str], Give("a list of names, such as [validation:accuracy]")] | None = Field(
+        None, description="what the function reports, so that the objective is checked before the job starts; null: not"
+    )
+    report_timeout_s: float = Field(
+        1800.0, gt=0, description="seconds that the function may take to a report, and workers wait for each other"
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        """What every trainer is made with, and what this one takes beside it."""
+        here = os.getcwd()
+        if here not in sys.path and "" not in sys.path:
+            sys.path.insert(0, here)  # The `hpo` command does not look there by itself, and Ray's workers look here.
+        return {"train_loop_per_worker": self.train_loop, **super().arguments()}
+
+
+class TorchSpec(_FunctionSpec):
+    """PyTorch over AllReduce."""
+
+    type: Literal["torch"] = Field(description="PyTorch, a training function on every worker, gradients by AllReduce")
+    precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: mixed precision")
+    compile: bool = Field(False, description="compile models with torch.compile")
+
+    def trainer(self) -> Trainer:
+        """In the Python API's form."""
+        from trainers.torch_allreduce import TorchTrainer
+
+        return TorchTrainer(**self.arguments())
+
+
+class ParameterServerSpec(_FunctionSpec):
+    """PyTorch over parameter servers."""
+
+    type: Literal["parameter_server"] = Field(
+        description="PyTorch, a training function on every worker, gradients pushed to parameter servers"
+    )
+
+    def trainer(self) -> Trainer:
+        """In the Python API's form."""
+        from trainers.torch_parameter_server import ParameterServerTrainer
+
+        return ParameterServerTrainer(**self.arguments())
+
+
+TrainerSpec = Annotated[
+    XGBoostSpec | TorchSpec | ParameterServerSpec, Field(discriminator="type"), Give("a group of keys, type among them")
+]
 
 
 class Hyperband(_Strict):
     """Hyperband's own configuration, in units of resource: boosting rounds, epochs."""
 
     max_resource: Positive = Field(
-        description="units of a trial that runs to the end, instead of num_round; one unit is one boosting round"
+        description="units of a trial that runs to the end, instead of num_round or epochs; one unit is a boosting "
+        "round, or an epoch"
     )
     min_resource: Positive = Field(1, description="units before a trial can be stopped")
     reduction_factor: Annotated[int, Field(ge=2)] = Field(3, description="one trial in so many goes on at each rung")
@@ -234,10 +308,10 @@ class Tuning(_Strict):
         "Hyperband", description="Hyperband stops trials that fall behind; Random trains all to the end"
     )
     hyperband: Hyperband | None = Field(
-        None, description="for the strategy Hyperband; null trains from 1 unit to the trainer's num_round"
+        None, description="for the strategy Hyperband; null trains from 1 unit to the trainer's num_round, or epochs"
     )
     max_jobs: Positive = Field(1, description="trials in all")
-    max_parallel_jobs: Positive = Field(1, description="trials at once; each holds a gang of num_workers workers")
+    max_parallel_jobs: Positive = Field(1, description="trials at once; each holds a gang of workers")
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
     )

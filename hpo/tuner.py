@@ -24,6 +24,7 @@ from hpo.checks import (
     check_name_free,
     check_objective,
     inert_lengths,
+    largest_gang,
     longest,
 )
 from hpo.completion import TuningJobCompletionCriteriaConfig
@@ -226,7 +227,8 @@ class HyperparameterTuner:
             check_name_free(name, (job.name for job in store.jobs()), store.url)
         channels = open_channels({} if inputs is None else inputs)
         check_objective(self.objective_metric_name, self.estimator.metrics(channels))
-        channels = self.estimator.checked(channels, self.objective_metric_name)
+        largest = largest_gang(self.estimator, self._ranges)
+        channels = self.estimator.checked(channels, self.objective_metric_name, workers=largest)
         storage.check_writable(self._checkpoints(name))
         seed = secrets.randbelow(2**31) if self.random_seed is None else self.random_seed
         plan = self.plan()
@@ -385,6 +387,7 @@ class HyperparameterTuner:
             storage_path=self._checkpoints(name),
             suffix=self.estimator.suffix,
             static=self.estimator.hyperparameters,
+            workers=self.estimator.workers_for,
             length_names=self.estimator.resource_names if self.strategy == "Random" else (),
             best_value=self.objective_value == "best",
             max_seconds=self.max_runtime_in_seconds or math.inf,

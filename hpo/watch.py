@@ -1,14 +1,17 @@
-"""Whoever follows a running job: the terminal, and users' own callbacks."""
+"""Whoever follows a running job: its record, the terminal, and users' own callbacks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from hpo.controller import Controller
 from hpo.hyperband import Cut
+from hpo.ledger import Entry
 from hpo.search import TrialRun
 from trainers.assignment import Report
+
+if TYPE_CHECKING:
+    from hpo.controller import Controller
 
 
 class Watcher(Protocol):
@@ -25,3 +28,14 @@ class Watcher(Protocol):
 
     def progress(self, controller: Controller) -> None:
         """The loop goes round: before it waits for events, half a second at most while gangs are on Ray."""
+
+
+class Record(Watcher, Protocol):
+    """What keeps a job's trials, reports and billed seconds as they come."""
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether somebody asked for the job to be stopped."""
+
+    def ledger(self, entries: list[Entry]) -> None:
+        """Worker-seconds were billed."""

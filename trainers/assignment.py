@@ -92,6 +92,7 @@ class GangUp:
 
     Args:
         gang: its name.
+        workers: how many it has.
         incarnation: which worker group of the gang this is; orders name it, so that none reaches another.
         placement_group: hex id of the placement group that holds its workers.
         pids: process id of each rank, on its own node.
@@ -99,6 +100,7 @@ class GangUp:
     """
 
     gang: str
+    workers: int = 1
     incarnation: str
     placement_group: str = ""
     pids: tuple[int, ...] = ()

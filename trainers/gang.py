@@ -267,6 +267,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     group = ray.util.get_current_placement_group()
     up = GangUp(
         gang=gang,
+        workers=context.world_size,
         incarnation=incarnation,
         placement_group=group.id.hex() if group else "",
         pids=(os.getpid(),),

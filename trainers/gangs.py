@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from trainers.assignment import Assignment, Event
@@ -12,20 +12,24 @@ class Gangs(Protocol):
     """What executes: workers on Ray, this very process, or a simulation with a clock of its own."""
 
     @property
-    def workers(self) -> int:
-        """Workers in each gang."""
-
-    @property
     def starting(self) -> int:
         """Gangs that are on their way: starting, or coming back after they lost their workers."""
 
     def held_since(self, gang: str) -> float:
         """When the gang's resources were first held, on the controller's clock."""
 
-    def want(self, count: int, seconds_left: float | None) -> None:
-        """Says how many gangs the work could keep busy, and how many gang-seconds of it are left, if known.
+    def want(self, sizes: Mapping[int, int], seconds_left: float | None) -> Collection[str]:
+        """Says how many gangs of each size the work could keep busy, and how much work is left.
+
+        Args:
+            sizes: gangs by the number of their workers, the most urgent size first.
+            seconds_left: gang-seconds of work left; None before anything was measured.
+
+        Returns:
+            Idle gangs that were given back for another size, and are there no more.
 
         Raises:
+            DataError: a channel cannot be read by so many workers.
             ResourcesError: not even one gang fits.
             GangError: gangs cannot start.
         """

@@ -7,7 +7,7 @@ import os
 import time
 import traceback
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from ray.train import ScalingConfig
@@ -39,11 +39,6 @@ class InHand:
         self._queue: list[Assignment] = []
 
     @property
-    def workers(self) -> int:
-        """One: this process."""
-        return 1
-
-    @property
     def starting(self) -> int:
         """None: it is up when `want` returns."""
         return 0
@@ -52,14 +47,14 @@ class InHand:
         """When it began to load its data, in seconds since the epoch."""
         return self._since
 
-    def want(self, count: int, seconds_left: float | None) -> None:
+    def want(self, sizes: Mapping[int, int], seconds_left: float | None) -> Collection[str]:
         """Opens the program if it is not open yet, however many gangs are wanted.
 
         Raises:
             GangError: the program cannot open, because its data cannot be read, say.
         """
-        if self._up is not None or count < 1:
-            return
+        if self._up is not None or not any(sizes.values()):
+            return ()
         self._since = time.time()
         try:
             opening = self._program.open(alone(self._cpus))
@@ -69,6 +64,7 @@ class InHand:
             raise GangError(f"this process cannot serve: {one_line(error)}\n{traceback.format_exc()}") from error
         self._up = GangUp(gang=self._gang, incarnation=uuid.uuid4().hex, pids=(os.getpid(),), opening=opening)
         self._news.append(self._up)
+        return ()
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Puts an assignment by until `events` is asked for."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 
 from ray.train import ScalingConfig
 
-from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Order
+from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Order, Served
 from trainers.cluster import Cluster
 from trainers.errors import GangError
+from trainers.fleet import Release, Start, next_change
 from trainers.gang import END_SECONDS, Gang, Program
 from trainers.mailbox import MailboxHandle
 from trainers.room import Room
@@ -29,15 +31,16 @@ class _Phase(Enum):
 
 
 class RayGangs:
-    """Starts and ends gangs of one size; hands assignments out and events in.
+    """Starts and ends gangs; hands assignments out and events in.
 
     The first gang is started at once and alone: on few cores, gangs that start together all come up late. Another
-    follows when the one before is up, while there is more work left than its start would take.
+    follows when the one before is up, while there is more work left than its start would take. Gangs of every size
+    stay while there is room; `next_change` says which goes where there is none.
 
     Args:
         name: prefix of the gangs' names.
-        program: what their workers run.
-        scaling: workers of a gang, and what each needs.
+        program: makes what the workers of a gang of so many run; called once a size.
+        scaling: what each worker needs; how many there are is for `want` to say.
         notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
         eager: start gangs as soon as they fit, without weighing the work that is left.
         on: the cluster they run on. Where it ends with the job, gangs that are still starting are left to that.
@@ -46,7 +49,7 @@ class RayGangs:
     def __init__(
         self,
         name: str,
-        program: Program,
+        program: Callable[[int], Program],
         scaling: ScalingConfig,
         *,
         notify: Callable[[str], None] = logger.info,
@@ -54,13 +57,18 @@ class RayGangs:
         on: Cluster | None = None,
     ) -> None:
         self._name = name
-        self._program = program
+        self._make_program = program
+        self._programs: dict[int, Program] = {}
         self._scaling = scaling
         self._notify = notify
         self._eager = eager
         self._cluster = on or Cluster(private=False)
         self._mailbox = MailboxHandle.open()
         self._gangs: dict[str, Gang] = {}
+        self._idle: dict[str, None] = {}
+        """Gangs that are up and free, the least recently used first."""
+        self._leaving: dict[Gang, float] = {}
+        """Gangs that were told to end, and until when they have time to."""
         self._phase: dict[str, _Phase] = {}
         self._incarnation: dict[str, str] = {}
         self._orders: list[tuple[str, str, Order]] = []
@@ -68,13 +76,8 @@ class RayGangs:
         self._started_at: dict[str, float] = {}
         self._start_seconds = 0.0
         self._failed_starts = 0
-        self._room = Room(scaling, notify)
+        self._rooms: dict[int, Room] = {}
         self._closed = False
-
-    @property
-    def workers(self) -> int:
-        """Workers in each gang."""
-        return int(self._scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
 
     @property
     def starting(self) -> int:
@@ -85,27 +88,29 @@ class RayGangs:
         """When the gang's resources were first held, in seconds since the epoch."""
         return self._gangs[gang].held_since or self._started_at[gang]
 
-    def want(self, count: int, seconds_left: float | None) -> None:
-        """Starts a gang if fewer than `count` are there and it is worth its start.
+    def want(self, sizes: Mapping[int, int], seconds_left: float | None) -> Collection[str]:
+        """Starts a gang if one is missing and worth its start, or gives an idle one back for it; see `Gangs.want`."""
+        self._see_off()
+        if self._leaving or _Phase.STARTING in self._phase.values():
+            return ()
+        up = len(self._gangs)
+        worth_another = self._eager or (seconds_left is not None and seconds_left / max(1, up) >= self._start_seconds)
 
-        Args:
-            count: how many gangs the work could keep busy at present.
-            seconds_left: gang-seconds of work left, as far as known; None before anything was measured.
+        def fits(workers: int, returned: int) -> bool:
+            return self._room(workers).for_another(sizes[workers], up, returned)
 
-        Raises:
-            ResourcesError: not even one gang fits the cluster.
-            GangError: gangs cannot start.
-        """
-        up = sum(phase is not _Phase.STARTING for phase in self._phase.values())
-        if len(self._gangs) >= count or len(self._gangs) > up:
-            return
-        if up and not self._eager and (seconds_left is None or seconds_left / up < self._start_seconds):
-            return
-        if self._room.for_another(count, len(self._gangs)):
-            self._start()
+        held = {name: gang.workers for name, gang in self._gangs.items()}
+        match next_change(sizes, held, list(self._idle), worth_another=worth_another, fits=fits):
+            case Start(workers=workers):
+                self._start(workers)
+            case Release(gang=name):
+                self._release(name)
+                return (name,)
+        return ()
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Hands an assignment to a gang that is up and free, with the next call of `events`."""
+        self._idle.pop(gang, None)
         self._orders.append((gang, self._incarnation[gang], assignment))
 
     def events(self, timeout: float) -> Sequence[Event]:
@@ -138,12 +143,13 @@ class RayGangs:
             raise
         finally:
             self._gangs.clear()
+            self._leaving.clear()
             self._phase.clear()
             self._mailbox.close()
 
     def _end_all(self, now: bool) -> None:
-        waited = [gang for gang in self._gangs.values() if not gang.ended]
-        hurried = [gang for gang in waited if now or self._phase[gang.name] is not _Phase.UP]
+        waited = [gang for gang in (*self._gangs.values(), *self._leaving) if not gang.ended]
+        hurried = [gang for gang in waited if now or self._phase.get(gang.name, _Phase.UP) is not _Phase.UP]
         for gang in waited:
             if gang in hurried and self._cluster.private:
                 gang.kill()
@@ -160,13 +166,41 @@ class RayGangs:
                 self._notify(f"warning: waited {2 * END_SECONDS:.0f} s for gangs to end and left them: {names}")
                 break
 
-    def _start(self) -> None:
+    def _room(self, workers: int) -> Room:
+        if workers not in self._rooms:
+            self._rooms[workers] = Room(replace(self._scaling, num_workers=workers), self._notify)
+        return self._rooms[workers]
+
+    def _start(self, workers: int) -> None:
+        if workers not in self._programs:
+            self._programs[workers] = self._make_program(workers)
         name = f"{self._name}-gang{self._started}-{uuid.uuid4().hex[:4]}"
         self._started += 1
-        gang = Gang(name, self._program, self._scaling, self._mailbox)
+        scaling = replace(self._scaling, num_workers=workers)
+        gang = Gang(name, self._programs[workers], scaling, self._mailbox)
         self._gangs[name], self._phase[name] = gang, _Phase.STARTING
         self._started_at[name] = time.time()
         gang.start()
+
+    def _release(self, name: str) -> None:
+        """Tells an idle gang to end; nothing is heard of it any more."""
+        gang = self._gangs.pop(name)
+        del self._phase[name], self._idle[name]
+        gang.goodbye()
+        self._leaving[gang] = time.monotonic() + END_SECONDS
+
+    def _see_off(self) -> None:
+        """Looks after the gangs that were told to end."""
+        for gang, deadline in list(self._leaving.items()):
+            if gang.ended:
+                del self._leaving[gang]
+                for room in self._rooms.values():
+                    room.look_now()
+            elif time.monotonic() > deadline + END_SECONDS:
+                del self._leaving[gang]
+                self._notify(f"warning: waited {2 * END_SECONDS:.0f} s for {gang.name} to end and left it")
+            elif time.monotonic() > deadline:
+                gang.end_by_force()
 
     def _take_note(self, event: Event) -> bool:
         """Follows a gang's life; returns whether the event is news to the caller."""
@@ -179,8 +213,12 @@ class RayGangs:
                 self._start_seconds = time.time() - self._started_at[event.gang]
                 self._failed_starts = 0
             self._phase[event.gang] = _Phase.UP
+            self._idle[event.gang] = None
             self._incarnation[event.gang] = event.incarnation
+        elif isinstance(event, Served):
+            self._idle[event.gang] = None
         elif isinstance(event, GangLost):
+            self._idle.pop(event.gang, None)
             self._phase[event.gang] = _Phase.LOST
         elif isinstance(event, GangEnded):
             self._bury(event)
@@ -188,6 +226,7 @@ class RayGangs:
 
     def _bury(self, event: GangEnded) -> None:
         gang = self._gangs.pop(event.gang)
+        self._idle.pop(event.gang, None)
         if self._phase.pop(event.gang) is _Phase.STARTING:
             self._failed_starts += 1
         if event.final:

@@ -27,6 +27,7 @@ class Room:
     """
 
     def __init__(self, scaling: ScalingConfig, notify: Callable[[str], None]) -> None:
+        self._scaling = scaling
         self._workers = int(scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
         self._need = resources_per_worker(scaling)
         self._notify = notify
@@ -34,27 +35,25 @@ class Room:
         self._none_since: float | None = None
         self._look_again = 0.0
 
-    def for_another(self, wanted: int, held: int) -> bool:
+    def for_another(self, wanted: int, held: int, returned: int = 0) -> bool:
         """Whether one more gang fits now.
 
         Args:
-            wanted: how many gangs could work at once.
-            held: how many there are.
+            wanted: how many gangs of this size could work at once.
+            held: how many gangs there are, of any size.
+            returned: workers that would be given back before.
 
         Raises:
             ResourcesError: the cluster holds none even when it is empty, or others kept it full for `WAIT_SECONDS`.
         """
+        need = self._need
+        if returned:
+            return self._fits(ray.available_resources(), returned)
         now = time.monotonic()
         if now < self._look_again:
             return False
-        need = self._need
+        check_capacity(self._scaling)
         holds = capacity(need, self._workers)
-        if holds == 0:
-            raise ResourcesError(
-                f"a gang needs {self._workers} workers of {_amounts(need)} each, and the cluster holds "
-                f"{_amounts(ray.cluster_resources(), need)} on {_nodes()}; "
-                f"give a smaller ScalingConfig(num_workers=...), or add nodes"
-            )
         if holds < wanted and not self._told:
             self._told = True
             self._notify(
@@ -63,7 +62,7 @@ class Room:
                 f"running with those that fit, and more as they come up"
             )
         free = ray.available_resources()
-        if all(free.get(name, 0.0) >= amount * self._workers for name, amount in need.items()):
+        if self._fits(free, 0):
             self._none_since = None
             return True
         self._look_again = now + LOOK_AGAIN_SECONDS
@@ -74,6 +73,30 @@ class Room:
                 f"{_amounts(need)} each; free now: {_amounts(free, need)}. Other jobs hold the rest: see `ray status`"
             )
         return False
+
+    def look_now(self) -> None:
+        """Something was given back: the next question is worth a look."""
+        self._look_again = 0.0
+
+    def _fits(self, free: dict[str, float], returned: int) -> bool:
+        return all(
+            free.get(name, 0.0) + amount * returned >= amount * self._workers for name, amount in self._need.items()
+        )
+
+
+def check_capacity(scaling: ScalingConfig) -> None:
+    """Refuses a gang that the cluster does not hold.
+
+    Raises:
+        ResourcesError: it would not fit if nothing else ran there.
+    """
+    need, workers = resources_per_worker(scaling), int(scaling.num_workers)  # type: ignore[arg-type]
+    if capacity(need, workers) == 0:
+        raise ResourcesError(
+            f"a gang needs {workers} workers of {_amounts(need)} each, and the cluster holds "
+            f"{_amounts(ray.cluster_resources(), need)} on {_nodes()}; "
+            f"give a smaller ScalingConfig(num_workers=...), or add nodes"
+        )
 
 
 def capacity(need: dict[str, float], workers: int) -> int:

@@ -11,7 +11,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -27,6 +27,7 @@ from trainers.gangs import Gangs
 from trainers.home import home
 from trainers.in_hand import InHand
 from trainers.ray_gangs import RayGangs
+from trainers.room import check_capacity
 
 if TYPE_CHECKING:
     import pandas
@@ -87,6 +88,9 @@ class Trainer(ABC):
     resource_names: ClassVar[tuple[str, ...]] = ()
     """Hyperparameters that say how many units to train; a tuner's `max_resource` takes their place."""
 
+    unit: ClassVar[str] = "unit"
+    """What its users call a unit of resource, in messages."""
+
     suffix: ClassVar[str] = ""
     """Ending of its checkpoints' names, by which its library knows their form."""
 
@@ -134,6 +138,10 @@ class Trainer(ABC):
     @abstractmethod
     def load_model(self, checkpoint: str) -> Any:
         """The model of a checkpoint, in its library's own form."""
+
+    def probe_obstacle(self) -> str:
+        """Why a few units of its static hyperparameters cannot be measured in one process; empty if they can."""
+        return "it trains on a GPU" if self.scaling.use_gpu else ""
 
     def load_code(self, checkpoint: str) -> str:
         """An import and, in a second line, what loads a checkpoint's model without Warmband; empty if nothing does."""
@@ -247,17 +255,19 @@ class Trainer(ABC):
             save_to=storage.join(storage_path or f"{home()}/runs", name, f"{units:06d}{self.suffix}"),
         )
         with self.gangs(name, checked) as gangs:
-            segment, seconds = _serve_alone(gangs, assignment, self.patience)
+            segment, worker_seconds = _serve_alone(gangs, assignment, self._static_workers, self.patience)
         return TrainingResult(
             metrics=dict(segment.reports[-1].metrics),
             reports=segment.reports,
             checkpoint=segment.checkpoint,
-            worker_seconds=seconds * self.workers,
+            worker_seconds=worker_seconds,
             trainer=self.trained(segment.checkpoint),
             details=segment.details,
         )
 
-    def checked(self, channels: Mapping[str, Channel], metric: str | None = None) -> dict[str, Channel]:
+    def checked(
+        self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None
+    ) -> dict[str, Channel]:
         """The channels with what this trainer expects of their labels.
 
         Columns are compared with those of "train"; rows in memory and small local files are checked here, others where
@@ -266,6 +276,7 @@ class Trainer(ABC):
         Args:
             channels: by name, "train" among them.
             metric: the objective, as "channel:metric".
+            workers: of the largest gang that reads them; None: that of the static hyperparameters.
 
         Raises:
             DataError: rows, labels or columns are not what they have to be.
@@ -275,7 +286,7 @@ class Trainer(ABC):
             measured = metric if metric and metric.rpartition(":")[0] == name else None
             found[name] = channel.expecting(self.label_rules(name, measured))
             found[name].check_like(channels["train"])
-            found[name].look(self.workers)
+            found[name].look(workers or self._static_workers)
         return found
 
     @contextmanager
@@ -285,6 +296,7 @@ class Trainer(ABC):
         channels: Mapping[str, Channel],
         *,
         at_once: int = 1,
+        workers: int | None = None,
         notify: Callable[[str], None] = logger.info,
         verbose: bool = False,
     ) -> Iterator[Gangs]:
@@ -294,12 +306,15 @@ class Trainer(ABC):
             name: prefix of the gangs' names.
             channels: what they read.
             at_once: how many of them there may be; a private cluster is made to hold so many. In hand there is one.
+            workers: of the largest of them; None: that of the static hyperparameters.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
 
         Raises:
             ConfigurationError, DataError: a channel cannot be read by so many workers.
+            ResourcesError: the cluster does not hold the largest.
         """
+        workers = workers or self._static_workers
         if self.in_hand:
             if at_once > 1:
                 notify(f"num_workers=0 trains one trial after another in this process, not {at_once} at once")
@@ -307,7 +322,8 @@ class Trainer(ABC):
             with closing(InHand(name, self.program(placed), self.scaling)) as hand:
                 yield hand
             return
-        with cluster(self.logical_cpus(at_once), notify, verbose=verbose) as found:
+        with cluster(self.logical_cpus(at_once, workers), notify, verbose=verbose) as found:
+            check_capacity(replace(self.scaling, num_workers=workers))
             gangs = self.start_gangs(name, channels, found, notify)
             try:
                 yield gangs
@@ -318,14 +334,21 @@ class Trainer(ABC):
         self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None]
     ) -> Gangs:
         """Gangs on a Ray cluster, as `gangs` makes them; nothing is started before it is wanted."""
-        placed = {channel: source.place(self.workers) for channel, source in channels.items()}
-        return RayGangs(name, self.program(placed), self.scaling, notify=notify, on=on)
 
-    def logical_cpus(self, gangs: int) -> int:
-        """CPUs that so many of its gangs ask Ray for; none in hand."""
+        def placed(workers: int) -> Program:
+            return self.program({channel: source.place(workers) for channel, source in channels.items()})
+
+        return RayGangs(name, placed, self.scaling, notify=notify, on=on)
+
+    def logical_cpus(self, gangs: int, workers: int | None = None) -> int:
+        """CPUs that so many of its gangs ask Ray for, each of so many workers; none in hand."""
         if self.in_hand:
             return 0
-        return round(resources_per_worker(self.scaling).get("CPU", 0.0) * self.workers * gangs)
+        return round(resources_per_worker(self.scaling).get("CPU", 0.0) * (workers or self._static_workers) * gangs)
+
+    @property
+    def _static_workers(self) -> int:
+        return self.workers_for(self.hyperparameters)
 
     def to_json(self) -> dict[str, Any]:
         """Everything it was made with, for the record."""
@@ -384,8 +407,8 @@ def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
     return {name: Channel.of(source, name=name) for name, source in channels.items()}
 
 
-def _serve_alone(gangs: Gangs, assignment: Assignment, patience: float) -> tuple[Segment, float]:
-    """Serves one assignment; returns it and the seconds that the gang was held.
+def _serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: float) -> tuple[Segment, float]:
+    """Serves one assignment; returns it and the worker-seconds that its gang was held for.
 
     Raises:
         GangError: no report for `patience` seconds, or the workers were lost again and again.
@@ -394,7 +417,7 @@ def _serve_alone(gangs: Gangs, assignment: Assignment, patience: float) -> tuple
     attempts = 0
     deadline = math.inf
     while True:
-        gangs.want(1, None)
+        gangs.want({workers: 1}, None)
         for event in gangs.events(1.0):
             match event:
                 case Progress():
@@ -409,7 +432,7 @@ def _serve_alone(gangs: Gangs, assignment: Assignment, patience: float) -> tuple
                     gangs.assign(event.gang, assignment)
                     deadline = time.monotonic() + patience
                 case Served(segment=Segment() as segment):
-                    return segment, time.time() - held
+                    return segment, (time.time() - held) * workers
                 case Served():
                     raise (DivergedError if event.diverged else TrialError)(event.error, event.traceback, event.logs)
         if time.monotonic() > deadline:

@@ -47,6 +47,7 @@ class XGBoostTrainer(Trainer):
     """
 
     resource_names: ClassVar[tuple[str, ...]] = ROUNDS
+    unit: ClassVar[str] = "round"
     suffix: ClassVar[str] = ".ubj"
 
     def __init__(
@@ -123,6 +124,11 @@ class XGBoostTrainer(Trainer):
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
         return _booster(checkpoint, {})
+
+    def probe_obstacle(self) -> str:
+        """See `Trainer.probe_obstacle`."""
+        on_cpu = self.hyperparameters.get("device", "cpu") == "cpu"
+        return super().probe_obstacle() if on_cpu else "it trains on a GPU"
 
     def load_code(self, checkpoint: str) -> str:
         """See `Trainer.load_code`."""

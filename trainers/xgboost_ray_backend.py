@@ -13,7 +13,7 @@ import re
 import time
 import traceback
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -201,19 +201,18 @@ class XGBoostRayGangs:
         """When the gang's placement group was made, in seconds since the epoch."""
         return self._held_since[gang]
 
-    def want(self, count: int, seconds_left: float | None) -> None:
-        """Starts a gang if fewer than `count` are there and it is worth its start; see `RayGangs.want`.
+    def want(self, sizes: Mapping[int, int], seconds_left: float | None) -> Collection[str]:
+        """Starts a gang if fewer than are wanted are there and it is worth its start; see `RayGangs.want`.
 
         Raises:
             ResourcesError: not even one gang fits the cluster.
         """
-        up = len(self._gangs) - self.starting
-        if len(self._gangs) >= count or len(self._gangs) > up:
-            return
-        if up and (seconds_left is None or seconds_left / up < self._start_seconds):
-            return
-        if self._room.for_another(count, len(self._gangs)):
+        held, up = len(self._gangs), len(self._gangs) - self.starting
+        count = sizes.get(self.workers, 0)
+        worth_it = not up or (seconds_left is not None and seconds_left / up >= self._start_seconds)
+        if held == up < count and worth_it and self._room.for_another(count, held):
             self._start()
+        return ()
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Hands an assignment to a gang that is up and free."""
@@ -315,6 +314,7 @@ class XGBoostRayGangs:
 def _up(gang: _Gang, pid: int | None = None, opening: dict[str, float] | None = None) -> GangUp:
     return GangUp(
         gang=gang.name,
+        workers=gang.group.bundle_count,
         incarnation=uuid.uuid4().hex,
         placement_group=gang.group.id.hex(),
         pids=() if pid is None else (pid,),

@@ -12,7 +12,7 @@ import typer
 from rich.text import Text
 
 from hpo.cli.command import EXIT_CODES, root
-from hpo.job_keys import NAME, Key, keys
+from hpo.job_keys import Key, keys
 from hpo.spec import JobSpec
 
 HEAD = """<!-- Made by `make docs` from hpo/cli/ and hpo/spec.py: change those. -->
@@ -74,8 +74,8 @@ def _job_file() -> Iterator[str]:
     plain = [key for key in found if not key.kind]
     yield _key_table(plain)
     for kind in dict.fromkeys(key.kind for key in found if key.kind):
-        under = next(key.path for key in found if key.kind == kind).partition(f".{NAME}.")[0]
-        yield f"### `{under}.{NAME}` of type `{kind}`\n"
+        under = next(key.path for key in found if key.kind == kind).rpartition(".")[0]
+        yield f"### `{under}` of type `{kind}`\n"
         yield _key_table([key for key in found if key.kind == kind])
 
 

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
-from hpo.controller import Controller, Record
+from hpo.controller import Controller
 from hpo.hyperband import Cut, Plan, lay_out
 from hpo.ledger import Entry
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import Search, TrialRun
 from hpo.simulation import Curve, SimulatedGangs
+from hpo.watch import Record
 from trainers.assignment import Assignment, Report, Segment
 
 METRIC = "validation:auc"
+WORKERS = 3
 PLAN = lay_out(30, 1, 30)
 
 
@@ -93,14 +95,17 @@ def simulate(
     record: Record | None = None,
     storage_path: str = "/nowhere",
     reported: str = METRIC,
+    workers: Callable[[Mapping[str, Any]], int] = lambda hyperparameters: WORKERS,
+    room: int | None = None,
+    gangs: type[SimulatedGangs] = SimulatedGangs,
     details: dict[str, Any] | None = None,
     **options: Any,
 ) -> tuple[Controller, SimulatedGangs, Any]:
     """Runs a search to its end."""
-    gangs = SimulatedGangs(
+    simulated = gangs(
         curve,
         metric=reported,
-        workers=3,
+        room=room,
         start_seconds=8.0,
         unit_seconds=unit_seconds,
         details=details,
@@ -116,6 +121,7 @@ def simulate(
         max_resource=plan.max_resource,
         seed=1,
         storage_path=storage_path,
+        workers=workers,
         **options,
     )
     controller = Controller(
@@ -123,13 +129,13 @@ def simulate(
         searcher=searcher or Draws(),
         scheduler=scheduler or SynchronousHyperBandScheduler(plan, metric=METRIC, mode="max"),
         decode=dict,
-        gangs=gangs,
+        gangs=simulated,
         record=record,
         on_probe=getattr(record, "probe", lambda segment, start, served: None),
-        clock=gangs.clock,
+        clock=simulated.clock,
     )
     controller.run()
-    return controller, gangs, record
+    return controller, simulated, record
 
 
 def outcome(controller: Controller) -> tuple[dict[str, int], str | None]:

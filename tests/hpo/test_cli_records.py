@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import jsonschema
 import pytest
@@ -319,7 +319,8 @@ def test_what_init_leaves_out_has_the_value_that_it_says(tmp_path: Path) -> None
 
 
 def models(model: Any) -> list[Any]:
-    inner = [info.annotation for info in model.model_fields.values() if hasattr(info.annotation, "model_fields")]
+    options = [o for info in model.model_fields.values() for o in (info.annotation, *get_args(info.annotation))]
+    inner = [option for option in options if hasattr(option, "model_fields")]
     return [model, *(each for one in inner for each in models(one))]
 
 

@@ -19,7 +19,7 @@ from hpo.ledger import Kind
 from hpo.record import status_of
 from hpo.scheduler import RESOURCE
 from hpo.search import PROBE, UNTUNED, TrialRun, derive_seed
-from tests.hpo.simulated import METRIC, PLAN, Draws, Kept, outcome, rising, simulate, uneven
+from tests.hpo.simulated import METRIC, PLAN, WORKERS, Draws, Kept, outcome, rising, simulate, uneven
 from trainers.assignment import Assignment, Report
 from trainers.errors import DivergedError
 
@@ -119,7 +119,7 @@ def test_assignments_resume_from_where_the_trial_stopped() -> None:
 
 def test_the_ledger_adds_up_to_the_time_that_gangs_were_held() -> None:
     controller, gangs, record = simulate(parallel=4, losses=frozenset({7}), static={"eta": 0.5})
-    held = gangs.now * 4 * gangs.workers
+    held = gangs.now * 4 * WORKERS
     assert controller.ledger.total == pytest.approx(held)
     assert sum(entry.worker_seconds for entry in record.entries) == pytest.approx(held)
     assert controller.ledger.totals[Kind.STARTING] == pytest.approx((4 + 1) * 8.0 * 3)
@@ -338,6 +338,13 @@ def test_a_probe_comes_first_and_changes_nothing() -> None:
     assert controller.trained == simulate()[0].trained
     assert PROBE not in record.steps
     assert record.probed == [5]
+
+
+def test_a_first_probe_that_takes_long_is_the_measurement() -> None:
+    controller, gangs, record = simulate(probes=(1, 5), unit_seconds=lambda assignment: 2.5)
+    assert [a.trial_id for a in gangs.served].count(PROBE) == 1
+    assert record.probed == [1]
+    assert outcome(controller) == outcome(simulate()[0])
 
 
 @pytest.mark.parametrize("how", ["fails", "loses its gang"])

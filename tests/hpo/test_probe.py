@@ -15,7 +15,7 @@ from ray.train import ScalingConfig
 
 from hpo import probe
 from hpo.probe import (
-    PROBE_ROUNDS,
+    PROBE_UNITS,
     ManyWorkers,
     NotMeasured,
     OneWorker,
@@ -29,6 +29,7 @@ from tests.hpo.test_tuner import CHANNELS, STATIC
 from trainers import XGBoostTrainer
 from trainers.assignment import Report, Segment
 from trainers.in_hand import cores
+from trainers.torch_parameter_server import ParameterServerTrainer
 from trainers.trainer import open_channels
 
 ONE = OneWorker(
@@ -43,7 +44,7 @@ ONE = OneWorker(
     an_assignment=0.002,
 )
 MANY = ManyWorkers(workers=3, start=12.1, a_round=0.0081, an_assignment=0.02)
-JOB = {"rounds": 364, "assignments": 46, "gangs": 4}
+JOB: dict[str, Any] = {"unit": "round", "units": 364, "assignments": 46, "gangs": 4}
 
 
 def trainer(workers: int = 3, scaling: dict[str, Any] | None = None, **hyperparameters: Any) -> XGBoostTrainer:
@@ -97,13 +98,20 @@ def test_what_was_not_measured_is_said_with_its_reason() -> None:
     )
 
 
+def test_a_unit_has_its_trainers_name() -> None:
+    said = verdict(NotMeasured(reason="it trains on a GPU"), MANY, **{**JOB, "unit": "epoch"})
+    assert "An epoch takes 8.1 ms" in said
+    assert "The job's 364 epochs at most" in verdict(ONE, None, **{**JOB, "unit": "epoch"})
+    assert "a unit takes 2.3 ms" in verdict(ONE, None, **{**JOB, "unit": "unit"})
+
+
 def test_gangs_start_one_after_the_other() -> None:
     """100 gang-seconds, 10 s a start: one gang is done at 110 s, two at 65 s, and four at 50 s."""
     many = ManyWorkers(workers=3, start=10.0, a_round=1.0, an_assignment=0.0)
-    times = [job_on_gangs(many, rounds=100, assignments=1, gangs=gangs) for gangs in (1, 2, 4)]
+    times = [job_on_gangs(many, units=100, assignments=1, gangs=gangs) for gangs in (1, 2, 4)]
     assert times == [110.0, 65.0, 50.0]
     # More than the work needs make it no slower: they are not started.
-    assert job_on_gangs(many, rounds=1, assignments=1, gangs=50) == 11.0
+    assert job_on_gangs(many, units=1, assignments=1, gangs=50) == 11.0
 
 
 @given(st.floats(0.001, 100), st.floats(0, 60), st.floats(0, 1), st.integers(1, 10_000), st.integers(1, 50))
@@ -111,7 +119,7 @@ def test_a_job_is_never_done_before_its_first_gang_nor_slower_for_more_gangs(
     a_round: float, start: float, own: float, rounds: int, gangs: int
 ) -> None:
     many = ManyWorkers(workers=2, start=start, a_round=a_round, an_assignment=own)
-    fewer, more = (job_on_gangs(many, rounds=rounds, assignments=5, gangs=count) for count in (gangs, gangs + 1))
+    fewer, more = (job_on_gangs(many, units=rounds, assignments=5, gangs=count) for count in (gangs, gangs + 1))
     assert start <= more <= fewer
 
 
@@ -157,6 +165,21 @@ def test_threads_are_those_asked_for() -> None:
     assert (one.threads, one.worker_threads) == (2, 2)
 
 
+def test_a_unit_that_takes_long_is_trained_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "MOST_SECONDS", 0.0)
+    one = measure_here(trainer(3), open_channels(CHANNELS))
+    assert isinstance(one, OneWorker)
+    assert (one.a_round, one.an_assignment) == (one.a_worker_round, 0.0)
+    assert one.threads == one.worker_threads == cores(None)
+
+
+@pytest.mark.parametrize(("workers", "reason"), [(0, ""), (1, "its servers are processes of their own")])
+def test_servers_are_not_started_for_it(workers: int, reason: str) -> None:
+    scaling = ScalingConfig(num_workers=workers)
+    made = ParameterServerTrainer(print, scaling=scaling, hyperparameters={"per_worker_batch_size": 8})
+    assert made.probe_obstacle() == reason
+
+
 def test_of_many_rows_a_part_is_measured_and_scaled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(probe, "MOST_ROWS", 500)
     one = measure_here(trainer(), open_channels(CHANNELS))
@@ -200,5 +223,5 @@ def test_a_ray_dataset_is_not_executed(ray_cluster: None) -> None:
 
 def test_its_assignment_belongs_to_no_trial() -> None:
     assignment = probe_assignment(STATIC, 7, "s3://bucket/job")
-    assert (assignment.trial_id, assignment.start, assignment.stop) == ("probe", 0, PROBE_ROUNDS)
+    assert (assignment.trial_id, assignment.start, assignment.stop) == ("probe", 0, PROBE_UNITS)
     assert assignment.save_to == "s3://bucket/job/probe/000005"

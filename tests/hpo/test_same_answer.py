@@ -62,11 +62,11 @@ class Watched(KeptGangs):
 def gangs(ray_cluster: None) -> Iterator[Watched]:
     trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=WORKERS), hyperparameters=STATIC)
     placed = {name: Channel.of(frame, name=name).place(WORKERS) for name, frame in CHANNELS.items()}
-    started = RayGangs("same", trainer.program(placed), trainer.scaling, eager=True)
+    started = RayGangs("same", lambda workers: trainer.program(placed), trainer.scaling, eager=True)
     kept = Watched(started)
     try:
         while len(kept._up) < GANGS:
-            started.want(GANGS, None)
+            started.want({WORKERS: GANGS}, None)
             kept.events(0.5)
         kept.close()
         yield kept
@@ -88,6 +88,7 @@ def run(gangs: Watched, folder: Path, parallel: int, kill_at: set[int] | None = 
             seed=1729,
             storage_path=str(folder),
             static=STATIC,
+            workers=lambda hyperparameters: WORKERS,
             untuned=False,
         ),
         searcher=parts.get("searcher", strategy.searcher),

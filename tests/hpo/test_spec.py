@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import Any, get_args
 
@@ -105,6 +106,76 @@ def test_the_job_of_the_blog_is_the_tuner_of_the_blog() -> None:
     assert tuner.objective_metric_name == "validation:auc"
     assert tuner.plan() == blog.plan()
     assert tuner.plan().resource == 334
+
+
+def train(context: object) -> None:
+    """A training function, for its name."""
+
+
+TORCH = {
+    "type": "torch",
+    "train_loop": f"{__name__}:train",
+    "num_workers": 2,
+    "hyperparameters": {"epochs": 9, "per_worker_batch_size": 32},
+    "metrics": ["validation:auc"],
+    "report_timeout_s": 60.0,
+}
+LEARNING = {"lr": {"type": "continuous", "min": 0.001, "max": 1}}
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "trainer"),
+    [
+        ("torch", {"precision": "bf16", "compile": True}, "TorchTrainer"),
+        ("parameter_server", {}, "ParameterServerTrainer"),
+    ],
+)
+def test_trainers_of_functions(path: Path, kind: str, more: dict[str, Any], trainer: str) -> None:
+    change(path, "trainer", {**TORCH, **more, "type": kind})
+    change(path, "tuning.ranges", {**LEARNING, "num_workers": {"type": "integer", "min": 1, "max": 4}})
+    made = read_job(path).tuner().estimator
+    kept = made.to_json()
+    assert (kept["trainer"], kept["scaling"]["num_workers"]) == (trainer, 2)
+    assert kept["hyperparameters"] == TORCH["hyperparameters"]
+    assert kept["options"] == {
+        "train_loop_per_worker": f"{__name__}:train",
+        "metrics": ["validation:auc"],
+        "report_timeout_s": 60.0,
+        **more,
+    }
+
+
+@pytest.mark.parametrize(
+    ("trainer", "message"),
+    [
+        ({"train_loop": "train"}, "trainer.train_loop is 'train'; give a module and a function, such as mnist:train"),
+        ({"precision": "fp16"}, "trainer.precision is 'fp16'; give one of fp32, bf16"),
+        ({"type": "parameter_server", "compile": True}, "trainer.compile: unknown key"),
+        ({"report_timeout_s": 0}, "trainer.report_timeout_s is 0; give a number above 0"),
+        ({"metrics": "validation:auc"}, "trainer.metrics is 'validation:auc'; give a list of"),
+    ],
+)
+def test_what_trainers_of_functions_refuse(path: Path, trainer: dict[str, Any], message: str) -> None:
+    change(path, "trainer", {**TORCH, **trainer})
+    with pytest.raises(ConfigurationError) as caught:
+        read_job(path)
+    assert message in str(caught.value)
+
+
+def test_a_function_that_is_not_there_is_named(path: Path) -> None:
+    change(path, "trainer", {**TORCH, "train_loop": "no_such_module:train"})
+    change(path, "tuning.ranges", LEARNING)
+    with pytest.raises(ConfigurationError, match="trainer: train_loop 'no_such_module:train' cannot be loaded"):
+        read_job(path).tuner()
+
+
+def test_a_function_beside_the_job_file_is_found(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "beside_the_job.py").write_text("def train(context):\n    pass\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", list(sys.path))
+    change(path, "trainer", {**TORCH, "train_loop": "beside_the_job:train"})
+    change(path, "tuning.ranges", LEARNING)
+    assert read_job(path).tuner().estimator.options["train_loop_per_worker"] == "beside_the_job:train"
 
 
 def test_every_key_reaches_the_tuner(path: Path) -> None:
@@ -279,7 +350,7 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
         ("tuning.hyperband", {}, "tuning.hyperband.max_resource is missing; give a whole number, 1 or more: units"),
         ("trainer.num_workers", True, "trainer.num_workers is true; give a whole number, 0 or more"),
         ("trainer.num_workers", -1, "trainer.num_workers is -1; give a whole number, 0 or more"),
-        ("trainer.type", "xgbost", "trainer.type is 'xgbost'; give xgboost; did you mean 'xgboost'?"),
+        ("trainer.type", "xgbost", "trainer.type is 'xgbost'; give one of xgboost, torch, parameter_server; did you"),
         ("trainer.hyperparameters", [1], "trainer.hyperparameters is [1]; give names and values"),
         ("trainer.use_gpu", "yes", "trainer.use_gpu is 'yes'; give true or false"),
         ("trainer.resources_per_worker", {"CPU": -1}, "trainer.resources_per_worker.CPU is -1; give a number, 0 or"),

@@ -54,14 +54,15 @@ class Pool:
         trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters=STATIC)
         channels = {"train": TRAIN, "validation": VALIDATION}
         placed = {channel: Channel.of(array, name=channel).place(workers) for channel, array in channels.items()}
-        self.gangs = RayGangs(name, trainer.program(placed), trainer.scaling, **options)
+        self.workers = workers
+        self.gangs = RayGangs(name, lambda workers: trainer.program(placed), trainer.scaling, **options)
         self.up: dict[str, GangUp] = {}
         self.log: list[Event] = []
 
     def until(self, done: Callable[[Event], bool], want: int = 1, seconds: float = 90.0) -> Event:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            self.gangs.want(want, None)
+            self.gangs.want({self.workers: want}, None)
             for event in self.gangs.events(0.5):
                 self.log.append(event)
                 if isinstance(event, GangUp):
@@ -194,7 +195,7 @@ def test_it_runs_with_the_gangs_that_fit_says_so_once_and_uses_more_as_they_come
     try:
         wide.start(1)
         for _ in range(3):
-            wide.gangs.want(5, None)
+            wide.gangs.want({4: 5}, None)
             wide.gangs.events(0.6)
         assert len(wide.up) == 1
         assert len(said) == 1
@@ -213,7 +214,7 @@ def test_a_gang_that_can_never_fit_is_a_clear_error(ray_cluster: None) -> None:
     never = Pool("never", workers=40)
     try:
         with pytest.raises(ResourcesError, match="40 workers of 1 CPU each, and the cluster holds 16 CPU on 1 node"):
-            never.gangs.want(1, None)
+            never.gangs.want({40: 1}, None)
     finally:
         never.gangs.close()
 
@@ -234,7 +235,7 @@ def held(name: str) -> tuple[set[str], set[str]]:
 def test_a_gang_that_is_still_starting_ends_at_once_and_leaves_nothing(pool: Pool, pause: float) -> None:
     before = held("young")
     young = Pool("young")
-    young.gangs.want(1, None)
+    young.gangs.want({WORKERS: 1}, None)
     time.sleep(pause)
     young.gangs.close()
     assert held("young") == before
@@ -266,8 +267,8 @@ def test_data_that_one_rank_cannot_read_ends_the_gang_with_its_error(ray_cluster
     path.write_text("\n".join(["1,2,3"] * 50 + ["1,2"]) + "\n")
     trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters=STATIC)
     placed = {name: Channel.of(path, name=name).place(2) for name in ("train", "validation")}
-    gangs = RayGangs("bad", trainer.program(placed), trainer.scaling)
-    gangs.want(1, None)
+    gangs = RayGangs("bad", lambda workers: trainer.program(placed), trainer.scaling)
+    gangs.want({2: 1}, None)
     try:
         with pytest.raises(GangError, match=r"cut\.csv"):
             wait_for_end(gangs)
@@ -308,7 +309,7 @@ def output(logs: str) -> str:
 
 
 def test_a_failed_trial_names_the_file_that_holds_what_it_printed(ray_cluster: None) -> None:
-    gangs = RayGangs("loud", Loud("train"), ScalingConfig(num_workers=2))
+    gangs = RayGangs("loud", lambda workers: Loud("train"), ScalingConfig())
     try:
         served = wait_for(gangs, Served, segments(Path("/nowhere"), (2,))[0])
         assert served.error == "raised in train"
@@ -321,19 +322,19 @@ def test_a_failed_trial_names_the_file_that_holds_what_it_printed(ray_cluster: N
 
 
 def test_a_gang_that_cannot_open_names_the_file_that_holds_what_it_printed(ray_cluster: None) -> None:
-    gangs = RayGangs("shut", Loud("open"), ScalingConfig(num_workers=1))
+    gangs = RayGangs("shut", lambda workers: Loud("open"), ScalingConfig())
     try:
         with pytest.raises(GangError, match=r"raised in open") as caught:
-            wait_for(gangs, GangUp, None)
+            wait_for(gangs, GangUp, None, workers=1)
         assert "printed in open" in output(str(caught.value).rpartition("The worker's output: ")[2])
     finally:
         gangs.close()
 
 
-def wait_for(gangs: RayGangs, kind: type[Any], assignment: Assignment | None) -> Any:
+def wait_for(gangs: RayGangs, kind: type[Any], assignment: Assignment | None, workers: int = 2) -> Any:
     """The first event of a kind; the assignment goes to the first gang that is up."""
     deadline = time.monotonic() + 90
-    gangs.want(1, None)
+    gangs.want({workers: 1}, None)
     while time.monotonic() < deadline:
         for event in gangs.events(0.5):
             if isinstance(event, GangUp) and assignment is not None:
@@ -372,7 +373,7 @@ class Breaks:
 def test_a_gang_error_starts_the_workers_again_and_a_trial_that_diverges_does_not(
     ray_cluster: None, tmp_path: Path
 ) -> None:
-    gangs = RayGangs("breaks", Breaks(str(tmp_path / "marker")), ScalingConfig(num_workers=2))
+    gangs = RayGangs("breaks", lambda workers: Breaks(str(tmp_path / "marker")), ScalingConfig())
     try:
         began = time.monotonic()
         lost = wait_for(gangs, GangLost, segments(tmp_path, (2,))[0])

@@ -61,7 +61,7 @@ class Scripted:
 
 def up(program: Scripted) -> tuple[InHand, str]:
     hand = InHand("job", program, HAND)
-    hand.want(4, None)
+    hand.want({1: 4}, None)
     (event,) = hand.events(0.0)
     assert isinstance(event, GangUp)
     return hand, event.gang
@@ -83,14 +83,14 @@ def trial() -> Assignment:
 def test_it_is_one_gang_whatever_is_wanted_and_opens_once() -> None:
     program = Scripted()
     hand = InHand("job", program, HAND)
-    hand.want(0, None)
+    hand.want({}, None)
     assert program.context is None
-    hand.want(4, None)
-    hand.want(4, 100.0)
+    hand.want({1: 4}, None)
+    hand.want({1: 4}, 100.0)
     events = hand.events(0.0)
     assert [type(event) for event in events] == [GangUp]
     assert events[0].pids == (os.getpid(),)  # type: ignore[union-attr]
-    assert (hand.workers, hand.starting) == (1, 0)
+    assert (events[0].workers, hand.starting) == (1, 0)  # type: ignore[union-attr]
     assert program.context is not None
     assert (program.context.rank, program.context.world_size, program.context.broadcast("x")) == (0, 1, "x")
     assert hand.events(0.0) == []
@@ -156,7 +156,7 @@ def test_data_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     placed = {name: Channel.of(path, name=name).place(0) for name in ("train", "validation")}
     hand = InHand("bad", trainer.program(placed), HAND)
     with pytest.raises(GangError, match=r"cut\.csv"):
-        hand.want(1, None)
+        hand.want({1: 1}, None)
     hand.close()
 
 
@@ -210,7 +210,7 @@ def test_the_models_are_those_of_a_gang_of_one(ray_cluster: None, tmp_path: Path
 
     channels = {"train": Channel.of(TRAIN), "validation": Channel.of(VALIDATION)}
     with hand_trainer().gangs("hand", channels) as hand:
-        hand.want(1, None)
+        hand.want({1: 1}, None)
         (event,) = hand.events(0.0)
         for assignment in segments(tmp_path / "hand", RUNGS):
             hand.assign(event.gang, assignment)

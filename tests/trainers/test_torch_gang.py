@@ -42,13 +42,13 @@ class Pool:
     def __init__(self) -> None:
         trainer = ParameterServerTrainer(train_slowly, scaling=ScalingConfig(num_workers=2))
         placed = {"train": Channel.of(data(96), name="train").place(2)}
-        self.gangs = RayGangs("torch", trainer.program(placed), trainer.scaling)
+        self.gangs = RayGangs("torch", lambda workers: trainer.program(placed), trainer.scaling)
         self.up = self.until(lambda event: isinstance(event, GangUp))
 
     def until(self, done: Callable[[Event], bool], seconds: float = 90.0) -> Event:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            self.gangs.want(1, None)
+            self.gangs.want({2: 1}, None)
             for event in self.gangs.events(0.5):
                 if isinstance(event, GangUp):
                     self.up = event

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -238,7 +238,7 @@ def test_what_the_gang_decides_goes_before_what_was_given() -> None:
 class Scripted:
     """A gang that is up at once, and then says what it is told to, or nothing."""
 
-    workers, starting = 1, 0
+    starting = 0
 
     def __init__(self, *answers: Event) -> None:
         self.news: list[Event] = [GangUp(gang="one", incarnation="")]
@@ -248,8 +248,8 @@ class Scripted:
     def held_since(self, gang: str) -> float:
         return time.time()
 
-    def want(self, count: int, seconds_left: float | None) -> None:
-        pass
+    def want(self, sizes: Mapping[int, int], seconds_left: float | None) -> tuple[str, ...]:
+        return ()
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         self.news += self.answers

@@ -56,6 +56,7 @@ class Pool:
             scaling=ScalingConfig(num_workers=workers), hyperparameters=STATIC, backend=backend, ray_params=ray_params
         )
         opened = {name: Channel.of(source, name=name) for name, source in channels.items()}
+        self.workers = workers
         self.gangs = trainer.start_gangs("test", opened, Cluster(private=False), lambda text: None)
         self.log: list[Event] = []
         self._heard: deque[Event] = deque()
@@ -70,7 +71,7 @@ class Pool:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             if not self._heard:
-                self.gangs.want(1, None)
+                self.gangs.want({self.workers: 1}, None)
                 self._heard.extend(self.gangs.events(0.5))
             while self._heard:
                 event = self._heard.popleft()
@@ -311,7 +312,7 @@ def test_data_that_an_actor_cannot_read_ends_the_job(ray_cluster: None, tmp_path
 
 def test_a_gang_that_fits_nowhere_is_refused_with_numbers(ray_cluster: None) -> None:
     with Pool(SMALL, 17) as pool, pytest.raises(ResourcesError, match=r"17 workers of 1 CPU each.*holds 16 CPU"):
-        pool.gangs.want(1, None)
+        pool.gangs.want({pool.workers: 1}, None)
 
 
 def test_a_gang_that_fails_to_start_again_and_again_is_an_error(ray_cluster: None) -> None:
@@ -320,7 +321,7 @@ def test_a_gang_that_fails_to_start_again_and_again_is_an_error(ray_cluster: Non
 
         def until_no_more() -> None:
             while True:
-                pool.gangs.want(1, None)
+                pool.gangs.want({pool.workers: 1}, None)
                 for gang in list(pool.gangs._gangs.values()):
                     ray.kill(gang.coordinator)
                 pool.gangs.events(0.5)

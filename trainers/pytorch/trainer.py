@@ -34,6 +34,7 @@ class FunctionTrainer(Trainer):
     """
 
     resource_names: ClassVar[tuple[str, ...]] = ("epochs",)
+    unit: ClassVar[str] = "epoch"
     suffix: ClassVar[str] = ".pt"
 
     def __init__(

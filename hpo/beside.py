@@ -1,0 +1,82 @@
+"""Runs beside the search, with the trainer's own hyperparameters: the probe before it and the un-tuned run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from ray.tune.experiment import Trial
+
+from hpo.probe import MOST_SECONDS
+from hpo.search import PROBE, UNTUNED, Search, TrialRun, new_run
+from trainers.assignment import Segment
+
+OnProbe = Callable[[Segment, float, float], None]
+"""Is told what the measured probe gave, the seconds from the start until the first gang was up, and those from handing
+the probe out to having it back."""
+
+
+class Beside:
+    """Which run beside the search comes when. It changes nothing about the trials.
+
+    Args:
+        search: which of them there are, and how long they train.
+        on_probe: see `OnProbe`.
+    """
+
+    def __init__(self, search: Search, on_probe: OnProbe) -> None:
+        self.untuned: TrialRun | None = None
+        self.probe: TrialRun | None = None
+        self.start_seconds = math.inf
+        """Until the first gang was up."""
+        self._search = search
+        self._on_probe = on_probe
+        self._probes = list(search.probes)
+
+    @property
+    def measuring(self) -> bool:
+        """Whether a probe is being trained: nothing else runs meanwhile."""
+        return self.probe is not None and not self.probe.trial.is_finished()
+
+    @property
+    def untuned_left(self) -> bool:
+        """Whether the un-tuned run is still to be handed out for the first time."""
+        return self._search.untuned and self.untuned is None
+
+    @property
+    def finished(self) -> bool:
+        """Whether the un-tuned run has ended, if there is to be one."""
+        return not self._search.untuned or (self.untuned is not None and self.untuned.trial.is_finished())
+
+    def before(self) -> TrialRun | None:
+        """What is to be trained before any trial: the next probe."""
+        if not self._probes:
+            return None
+        self.probe = new_run(self._search, -2, PROBE, {})
+        self.probe.limit = self._probes.pop(0)
+        return self.probe
+
+    def after(self) -> TrialRun | None:
+        """What a gang may train that no trial needs: the un-tuned run, or that again, if it lost its workers."""
+        if self.untuned_left:
+            self.untuned = new_run(self._search, -1, UNTUNED, {})
+            return self.untuned
+        return self.untuned if self.untuned is not None and self.untuned.trial.status == Trial.PENDING else None
+
+    def probed(self, segment: Segment | None, served_seconds: float) -> None:
+        """A probe was served, or refused where `segment` is None.
+
+        The last one is the measurement, or the first, where its units take so long that no other is trained.
+        """
+        assert self.probe is not None, "it was handed out"
+        self.probe.trial.set_status(Trial.TERMINATED)
+        if segment is not None and segment.training_seconds > MOST_SECONDS:
+            self._probes.clear()
+        if segment is not None and not self._probes:
+            self._on_probe(segment, self.start_seconds, served_seconds)
+
+    def lost_probe(self) -> None:
+        """The probe's gang was lost: there is none, and no other."""
+        assert self.probe is not None, "it was handed out"
+        self._probes.clear()
+        self.probe.trial.set_status(Trial.ERROR)

@@ -1,0 +1,80 @@
+"""What the documents show runs as it stands, in this process where they have workers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PYTORCH = (ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8")
+BLOCKS = re.findall(r"(?:<!-- port: (\w+) -->\n)?```python\n(.*?)```", PYTORCH, re.DOTALL)
+
+
+def run(code: str, names: dict | None = None, *, workers: int) -> dict:
+    """Runs a script in this process; where it has `workers`, they are simulated or left out."""
+    assert f"num_workers={workers}" in code
+    names = {"__name__": "shown", **(names or {})}
+    exec(code.replace(f"num_workers={workers}", 'num_workers=0, resources_per_worker={"CPU": 1}'), names)
+    return names
+
+
+def shown(port: str) -> str:
+    [code] = [code for name, code in BLOCKS if name == port]
+    return code
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Networks this small are slower on several."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.fixture
+def first() -> dict:
+    """What the page's first script leaves."""
+    return run(BLOCKS[0][1], workers=2)
+
+
+def test_the_first_script_learns(first: dict) -> None:
+    assert first["result"].metrics["validation:accuracy"] > 0.9
+    assert first["weights"]["0.weight"].shape == (32, 64)
+
+
+def test_the_same_function_is_tuned_on_parameter_servers(first: dict, capsys) -> None:
+    server, tuning = (code for _, code in BLOCKS[3:])
+    server = server.replace('"mode"', '"num_workers": 4, "mode"').replace('"epochs": 10', '"epochs": 2')
+    names = run(server, first, workers=4)
+    result = names["trainer"].fit({"train": names["data"].train, "validation": names["data"].validation})
+    details = result.details["parameter_server"]
+    for said in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", PYTORCH.split("What happened is in")[1], re.MULTILINE)[:5]:
+        assert set(re.findall(r"`(\w+)`", said)) <= details.keys()
+    exec(tuning, names)
+    assert names["tuner"].best_training_job().endswith(("0", "1", "2", "3"))
+
+
+def test_the_readmes_job_finds_what_asynchronous_workers_learn_with(capsys) -> None:
+    [script] = [code for code in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "ParameterServer" in code]
+    names = run(script.replace('"mode": "async"', '"num_workers": 4, "mode": "async"'), workers=4)
+    summary = names["tuner"].describe()["Summary"]
+    assert summary["best"]["value"] > 0.9
+    assert summary["best"]["value"] > summary["untuned"]["value"]
+
+
+def test_the_original_and_its_port_train_alike() -> None:
+    original, ours = (run(shown(port), workers=2)["result"].metrics["train:loss"] for port in ("original", "ours"))
+    assert original < 0.5
+    assert ours < 0.5
+
+
+def test_a_port_changes_a_handful_of_lines() -> None:
+    original, ours = ({line.split("  # (")[0] for line in shown(port).splitlines()} for port in ("original", "ours"))
+    assert len(shown("ours").splitlines()) < len(shown("original").splitlines())
+    assert len(ours - original) <= 16

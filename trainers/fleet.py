@@ -1,0 +1,53 @@
+"""What to change about a job's gangs, given what work there is: pure, without clock or cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Start:
+    """Start a gang of so many workers."""
+
+    workers: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """Give an idle gang back, for one of another size."""
+
+    gang: str
+
+
+def next_change(
+    sizes: Mapping[int, int],
+    held: Mapping[str, int],
+    idle: Sequence[str],
+    *,
+    worth_another: bool,
+    fits: Callable[[int, int], bool],
+) -> Start | Release | None:
+    """The next change, one at a time.
+
+    A size without a gang gets one whatever it costs, since nothing else serves its trials: where it does not fit, idle
+    gangs go, the least recently used first, if there is room for it without them. A further gang of a size is
+    started where it fits and is worth it; nothing is given back for it.
+
+    Args:
+        sizes: how many gangs of each size could be busy, the most urgent size first.
+        held: workers of each gang that is there.
+        idle: those of them that have nothing to serve, the least recently used first.
+        worth_another: whether the work that is left is worth the start of a further gang.
+        fits: whether a gang of so many workers fits, once so many other workers are given back.
+    """
+    there = list(held.values())
+    for workers, count in sizes.items():
+        mine = there.count(workers)
+        if mine >= count or (mine and not worth_another):
+            continue
+        if fits(workers, 0):
+            return Start(workers=workers)
+        if not mine and idle and fits(workers, sum(held[gang] for gang in idle)):
+            return Release(gang=idle[0])
+    return None
