@@ -214,11 +214,15 @@ class ServerDistribution:
         check(optimizer)
         self._optimizer, self._shards = optimizer, self._shard(optimizer)
         begun = self._peers.gather(self._begin_servers(optimizer) if self._peers.rank == 0 else None)[0]
-        if isinstance(begun, WarmbandError):
-            raise begun
-        if self._peers.rank != 0:
-            for shard in self._shards:
-                shard.link.join(begun, self._patience, *shard.buffers())
+        try:
+            if isinstance(begun, WarmbandError):
+                raise begun
+            if self._peers.rank != 0:
+                for shard in self._shards:
+                    shard.link.join(begun, self._patience, *shard.buffers())
+        except WarmbandError as error:
+            self._failure = error
+            raise
         # What LRScheduler looks for; it would warn that nobody called `optimizer.step()`, which the servers do.
         optimizer._opt_called = True  # type: ignore[attr-defined]
 
