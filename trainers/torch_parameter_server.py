@@ -71,10 +71,6 @@ class ParameterServerTrainer(FunctionTrainer):
         super().check(hyperparameters)
         Settings.of(hyperparameters, self.trained_by(hyperparameters))
 
-    def probe_obstacle(self) -> str:
-        """See `Trainer.probe_obstacle`."""
-        return "its servers are processes of their own" if not self.in_hand else super().probe_obstacle()
-
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
         """See `Trainer.program`."""
         # Imported here: whoever looks at a job does not wait for torch.
