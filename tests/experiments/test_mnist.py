@@ -28,6 +28,7 @@ from experiments.mnist import (
 )
 from experiments.mnist_tuning import JOBS, Tuned, tune
 from hpo.analytics import tuned_trials
+from hpo.spec import read_job
 from hpo.store import Store
 from trainers.datasets import Dataset, load
 
@@ -177,3 +178,26 @@ def test_a_tuning_job_ends_with_a_better_model_and_its_cost(job: str, digits: Da
     with Store(f"sqlite:///{tmp_path}/{job}.db") as store:
         trials = tuned_trials(store, job)
     assert np.unique([trial.hyperparameters["lr"] for trial in trials]).size == 6
+
+
+def test_the_job_file_is_the_second_job(digits: Dataset, tmp_path: Path) -> None:
+    path = Path(mnist.__file__).with_name("mnist.yaml")
+    here = [
+        "data.dataset=digits",
+        "trainer.num_workers=0",
+        "trainer.resources_per_worker={CPU: 1}",
+        "trainer.hyperparameters.num_workers=4",
+        "tuning.hyperband.max_resource=3",
+        "tuning.max_jobs=3",
+        f"store=sqlite:///{tmp_path}/record.db",
+        f"storage_path={tmp_path}/jobs",
+    ]
+    spec = read_job(path)
+    assert {name: bounds.parameter() for name, bounds in spec.tuning.ranges.items()} == JOBS[
+        "learning-and-distribution"
+    ]
+    made, ours = spec.trainer.trainer(), settings(4, 9)[1].trainer(9)
+    assert {**made.hyperparameters, "num_workers": 4, "epochs": 9} == ours.hyperparameters
+    tuner = read_job(path, here).tuner(console=Console(quiet=True))
+    tuner.fit(read_job(path, here).data.open(None))
+    assert tuner.describe()["Summary"]["best"]["metrics"].keys() == set(mnist.METRICS)

@@ -1,4 +1,4 @@
-"""What the benchmark of PyTorch on gangs makes of its measurements, and that both of its loops are one; no Ray."""
+"""What the benchmark of PyTorch on gangs makes of its measurements, and that both of its loops are one."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from rich.console import Console
 
 from experiments.loops import TRAIN, layers, plain
 from experiments.on_gang import OnGang
-from experiments.torch_throughput import Measured, Turns, result, show, targets
+from experiments.torch_throughput import Measured, Scale, Turns, result, show, targets, throughput
 from experiments.under_torchrun import UnderTorchrun
 from trainers import TorchTrainer
+from trainers.datasets import load
 from trainers.trainer import open_channels
 
 MEASURED = Measured(
@@ -138,3 +139,12 @@ def test_a_process_that_fails_under_torchrun_says_why(tmp_path: Path) -> None:
             torchrun.train({"seed": 5}, 1)
     finally:
         torchrun.close()
+
+
+@pytest.mark.slow
+def test_a_gang_and_torchrun_take_turns_and_come_to_the_same_weights(ray_cluster: None, tmp_path: Path) -> None:
+    scale = Scale(epochs=1, turns=2, starts=2, documented_starts=0)
+    turns = throughput(load("digits"), 2, scale, str(tmp_path))
+    assert (len(turns.here), len(turns.plain), turns.samples) == (2, 2, 1200)
+    assert turns.difference is not None
+    assert turns.difference < 1e-6
