@@ -24,6 +24,7 @@ from hpo.ranges import ParameterRange
 from hpo.search import UNTUNED
 from hpo.store import Store
 from hpo.words import short
+from trainers.cluster import cluster
 from trainers.datasets import Dataset
 
 LEARNING: dict[str, ParameterRange] = {
@@ -172,7 +173,10 @@ def show(tuned: Sequence[Tuned], dataset: Dataset) -> Group:
 
 def run(dataset: Dataset, folder: str, console: Console, out: Path, *, workers: int, trials: int, epochs: int) -> None:
     """Runs all jobs, prints what they came to, and writes it into `out`."""
-    tuned = [tune(job, dataset, folder, workers=workers, trials=trials, epochs=epochs, console=console) for job in JOBS]
+    given: dict[str, Any] = {"workers": workers, "trials": trials, "epochs": epochs, "console": console}
+    # Room for a gang of each size: where one has to make way for another, trials wait for workers to start.
+    with cluster(2 * workers):
+        tuned = [tune(job, dataset, folder, **given) for job in JOBS]
     console.print(show(tuned, dataset))
     console.print(f"written to {write(out, result(tuned, dataset))}")
 
