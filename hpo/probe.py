@@ -75,11 +75,11 @@ class OneWorker:
             channel: the training rows.
             threads: that it used.
         """
-        rows, columns = _shape(channel)
+        heading = channel.source.heading
         a_round = segment.training_seconds / max(1, len(segment.reports))
         return cls(
-            rows=rows,
-            features=columns - 1,
+            rows=_shape(channel)[0],
+            features=heading.count if heading else 0,
             part=1,
             load=0.0,
             threads=threads,

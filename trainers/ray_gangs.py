@@ -96,10 +96,13 @@ class RayGangs:
         up = len(self._gangs)
         worth_another = self._eager or (seconds_left is not None and seconds_left / max(1, up) >= self._start_seconds)
 
-        def fits(workers: int, returned: int) -> bool:
-            return self._room(workers).for_another(sizes[workers], up, returned)
-
         held = {name: gang.workers for name, gang in self._gangs.items()}
+
+        def fits(workers: int, returned: int) -> bool:
+            # Idle gangs of other sizes are no reason to wait: they go as soon as that helps.
+            waited_for = sum(size == workers or name not in self._idle for name, size in held.items())
+            return self._room(workers).for_another(sizes[workers], waited_for, returned)
+
         match next_change(sizes, held, list(self._idle), worth_another=worth_another, fits=fits):
             case Start(workers=workers):
                 self._start(workers)

@@ -40,7 +40,7 @@ class Room:
 
         Args:
             wanted: how many gangs of this size could work at once.
-            held: how many gangs there are, of any size.
+            held: gangs of this size, and others that will make room once they have nothing to serve.
             returned: workers that would be given back before.
 
         Raises:
@@ -66,8 +66,8 @@ class Room:
             self._none_since = None
             return True
         self._look_again = now + LOOK_AGAIN_SECONDS
-        self._none_since = self._none_since or now
-        if not held and now - self._none_since > WAIT_SECONDS:
+        self._none_since = None if held else self._none_since or now
+        if self._none_since is not None and now - self._none_since > WAIT_SECONDS:
             raise ResourcesError(
                 f"waited {WAIT_SECONDS:.0f} s for room for a gang of {self._workers} workers of "
                 f"{_amounts(need)} each; free now: {_amounts(free, need)}. Other jobs hold the rest: see `ray status`"
@@ -95,7 +95,7 @@ def check_capacity(scaling: ScalingConfig) -> None:
         raise ResourcesError(
             f"a gang needs {workers} workers of {_amounts(need)} each, and the cluster holds "
             f"{_amounts(ray.cluster_resources(), need)} on {_nodes()}; "
-            f"give a smaller ScalingConfig(num_workers=...), or add nodes"
+            f"give a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
         )
 
 

@@ -11,7 +11,7 @@ from trainers.assignment import Assignment
 from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
 from trainers.gang import Program, WorkerContext
-from trainers.pytorch.trainer import WORKERS, FunctionTrainer
+from trainers.pytorch.trainer import REPORT_SECONDS, WORKERS, FunctionTrainer, but
 
 if TYPE_CHECKING:
     from trainers.pytorch.distribution import Distribution, Peers
@@ -50,7 +50,7 @@ class TorchTrainer(FunctionTrainer):
         metrics: Sequence[str] | None = None,
         precision: str = "fp32",
         compile: bool = False,
-        report_timeout_s: float = 1800.0,
+        report_timeout_s: float = REPORT_SECONDS,
     ) -> None:
         if precision not in PRECISIONS:
             raise ConfigurationError(f"precision is {precision!r}; give one of {', '.join(PRECISIONS)}")
@@ -69,7 +69,8 @@ class TorchTrainer(FunctionTrainer):
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
-        return {**super().arguments, "precision": self.precision, "compile": self.compile}
+        given = {"precision": self.precision, "compile": self.compile}
+        return {**super().arguments, **but(given, {"precision": PRECISIONS[0], "compile": False})}
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""

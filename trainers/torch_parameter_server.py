@@ -10,7 +10,7 @@ from ray.train import ScalingConfig
 from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
 from trainers.gang import Program
-from trainers.pytorch.trainer import WORKERS, FunctionTrainer
+from trainers.pytorch.trainer import REPORT_SECONDS, WORKERS, FunctionTrainer
 
 if TYPE_CHECKING:
     from trainers.pytorch.function import TrainFunction
@@ -45,7 +45,7 @@ class ParameterServerTrainer(FunctionTrainer):
         scaling: ScalingConfig | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         metrics: Sequence[str] | None = None,
-        report_timeout_s: float = 1800.0,
+        report_timeout_s: float = REPORT_SECONDS,
     ) -> None:
         super().__init__(
             train_loop_per_worker,
@@ -70,10 +70,6 @@ class ParameterServerTrainer(FunctionTrainer):
 
         super().check(hyperparameters)
         Settings.of(hyperparameters, self.trained_by(hyperparameters))
-
-    def probe_obstacle(self) -> str:
-        """See `Trainer.probe_obstacle`."""
-        return "its servers are processes of their own" if not self.in_hand else super().probe_obstacle()
 
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
         """See `Trainer.program`."""

@@ -26,7 +26,7 @@ from hpo.probe import (
     verdict,
 )
 from tests.hpo.test_tuner import CHANNELS, STATIC
-from trainers import XGBoostTrainer
+from trainers import TorchTrainer, Trainer, XGBoostTrainer
 from trainers.assignment import Report, Segment
 from trainers.in_hand import cores
 from trainers.torch_parameter_server import ParameterServerTrainer
@@ -173,11 +173,14 @@ def test_a_unit_that_takes_long_is_trained_once(monkeypatch: pytest.MonkeyPatch)
     assert one.threads == one.worker_threads == cores(None)
 
 
-@pytest.mark.parametrize(("workers", "reason"), [(0, ""), (1, "its servers are processes of their own")])
-def test_servers_are_not_started_for_it(workers: int, reason: str) -> None:
-    scaling = ScalingConfig(num_workers=workers)
-    made = ParameterServerTrainer(print, scaling=scaling, hyperparameters={"per_worker_batch_size": 8})
-    assert made.probe_obstacle() == reason
+@pytest.mark.parametrize("kind", [TorchTrainer, ParameterServerTrainer])
+def test_a_users_function_is_not_run_for_it(kind: type[Trainer]) -> None:
+    def train(context: object) -> None:
+        raise AssertionError("nobody asked for it")
+
+    made = kind(train, hyperparameters={"per_worker_batch_size": 8})
+    measured = measure_here(made, open_channels(CHANNELS))
+    assert measured == NotMeasured(reason="it runs a training function of yours")
 
 
 def test_of_many_rows_a_part_is_measured_and_scaled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainers.assignment import merged
@@ -27,6 +27,7 @@ def test_numbers_add_dicts_merge_and_the_rest_is_replaced() -> None:
     assert first["staleness"] == {"0": 3, "2": 1}
 
 
+@settings(deadline=None)
 @given(st.lists(st.dictionaries(st.sampled_from("xyz"), COUNTS | st.none(), max_size=3), max_size=4))
 def test_a_first_segment_is_added_to_nothing(segments: list[dict[str, Any]]) -> None:
     """However many segments a trial has: the first of them begins with nothing, and totals are those of a counter."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainers.fleet import Release, Start, next_change
@@ -55,6 +55,7 @@ def test_nothing_goes_for_a_further_gang_of_a_size_or_where_it_would_not_help() 
     assert change({8: 1}, {"a": 2, "b": 4}, ["a"]) is None
 
 
+@settings(deadline=None)
 @given(
     st.dictionaries(st.integers(1, 5), st.integers(1, 4), max_size=4),
     st.lists(st.tuples(st.integers(1, 5), st.booleans()), max_size=5),

@@ -70,15 +70,22 @@ def pool(ray_cluster: None) -> Iterator[Pool]:
     pool.gangs.close()
 
 
-def server_processes() -> list[int]:
+def server_processes(worker: int) -> list[int]:
+    """Of the same node of the same cluster as a worker: others may run tests on this machine."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if entry.name.isdigit() and (entry / "cmdline").read_bytes().startswith(b"ray::ServerActor"):
+            if not entry.name.isdigit() or not (entry / "cmdline").read_bytes().startswith(b"ray::ServerActor"):
+                continue
+            if parent(int(entry.name)) == parent(worker):
                 found.append(int(entry.name))
         except OSError:
             continue  # It ended meanwhile.
     return found
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def test_real_servers_give_what_the_simulated_ones_give_to_the_last_bit(pool: Pool, tmp_path: Path) -> None:
@@ -121,7 +128,7 @@ def test_a_trial_goes_on_from_its_last_checkpoint_when_something_dies(pool: Pool
         assert time.monotonic() < deadline
         time.sleep(0.05)
     time.sleep(1.5)  # A few pushes in.
-    victims = server_processes() if what == "server" else [pool.up.pids[1]]
+    victims = server_processes(pool.up.pids[0]) if what == "server" else [pool.up.pids[1]]
     os.kill(victims[-1], signal.SIGKILL)
     lost = pool.until(lambda event: isinstance(event, GangLost | Served))
     assert isinstance(lost, GangLost), lost

@@ -130,9 +130,9 @@ class Baton:
 
     def _pass_on(self) -> None:
         """Lets whoever is due run, which may be the one that runs."""
-        rank, following = self._running, self._next()
         if self._failure is not None:
             raise _Ended
+        rank, following = self._running, self._next()
         if following != rank:
             self._states[rank] = _random_state()
             self._give(following)

@@ -21,6 +21,7 @@ from trainers.parameter_server.opening import Opening, Options, check, options, 
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
 from trainers.pytorch.distribution import MicroBatch, Peers
+from trainers.pytorch.peers import share
 
 PATIENCE_SECONDS = 600.0
 
@@ -154,8 +155,7 @@ class ServerDistribution:
     def wrap(self, model: nn.Module) -> None:
         """See `Distribution.wrap`."""
         self._models.append(model)
-        with torch.no_grad():
-            self._share([*model.parameters(), *model.buffers()])
+        share(self._peers, [*model.parameters(), *model.buffers()])
 
     def weight(self, micro: MicroBatch) -> float:
         """See `Distribution.weight`; the servers weight workers against each other."""
@@ -191,7 +191,7 @@ class ServerDistribution:
                 for shard, state in zip(self._shards, states, strict=True):
                     take_state(optimizer, shard.parameters, state)
         with torch.no_grad():
-            self._share([buffer for model in self._models for buffer in model.buffers()])
+            share(self._peers, [buffer for model in self._models for buffer in model.buffers()])
 
     def close(self) -> dict[str, Any]:
         """See `Distribution.close`; a second call does nothing. Others who wait hear of an error that is raised."""
@@ -214,11 +214,15 @@ class ServerDistribution:
         check(optimizer)
         self._optimizer, self._shards = optimizer, self._shard(optimizer)
         begun = self._peers.gather(self._begin_servers(optimizer) if self._peers.rank == 0 else None)[0]
-        if isinstance(begun, WarmbandError):
-            raise begun
-        if self._peers.rank != 0:
-            for shard in self._shards:
-                shard.link.join(begun, self._patience, *shard.buffers())
+        try:
+            if isinstance(begun, WarmbandError):
+                raise begun
+            if self._peers.rank != 0:
+                for shard in self._shards:
+                    shard.link.join(begun, self._patience, *shard.buffers())
+        except WarmbandError as error:
+            self._failure = error
+            raise
         # What LRScheduler looks for; it would warn that nobody called `optimizer.step()`, which the servers do.
         optimizer._opt_called = True  # type: ignore[attr-defined]
 
@@ -323,17 +327,6 @@ class ServerDistribution:
         if not mean:
             return 0.0
         return random.Random(f"{self._seed}/{self._peers.rank}/{self._pushes}").expovariate(1 / mean)
-
-    def _share(self, tensors: Sequence[Tensor]) -> None:
-        """Gives all workers rank 0's tensors, with one broadcast for each type."""
-        kinds: dict[Any, list[Tensor]] = {}
-        for tensor in tensors:
-            kinds.setdefault((tensor.dtype, tensor.device), []).append(tensor)
-        for kind in kinds.values():
-            together = torch.cat([tensor.reshape(-1) for tensor in kind])
-            self._peers.broadcast(together)
-            for tensor, part in zip(kind, torch.split(together, [tensor.numel() for tensor in kind]), strict=True):
-                tensor.copy_(part.view(tensor.shape))
 
 
 def _gravity(failure: WarmbandError) -> int:

@@ -126,7 +126,7 @@ class _Caller:
         except WarmbandError as error:
             self._stream.send(kind_of(error), 0, str(error).encode())
         except Exception as error:
-            logger.exception("%s could not answer worker %d", self._server.name, self._rank)
+            logger.exception("%s could not answer rank %d", self._server.name, self._rank)
             said = TrialError(f"{self._server.name}: {type(error).__name__}: {error}")
             self._stream.send(kind_of(said), 0, str(said).encode())
 

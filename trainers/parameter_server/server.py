@@ -98,7 +98,11 @@ class Session:
         if self.pacing.meetings > before:
             self.met = [values.clone() for values in self.values]
             self._bytes_pulled += self._bytes * len(self.desks)
-            self.met_state = pack_state(self._optimizer, self.opening.parameters)
+            try:
+                self.met_state = pack_state(self._optimizer, self.opening.parameters)
+            except Exception as error:
+                name = type(self._optimizer).__name__
+                self.fail(TrialError(f"{self._name}: the state of {name} cannot be sent: {error}"))
 
     def pull(self, rank: int, met: bool) -> None:
         """Puts the values on a worker's desk: as they are now, or as they were at the meeting."""
@@ -171,7 +175,7 @@ class Session:
 
 
 class Server:
-    """A server as its connections see it; each worker has one of them, and one request at a time.
+    """A server as its connections see it. Each worker makes one request at a time.
 
     Requests that change something return at once; `pull` waits until the worker may go on.
 
@@ -209,7 +213,9 @@ class Server:
         """See `Session.push`."""
         with self._waiting:
             session.push(rank, rows, options)
-            self._waiting.notify_all()
+            # Who has to wait itself was not what others waited for, and waking them all for nothing is dear.
+            if session.failure is not None or not session.pacing.missing(rank):
+                self._waiting.notify_all()
 
     def meet(self, session: Session, rank: int, waited: float) -> None:
         """See `Session.meet`."""

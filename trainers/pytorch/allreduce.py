@@ -12,6 +12,7 @@ from torch.optim import Optimizer
 
 from trainers.errors import DivergedError
 from trainers.pytorch.distribution import MicroBatch, Peers
+from trainers.pytorch.peers import share
 
 BUCKET_BYTES = 25 * 1024 * 1024
 """Gradients go out in parts of this size, as `DistributedDataParallel`'s do, while the rest is still computed."""
@@ -50,7 +51,7 @@ class AllReduce:
         """See `Distribution.wrap`. Gradients become views of the buckets."""
         self._models.append(model)
         if self._peers.world_size > 1:
-            _share(self._peers, [*model.parameters(), *model.buffers()])
+            share(self._peers, [*model.parameters(), *model.buffers()])
             buckets = _bucketed(p for p in model.parameters() if p.requires_grad)
             self._buckets += buckets
             for bucket in buckets:
@@ -82,7 +83,7 @@ class AllReduce:
         self._peers.meet("synchronize")
         for model in self._models:
             if self._peers.world_size > 1:
-                _share(self._peers, list(model.buffers()))
+                share(self._peers, list(model.buffers()))
             for name, parameter in model.named_parameters():
                 if not torch.isfinite(parameter.detach().sum()):
                     raise DivergedError(f"parameter {name!r} is not finite any more")
@@ -159,15 +160,3 @@ def _bucketed(parameters: Iterable[nn.Parameter]) -> list[_Bucket]:
         groups[-1].append(parameter)
         size += nbytes
     return [_Bucket(group) for group in groups]
-
-
-def _share(peers: Peers, tensors: list[Any]) -> None:
-    """Gives rank 0's values to all, a type of number at a time."""
-    for dtype in dict.fromkeys(tensor.dtype for tensor in tensors):
-        alike = [tensor.detach() for tensor in tensors if tensor.dtype == dtype]
-        flat = torch.cat([tensor.reshape(-1) for tensor in alike])
-        peers.broadcast(flat)
-        start = 0
-        for tensor in alike:
-            tensor.copy_(flat[start : start + tensor.numel()].view_as(tensor))
-            start += tensor.numel()

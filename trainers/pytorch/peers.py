@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -13,6 +14,7 @@ from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined
 
 from trainers.errors import TrialError
 from trainers.gang import WorkerContext, one_line
+from trainers.pytorch.distribution import Peers
 
 
 class Alone:
@@ -161,3 +163,15 @@ class ProcessGroup:
             return ""
         places = ", ".join(f"rank {rank} in {what}" for rank, what in enumerate(said))
         return f"the workers went different ways: {places}; every rank has to call the same methods in the same order"
+
+
+def share(peers: Peers, tensors: Sequence[Tensor]) -> None:
+    """Gives all workers rank 0's tensors, with one broadcast for each type of number."""
+    kinds: dict[Any, list[Tensor]] = {}
+    for tensor in tensors:
+        kinds.setdefault((tensor.dtype, tensor.device), []).append(tensor.detach())
+    for kind in kinds.values():
+        together = torch.cat([tensor.reshape(-1) for tensor in kind])
+        peers.broadcast(together)
+        for tensor, part in zip(kind, torch.split(together, [tensor.numel() for tensor in kind]), strict=True):
+            tensor.copy_(part.view(tensor.shape))

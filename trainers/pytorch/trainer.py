@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from trainers.pytorch.function import TrainFunction
 
 WORKERS = "num_workers"
+REPORT_SECONDS = 1800.0
+"""How long a function may take to a report if nothing else is said."""
 
 
 class FunctionTrainer(Trainer):
@@ -44,7 +46,7 @@ class FunctionTrainer(Trainer):
         scaling: ScalingConfig | None = None,
         hyperparameters: Mapping[str, Any] | None = None,
         metrics: Sequence[str] | None = None,
-        report_timeout_s: float = 1800.0,
+        report_timeout_s: float = REPORT_SECONDS,
     ) -> None:
         self.train_loop_per_worker = resolve(train_loop_per_worker)
         self._metrics = _checked_metrics(metrics)
@@ -64,21 +66,15 @@ class FunctionTrainer(Trainer):
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
-        return {
-            "train_loop_per_worker": self.train_loop_per_worker,
-            "metrics": self._metrics,
-            "report_timeout_s": self.report_timeout_s,
-        }
+        given = {"metrics": self._metrics, "report_timeout_s": self.report_timeout_s}
+        usual = {"metrics": None, "report_timeout_s": REPORT_SECONDS}
+        return {"train_loop_per_worker": self.train_loop_per_worker, **but(given, usual)}
 
     @property
     def options(self) -> dict[str, Any]:
         """See `Trainer.options`."""
-        metrics = None if self._metrics is None else list(self._metrics)
-        return {
-            **self.arguments,
-            "train_loop_per_worker": name_of(self.train_loop_per_worker),
-            "metrics": metrics,
-        }
+        found = {**self.arguments, "train_loop_per_worker": name_of(self.train_loop_per_worker)}
+        return found if self._metrics is None else {**found, "metrics": list(self._metrics)}
 
     @property
     def patience(self) -> float:
@@ -89,6 +85,16 @@ class FunctionTrainer(Trainer):
         """See `Trainer.workers_for`: `num_workers`, where the hyperparameters give it and there are gangs."""
         given = hyperparameters.get(WORKERS)
         return self.workers if given is None or self.in_hand else int(given)
+
+    def probe_obstacle(self) -> str:
+        """See `Trainer.probe_obstacle`: a user's function may do anything, so that only those asked to run it do."""
+        return super().probe_obstacle() or "it runs a training function of yours"
+
+    def load_code(self, checkpoint: str) -> str:
+        """See `Trainer.load_code`."""
+        if "://" in checkpoint:
+            return ""
+        return f"import torch\nstate = torch.load({checkpoint!r}, weights_only=True)['state']"
 
     def trained_by(self, hyperparameters: Mapping[str, Any]) -> int:
         """Workers that train a configuration: those of its gang."""
@@ -115,6 +121,11 @@ class FunctionTrainer(Trainer):
         from trainers.pytorch.checkpoint import TorchCheckpoint
 
         return TorchCheckpoint.read(checkpoint).state
+
+
+def but(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not as usual."""
+    return {name: value for name, value in given.items() if value != usual[name]}
 
 
 def _checked_metrics(metrics: Sequence[str] | None) -> tuple[str, ...] | None:

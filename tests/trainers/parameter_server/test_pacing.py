@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainers.parameter_server.pacing import Pacing
@@ -98,6 +98,7 @@ def races(draw: Any, **fixed: Any) -> Race:
     return Race(Settings.of({**chosen, **fixed}, workers), steps, draw(st.integers(0, 2**32)))
 
 
+@settings(deadline=None)
 @given(races())
 def test_nobody_waits_for_ever_and_every_push_is_counted_once(race: Race) -> None:
     pushed = sum(rows > 0 for steps in race.left for rows in steps)
@@ -109,6 +110,7 @@ def test_nobody_waits_for_ever_and_every_push_is_counted_once(race: Race) -> Non
         assert server.meetings == 1
 
 
+@settings(deadline=None)
 @given(races(mode="async"))
 def test_async_applies_every_push_by_itself(race: Race) -> None:
     race.run()
@@ -117,6 +119,7 @@ def test_async_applies_every_push_by_itself(race: Race) -> None:
         assert server.dropped == 0
 
 
+@settings(deadline=None)
 @given(races(mode="bounded"))
 def test_bounded_nobody_that_steps_is_further_ahead_than_the_bound(race: Race) -> None:
     race.run()
@@ -124,6 +127,7 @@ def test_bounded_nobody_that_steps_is_further_ahead_than_the_bound(race: Race) -
     assert all(server.updates == server.pushes for server in race.servers)
 
 
+@settings(deadline=None)
 @given(races(mode="sync", backup_workers=0))
 def test_sync_makes_one_update_a_round_and_knows_no_staleness(race: Race) -> None:
     rounds = [
@@ -137,6 +141,7 @@ def test_sync_makes_one_update_a_round_and_knows_no_staleness(race: Race) -> Non
         assert server.dropped == 0
 
 
+@settings(deadline=None)
 @given(races(mode="sync"))
 def test_sync_with_backups_averages_only_gradients_of_the_parameters_as_they_are(race: Race) -> None:
     race.run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from trainers.errors import ConfigurationError
@@ -16,6 +16,7 @@ def loads(sizes: list[int], homes: tuple[int, ...], servers: int) -> list[int]:
     return [sum(size for size, home in zip(sizes, homes, strict=True) if home == server) for server in range(servers)]
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 1000), min_size=1, max_size=40), st.integers(1, 8))
 def test_each_has_a_home_and_no_server_is_without_or_overloaded(sizes: list[int], servers: int) -> None:
     if servers > len(sizes):
@@ -29,6 +30,7 @@ def test_each_has_a_home_and_no_server_is_without_or_overloaded(sizes: list[int]
     assert max(loads(sizes, homes, servers)) * servers <= sum(sizes) + (servers - 1) * max(sizes)
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 50), min_size=3, max_size=7), st.integers(2, 3))
 def test_the_fullest_server_holds_at_most_four_thirds_of_what_it_has_to(sizes: list[int], servers: int) -> None:
     least = min(max(loads(sizes, homes, servers)) for homes in product(range(servers), repeat=len(sizes)))

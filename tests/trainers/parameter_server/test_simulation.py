@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import bdb
+import os
 import random
+import signal
 import threading
 from typing import Any
 
@@ -198,6 +200,15 @@ def test_what_one_worker_raises_ends_all_and_comes_out(rank: int, error: type[Ba
     with pytest.raises(error):
         simulate(work, ASYNC, seed=0)
     assert sorted(ended) == [0, 1, 2, 3]
+
+
+def test_ctrl_c_comes_out_while_another_worker_than_the_callers_runs() -> None:
+    def each(peers: Peers, optimizer: Any) -> None:
+        if peers.rank == 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(Training(passes=1_000_000, each=each), ASYNC, seed=0)
 
 
 def test_divergence_comes_out() -> None:

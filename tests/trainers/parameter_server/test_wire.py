@@ -249,6 +249,20 @@ def test_every_worker_hears_that_the_training_could_not_begin() -> None:
         assert "not in this process" in str(error)
 
 
+class Locked(torch.optim.SGD):
+    """An optimizer whose state cannot be pickled."""
+
+    def step(self, closure: Any = None) -> None:
+        self.state[self.param_groups[0]["params"][0]]["lock"] = threading.Lock()
+
+
+def test_every_worker_hears_that_the_state_cannot_be_sent_back() -> None:
+    training = Training(lambda model: Locked(model.parameters(), lr=0.1))
+    for error in over_sockets(training, Settings.of({"mode": "sync"}, 2)):
+        assert type(error) is TrialError
+        assert "the state of Locked cannot be sent" in str(error)
+
+
 def test_who_goes_on_after_an_error_has_it_again() -> None:
     def work(peers: Peers, distribution: Distribution) -> Any:
         model = wrapped(distribution, nn.Linear(2, 2))

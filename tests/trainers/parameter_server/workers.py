@@ -20,7 +20,7 @@ from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.wire import SocketLink
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
 
-DEADLINE = 30.0
+DEADLINE = 120.0
 _SEEDING = threading.Lock()  # Workers are threads here, and PyTorch's random state is the process's.
 
 
