@@ -122,13 +122,16 @@ def check_trainer_ranges(estimator: Trainer, ranges: Mapping[str, ParameterRange
         raise ConfigurationError(f"hyperparameter_ranges {', '.join(map(repr, ranges))} do not go together: {error}")
 
 
-def largest_gang(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> int:
-    """Workers of the largest gang that a configuration may need: where ranges decide, one of their ends does."""
-    values = dict(estimator.hyperparameters)
-    for name, bounds in ranges.items():
-        ends = [value for value, _ in _extremes(bounds)]
-        values[name] = max(ends, key=lambda value: estimator.workers_for({**values, name: value}))
-    return max(estimator.workers_for(values), estimator.workers_for(estimator.hyperparameters))
+def gang_sizes(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> tuple[int, int]:
+    """Workers of the smallest and of the largest gang that a job may need; where ranges decide, their ends do."""
+    sizes = [estimator.workers_for(estimator.hyperparameters)]
+    for choose in (min, max):
+        values = dict(estimator.hyperparameters)
+        for name, bounds in ranges.items():
+            ends = [value for value, _ in _extremes(bounds)]
+            values[name] = choose(ends, key=lambda value: estimator.workers_for({**values, name: value}))
+        sizes.append(estimator.workers_for(values))
+    return min(sizes), max(sizes)
 
 
 def longest(names: Iterable[str], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]) -> int | None:

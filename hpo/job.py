@@ -10,7 +10,7 @@ from typing import Any
 
 from hpo.callbacks import Callback, Callbacks, JobEnd
 from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
-from hpo.checks import largest_gang
+from hpo.checks import gang_sizes
 from hpo.controller import Controller
 from hpo.interrupt import INTERRUPTED, Interrupts
 from hpo.probe import PROBE_UNITS, WARM_UP_UNITS, Probing
@@ -90,14 +90,20 @@ class Job:
     def _searched(self, record: JobRecord, writer: JobWriter) -> tuple[Controller, dict[str, Any]]:
         """The search, carried out and closed, and what its probe showed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
-        largest = largest_gang(self.estimator, self.ranges)
+        smallest, largest = gang_sizes(self.estimator, self.ranges)
         probes = (WARM_UP_UNITS, PROBE_UNITS) if self.estimator.warm else (PROBE_UNITS,)
         with Interrupts(self.notify) as interrupts:
             probing = Probing(self.estimator, self.channels, self.strategy.plan, at_once, self.notify)
             with (
                 self.watcher,
                 self.estimator.gangs(
-                    name, self.channels, at_once=at_once, workers=largest, notify=self.notify, verbose=self.verbose
+                    name,
+                    self.channels,
+                    at_once=at_once,
+                    workers=largest,
+                    several_sizes=smallest < largest,
+                    notify=self.notify,
+                    verbose=self.verbose,
                 ) as gangs,
             ):
 

@@ -23,8 +23,8 @@ from hpo.checks import (
     check_job_name,
     check_name_free,
     check_objective,
+    gang_sizes,
     inert_lengths,
-    largest_gang,
     longest,
 )
 from hpo.completion import TuningJobCompletionCriteriaConfig
@@ -227,7 +227,7 @@ class HyperparameterTuner:
             check_name_free(name, (job.name for job in store.jobs()), store.url)
         channels = open_channels({} if inputs is None else inputs)
         check_objective(self.objective_metric_name, self.estimator.metrics(channels))
-        largest = largest_gang(self.estimator, self._ranges)
+        _, largest = gang_sizes(self.estimator, self._ranges)
         channels = self.estimator.checked(channels, self.objective_metric_name, workers=largest)
         storage.check_writable(self._checkpoints(name))
         seed = secrets.randbelow(2**31) if self.random_seed is None else self.random_seed

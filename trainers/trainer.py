@@ -297,6 +297,7 @@ class Trainer(ABC):
         *,
         at_once: int = 1,
         workers: int | None = None,
+        several_sizes: bool = False,
         notify: Callable[[str], None] = logger.info,
         verbose: bool = False,
     ) -> Iterator[Gangs]:
@@ -307,6 +308,8 @@ class Trainer(ABC):
             channels: what they read.
             at_once: how many of them there may be; a private cluster is made to hold so many. In hand there is one.
             workers: of the largest of them; None: that of the static hyperparameters.
+            several_sizes: whether there are smaller ones too; a private cluster then has room for one more of the
+                largest, so that a gang of another size need not make way and start again.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
 
@@ -322,7 +325,7 @@ class Trainer(ABC):
             with closing(InHand(name, self.program(placed), self.scaling)) as hand:
                 yield hand
             return
-        with cluster(self.logical_cpus(at_once, workers), notify, verbose=verbose) as found:
+        with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as found:
             check_capacity(replace(self.scaling, num_workers=workers))
             gangs = self.start_gangs(name, channels, found, notify)
             try:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
 from hpo import CategoricalParameter, ContinuousParameter, IntegerParameter
-from hpo.checks import largest_gang
+from hpo.checks import gang_sizes
 from hpo.controller import Controller
 from hpo.hyperband import lay_out, run_all
 from hpo.scheduler import SynchronousHyperBandScheduler
@@ -151,16 +151,16 @@ def nothing(context: object) -> None:
     pass
 
 
-def test_the_largest_gang_is_what_ranges_allow() -> None:
+def test_the_sizes_of_gangs_are_what_ranges_allow() -> None:
     trainer = TorchTrainer(nothing, scaling=ScalingConfig(num_workers=2), hyperparameters={"per_worker_batch_size": 8})
     learning = {"lr": ContinuousParameter(0.01, 1)}
-    assert largest_gang(trainer, learning) == 2
-    assert largest_gang(trainer, {**learning, "num_workers": IntegerParameter(1, 6)}) == 6
-    assert largest_gang(trainer, {"num_workers": CategoricalParameter([4, 1])}) == 4
-    assert largest_gang(trainer, {"num_workers": CategoricalParameter([1])}) == 2  # The un-tuned run's.
+    assert gang_sizes(trainer, learning) == (2, 2)
+    assert gang_sizes(trainer, {**learning, "num_workers": IntegerParameter(1, 6)}) == (1, 6)
+    assert gang_sizes(trainer, {"num_workers": CategoricalParameter([4, 1])}) == (1, 4)
+    assert gang_sizes(trainer, {"num_workers": CategoricalParameter([1])}) == (1, 2)  # The un-tuned run's.
     assert trainer.logical_cpus(3, 6) == 18
     in_hand = TorchTrainer(nothing, scaling=ScalingConfig(num_workers=0), hyperparameters={"per_worker_batch_size": 8})
-    assert largest_gang(in_hand, learning) == 1
+    assert gang_sizes(in_hand, learning) == (1, 1)
 
 
 class Tells:
