@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
 from hpo import ContinuousParameter, HyperparameterTuner
-from hpo.spec import TrainerSpec
+from hpo.spec import XGBoostSpec
 from hpo.store import JobRow, Store
 from trainers import ConfigurationError, XGBoostTrainer
 from trainers.trainer import trainer_from_json
@@ -124,12 +124,12 @@ def test_attach_restores_the_backend() -> None:
 
 
 def test_a_job_file_names_the_backend() -> None:
-    spec = TrainerSpec(type="xgboost", num_workers=2, backend="xgboost_ray", ray_params={"max_actor_restarts": 1})
+    spec = XGBoostSpec(type="xgboost", num_workers=2, backend="xgboost_ray", ray_params={"max_actor_restarts": 1})
     trainer = spec.trainer()
     assert (trainer.backend, trainer.ray_params) == ("xgboost_ray", {"max_actor_restarts": 1})
-    assert TrainerSpec(type="xgboost").trainer().backend == "native"
+    assert XGBoostSpec(type="xgboost").trainer().backend == "native"
     with pytest.raises(ValueError, match="'native' or 'xgboost_ray'"):
-        TrainerSpec(type="xgboost", backend="xgbost_ray")  # type: ignore[arg-type]
+        XGBoostSpec(type="xgboost", backend="xgbost_ray")  # type: ignore[arg-type]
 
 
 NATIVE = """

@@ -129,7 +129,7 @@ def test_what_happened_is_counted() -> None:
 
 
 def test_a_backup_workers_late_push_is_dropped() -> None:
-    others_are_through = threading.Event()
+    third_has_pulled, others_are_through = threading.Event(), threading.Event()
 
     def work(peers: Peers, distribution: Distribution) -> Trained:
         model = wrapped(distribution, nn.Linear(6, 6).double())
@@ -137,6 +137,9 @@ def test_a_backup_workers_late_push_is_dropped() -> None:
         nn.init.ones_(model.bias)
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         distribution.update(optimizer, MicroBatch(rows=0, update_rows=0, total_rows=0, last=True))
+        if peers.rank == 2:
+            third_has_pulled.set()
+        assert third_has_pulled.wait(30)
         rows = slice(0, 30) if peers.rank < 2 else slice(30, 60)
         nn.functional.mse_loss(model(FEATURES[rows]), FEATURES[rows]).backward()
         if peers.rank == 2:
