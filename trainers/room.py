@@ -92,10 +92,13 @@ def check_capacity(scaling: ScalingConfig) -> None:
     """
     need, workers = resources_per_worker(scaling), int(scaling.num_workers)  # type: ignore[arg-type]
     if capacity(need, workers) == 0:
+        held = ray.cluster_resources()
+        remedy = "a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
+        if need.get("GPU") and not held.get("GPU"):
+            remedy = "ScalingConfig(use_gpu=False), or add nodes with GPUs"
         raise ResourcesError(
             f"a gang needs {workers} workers of {_amounts(need)} each, and the cluster holds "
-            f"{_amounts(ray.cluster_resources(), need)} on {_nodes()}; "
-            f"give a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
+            f"{_amounts(held, need)} on {_nodes()}; give {remedy}"
         )
 
 

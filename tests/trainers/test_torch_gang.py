@@ -14,9 +14,10 @@ from ray.train import ScalingConfig
 
 from tests.trainers.test_torch_allreduce import assignment, close, data, state
 from tests.trainers.test_torch_parameter_server import servers, train_adam
-from trainers import Channel, ParameterServerTrainer
+from trainers import Channel, ParameterServerTrainer, ResourcesError
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Served
 from trainers.ray_gangs import RayGangs
+from trainers.room import check_capacity
 
 WORDS = {"mode": "sync", "num_servers": 2, "per_worker_batch_size": 8}
 
@@ -109,6 +110,11 @@ def test_asynchronous_workers_are_stale_and_a_straggler_is_told(pool: Pool, tmp_
     assert account["updates"] == account["pushes"] == 12
     assert sum(account["staleness"].values()) == 12
     assert account["delay"] == "simulated: mean ms a worker [0.0, 5.0]"
+
+
+def test_a_gpu_that_no_node_has_is_refused_with_what_to_do(ray_cluster: None) -> None:
+    with pytest.raises(ResourcesError, match=r"2 workers of 1 GPU each, .* 0 GPU on 1 node; give .*use_gpu=False"):
+        check_capacity(ScalingConfig(num_workers=2, use_gpu=True))
 
 
 @pytest.mark.fault

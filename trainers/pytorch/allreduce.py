@@ -54,7 +54,8 @@ class AllReduce:
             share(self._peers, [*model.parameters(), *model.buffers()])
             buckets = _bucketed(p for p in model.parameters() if p.requires_grad)
             self._buckets += buckets
-            for bucket in buckets:
+            # One alone goes out when the backward pass is over, which needs no call for each parameter.
+            for bucket in buckets if len(buckets) > 1 else []:
                 for parameter in bucket.parameters:
                     self._bucket_of[id(parameter)] = bucket
                     parameter.register_post_accumulate_grad_hook(self._arrived)  # type: ignore[no-untyped-call]
@@ -115,6 +116,8 @@ class AllReduce:
 
     def _launch(self, until: int) -> None:
         for bucket in self._buckets[len(self._launched) : until]:
+            for parameter in bucket.parameters:
+                bucket.take(parameter)
             self._launched.append((bucket, dist.all_reduce(bucket.gradients, async_op=True)))
 
 
@@ -136,10 +139,11 @@ class _Bucket:
     def take(self, parameter: Tensor) -> None:
         """Puts a gradient that a user's `zero_grad` let autograd make elsewhere into its place."""
         view = self.places[id(parameter)]
-        if parameter.grad is not view and parameter.grad is not None:
-            if parameter.grad.data_ptr() != view.data_ptr():
-                view.copy_(parameter.grad)
-            parameter.grad = view
+        if parameter.grad is view:
+            return
+        if parameter.grad is not None and parameter.grad.data_ptr() != view.data_ptr():
+            view.copy_(parameter.grad)
+        parameter.grad = view
 
     def clear(self) -> None:
         """Makes it ready for the next update."""

@@ -164,7 +164,8 @@ class TrainContext:
             self.first_step_at = time.time()
         micro = self._micro or next(self._unplanned)
         weight = self._distribution.weight(micro)
-        (loss if weight == 1.0 else loss * weight).backward()  # type: ignore[no-untyped-call]
+        # As `(loss * weight).backward()`, without a product in the graph.
+        loss.backward(None if weight == 1.0 else torch.full_like(loss, weight))  # type: ignore[no-untyped-call]
         self._optimizer, self._behind = optimizer, True
         if micro.last:
             with self._scaled(optimizer):
