@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
-
-from ray.train import ScalingConfig
 
 from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
 from trainers.gang import Program
-from trainers.pytorch.trainer import REPORT_SECONDS, WORKERS, FunctionTrainer
+from trainers.pytorch.trainer import WORKERS, FunctionTrainer
 
 if TYPE_CHECKING:
-    from trainers.pytorch.function import TrainFunction
+    pass
 
 
 class ParameterServerTrainer(FunctionTrainer):
@@ -38,22 +36,9 @@ class ParameterServerTrainer(FunctionTrainer):
         ConfigurationError: a value is wrong.
     """
 
-    def __init__(
-        self,
-        train_loop_per_worker: TrainFunction | str,
-        *,
-        scaling: ScalingConfig | None = None,
-        hyperparameters: Mapping[str, Any] | None = None,
-        metrics: Sequence[str] | None = None,
-        report_timeout_s: float = REPORT_SECONDS,
-    ) -> None:
-        super().__init__(
-            train_loop_per_worker,
-            scaling=scaling,
-            hyperparameters=hyperparameters,
-            metrics=metrics,
-            report_timeout_s=report_timeout_s,
-        )
+    def check_gpu(self) -> None:
+        """See `FunctionTrainer.check_gpu`."""
+        super().check_gpu()
         if self.scaling.use_gpu and self.in_hand:
             raise ConfigurationError(
                 "ScalingConfig(num_workers=0, use_gpu=True) simulates workers, which is done on the CPU; give "

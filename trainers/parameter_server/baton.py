@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import random
 import threading
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
 import torch
-from torch import Tensor
 
-_RandomState = tuple[Any, Any, Tensor]
+from trainers.pytorch import random_state
 
-
-def _random_state() -> _RandomState:
-    # Users' code may draw from the global states.
-    return random.getstate(), np.random.get_state(), torch.get_rng_state()  # noqa: NPY002
-
-
-def _restore(state: _RandomState) -> None:
-    random.setstate(state[0])
-    np.random.set_state(state[1])  # noqa: NPY002
-    torch.set_rng_state(state[2])
+_CPU = torch.device("cpu")
 
 
 class _Ended(BaseException):
@@ -45,7 +33,7 @@ class Baton:
         self.seed = seed
         self._workers = workers
         self._turns = [threading.Semaphore(0) for _ in range(workers)]
-        self._states = [_random_state()] * workers
+        self._states = [random_state.take(_CPU)] * workers
         self._running = 0
         self._alive = set(range(workers))
         self._able = set(range(workers))
@@ -54,7 +42,7 @@ class Baton:
 
     def run(self, work: Callable[[int], None]) -> None:
         """Runs `work` for every worker, and returns when all have ended."""
-        before = _random_state()
+        before = random_state.take(_CPU)
         threads = [
             threading.Thread(target=self._work, args=(work, rank), name=f"simulated worker {rank}", daemon=True)
             for rank in range(1, self._workers)
@@ -66,7 +54,7 @@ class Baton:
         finally:
             for thread in threads:
                 thread.join()
-            _restore(before)
+            random_state.put(before, _CPU)
         if self._failure is not None:
             raise self._failure
 
@@ -134,7 +122,7 @@ class Baton:
             raise _Ended
         rank, following = self._running, self._next()
         if following != rank:
-            self._states[rank] = _random_state()
+            self._states[rank] = random_state.take(_CPU)
             self._give(following)
             self._await_turn(rank)
 
@@ -146,7 +134,7 @@ class Baton:
     def _give(self, rank: int | None) -> None:
         if rank is not None:
             self._running = rank
-            _restore(self._states[rank])
+            random_state.put(self._states[rank], _CPU)
             self._turns[rank].release()
 
     def _await_turn(self, rank: int) -> None:

@@ -38,7 +38,8 @@ class AllReduce:
         self._buckets: list[_Bucket] = []
         self._bucket_of: dict[int, _Bucket] = {}
         self._models: list[nn.Module] = []
-        self._launched: list[tuple[_Bucket, Any]] = []
+        self._launched: list[Any] = []
+        """What each bucket that went out is waited for by, in their order."""
         self._updates = 0
         self._completes = True
 
@@ -72,7 +73,7 @@ class AllReduce:
             optimizer.zero_grad()
             return
         self._launch(len(self._buckets))
-        for _, work in self._launched:
+        for work in self._launched:
             work.wait()
         self._launched.clear()
         self._step(optimizer, [bucket.gradients for bucket in self._buckets])
@@ -104,11 +105,9 @@ class AllReduce:
 
     def _arrived(self, parameter: Tensor) -> None:
         """A parameter's gradient is there; full buckets go out in their order, the same on every worker."""
-        bucket = self._bucket_of[id(parameter)]
-        bucket.take(parameter)
         if not self._completes:
             return
-        bucket.missing.discard(id(parameter))
+        self._bucket_of[id(parameter)].missing.discard(id(parameter))
         ready = len(self._launched)
         while ready < len(self._buckets) and not self._buckets[ready].missing:
             ready += 1
@@ -118,7 +117,7 @@ class AllReduce:
         for bucket in self._buckets[len(self._launched) : until]:
             for parameter in bucket.parameters:
                 bucket.take(parameter)
-            self._launched.append((bucket, dist.all_reduce(bucket.gradients, async_op=True)))
+            self._launched.append(dist.all_reduce(bucket.gradients, async_op=True))
 
 
 class _Bucket:

@@ -55,7 +55,7 @@ class FunctionTrainer(Trainer):
             raise ConfigurationError(f"report_timeout_s is {report_timeout_s!r}; give a number of seconds above 0")
         self.report_timeout_s = float(report_timeout_s)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
-        _check_gpu(self.scaling)
+        self.check_gpu()
 
     @classmethod
     def restored(cls, scaling: ScalingConfig, hyperparameters: Mapping[str, Any], options: Mapping[str, Any]) -> Self:
@@ -95,6 +95,18 @@ class FunctionTrainer(Trainer):
         if "://" in checkpoint:
             return ""
         return f"import torch\nstate = torch.load({checkpoint!r}, weights_only=True)['state']"
+
+    def check_gpu(self) -> None:
+        """Refuses a GPU that this process does not see; a cluster is asked for its own before a gang starts."""
+        if not self.scaling.use_gpu or not self.in_hand:
+            return
+        import torch
+
+        if not torch.cuda.is_available():
+            raise ConfigurationError(
+                "ScalingConfig(use_gpu=True): this process sees no GPU (torch.cuda.is_available() is False); "
+                "use_gpu=False trains on the CPU"
+            )
 
     def trained_by(self, hyperparameters: Mapping[str, Any]) -> int:
         """Workers that train a configuration: those of its gang."""
@@ -141,15 +153,3 @@ def _checked_metrics(metrics: Sequence[str] | None) -> tuple[str, ...] | None:
                 f"metrics has {name!r}; give a channel and what is measured on it, such as 'validation:accuracy'"
             )
     return tuple(metrics)
-
-
-def _check_gpu(scaling: ScalingConfig) -> None:
-    if not scaling.use_gpu or scaling.num_workers != 0:
-        return  # On a cluster, its resources are looked at before a gang starts.
-    import torch
-
-    if not torch.cuda.is_available():
-        raise ConfigurationError(
-            "ScalingConfig(use_gpu=True): this process sees no GPU (torch.cuda.is_available() is False); use_gpu=False "
-            "trains on the CPU"
-        )
