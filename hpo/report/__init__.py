@@ -1,0 +1,1 @@
+"""What people look at: a job's pictures, and the page that holds them."""
