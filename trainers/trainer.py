@@ -51,6 +51,7 @@ class TrainingResult:
         reports: one a unit of resource.
         checkpoint: URI of the trained model.
         worker_seconds: billed seconds times workers, starting included.
+        training_seconds: of wall time that the workers trained.
         trainer: what trained it, with the model.
         details: what happened beside the metrics, as its trainer tells it; empty where that is nothing.
     """
@@ -59,6 +60,7 @@ class TrainingResult:
     reports: tuple[Report, ...]
     checkpoint: str
     worker_seconds: float
+    training_seconds: float
     trainer: Trainer
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -268,6 +270,7 @@ class Trainer(ABC):
             reports=segment.reports,
             checkpoint=segment.checkpoint,
             worker_seconds=worker_seconds,
+            training_seconds=segment.training_seconds,
             trainer=self.trained(segment.checkpoint),
             details=segment.details,
         )
