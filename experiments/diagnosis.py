@@ -113,7 +113,9 @@ class Diagnosis:
                 "away one of them takes away what another does."
             )
         else:
-            text = f"The shares add up to {total:.0%}, and not to 100%: what is left needs more than one change at once."
+            text = (
+                f"The shares add up to {total:.0%}, and not to 100%: what is left needs more than one change at once."
+            )
         if self.pair is None:
             return text
         return f"{text} The best two at once, {self.pair.change.said}, give back {percent(self.pair.share)}."
