@@ -125,13 +125,13 @@ class MadeUp:
         self._book(trial, gang, self._now, training=0.9 * held, checkpointing=0.06 * held, idle=0.04 * held)
         row.setdefault("started_at", CREATED + begun)
         if number % 23 == 11:
-            hyperband.fail(trial)
             row |= {
                 "status": "Failed",
                 "failure_reason": f"ValueError: {HOSTILE}" if self.hostile else "ValueError: no luck",
                 "traceback": "Traceback (most recent call last):\n  ...",
                 "ended_at": CREATED + self._now,
             }
+            self._decided(hyperband, hyperband.fail(trial))
             return
         values = curve[start:stop]
         self._reports.setdefault(trial, []).extend(
@@ -147,8 +147,8 @@ class MadeUp:
         )
         row["resource"] = stop
         if not np.isfinite(values).all():
-            hyperband.fail(trial)
             row |= {"status": "Diverged", "failure_reason": "validation:auc is nan", "ended_at": CREATED + self._now}
+            self._decided(hyperband, hyperband.fail(trial))
             return
         reached = curve[:stop]
         best = int(reached.argmax() if self.maximize else reached.argmin())
@@ -161,12 +161,13 @@ class MadeUp:
         if self.trainer == "ParameterServerTrainer":
             row["details"] = _staleness(number, stop)
         decided = hyperband.report(trial, stop, float(values[-1]))
-        if not self.halving:
-            decided |= hyperband.finish(trial) | {trial}
-        for each in decided:
-            if (state := hyperband.state(each)) in (State.STOPPED, State.FINISHED):
+        self._decided(hyperband, decided if self.halving else decided | hyperband.finish(trial) | {trial})
+
+    def _decided(self, hyperband: Hyperband, trials: set[str]) -> None:
+        for trial in trials:
+            if (state := hyperband.state(trial)) in (State.STOPPED, State.FINISHED):
                 over = "Completed" if state is State.FINISHED else "Stopped"
-                self._rows[each] |= {"status": over, "ended_at": CREATED + self._now}
+                self._rows[trial] |= {"status": over, "ended_at": CREATED + self._now}
 
     def _curve(self, number: int, eta: float, random: np.random.Generator) -> np.ndarray:
         steps = np.arange(1, self.resource + 1)
