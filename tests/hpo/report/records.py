@@ -219,6 +219,7 @@ class MadeUp:
                         gang=gang,
                         kind=kind,
                         worker_seconds=seconds * self.workers,
+                        workers=self.workers,
                         at=CREATED + at,
                         id=f"{len(self._ledger):06}",
                     )
