@@ -46,6 +46,15 @@ def short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def range_text(bounds: Mapping[str, Any]) -> str:
+    """A hyperparameter's range, in the form that the record keeps it."""
+    if "values" in bounds:
+        return "one of " + ", ".join(str(value) for value in bounds["values"])
+    scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
+    whole = ", whole numbers" if bounds["type"] == "Integer" else ""
+    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
+
+
 def first_line(text: str) -> str:
     """The first line of a message that says something."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "no words")

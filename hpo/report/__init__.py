@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hpo.report.data import JobData
     from hpo.report.figure import Figure
     from hpo.report.page import Page, Section
+    from hpo.report.sections import job_page, job_sections
 
 else:
 
@@ -21,7 +22,20 @@ else:
         return found
 
 
-__all__ = ["Code", "Column", "Facts", "Figure", "JobData", "Measured", "Page", "Section", "Table", "Text"]
+__all__ = [
+    "Code",
+    "Column",
+    "Facts",
+    "Figure",
+    "JobData",
+    "Measured",
+    "Page",
+    "Section",
+    "Table",
+    "Text",
+    "job_page",
+    "job_sections",
+]
 
 _HOMES = {
     "Code": "hpo.report.blocks",
@@ -34,6 +48,8 @@ _HOMES = {
     "Section": "hpo.report.page",
     "Table": "hpo.report.blocks",
     "Text": "hpo.report.blocks",
+    "job_page": "hpo.report.sections",
+    "job_sections": "hpo.report.sections",
 }
 
 
