@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -86,3 +87,8 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
         else:
             lines.append(text)
     return lines
+
+
+def masked(text: str) -> str:
+    """Text without the names and passwords of its URLs."""
+    return re.sub(r"(?<=://)[^/\s@'\"]+@", "***@", text)
