@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from hpo.callbacks import Callback, Callbacks, JobEnd
+from hpo.callbacks import Callback, Callbacks, JobEnd, JobStart
 from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
 from hpo.checks import gang_sizes
 from hpo.controller import Controller
@@ -68,6 +68,7 @@ class Job:
         with Store(self.store) as store, store.writer(self.search.name) as writer:
             checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
             try:
+                callbacks.job_start(JobStart.of(store.job(self.search.name)))
                 record = JobRecord(writer, self.search.metric, [self.watcher, callbacks], checkpoints)
                 controller, probe = self._searched(record, writer)
                 ended = self._ended(controller, {"checkpoints": checkpoints.close(), "probe": probe})

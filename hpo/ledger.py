@@ -22,13 +22,17 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """Worker-seconds of one kind, for a trial, or for the gang itself where `trial_id` is empty."""
+    """Worker-seconds of one kind, for a trial, or for the gang itself where `trial_id` is empty.
+
+    It lasted `worker_seconds / workers` seconds, until `at`; a gang's entries follow each other without gaps.
+    """
 
     trial_id: str
     gang: str
     kind: Kind
     worker_seconds: float
     at: float
+    workers: int
 
 
 class Ledger:
@@ -106,15 +110,24 @@ class Ledger:
 
     def _account(self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]]) -> None:
         """Books the time since the gang's last entry: measured parts, never more than has passed; None is the rest."""
-        now = self._clock()
+        now, workers = self._clock(), self._workers[gang]
         left = max(0.0, now - self._until[gang])
         entries = []
         for kind, seconds in parts:
             part = left if seconds is None else min(left, seconds)
             left -= part
             if part > 0:
-                worker_seconds = part * self._workers[gang]
-                entries.append(Entry(trial_id=trial_id, gang=gang, kind=kind, worker_seconds=worker_seconds, at=now))
+                worker_seconds = part * workers
+                entries.append(
+                    Entry(
+                        trial_id=trial_id,
+                        gang=gang,
+                        kind=kind,
+                        worker_seconds=worker_seconds,
+                        at=now - left,
+                        workers=workers,
+                    )
+                )
                 self.totals[kind] += worker_seconds
                 self.by_trial[trial_id] += worker_seconds
         self._until[gang] = now

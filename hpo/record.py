@@ -122,6 +122,7 @@ class JobRecord:
                     kind=entry.kind.value,
                     worker_seconds=entry.worker_seconds,
                     at=entry.at,
+                    workers=entry.workers,
                 )
                 for entry in entries
             )

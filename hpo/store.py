@@ -35,7 +35,7 @@ from trainers.home import home
 
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "ReportRow", "Store", "TrialRow"]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 """Raised with every change of the tables; `_UPGRADES` say how an older store becomes one of it."""
 
 BUSY_SECONDS = 30.0
@@ -47,6 +47,7 @@ CONNECT_SECONDS = 10
 _UPGRADES = {
     1: ("ALTER TABLE trials ADD COLUMN logs TEXT NOT NULL DEFAULT ''",),
     2: ("ALTER TABLE trials ADD COLUMN details JSON NOT NULL DEFAULT '{}'",),
+    3: ("ALTER TABLE ledger ADD COLUMN workers BIGINT NOT NULL DEFAULT 0",),
 }
 
 _JOB_VALUES = checked(JOBS)

@@ -89,7 +89,11 @@ class ReportRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerRow:
-    """Billed worker-seconds of a gang; `trial_id` is empty for the gang's own. The writer gives the `id`."""
+    """Billed worker-seconds of a gang; `trial_id` is empty for the gang's own. The writer gives the `id`.
+
+    `workers` is the gang's size, 0 where an older Warmband wrote the row: what it bills lasted
+    `worker_seconds / workers` seconds, until `at`. The rows of a gang follow each other without gaps.
+    """
 
     job: str
     trial_id: str = ""
@@ -98,6 +102,7 @@ class LedgerRow:
     worker_seconds: float
     at: float
     id: str = ""
+    workers: int = 0
 
 
 METADATA = sa.MetaData()

@@ -29,6 +29,7 @@ from hpo.checks import (
 )
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.describe import best_trial, describe, status_and_reason
+from hpo.environment import environment
 from hpo.hyperband import Plan
 from hpo.interrupt import INTERRUPTED
 from hpo.job import Job
@@ -438,7 +439,12 @@ class HyperparameterTuner:
             "completion_criteria": criteria.to_json() if criteria else None,
             "completion_request": criteria.to_input_req() if criteria else None,
             "random_seed": seed,
-            "inputs": {name: channel.describe() for name, channel in channels.items()},
+            "inputs": {
+                name: {**channel.describe(), "fingerprint": channel.fingerprint()} for name, channel in channels.items()
+            },
+            "environment": environment(),
+            "prices": None,
+            "max_cost": None,
             **{field: getattr(self, field) for field in _PLAIN_FIELDS},
         }
 

@@ -131,6 +131,12 @@ def test_what_is_booked_is_workers_times_the_time_held(events: list[tuple[str, i
     assert ledger.total == sum(entry.worker_seconds for entry in entries) == sum(ledger.by_trial.values())
     assert ledger.gangs == sum(life.phase != "down" for life in lives.values())
     assert all(entry.worker_seconds > 0 for entry in entries)
+    ends: dict[str, float] = {}
+    for entry in entries:
+        assert entry.workers == WORKERS[entry.gang]
+        began = entry.at - entry.worker_seconds / entry.workers
+        assert began == ends.get(entry.gang, began), "a gang's entries follow each other"
+        ends[entry.gang] = entry.at
     for trial_id, billed in ledger.by_trial.items():
         assert billed == sum(entry.worker_seconds for entry in entries if entry.trial_id == trial_id)
 
@@ -147,8 +153,8 @@ def test_a_life_in_kinds() -> None:
     assert [(entry.trial_id, entry.kind, entry.worker_seconds, entry.at) for entry in entries] == [
         ("", Kind.STARTING, 30.0, 1000.0),
         ("", Kind.IDLE, 6.0, 1002.0),
-        ("trial", Kind.TRAINING, 21.0, 1012.0),
-        ("trial", Kind.CHECKPOINTING, 6.0, 1012.0),
+        ("trial", Kind.TRAINING, 21.0, 1009.0),
+        ("trial", Kind.CHECKPOINTING, 6.0, 1011.0),
         ("trial", Kind.IDLE, 3.0, 1012.0),
         ("", Kind.IDLE, 12.0, 1016.0),
     ]

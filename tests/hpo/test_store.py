@@ -539,7 +539,15 @@ UPDATE schema_version SET version = 2;
 """
 
 
-@pytest.fixture(params=[VERSION_1, VERSION_1 + VERSION_2.lstrip()], ids=["1", "2"])
+# And the third.
+VERSION_3 = """
+ALTER TABLE trials ADD COLUMN details JSON NOT NULL DEFAULT '{}';
+UPDATE schema_version SET version = 3;
+"""
+VERSIONS = [VERSION_1, VERSION_1 + VERSION_2.lstrip(), VERSION_1 + VERSION_2.lstrip() + VERSION_3.lstrip()]
+
+
+@pytest.fixture(params=VERSIONS, ids=["1", "2", "3"])
 def older_version(url, request) -> str:
     """The URL of a store that an older version made."""
     engine = sa.create_engine(url)
@@ -555,7 +563,7 @@ def check_upgraded(store: Store) -> None:
     assert (trial.hyperparameters, trial.failure_reason, trial.logs, trial.details) == ({"eta": 0.5}, "boom", "", {})
     assert store.job("bank").spec == {"max_jobs": 1}
     assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
-    assert [row.worker_seconds for row in store.ledger("bank")] == [3.0]
+    assert [(row.worker_seconds, row.workers) for row in store.ledger("bank")] == [(3.0, 0)]
 
 
 def test_a_store_of_an_older_version_is_brought_up_to_date(older_version):
@@ -567,11 +575,13 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(older_version):
             writer.trial(
                 trial_with(trial_id="t1", number=1, logs="10.0.0.1:/tmp/ray/worker.err", details={"x": {"0": 1}})
             )
+            writer.ledger(bill(6.0, at=1004.0, workers=3))
+        assert [row.workers for row in store.ledger("bank")] == [0, 3]
         assert [trial.logs for trial in store.trials("bank")] == ["", "10.0.0.1:/tmp/ray/worker.err"]
         assert [trial.details for trial in store.trials("bank")] == [{}, {"x": {"0": 1}}]
-        assert {column["name"] for column in sa.inspect(store._engine).get_columns("trials")} == {
-            field.name for field in dataclasses.fields(TrialRow)
-        }
+        for table, row in (("trials", TrialRow), ("ledger", LedgerRow)):
+            columns = {column["name"] for column in sa.inspect(store._engine).get_columns(table)}
+            assert columns == {field.name for field in dataclasses.fields(row)}
 
 
 OPEN_IT = """
@@ -609,7 +619,7 @@ def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
 
 
 def test_an_upgrade_that_breaks_off_changes_nothing(older_version, monkeypatch):
-    broken = {2: (*module._UPGRADES[2], "ALTER TABLE nowhere ADD COLUMN x TEXT")}
+    broken = {3: (*module._UPGRADES[3], "ALTER TABLE nowhere ADD COLUMN x TEXT")}
     monkeypatch.setattr(module, "_UPGRADES", {**module._UPGRADES, **broken})
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.0)
     with pytest.raises(ConfigurationError, match=r"cannot be opened: .*nowhere"):

@@ -18,7 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainers.channels import Channel, LabelRule, Table, files
+from trainers.channels import Channel, LabelRule, Table, files, fingerprint
 from trainers.channels.files import whole_files
 from trainers.errors import ConfigurationError, DataError
 
@@ -180,6 +180,44 @@ def test_of_names_the_target_and_the_header(tmp_path: Path) -> None:
     assert channels["parquet"].describe()["rows"] == 5
     for channel in channels.values():
         json.dumps(channel.describe())
+
+
+def test_the_same_rows_have_the_same_fingerprint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = frame(50)
+    channels = write(data, tmp_path)
+    digests = {name: channel.fingerprint() for name, channel in channels.items()}
+    in_memory = {digests[name] for name in ("pandas", "numpy", "pair of arrays", "pair of frames")}
+    assert len(in_memory) == 1
+    assert len(set(digests.values())) == 1 + 4, "CSV with and without a header, with semicolons, and Parquet"
+    (tmp_path / "copy").mkdir()
+    assert digests == {name: channel.fingerprint() for name, channel in write(data, tmp_path / "copy").items()}
+    for row, column in ((49, "x2"), (0, "y")):
+        other = data.copy()
+        other.loc[row, column] += 1
+        changed = write(other, tmp_path)
+        assert not {channel.fingerprint() for channel in changed.values()} & set(digests.values())
+    # Large ones: a row in so many and every label, or what the file system says.
+    monkeypatch.setattr(fingerprint, "MOST_BYTES", 120)
+    monkeypatch.setattr(files, "QUICK_BYTES", 10)
+    large = {name: channel.fingerprint() for name, channel in write(data, tmp_path / "copy").items()}
+    assert not set(large.values()) & set(digests.values())
+    other = data.copy()
+    other.loc[49, "y"] += 1
+    assert not {channel.fingerprint() for channel in write(other, tmp_path).values()} & set(large.values())
+
+
+def test_categories_are_in_the_fingerprint() -> None:
+    one = frame(8).assign(kind=pd.Categorical(["a", "b"] * 4))
+    other = one.assign(kind=pd.Categorical(["a", "b"] * 3 + ["b", "a"]))
+    digests = [Channel.of(data, target="y").fingerprint() for data in (one, one.copy(), other)]
+    assert digests[0] == digests[1] != digests[2]
+
+
+def test_the_fingerprint_of_a_file_that_is_gone_says_so(tmp_path: Path) -> None:
+    channel = write(frame(5), tmp_path)["csv with header"]
+    (tmp_path / "headed.csv").unlink()
+    with pytest.raises(DataError, match="still there"):
+        channel.fingerprint()
 
 
 def test_header_is_told_by_a_cell_that_is_no_number(tmp_path: Path) -> None:

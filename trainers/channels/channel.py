@@ -35,6 +35,9 @@ class Source(Protocol):
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
 
+    def fingerprint(self) -> str | None:
+        """See `Channel.fingerprint`."""
+
     def look(self) -> NDArray[np.float32] | None:
         """All labels, after checking what rows can be checked within a second; None where that takes longer."""
 
@@ -93,6 +96,18 @@ class Channel:
     def describe(self) -> dict[str, Any]:
         """A summary for the record, as JSON takes it: kind, rows, columns, files, target; None where not known."""
         return self.source.describe()
+
+    def fingerprint(self) -> str | None:
+        """A short digest of what the rows are; None where that takes executing a Ray Dataset.
+
+        In memory it is of the values: of every row up to `fingerprint.MOST_BYTES`, of all labels and some of the rows
+        beyond that. Small local files are digested by their bytes, others by their names, sizes and times.
+
+        Raises:
+            DataError: a file is gone, or cannot be read.
+        """
+        with _about(self.name):
+            return self.source.fingerprint()
 
     def expecting(self, rules: tuple[LabelRule, ...]) -> Channel:
         """The same channel, whose labels are checked by these rules wherever they are read."""

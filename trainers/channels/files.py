@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels import fingerprint
 from trainers.channels.table import (
     ENCODE,
     Heading,
@@ -82,6 +83,16 @@ class Files:
             return self.read_whole().labels
         next(self._blocks(self.files[0]), None)
         return None
+
+    def fingerprint(self) -> str:
+        """See `Channel.fingerprint`."""
+        try:
+            infos = self.filesystem.get_file_info([file.path for file in self.files])
+            whole = self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
+            read_as = (self.kind, self.columns, self.delimiter, self.position)
+            return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
+        except OSError as error:
+            raise DataError(f"the files cannot be read: {error}; check that they are still there") from None
 
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""

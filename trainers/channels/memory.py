@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.channels import fingerprint
 from trainers.channels.table import (
     ENCODE,
     Heading,
@@ -54,6 +55,11 @@ class Memory:
         """What the columns beside the target are."""
         names = feature_names(self.columns, self.position)
         return Heading(names=names, count=self.features.shape[1] - (self.position is not None))
+
+    def fingerprint(self) -> str:
+        """See `Channel.fingerprint`."""
+        every = fingerprint.stride(self.rows, self.features.shape[1])
+        return fingerprint.of_rows(self.read(0, every).features, self.labels)
 
     def look(self) -> NDArray[np.float32]:
         """All labels; the rows were checked when they came."""

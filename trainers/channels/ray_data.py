@@ -68,6 +68,9 @@ class RayData:
             "target": columns[target_position(self.target, columns, len(columns))] if columns else self.target,
         }
 
+    def fingerprint(self) -> None:
+        """None: to see its rows is to execute the dataset."""
+
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank; it executes the dataset."""
         return self.place(world_size).read(rank, world_size)
