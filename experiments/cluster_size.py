@@ -118,20 +118,21 @@ def _workers(count: int) -> str:
 
 def verdict(found: Found, deadline: float, budget: float) -> str:
     """The size to take, in a sentence or two."""
-    taken = take(found.choices, deadline=deadline, budget=budget)
+    choices = found.choices
+    taken = take(choices, deadline=deadline, budget=budget)
     limits = [f"{deadline:g} s" for _ in [0] if math.isfinite(deadline)]
     limits += [f"{budget:g} worker-seconds" for _ in [0] if math.isfinite(budget)]
     within = f" within {' and '.join(limits)}" if limits else ""
     title = found.problem.title
     if taken is None:
-        quickest = min(found.choices, key=lambda choice: choice.seconds)
-        cheapest = min(found.choices, key=lambda choice: choice.worker_seconds)
+        quickest = min(choices, key=lambda choice: choice.seconds)
+        cheapest = min(choices, key=lambda choice: choice.worker_seconds)
         return (
             f"{title}: no size keeps{within}. The quickest search took {quickest.seconds:.0f} s on {quickest.name}, "
             f"the cheapest {cheapest.worker_seconds:.0f} worker-seconds on {cheapest.name}."
         )
-    best = max(found.choices, key=lambda choice: choice.score)
-    beside = "" if best is taken else f" ({best.name}: {best.score:.4f}, which is no more than chance apart)"
+    best = max(choices, key=lambda choice: choice.score)
+    beside = "" if best is taken else f" ({best.name}: {best.score:.4f}, which is within the noise)"
     if best is not taken and (best.seconds > deadline or best.worker_seconds > budget):
         beside = f" ({best.name} would reach {best.score:.4f})"
     tuned = found.tuned_choice
@@ -284,7 +285,8 @@ def result(found: Found, deadline: float, budget: float) -> dict[str, Any]:
     }
 
 
-def _sizes(text: str) -> list[int]:
+def parsed(text: str) -> list[int]:
+    """Sizes as they are given, rising; BadParameter where they are none."""
     try:
         sizes = sorted({int(size) for size in text.split(",")})
     except ValueError:
@@ -310,11 +312,11 @@ def main(
     """Search on each cluster size, and once with the size tuned too; say which size to take."""
     console = Console(highlight=False)
     options = Options(quick=quick, data_dir=data_dir, seed=seed, seeds=seeds, repeat=repeat, out=out, address=address)
-    problem, compared = problems(options)[model], _sizes(sizes)
+    problem, compared = problems(options)[model], parsed(sizes)
     with Steps(out, console.print) as steps:
         searches = Searches(steps=steps, folder=out, console=console)
         # Room for one more of the largest, so that a gang of another size need not make way.
-        with options.cluster(2 * max(compared), console.print):
+        with options.cluster(2 * max(compared), steps, console.print):
             found = run(problem, problem.load(options), compared, options, searches)
         choices = [*found.choices, found.tuned_choice]
         shown = [

@@ -8,7 +8,7 @@ import math
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional, Self
@@ -73,16 +73,18 @@ class Options:
         return load("digits" if self.quick else "mnist", data_dir=self.data_dir)
 
     @contextmanager
-    def cluster(self, cpus: int, say: Callable[[str], None]) -> Iterator[None]:
-        """One Ray for the block.
+    def cluster(self, cpus: int, steps: Steps, say: Callable[[str], None]) -> Iterator[None]:
+        """One Ray for the block, from the first step on that is not done yet.
 
         Args:
             cpus: logical CPUs that a private one has at least.
+            steps: what needs it.
             say: is told what was started.
         """
         if self.address:
             os.environ["RAY_ADDRESS"] = self.address
-        with cluster(cpus, say):
+        with ExitStack() as started:
+            steps.before = lambda: started.enter_context(cluster(cpus, say))
             yield
 
 
@@ -100,6 +102,8 @@ class Steps:
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self.before: Callable[[], object] | None = None
+        """Is called once, before the first step that is not done yet."""
         self._folder = folder / "steps"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._say = say
@@ -132,6 +136,9 @@ class Steps:
         if kept is not None and kept["settings"] == asked:
             self._say(f"{name}: done before")
             return kept["result"]
+        before, self.before = self.before, None
+        if before is not None:
+            before()
         made = {"settings": asked, "result": work()}
         half = path.with_suffix(".half")
         half.write_text(json.dumps(made, indent=1))

@@ -234,7 +234,7 @@ def main(
     with Steps(out, say) as steps:
         searches = Searches(steps=steps, folder=out, console=console)
         room = max(problem.workers * problem.parallel for problem in chosen)
-        with options.cluster(room, say):
+        with options.cluster(room, steps, say):
             founds = [run(problem, problem.load(options), options, searches) for problem in chosen]
         for found in founds:
             console.print(table(found.problem.title, COLUMNS, closing(found)), "", verdict(found), "", soft_wrap=True)

@@ -102,7 +102,11 @@ def _why(experiment: Experiment, diagnosis: Diagnosis) -> Section:
             else:
                 not_it.append((str(cause), f"gives back nothing: {finding.change.said}"))
     not_it += [(str(cause), reason) for cause, reason in diagnosis.ruled_out.items()]
-    blocks = [Facts(items, caption=caption) for items, caption in ((found, "What does it"), (not_it, "What does not")) if items]
+    blocks = [
+        Facts(items, caption=caption)
+        for items, caption in ((found, "What does it"), (not_it, "What does not"))
+        if items
+    ]
     return Section("Why", blocks)
 
 
@@ -132,9 +136,7 @@ def _training(experiment: Experiment) -> Section:
     colours = {"one worker": ALONE_COLOUR, "distributed": DISTRIBUTED_COLOUR}
     colours |= dict(zip((name for name in names if name not in colours), palette, strict=False))
     lines = [
-        pictures.Line(
-            label=name, curves=[outcome.curve for outcome in experiment.outcomes[name]], colour=colours[name]
-        )
+        pictures.Line(label=name, curves=[outcome.curve for outcome in experiment.outcomes[name]], colour=colours[name])
         for name in names
     ]
     blocks = [
