@@ -42,6 +42,12 @@ def in_bytes(number: int) -> str:
     return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
 
 
+def money(amount: float, currency: str) -> str:
+    """An amount with its label: hundredths, and of less than one, two digits that say something."""
+    decimals = 2 if amount == 0 or abs(amount) >= 1 else min(8, max(2, 1 - math.floor(math.log10(abs(amount)))))
+    return f"{amount:,.{decimals}f} {currency}".rstrip()
+
+
 def short(value: object) -> str:
     """A hyperparameter's value, to four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
