@@ -115,11 +115,11 @@ class _Drawn:
     def best_label(self) -> str:
         if self.best is None:
             return ""
-        return f"best, trial {self.best.trial.number}: {_said(self.data.objective(self.best.trial))}"
+        return f"best, trial {self.best.trial.number}: {look.score(self.data.objective(self.best.trial))}"
 
     @property
     def untuned_label(self) -> str:
-        return f"un-tuned: {_said(self.data.objective(self.untuned.trial) if self.untuned else None)}"
+        return f"un-tuned: {look.score(self.data.objective(self.untuned.trial) if self.untuned else None)}"
 
     @property
     def rungs(self) -> list[int]:
@@ -143,10 +143,6 @@ class _Drawn:
             hidden = sum(int(np.sum((line.values < limits[0]) | (line.values > limits[1]))) for line in self.lines)
             parts.append(f"{count(hidden, 'report')} far from the others {'are' if hidden != 1 else 'is'} not shown.")
         return " ".join(parts)
-
-
-def _said(value: float | None) -> str:
-    return "no value" if value is None else f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 else f"{value:.4g}"
 
 
 # ---- interactive
@@ -202,7 +198,9 @@ def _ends(lines: Sequence[Curve], unit: str, **look_of: Any) -> go.Scatter:
         marker_symbol=[ENDS[line.end] for line, _, _ in ended],
         cliponaxis=False,
         hovertemplate=_hover(unit),
-        **{"marker_size": 7 if len(lines) < MANY else 4, "marker_line_width": 1.5, **look_of},
+        marker_line_width=1.5,
+        marker_line_color=look_of["marker_color"],
+        **{"marker_size": 7 if len(lines) < MANY else 4, **look_of},
     )
 
 

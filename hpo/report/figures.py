@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from hpo.report.costs import cost
 from hpo.report.curves import learning_curves
 from hpo.report.data import JobData
 from hpo.report.figure import Figure
+from hpo.report.gantt import brackets
+from hpo.report.importance import importance
+from hpo.report.progress import cost_of_best
 
-_OF_A_JOB = (learning_curves,)
+_OF_A_JOB = (learning_curves, brackets, cost, cost_of_best, importance)
 
 
 def job_figures(data: JobData) -> list[Figure]:
