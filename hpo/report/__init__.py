@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpo.report.blocks import Code, Column, Facts, Measured, Table, Text
+    from hpo.report.comparison import comparison_page
     from hpo.report.data import JobData
     from hpo.report.figure import Figure
     from hpo.report.page import Page, Section
@@ -33,6 +34,7 @@ __all__ = [
     "Section",
     "Table",
     "Text",
+    "comparison_page",
     "job_page",
     "job_sections",
 ]
@@ -48,6 +50,7 @@ _HOMES = {
     "Section": "hpo.report.page",
     "Table": "hpo.report.blocks",
     "Text": "hpo.report.blocks",
+    "comparison_page": "hpo.report.comparison",
     "job_page": "hpo.report.sections",
     "job_sections": "hpo.report.sections",
 }

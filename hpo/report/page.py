@@ -13,13 +13,13 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 from plotly.io.json import to_json_plotly
 from plotly.offline import get_plotlyjs
 
 from hpo.report.blocks import Code, Column, Facts, Table, Text
-from hpo.report.cells import Cell, cell
+from hpo.report.cells import cell
 from hpo.report.figure import Figure
 from hpo.report.look import TEMPLATES
 
@@ -79,20 +79,15 @@ class Page:
         """The page: complete, and everything in it that somebody named comes out as text."""
         shown = list(_shown(self.sections))
         figures = [block for section in shown for block in section["blocks"] if block["kind"] == "figure"]
-        scripts = [_part("page.js")]
-        if figures:
-            scripts.insert(0, _plotly())
-        return (
-            _environment()
-            .get_template("page.html")
-            .render(
-                page=self,
-                sections=shown,
-                scripts=[Markup(script) for script in scripts],
-                allowed=" ".join(f"'{_digest(script)}'" for script in scripts),
-                style=Markup(_part("page.css")),
-                templates=inline_json(_templates()) if figures else "",
-            )
+        script, library = _part("page.js"), _plotly() if figures else ""
+        return _template().render(
+            page=self,
+            sections=shown,
+            script=Markup(script),
+            library=Markup(library),
+            allowed=" ".join(f"'{_digest(each)}'" for each in (script, library) if each),
+            style=Markup(_part("page.css")),
+            templates=inline_json(_templates()) if figures else "",
         )
 
     def write(self, path: str | Path) -> Path:
@@ -209,12 +204,9 @@ def _digest(script: str) -> str:
 
 
 @cache
-def _environment() -> Environment:
+def _template() -> Template:
     environment = Environment(
         loader=FunctionLoader(_part), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     environment.globals["tone"] = lambda shown: _TONES.get(shown.text, "calm")
-    return environment
-
-
-__all__ = ["Cell", "Page", "Section", "inline_json"]
+    return environment.get_template("page.html")

@@ -70,8 +70,8 @@ def verdict(data: JobData) -> str:
 
 def gap(data: JobData) -> Gap | None:
     """The best trial's score against the un-tuned run's; None where one of them has none."""
-    value = data.best and data.objective(data.best)
-    other = data.untuned and data.objective(data.untuned)
+    value = data.objective(data.best) if data.best else None
+    other = data.objective(data.untuned) if data.untuned else None
     if value is None or other is None:
         return None
     return Gap(value=value, other=other, error=standard_error(data), maximize=data.maximize)
@@ -142,7 +142,7 @@ def _found(data: JobData) -> str:
 
 def _so_far(data: JobData) -> str:
     """What was found by a job that did not come to its end."""
-    value = data.best and data.objective(data.best)
+    value = data.objective(data.best) if data.best else None
     if value is None:
         return f"no trial has reported a finite {data.metric}"
     between = gap(data)
