@@ -32,6 +32,21 @@ class Cause(StrEnum):
     SHARDS = "shard imbalance"
     METRIC = "metric averaged over workers"
 
+    @property
+    def word(self) -> str:
+        """What it is called in a sentence."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Cause.BATCH: "the larger batch",
+    Cause.RATE: "the learning rate",
+    Cause.STALENESS: "staleness",
+    Cause.MOMENTUM: "momentum",
+    Cause.SHARDS: "shards that are not alike",
+    Cause.METRIC: "a metric averaged over workers",
+}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
@@ -62,6 +77,11 @@ class Run:
         """The same of momentum; none where it is 0."""
         return self._named(MOMENTA)
 
+    def changed(self, hyperparameters: Mapping[str, Any]) -> Run:
+        """The same run with these hyperparameters over its own."""
+        mode = str(hyperparameters.get("mode", self.mode))
+        return Run(workers=self.workers, mode=mode, hyperparameters={**self.hyperparameters, **hyperparameters})
+
     def _named(self, names: tuple[str, ...]) -> tuple[str, float] | None:
         for name in names:
             value = self.hyperparameters.get(name)
@@ -75,7 +95,7 @@ class Change:
     """One thing brought back to what it is on one worker.
 
     Args:
-        causes: what it takes away; two for a pair.
+        causes: what it takes away; two where it is a pair of changes.
         said: what is changed.
         hyperparameters: over the run's own.
         shuffled: the training rows are put into another order before workers get theirs.
@@ -148,14 +168,14 @@ def _rate(run: Run) -> Change | str:
         return "an update has as many rows as on one worker, so that the same rate is right"
     if run.hyperparameters.get(RULE, "none") == "linear":
         return f"{RULE} is linear already"
-    said = f"{RULE} linear: {run.workers} times the rate"
+    said = f"{RULE} linear, {run.workers} times the rate"
     return Change(causes=(Cause.RATE,), said=said, hyperparameters={RULE: "linear"})
 
 
 def _staleness(run: Run) -> Change | str:
     if not run.stale:
         return "workers wait for each other, so that no gradient is of old parameters"
-    said = f"mode sync instead of {run.mode}: no gradient is of old parameters"
+    said = f"mode sync instead of {run.mode}"
     return Change(causes=(Cause.STALENESS,), said=said, hyperparameters={"mode": "sync"})
 
 
@@ -170,13 +190,13 @@ def _momentum(run: Run) -> Change | str:
 
 
 def _shards(run: Run) -> Change | str:
-    return Change(causes=(Cause.SHARDS,), said="training rows shuffled before workers get theirs", shuffled=True)
+    return Change(causes=(Cause.SHARDS,), said="training rows shuffled first", shuffled=True)
 
 
 def _metric(run: Run) -> Change | str:
     if run.mode == BOOSTING:
         return "every worker evaluates all rows, so that metrics are exact"
-    return Change(causes=(Cause.METRIC,), said="every worker evaluates all rows; the same model", whole=True)
+    return Change(causes=(Cause.METRIC,), said="every worker evaluates all rows", whole=True)
 
 
 _CHANGE = {
@@ -251,8 +271,8 @@ def mechanism(cause: Cause, run: Run, staleness: float | None = None) -> Mechani
             return Mechanism(text=text, source=_HSIEH)
         case Cause.METRIC:
             text = (
-                "A mean of workers' metrics is not the metric of all rows: workers with few rows count too much, and an "
-                "AUC never compares rows of two workers. The model was not worse; its score was."
+                "A mean of workers' metrics is not the metric of all rows: workers with few rows count too much, and "
+                "an AUC never compares rows of two workers. The model was not worse; its score was."
             )
             return Mechanism(text=text, source=_XGBOOST)
 

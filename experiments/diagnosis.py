@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from experiments.causes import Cause, Change, Run, ranges
+from experiments.causes import Cause, Change, Run, changes, ranges
 from experiments.gap import Gap, Scores, Share, interact
 from hpo.ranges import ParameterRange
 from hpo.report.cells import with_error
@@ -45,7 +45,7 @@ class Diagnosis:
         metric: what its scores are.
         gap: between one worker and it.
         findings: of single changes, the most that was given back first; empty where there is no gap.
-        pair: of the two best at once; None where that was not tried.
+        pair: of the best two at once; None where none were tried.
         ruled_out: causes without an experiment, and why.
     """
 
@@ -65,6 +65,11 @@ class Diagnosis:
     def interact(self) -> bool:
         """Whether the single changes do not add up to the whole gap."""
         return bool(self.findings) and interact([finding.share for finding in self.findings])
+
+    @property
+    def named(self) -> str:
+        """The causes that are enough by themselves, as a sentence names them."""
+        return listed([cause.word for finding in self.enough for cause in finding.change.causes])
 
     @property
     def found(self) -> list[Cause]:
@@ -87,19 +92,16 @@ class Diagnosis:
         if best is None or not best.share.counts:
             return f"{came}, and nothing that was changed gives any of that back by itself."
         if not self.enough:
-            both = self.pair is not None and self.pair.share.value > best.share.value
-            more = f"; both of the best at once, {percent(self.pair.share)}" if both and self.pair else ""
-            return (
-                f"No single cause: {came}; {best.change.name} gives back the most of that, {percent(best.share)}{more}."
-            )
+            more = ""
+            if self.pair is not None and self.pair.share.value > best.share.value:
+                more = f", and {percent(self.pair.share)} with {self.pair.change.said}"
+            return f"No single cause: {came}; {best.change.said} gives back the most, {percent(best.share)}{more}."
         if len(self.enough) == 1:
-            return (
-                f"It is {best.change.name}: {came}; with {best.change.said}, they come to {said(best.scores)}, which "
-                f"is {percent(best.share)} of the gap."
-            )
-        names = listed([finding.change.name for finding in self.enough])
+            back = f"with {best.change.said}, {said(best.scores)}, which gives back {percent(best.share)} of the gap"
+            return f"It is {self.named}: {came}; {back}."
         each = listed([percent(finding.share) for finding in self.enough])
-        return f"It takes {names} together: {came}; taking away any one of these gives back nearly all ({each})."
+        either = "either" if len(self.enough) == 2 else "any one of these"
+        return f"It takes {self.named} together: {came}; taking away {either} gives back nearly all of it ({each})."
 
     @property
     def adding_up(self) -> str:
@@ -118,7 +120,7 @@ class Diagnosis:
             )
         if self.pair is None:
             return text
-        return f"{text} The best two at once, {self.pair.change.said}, give back {percent(self.pair.share)}."
+        return f"{text} The best two at once ({self.pair.change.said}) give back {percent(self.pair.share)}."
 
     def to_json(self) -> dict[str, Any]:
         """For result.json."""
@@ -150,7 +152,7 @@ def diagnose(
     metric: str,
     gap: Gap,
     tried: Sequence[tuple[Change, Scores]],
-    pair: tuple[Change, Scores] | None,
+    pairs: Sequence[tuple[Change, Scores]],
     ruled_out: Mapping[Cause, str],
 ) -> Diagnosis:
     """Puts together what trainings gave.
@@ -160,19 +162,37 @@ def diagnose(
         metric: what was compared.
         gap: between one worker and it.
         tried: single changes and their scores.
-        pair: the same of two at once.
+        pairs: the same of two at once, of which the best is kept.
         ruled_out: causes that were not tried, and why.
     """
-    findings = [Finding(change=change, scores=scores, share=gap.share(scores)) for change, scores in tried]
-    together = None if pair is None else Finding(change=pair[0], scores=pair[1], share=gap.share(pair[1]))
+    single, double = (
+        sorted(
+            (Finding(change=change, scores=scores, share=gap.share(scores)) for change, scores in each),
+            key=lambda finding: -finding.share.value,
+        )
+        for each in (tried, pairs)
+    )
     return Diagnosis(
         run=run,
         metric=metric,
         gap=gap,
-        findings=sorted(findings, key=lambda finding: -finding.share.value),
-        pair=together,
+        findings=single,
+        pair=double[0] if double else None,
         ruled_out=ruled_out,
     )
+
+
+def pairs_of(diagnosis: Diagnosis) -> list[Change]:
+    """What to try on top of the best single change: what it leaves different from one worker.
+
+    Changes that did nothing to the data by themselves are left out.
+    """
+    if not diagnosis.findings:
+        return []
+    best = diagnosis.findings[0].change
+    left, _ = changes(diagnosis.run.changed(best.hyperparameters))
+    inert = {Cause.SHARDS, Cause.METRIC} - set(diagnosis.found)
+    return [best & change for change in left if not {*change.causes} & ({*best.causes} | inert)]
 
 
 def said(scores: Scores) -> str:

@@ -120,7 +120,7 @@ class Gap:
 
 
 def interact(shares: Sequence[Share]) -> bool:
-    """Whether single changes fail to add up to the whole gap, by more than their noise: they overlap, or need others."""
+    """Whether single changes fail to add up to the whole gap, by more than their noise."""
     total = sum(share.value for share in shares)
     noise = math.hypot(*(share.error or 0.0 for share in shares)) if shares else 0.0
     return abs(total - 1.0) > max(CERTAIN * noise, 0.05)

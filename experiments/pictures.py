@@ -85,7 +85,13 @@ def scores(name: str, title: str, note: str, dots: Sequence[Dot], axis: str, mar
     trace = go.Scatter(
         x=[dot.value for dot in dots],
         y=labels,
-        error_x={"type": "data", "array": [2 * (dot.error or 0.0) for dot in dots], "thickness": 1.6, "width": 4},
+        error_x={
+            "type": "data",
+            "array": [2 * (dot.error or 0.0) for dot in dots],
+            "color": look.GREY,
+            "thickness": 1.6,
+            "width": 4,
+        },
         mode="markers",
         marker={"color": [dot.colour for dot in dots], "size": 11},
         text=[with_error(dot.value, dot.error, 4) for dot in dots],
@@ -237,58 +243,36 @@ def _bars(title: str, labels: Sequence[str], panels: Mapping[str, Sequence[float
     return still
 
 
-def histograms(
-    name: str, title: str, note: str, counts: Mapping[str, Mapping[int, int]], axis: str, colours: Mapping[str, str]
-) -> Figure:
-    """How often each whole number came, as a share of all, for several ways to train.
+def histogram(name: str, title: str, note: str, counts: Mapping[int, int], axis: str, colour: str) -> Figure:
+    """How often each whole number came, as a share of all.
 
     Args:
         name: a slug.
         title: what it shows.
         note: how to read it.
-        counts: by what was counted, how often each number came.
+        counts: how often each number came.
         axis: what the numbers are.
-        colours: by what was counted.
+        colour: of the bars.
     """
-    numbers = sorted({number for of in counts.values() for number in of})
-    shares = {label: [of.get(n, 0) / max(1, sum(of.values())) for n in numbers] for label, of in counts.items()}
-    traces = [
-        go.Bar(
-            x=numbers,
-            y=values,
-            name=look.plain(label),
-            marker={"color": colours[label]},
-            hovertemplate="%{x}: %{y:.1%}<extra>" + look.plain(label) + "</extra>",
-        )
-        for label, values in shares.items()
-    ]
-    figure = look.interactive(
-        *traces,
+    numbers, total = sorted(counts), sum(counts.values())
+    shares = [counts[number] / total for number in numbers]
+    bar = go.Bar(x=numbers, y=shares, marker={"color": colour}, hovertemplate="%{x}: %{y:.1%}<extra></extra>")
+    shown = look.interactive(
+        bar,
         xaxis={"title": {"text": look.plain(axis)}, "dtick": 1},
-        yaxis={"title": {"text": "share of pushes"}, "tickformat": ".0%"},
-        height=look.HEIGHT - 60 + 26 * (len(traces) // 2),
-        barmode="group",
+        yaxis={"title": {"text": "share"}, "tickformat": ".0%"},
+        height=look.HEIGHT - 100,
     )
-    drawn = partial(_histograms, title, numbers, shares, axis, colours)
-    return Figure(name=name, title=title, note=note, interactive=figure, still=drawn)
+    drawn = partial(_histogram, title, numbers, shares, axis, colour)
+    return Figure(name=name, title=title, note=note, interactive=shown, still=drawn)
 
 
 @look.styled
-def _histograms(
-    title: str,
-    numbers: Sequence[int],
-    shares: Mapping[str, Sequence[float]],
-    axis: str,
-    colours: Mapping[str, str],
-) -> Still:
-    still, axes = look.canvas(title, "", height=4.2)
-    width = 0.8 / max(1, len(shares))
-    for place, (label, values) in enumerate(shares.items()):
-        at = np.array(numbers) + (place - (len(shares) - 1) / 2) * width
-        axes.bar(at, values, width, color=colours[label], label=label)
+def _histogram(title: str, numbers: Sequence[int], shares: Sequence[float], axis: str, colour: str) -> Still:
+    still, axes = look.canvas(title, "", height=3.6)
+    axes.bar(numbers, shares, 0.8, color=colour)
     axes.yaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
     axes.set_xticks(numbers)
     axes.set_xlabel(axis)
-    axes.set_ylabel("share of pushes")
-    still.legend(loc="outside right upper", fontsize=9)
+    axes.set_ylabel("share")
     return still

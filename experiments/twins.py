@@ -14,6 +14,7 @@ from ray.train import ScalingConfig
 
 from experiments.causes import BOOSTING, Change, Run
 from experiments.gap import Scores
+from experiments.problems import boosting
 from experiments.published import Options
 from hpo.spec import read_job
 from hpo.uncertainty import standard_error
@@ -21,7 +22,6 @@ from trainers import Channel, ConfigurationError, DivergedError, ParameterServer
 from trainers.channels import Table
 from trainers.trainer import open_channels
 
-IN_HAND = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
 WORKERS, MODE = "num_workers", "mode"
 
 
@@ -116,7 +116,8 @@ class Case:
         given |= changed
         if self.simulated:
             given |= {WORKERS: workers, MODE: given.get(MODE, self.run.mode)}
-            return ParameterServerTrainer(scaling=IN_HAND, hyperparameters=given, **self.trainer.arguments)
+            here = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
+            return ParameterServerTrainer(scaling=here, hyperparameters=given, **self.trainer.arguments)
         if WORKERS in given:
             given[WORKERS] = workers
         had = self.trainer.scaling
@@ -201,13 +202,11 @@ def image_case(options: Options, epochs: int, *, real: bool) -> Case:
 
 def xgboost_case(options: Options, rounds: int) -> Case:
     """The blog's XGBoost on three workers."""
-    from experiments.scale_out import boosted
-
     dataset = options.bank_marketing()
     channels = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}
     return Case(
         title=f"{dataset.title}, {rounds} rounds",
-        trainer=boosted(3, rounds),
+        trainer=boosting(3, rounds),
         channels=open_channels(channels),
         metric="validation:auc",
         simulated=False,
@@ -248,7 +247,7 @@ def _learns_by_steps(trainer: Trainer) -> bool:
 
 def _check_simulated(trainer: Trainer) -> None:
     """Refuses what the simulation would leave out."""
-    alone = [name for name in ("precision", "compile") if name in trainer.arguments]
+    alone: list[str] = [name for name in ("precision", "compile") if name in trainer.arguments]
     if trainer.scaling.use_gpu:
         alone.append("use_gpu")
     if alone:

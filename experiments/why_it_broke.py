@@ -9,8 +9,8 @@ file it takes the trainer with its static hyperparameters. The run and its twin 
 twin is better by more than the noise, one thing after another is brought back to what it is on one worker, everything
 else as it was: the effective batch, the learning rate against the batch, staleness, the momentum that comes with it,
 the order of rows that shards are cut from, and the rows that each worker's metrics are of. Each says how much of the
-gap it gives back. Where single changes do not add up, the best two are tried at once. Out of what helped come ranges
-to tune.
+gap it gives back. Where single changes do not add up, others are tried on top of the best one. Out of what helped come
+ranges to tune.
 
 Workers of PyTorch functions are simulated in this process, on a clock of their own, so that the same seed gives the
 same answer; `--real` trains on Ray's workers, as XGBoost always does.
@@ -30,8 +30,8 @@ from rich.console import Console
 from rich.table import Table
 
 from experiments.causes import Change, changes
-from experiments.diagnosis import Diagnosis, diagnose, percent, said
-from experiments.gap import Gap, Scores, interact
+from experiments.diagnosis import Diagnosis, diagnose, pairs_of, percent, said
+from experiments.gap import Gap, Scores
 from experiments.published import SEED, Address, DataDir, Options, Quick, Repeat, Seed, Steps, finish
 from experiments.twins import Case, Outcome, image_case, job_case, measure, scored, xgboost_case
 
@@ -70,17 +70,15 @@ class Experiment:
         self._train(DISTRIBUTED, None)
         made, ruled_out = changes(run)
         if not (self._gap.is_one or (anyway and self._gap.size)):
-            return diagnose(run, metric, self._gap, [], None, {})
+            return diagnose(run, metric, self._gap, [], [], {})
         for change in made:
             self._train(change.name, change)
-        shares = [(self._gap.share(self.scores(change.name)), change) for change in made]
-        pair = None
-        if len(shares) > 1 and interact([share for share, _ in shares]):
-            best = sorted(shares, key=lambda each: -each[0].value)[:2]
-            pair = best[0][1] & best[1][1]
-            self._train(pair.name, pair)
         tried = [(change, self.scores(change.name)) for change in made]
-        return diagnose(run, metric, self._gap, tried, pair and (pair, self.scores(pair.name)), ruled_out)
+        single = diagnose(run, metric, self._gap, tried, [], ruled_out)
+        pairs = pairs_of(single) if single.interact else []
+        for pair in pairs:
+            self._train(pair.name, pair)
+        return diagnose(run, metric, self._gap, tried, [(pair, self.scores(pair.name)) for pair in pairs], ruled_out)
 
     def scores(self, name: str) -> Scores:
         """What one way to train came to, of those that were trained."""

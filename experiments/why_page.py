@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from experiments import pictures
 from experiments.causes import Cause, as_python, as_yaml, mechanism
-from experiments.diagnosis import Diagnosis, Finding, listed
+from experiments.diagnosis import Diagnosis, Finding
 from experiments.gap import Scores
 from hpo.report import Code, Column, Facts, Figure, Measured, Page, Section, Text, look
 from hpo.report import Table as Rows
+from hpo.report.page import Block
 from hpo.words import count
 
 if TYPE_CHECKING:
@@ -40,7 +41,14 @@ def page(experiment: Experiment, diagnosis: Diagnosis) -> Page:
 def _what(experiment: Experiment, diagnosis: Diagnosis) -> Section:
     """Scores and shares of the gap."""
     gap, tried = diagnosis.gap, [*diagnosis.findings, *([diagnosis.pair] if diagnosis.pair else [])]
-    columns = ["changed back", "to", Column(diagnosis.metric, digits=4), "gives back", "staleness", "seconds"]
+    columns: list[Column | str] = [
+        "changed back",
+        "to",
+        Column(diagnosis.metric, digits=4),
+        "gives back, %",
+        "staleness",
+        "seconds",
+    ]
     rows = [
         _row(experiment, "nothing: as on one worker", "", "one worker", gap.alone, None),
         *(_row(experiment, f.change.name, f.change.said, f.change.name, f.scores, f) for f in tried),
@@ -48,10 +56,10 @@ def _what(experiment: Experiment, diagnosis: Diagnosis) -> Section:
     ]
     errors = "over seeds" if gap.alone.seed_error is not None else "from the rows that were evaluated"
     caption = (
-        f"Scores after the last {experiment.case.trainer.unit}, with their standard errors {errors}. Staleness: updates "
-        "between a worker's pull and its push, in the mean."
+        f"Scores after the last {experiment.case.trainer.unit}, with their standard errors {errors}. Staleness is how "
+        "many updates come between a worker's pull and its push, in the mean; seconds are of one training."
     )
-    blocks = [Rows(columns=columns, rows=rows, caption=caption)]
+    blocks: list[Block] = [Rows(columns=columns, rows=rows, caption=caption)]
     if not diagnosis.findings:
         return Section("One worker and several", blocks)
     return Section("What gives it back", [*blocks, Text(diagnosis.adding_up), _picture(diagnosis, tried)])
@@ -76,11 +84,10 @@ def _picture(diagnosis: Diagnosis, tried: Sequence[Finding]) -> Figure:
             label="distributed", value=gap.distributed.mean, error=gap.distributed.error, colour=DISTRIBUTED_COLOUR
         ),
     ]
-    names = [finding.change.name for finding in diagnosis.enough]
-    title = f"What gives it back: {listed(names)}" if names else "What each change gives back"
+    enough = f"Taking away {diagnosis.named} gives it back" if diagnosis.enough else ""
     return pictures.scores(
         "gives-back",
-        title,
+        enough or "What each change gives back",
         "A dot is a mean over seeds, its line two standard errors to either side. What lies on the line of one worker "
         "gives the whole gap back.",
         dots,
@@ -102,12 +109,8 @@ def _why(experiment: Experiment, diagnosis: Diagnosis) -> Section:
             else:
                 not_it.append((str(cause), f"gives back nothing: {finding.change.said}"))
     not_it += [(str(cause), reason) for cause, reason in diagnosis.ruled_out.items()]
-    blocks = [
-        Facts(items, caption=caption)
-        for items, caption in ((found, "What does it"), (not_it, "What does not"))
-        if items
-    ]
-    return Section("Why", blocks)
+    parts = [Facts(found, caption="What does it"), Facts(not_it, caption="What does not")]
+    return Section("Why", [part for part in parts if part.items])
 
 
 def _tune(diagnosis: Diagnosis) -> Section:
@@ -131,15 +134,15 @@ def _tune(diagnosis: Diagnosis) -> Section:
 def _training(experiment: Experiment) -> Section:
     """Learning curves, and how stale pushes were."""
     case = experiment.case
-    names = sorted(experiment.outcomes, key=lambda name: name not in ("one worker", "distributed"))
-    palette = [look.BLUE, look.GREEN, look.ROSE, look.OCHRE, look.VIOLET, "#3a6f8f", "#8c564b"]
-    colours = {"one worker": ALONE_COLOUR, "distributed": DISTRIBUTED_COLOUR}
-    colours |= dict(zip((name for name in names if name not in colours), palette, strict=False))
+    # A model that is only evaluated otherwise learns alike, and curves of pairs hide those of what they are made of.
+    tried = [name for name in experiment.outcomes if name in set(Cause) - {Cause.METRIC}]
+    colours = {"one worker": ALONE_COLOUR, **dict(zip(tried, look.SERIES, strict=False))}
+    colours["distributed"] = DISTRIBUTED_COLOUR
     lines = [
-        pictures.Line(label=name, curves=[outcome.curve for outcome in experiment.outcomes[name]], colour=colours[name])
-        for name in names
+        pictures.Line(label=name, curves=[outcome.curve for outcome in experiment.outcomes[name]], colour=colour)
+        for name, colour in colours.items()
     ]
-    blocks = [
+    blocks: list[Block] = [
         pictures.learning(
             "learning",
             "How each way to train learns",
@@ -149,25 +152,26 @@ def _training(experiment: Experiment) -> Section:
             case.metric,
         )
     ]
-    stale = {name: _staleness(experiment, name) for name in names}
-    stale = {name: counts for name, counts in stale.items() if any(counts) and name != "one worker"}
-    if stale:
+    stale = _staleness(experiment)
+    if any(stale):
+        mean = sum(old * pushes for old, pushes in stale.items()) / sum(stale.values())
         blocks.append(
-            pictures.histograms(
+            pictures.histogram(
                 "staleness",
-                "How old the parameters were that gradients were taken of",
-                "Updates that others had made between a worker's pull and its push.",
+                f"The distributed run's gradients were {mean:.1f} updates old",
+                "Updates that others made between a worker's pull and its push.",
                 stale,
-                "updates",
-                colours,
+                "staleness, updates",
+                DISTRIBUTED_COLOUR,
             )
         )
     return Section("In training", blocks)
 
 
-def _staleness(experiment: Experiment, name: str) -> dict[int, int]:
+def _staleness(experiment: Experiment) -> dict[int, int]:
+    """Pushes of the distributed run by their staleness, all seeds together."""
     counts: dict[int, int] = {}
-    for outcome in experiment.outcomes[name]:
+    for outcome in experiment.outcomes["distributed"]:
         for old, pushes in outcome.staleness.items():
             counts[int(old)] = counts.get(int(old), 0) + pushes
     return counts
@@ -182,8 +186,8 @@ def _shards(experiment: Experiment) -> Section | None:
     rows = [[f"worker {rank}", *(100 * share for share in of.values())] for rank, of in enumerate(shares)]
     most = max(max(of[label] for of in shares) - min(of[label] for of in shares) for label in labels)
     caption = (
-        f"The share of each label among a worker's training rows, in percent, at most {len(labels)} labels. The workers "
-        f"differ by at most {100 * most:.1f} percentage points."
+        "The share of each label among a worker's training rows, in percent; workers differ by at most "
+        f"{100 * most:.1f} percentage points."
     )
     return Section("Shards", [Rows([" ", *(Column(label, digits=1) for label in labels)], rows, caption=caption)])
 
