@@ -170,6 +170,7 @@ def _table(table: Table) -> dict[str, Any]:
         "caption": table.caption,
         "columns": columns,
         "numeric": numeric,
+        "errors": [max((len(row[place].error) for row in rows), default=0) for place in range(len(columns))],
         "rows": rows,
         "choices": {place: found for place, found in choices.items() if len(found) > 1},
         "searched": len(rows) > SEARCHED_ROWS,
