@@ -9,14 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from hpo import job_file
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.hyperband import lay_out, run_all
 from hpo.job_keys import Give, did_you_mean, problems
+from hpo.job_keys import Strict as _Strict
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
+from hpo.trackers.spec import Trackers
 from trainers.datasets import DATASETS, load
 from trainers.errors import ConfigurationError
 
@@ -41,10 +43,6 @@ _WORDS = {
     "hyperparameter '": "hyperparameters '",
 }
 """What the Python API calls things, and what a job file does."""
-
-
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 class _Range(_Strict):
@@ -368,6 +366,10 @@ class JobSpec(_Strict):
         None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
     )
 
+    trackers: Annotated[Trackers | None, Give("a group of keys, such as {tensorboard: {folder: runs}}")] = Field(
+        None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
+    )
+
     def tuner(self, **options: Any) -> HyperparameterTuner:
         """In the Python API's form.
 
@@ -379,8 +381,9 @@ class JobSpec(_Strict):
         with _about("trainer"):
             trainer = self.trainer.trainer()
         with _about("tuning"):
-            own = _same(self, "name", "data", "trainer", "tuning")
-            return HyperparameterTuner(trainer, **self.tuning.arguments(), **own, **options)
+            own = _same(self, "name", "data", "trainer", "tuning", "trackers")
+            callbacks = self.trackers.callbacks() if self.trackers else ()
+            return HyperparameterTuner(trainer, **self.tuning.arguments(), **own, callbacks=callbacks, **options)
 
 
 def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:
