@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,11 @@ LONGEST_DETAILS = 120
 def count(number: int, noun: str) -> str:
     """A number and its noun."""
     return f"{number:,} {noun}" + ("s" if number != 1 else "")
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Names in a sentence: with commas, and an "and" before the last."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
 
 
 def roughly(seconds: float) -> str:
@@ -67,6 +73,15 @@ def short(value: object) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+def range_text(bounds: Mapping[str, Any]) -> str:
+    """A hyperparameter's range, in the form that the record keeps it."""
+    if "values" in bounds:
+        return "one of " + ", ".join(str(value) for value in bounds["values"])
+    scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
+    whole = ", whole numbers" if bounds["type"] == "Integer" else ""
+    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
+
+
 def first_line(text: str) -> str:
     """The first line of a message that says something."""
     return next((line.strip() for line in text.splitlines() if line.strip()), "no words")
@@ -98,3 +113,8 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
         else:
             lines.append(text)
     return lines
+
+
+def masked(text: str) -> str:
+    """Text without the names and passwords of its URLs."""
+    return re.sub(r"(?<=://)[^/\s@'\"]+@", "***@", text)

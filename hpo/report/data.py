@@ -1,0 +1,139 @@
+"""All of one job's record that its pictures and tables are drawn from, read once."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+from hpo.describe import best_trial, objective, status_and_reason
+from hpo.ranges import ParameterRange, range_from_json
+from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+
+UNITS = {"ParameterServerTrainer": "epoch", "TorchTrainer": "epoch", "XGBoostTrainer": "round"}
+"""What trainers call one unit of resource; spelled out here since looking it up there imports Ray."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobData:
+    """A job as it is in the record, whatever has become of it: running, failed, or without a single trial.
+
+    Args:
+        job: the job itself.
+        trials: the tuned ones, in the order in which they were suggested.
+        untuned: the run of the static hyperparameters beside them, if there was one.
+        reports: by trial's id, in the order of their steps; of the un-tuned run too.
+        ledger: billed worker-seconds, by time.
+    """
+
+    job: JobRow
+    trials: tuple[TrialRow, ...] = ()
+    untuned: TrialRow | None = None
+    reports: Mapping[str, tuple[ReportRow, ...]]
+    ledger: tuple[LedgerRow, ...] = ()
+
+    @classmethod
+    def read(cls, store: Store, name: str) -> Self:
+        """Everything the record has of a job.
+
+        Raises:
+            ConfigurationError: it has no such job.
+        """
+        trials = store.trials(name)
+        reports: dict[str, list[ReportRow]] = defaultdict(list)
+        for report in store.reports(name):
+            reports[report.trial_id].append(report)
+        return cls(
+            job=store.job(name),
+            trials=tuple(trial for trial in trials if trial.number >= 0),
+            untuned=next((trial for trial in trials if trial.number < 0), None),
+            reports={trial: tuple(rows) for trial, rows in reports.items()},
+            ledger=tuple(store.ledger(name)),
+        )
+
+    @property
+    def title(self) -> str:
+        """What the job is called."""
+        return self.job.name
+
+    @property
+    def metric(self) -> str:
+        """The objective's name."""
+        return str(self.job.spec["objective_metric_name"])
+
+    @property
+    def maximize(self) -> bool:
+        """Whether more of it is better."""
+        return bool(self.job.spec["objective_type"] == "Maximize")
+
+    @property
+    def by_best(self) -> bool:
+        """Whether trials are compared by their best value instead of their last."""
+        return bool(self.job.spec["objective_value"] == "best")
+
+    @property
+    def unit(self) -> str:
+        """What the trainer calls one unit of resource: "round", "epoch", "unit"."""
+        return UNITS.get(self.job.spec.get("estimator", {}).get("trainer", ""), "unit")
+
+    @property
+    def status(self) -> str:
+        """The job's; Failed where its driver is gone, whatever was written last."""
+        return status_and_reason(self.job)[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it is so; empty if there is nothing to say."""
+        return status_and_reason(self.job)[1]
+
+    @cached_property
+    def best(self) -> TrialRow | None:
+        """The best trial; None where none has a finite objective."""
+        return best_trial(self.job, list(self.trials))
+
+    def objective(self, trial: TrialRow) -> float | None:
+        """What the job compares trials by: the last value, or the best."""
+        return objective(self.job, trial)
+
+    @property
+    def max_resource(self) -> int:
+        """Units of a trial that runs to the end, as planned, or as the longest has reached."""
+        reached = max((trial.resource for trial in self.trials), default=0)
+        return int(self.job.plan.get("max_resource", 0)) or reached
+
+    @cached_property
+    def rungs(self) -> tuple[int, ...]:
+        """Every resource at which some bracket compares its trials, or ends them, rising."""
+        brackets = self.job.plan.get("brackets", ())
+        return tuple(sorted({int(rung) for bracket in brackets for rung in bracket["rungs"]}))
+
+    def rungs_of(self, trial: TrialRow) -> tuple[int, ...]:
+        """The rungs of a trial's bracket, rising; empty where it has none."""
+        brackets = self.job.plan.get("brackets", ())
+        if trial.bracket is None or not 0 <= trial.bracket < len(brackets):
+            return ()
+        return tuple(int(rung) for rung in brackets[trial.bracket]["rungs"])
+
+    @cached_property
+    def ranges(self) -> dict[str, ParameterRange]:
+        """The tuned hyperparameters, by name."""
+        given: Mapping[str, Any] = self.job.spec.get("hyperparameter_ranges", {})
+        return {name: range_from_json(state) for name, state in given.items()}
+
+    @cached_property
+    def billed(self) -> dict[str, float]:
+        """Worker-seconds by what they went into: starting, training, checkpointing, idle."""
+        kinds = dict.fromkeys(("starting", "training", "checkpointing", "idle"), 0.0)
+        for entry in self.ledger:
+            kinds[entry.kind] += entry.worker_seconds
+        return kinds
+
+    @cached_property
+    def billed_by_trial(self) -> dict[str, float]:
+        """Worker-seconds by trial's id; under an empty one what gangs used for none."""
+        trials: dict[str, float] = defaultdict(float)
+        for entry in self.ledger:
+            trials[entry.trial_id] += entry.worker_seconds
+        return dict(trials)

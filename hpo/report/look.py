@@ -1,0 +1,212 @@
+"""How pictures look, in both their forms: colours, fonts, axes, and text that stays text.
+
+Every colour here has a contrast of at least 3 to white and to the dark page, so that one set serves both.
+"""
+
+from __future__ import annotations
+
+import html
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+import plotly.graph_objects as go
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Still
+from numpy.typing import NDArray
+
+BEST = "#d9501e"
+"""The best trial, and nothing else."""
+
+BLUE, GREEN, VIOLET, OCHRE, ROSE, GREY = "#2a86cf", "#0f9b78", "#7a6fd0", "#a9760a", "#b8629a", "#84909e"
+
+BRICK, OLIVE = "#b4654f", "#7d7a2e"
+
+SERIES = (BLUE, GREEN, VIOLET, BRICK, OLIVE)
+"""For what has no order, such as brackets and jobs."""
+
+KINDS = {"starting": OCHRE, "training": BLUE, "checkpointing": ROSE, "idle": GREY}
+"""What a billed second went into."""
+
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+PIXELS_AN_INCH = 160
+HEIGHT = 420
+"""Pixels of an interactive picture, where what it shows needs no more."""
+
+WIDTH, STILL_HEIGHT = 9.0, 5.0
+"""Inches of a still."""
+
+_INK, _PALE = "#2b3138", "#e3e6ea"
+
+styled = mpl.rc_context(
+    {
+        "text.color": _INK,
+        "xtick.color": _INK,
+        "ytick.color": _INK,
+        "axes.labelcolor": _INK,
+        "axes.edgecolor": "#9aa3ad",
+        "axes.axisbelow": True,
+        "grid.color": _PALE,
+        "font.size": 10,
+        "legend.frameon": False,
+        # A name such as "$x" is no formula.
+        "text.parse_math": False,
+        "svg.hashsalt": "the same file every time",
+    }
+)
+"""Decorates what draws a still, or writes one."""
+
+
+def _template(ink: str, lines: str, card: str) -> go.layout.Template:
+    axis = {"gridcolor": lines, "linecolor": lines, "zeroline": False, "automargin": True, "title": {"standoff": 8}}
+    return go.layout.Template(
+        layout={
+            "paper_bgcolor": "rgba(0,0,0,0)",
+            "plot_bgcolor": "rgba(0,0,0,0)",
+            "font": {"color": ink, "family": FONT, "size": 13},
+            "colorway": list(SERIES),
+            "xaxis": axis,
+            "yaxis": {**axis, "ticklabelstandoff": 6},
+            "hoverlabel": {"bgcolor": card, "bordercolor": lines, "font": {"color": ink, "family": FONT}},
+            "legend": {"bgcolor": "rgba(0,0,0,0)"},
+            "margin": {"l": 8, "r": 12, "t": 12, "b": 8},
+        }
+    )
+
+
+TEMPLATES = {
+    "light": _template("#2b3138", "#e3e6ea", "#ffffff"),
+    "dark": _template("#d5dae0", "#2f3741", "#1d232b"),
+}
+"""An interactive picture's `layout.template` in each colour scheme; it is made with the light one."""
+
+
+def interactive(*traces: Any, height: int = HEIGHT, **layout: Any) -> go.Figure:
+    """An interactive picture in the light scheme, its legend below it."""
+    legend = {
+        "orientation": "h",
+        "yref": "container",
+        "y": 0,
+        "yanchor": "bottom",
+        "xref": "container",
+        "x": 0,
+        "xanchor": "left",
+        "tracegroupgap": 0,
+        "traceorder": "normal",
+        "font": {"size": 12},
+    }
+    figure = go.Figure(layout={"template": TEMPLATES["light"], "height": height, "legend": legend})
+    figure.add_traces(list(traces))
+    figure.update_layout(**layout)
+    return figure
+
+
+def rows(names: Sequence[str]) -> dict[str, Any]:
+    """The axis of bars that lie: their names, the first one on top."""
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [plain(wrapped(name)).replace("\n", "<br>") for name in names],
+        "autorange": "reversed",
+        "showgrid": False,
+    }
+
+
+def canvas(title: str, subtitle: str, *, height: float = STILL_HEIGHT) -> tuple[Still, Axes]:
+    """A still with its title and one pair of axes; call it within `styled`."""
+    still = Still(figsize=(WIDTH, height), layout="constrained")
+    axes = still.subplots()
+    axes.set_title(subtitle, loc="left", fontsize=9.5, color="#66707c", pad=8)
+    still.suptitle(title, x=0.012, ha="left", fontsize=12.5, weight="bold", wrap=True)
+    axes.grid()
+    axes.spines[["top", "right"]].set_visible(False)
+    return still, axes
+
+
+def plain(text: object) -> str:
+    """Text for an interactive picture, which would take `<` and `&` for HTML."""
+    return html.escape(str(text), quote=False)
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The unit for an axis of so many seconds, and how many of them it has."""
+    if seconds < 180:
+        return 1.0, "seconds"
+    return (60.0, "minutes") if seconds < 3 * 3600 else (3600.0, "hours")
+
+
+def amount(value: float) -> str:
+    """An amount to three digits, or to the last whole one."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def score(value: float | None) -> str:
+    """An objective's value, to four digits after the point where it has the size of one."""
+    if value is None:
+        return "no value"
+    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 else f"{value:.4g}"
+
+
+def shortened(text: str, letters: int) -> str:
+    """Text cut to so many letters, with a sign that it is."""
+    return text if len(text) <= letters else text[: letters - 1] + "\u2026"
+
+
+def wrapped(text: str, letters: int = 20) -> str:
+    """Text in lines of about so many letters, three at most, broken after spaces and what joins the parts of a name."""
+    lines = [""]
+    for part in re.findall(r"[^\s_:.-]*[\s_:.-]*", text):
+        if lines[-1] and len((lines[-1] + part).rstrip()) > letters:
+            lines.append("")
+        lines[-1] += part
+    lines = [line.strip() for line in lines]
+    told = lines if len(lines) < 4 else [*lines[:2], lines[2] + "\u2026"]
+    return "\n".join(shortened(line, letters) for line in told)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names as they are, those that come again with a number."""
+    seen: Counter[str] = Counter()
+    told = []
+    for name in names:
+        seen[name] += 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return told
+
+
+def faded(colour: str) -> str:
+    """A colour for an area that things lie in."""
+    return "rgba(" + ",".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5)) + ",0.16)"
+
+
+def ramp(number: int) -> list[str]:
+    """Colours of an order, from what recedes to what stands out."""
+    anchors = [GREY, VIOLET, BLUE, GREEN]
+    places = np.linspace(0, len(anchors) - 1, number) if number > 1 else np.array([len(anchors) - 1.0])
+    channels = np.array([[int(colour[at : at + 2], 16) for at in (1, 3, 5)] for colour in anchors])
+    mixed = [np.interp(places, range(len(anchors)), channels[:, channel]) for channel in range(3)]
+    return ["#" + "".join(f"{round(float(part)):02x}" for part in parts) for parts in zip(*mixed, strict=True)]
+
+
+def bounds(values: Iterable[float], always: Sequence[float | None] = ()) -> tuple[float, float] | None:
+    """Between which values an axis shows most, where a few far ones would flatten all others.
+
+    Args:
+        values: what is drawn.
+        always: what has to be seen.
+
+    Returns:
+        None where the axis had better show everything.
+    """
+    found: NDArray[np.float64] = np.fromiter((value for value in values if math.isfinite(value)), dtype=np.float64)
+    if found.size < 10:
+        return None
+    low, high = (float(edge) for edge in np.quantile(found, (0.02, 0.98)))
+    shown = [low, high, *(value for value in always if value is not None and math.isfinite(value))]
+    low, high = min(shown), max(shown)
+    if high <= low or found.max() - found.min() < 4 * (high - low):
+        return None
+    return low - 0.05 * (high - low), high + 0.05 * (high - low)
