@@ -1,4 +1,4 @@
-"""What a job will take, before it starts: at most and expected worker-seconds, wall time and money. Pure."""
+"""What a job will take, before it starts: worker-seconds, wall time and money, at most and expected; pure."""
 
 from __future__ import annotations
 
