@@ -158,7 +158,7 @@ class Outlook:
 
     def _amount(self, pace: ManyWorkers, units: float, assignments: float, gangs: int) -> Amount:
         work = units * pace.a_round + assignments * pace.an_assignment
-        worker_seconds = pace.workers * (work + gangs * pace.start)
+        worker_seconds = pace.workers * (work + gangs * pace.held)
         return Amount(
             worker_seconds=worker_seconds,
             wall_seconds=job_on_gangs(pace, units=units, assignments=assignments, gangs=gangs),
