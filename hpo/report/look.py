@@ -177,9 +177,9 @@ def distinct(names: Sequence[str]) -> list[str]:
     return told
 
 
-def faded(colour: str) -> str:
-    """A colour for an area that things lie in."""
-    return "rgba(" + ",".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5)) + ",0.16)"
+def faded(colour: str, part: float = 0.16) -> str:
+    """A colour of which only a part covers what lies below."""
+    return "rgba(" + ",".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5)) + f",{part})"
 
 
 def ramp(number: int) -> list[str]:

@@ -71,12 +71,8 @@ def coordinates(data: JobData) -> tuple[list[Axis], list[Line]]:
     }
     if not scores or not ranges:
         return [], []
-    low, high = look.bounds(
-        scores.values(), [max(scores.values()), min(scores.values())][:: 1 if data.maximize else -1][:1]
-    ) or (
-        min(scores.values()),
-        max(scores.values()),
-    )
+    top = max(scores.values()) if data.maximize else min(scores.values())
+    low, high = look.bounds(scores.values(), [top]) or (min(scores.values()), max(scores.values()))
     axes = [_axis(name, bounds) for name, bounds in ranges.items()]
     axes.append(Axis(name=data.metric, ticks=((0.0, look.score(low)), (1.0, look.score(high)))))
     sign = 1.0 if data.maximize else -1.0
@@ -86,7 +82,7 @@ def coordinates(data: JobData) -> tuple[list[Axis], list[Line]]:
     for trial in over:
         score = scores.get(trial.trial_id, math.nan)
         if trial.trial_id in scores or trial.status in ("Failed", "Diverged"):
-            height = min(1.0, max(0.0, (score - low) / (high - low))) if high > low else score - score + 0.5
+            height = float(np.clip((score - low) / (high - low), 0, 1)) if high > low else score - low + 0.5
             places = [_place(bounds, trial.hyperparameters[name]) for name, bounds in ranges.items()]
             group = groups.get(trial.trial_id, LOST)
             lines.append(Line(trial=trial, group=group, places=(*places, height)))
@@ -123,7 +119,7 @@ def parallel(data: JobData) -> Figure | None:
     if not lines:
         return None
     drawn = _Drawn(data=data, axes=axes, lines=lines)
-    title = f"{count(len(lines), 'configuration')} and their {data.metric}"
+    title = f"Where the best of {count(len(lines), 'configuration')} lie"
     note = (
         f"A line is a trial; it crosses each axis at its value, on the scale on which that was searched, and ends at "
         f"its {data.metric}, which for a trial that was stopped is the one that it was stopped with."

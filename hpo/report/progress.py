@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -187,7 +188,7 @@ def _chances(number: int, draws: NDArray[np.int64]) -> Floats:
 # ---- the picture
 
 
-def cost_of_best(data: JobData) -> Figure | None:
+def best_by_cost(data: JobData) -> Figure | None:
     """The picture; None where no trial has a score yet, or nothing was billed."""
     found, random = progress(data), baseline(data)
     if found is None or not found.billed[-1]:
@@ -210,14 +211,42 @@ def cost_of_best(data: JobData) -> Figure | None:
     )
 
 
+def best_compared(jobs: Sequence[JobData]) -> Figure | None:
+    """Several jobs' best scores against what was billed; None where none has one, or their objectives are not one."""
+    names = look.distinct([job.title for job in jobs])
+    found = {
+        name: line
+        for name, job in zip(names, jobs, strict=True)
+        if (line := progress(job)) is not None and line.billed[-1]
+    }
+    metrics = {(job.metric, job.maximize) for job in jobs}
+    if not found or len(metrics) > 1:
+        return None
+    ((metric, maximize),) = metrics
+    best = (max if maximize else min)(found, key=lambda name: float(found[name].best[-1]))
+    ended = found[best]
+    title = (
+        f"{best} found the best {metric}, {look.score(float(ended.best[-1]))}, "
+        f"for {look.amount(float(ended.billed[-1]))} worker-seconds"
+    )
+    note = "A line is the score of a job's best trial so far; it ends at all that was billed for the job."
+    return Figure(
+        name="progress-compared",
+        title=title,
+        note=note,
+        interactive=_interactive_compared(found, metric),
+        still=partial(_still_compared, found, metric, title),
+    )
+
+
 def _baseline_note(data: JobData) -> str:
     ended = sum(trial.status == "Completed" for trial in data.trials)
     return (
-        f" Random search is simulated, not run: it trains the same {len(data.trials)} configurations to their end in "
+        f" Random search is simulated, not run: it trains the same {len(data.trials):,} configurations to their end in "
         f"random order, and the dashed line is the expected best so far, the band its 10% to 90% quantiles. Scores at "
         f"the end are known of {ended}; the others are taken to gain what the median of those that went on gained from "
-        f"there, up to the best one's score, and what failed or diverged to be as bad as the worst. A {data.unit} "
-        f"costs it what one cost here, and the gangs as long to start."
+        f"there, up to the best one's score, and what failed or diverged to be as bad as the worst. It begins when "
+        f"this job's first trial did, each {data.unit} costs it what one cost here, and no gang of it is ever idle."
     )
 
 
@@ -286,6 +315,42 @@ def _interactive(drawn: _Drawn) -> go.Figure:
         label = {"text": f"un-tuned: {look.score(drawn.untuned)}", "font": {"size": 11}, "textposition": "start"}
         figure.add_hline(drawn.untuned, line={"color": look.GREY, "dash": "dot", "width": 1.5}, label=label)
     return figure
+
+
+def _interactive_compared(found: Mapping[str, Progress], metric: str) -> go.Figure:
+    traces = [
+        go.Scatter(
+            x=line.billed.astype(np.float32),
+            y=line.best.astype(np.float32),
+            name=look.plain(name),
+            mode="lines+markers",
+            line={"color": look.SERIES[place % len(look.SERIES)], "width": 2.5, "shape": "hv"},
+            marker={"size": [*[0] * (len(line.billed) - 1), 9]},
+            hovertemplate="%{x:.4~g} worker-seconds: %{y:.5g}<extra></extra>",
+        )
+        for place, (name, line) in enumerate(found.items())
+    ]
+    return look.interactive(
+        *traces,
+        showlegend=True,
+        xaxis={"title": {"text": "billed worker-seconds"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": look.plain(f"best {metric}")}},
+    )
+
+
+@look.styled
+def _still_compared(found: Mapping[str, Progress], metric: str, title: str) -> Still:
+    still, axes = look.canvas(title, f"best {metric} against what was billed")
+    for place, (name, line) in enumerate(found.items()):
+        colour = look.SERIES[place % len(look.SERIES)]
+        axes.step(line.billed, line.best, where="post", color=colour, lw=2.4, label=name)
+        axes.plot(line.billed[-1], line.best[-1], "o", color=colour, ms=7)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.set_xlabel("billed worker-seconds")
+    axes.set_ylabel(f"best {metric}")
+    axes.legend(loc="lower right")
+    return still
 
 
 @look.styled
