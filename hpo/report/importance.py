@@ -155,7 +155,7 @@ def importance(data: JobData) -> Figure | None:
 def headline(found: Sequence[Importance], trials: int) -> str:
     """What mattered most, as far as that can be told."""
     first = found[0]
-    ahead = [each.name for each in found if each.mean + each.spread >= first.mean - first.spread]
+    ahead = [look.shortened(each.name, 24) for each in found if each.mean + each.spread >= first.mean - first.spread]
     if len(ahead) > max(1, min(3, len(found) // 2)):
         return f"{count(trials, 'trial')} do not tell which hyperparameter mattered most"
     return f"{enumerated(ahead)} mattered most"
@@ -182,7 +182,9 @@ def _interactive(found: Sequence[Importance]) -> go.Figure:
 
 @look.styled
 def _still(data: JobData, found: Sequence[Importance], title: str) -> Still:
-    still, axes = look.canvas(title, f"{data.title}: what explains {data.metric}", height=1.6 + 0.36 * len(found))
+    still, axes = look.canvas(
+        title, f"{data.title}: what explains {look.shortened(data.metric)}", height=1.6 + 0.36 * len(found)
+    )
     means, spreads = [each.mean for each in found], [each.spread for each in found]
     axes.barh(range(len(found)), means, xerr=spreads, height=0.62, color=look.BLUE + "80", ecolor=look.BLUE, capsize=4)
     axes.set_yticks(range(len(found)), [look.wrapped(each.name, 34) for each in found])

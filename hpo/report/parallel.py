@@ -15,12 +15,14 @@ from matplotlib.lines import Line2D
 
 from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange
 from hpo.report import look
-from hpo.report.curves import MANY
 from hpo.report.data import JobData
 from hpo.report.figure import Figure
 from hpo.report.scales import fixed, position
 from hpo.store import TrialRow
 from hpo.words import count, short
+
+MOST_LINES = 60
+"""Lines of a group that are drawn at most."""
 
 MOST_AXES = 12
 """Hyperparameters that are shown at most."""
@@ -122,10 +124,12 @@ def parallel(data: JobData) -> Figure | None:
     title = f"Where the best of {count(len(lines), 'configuration')} lie"
     note = (
         f"A line is a trial; it crosses each axis at its value, on the scale on which that was searched, and ends at "
-        f"its {data.metric}, which for a trial that was stopped is the one that it was stopped with."
+        f"its {look.shortened(data.metric)}, which for a trial that was stopped is the one that it was stopped with."
     )
     if any(axis.scatter for axis in axes):
         note += " Lines of equal whole numbers or categories are drawn a little beside each other."
+    if len(lines) > len(GROUPS) * MOST_LINES:
+        note += f" Of each group, {MOST_LINES} at most are drawn, spread evenly over the job."
     if (left_out := len(data.ranges) - len(axes) + 1) > 0:
         note += f" {count(left_out, 'hyperparameter')} left out: fixed, or beyond the first {MOST_AXES}."
     return Figure(
@@ -153,9 +157,9 @@ class _Drawn:
         for group, colour in colours.items():
             lines = [line for line in self.lines if line.group == group]
             if lines:
-                found.append(
-                    (f"{group} ({len(lines)})", colour, [line for line in lines if line.trial != self.data.best])
-                )
+                drawn = np.unique(np.linspace(0, len(lines) - 1, MOST_LINES).round().astype(int))
+                shown = [lines[place] for place in drawn if lines[place].trial != self.data.best]
+                found.append((f"{group} ({len(lines)})", colour, shown))
         return found
 
     @property
@@ -236,10 +240,9 @@ def _says(drawn: _Drawn, trial: TrialRow) -> list[str]:
 @look.styled
 def _still(drawn: _Drawn, title: str) -> Still:
     still, axes = look.canvas(title, drawn.data.title)
-    many = len(drawn.lines) >= MANY
     for _, colour, lines in drawn.groups:
         for line in lines:
-            axes.plot(drawn.heights(line), color=colour, lw=0.5 if many else 1.1, alpha=0.75, rasterized=many)
+            axes.plot(drawn.heights(line), color=colour, lw=1.1, alpha=0.75)
     for line in drawn.best:
         axes.plot(drawn.heights(line), color=look.BEST, lw=3.2, solid_joinstyle="round")
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}

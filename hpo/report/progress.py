@@ -193,7 +193,7 @@ def best_by_cost(data: JobData) -> Figure | None:
     found, random = progress(data), baseline(data)
     if found is None or not found.billed[-1]:
         return None
-    score = f"{data.metric} {look.score(float(found.best[-1]))}"
+    score = f"{look.shortened(data.metric)} {look.score(float(found.best[-1]))}"
     title = f"{score} for {look.amount(float(found.billed[-1]))} worker-seconds"
     note = "The line is the score of the best trial so far"
     note += "." if data.by_best else "; where it gets worse, that trial did as it trained on."
@@ -222,11 +222,12 @@ def best_compared(jobs: Sequence[JobData]) -> Figure | None:
     metrics = {(job.metric, job.maximize) for job in jobs}
     if not found or len(metrics) > 1:
         return None
-    ((metric, maximize),) = metrics
+    ((objective, maximize),) = metrics
+    metric = look.shortened(objective)
     best = (max if maximize else min)(found, key=lambda name: float(found[name].best[-1]))
     ended = found[best]
     title = (
-        f"{best} found the best {metric}, {look.score(float(ended.best[-1]))}, "
+        f"{look.shortened(best)} found the best {metric}, {look.score(float(ended.best[-1]))}, "
         f"for {look.amount(float(ended.billed[-1]))} worker-seconds"
     )
     note = "A line is the score of a job's best trial so far; it ends at all that was billed for the job."
@@ -309,7 +310,7 @@ def _interactive(drawn: _Drawn) -> go.Figure:
     figure = look.interactive(
         *traces,
         xaxis={"title": {"text": "billed worker-seconds"}, "rangemode": "tozero"},
-        yaxis={"title": {"text": look.plain(f"best {data.metric}")}, "range": drawn.bounds},
+        yaxis={"title": {"text": look.plain(f"best {look.shortened(data.metric)}")}, "range": drawn.bounds},
     )
     if drawn.untuned is not None:
         label = {"text": f"un-tuned: {look.score(drawn.untuned)}", "font": {"size": 11}, "textposition": "start"}
@@ -356,7 +357,7 @@ def _still_compared(found: Mapping[str, Progress], metric: str, title: str) -> S
 @look.styled
 def _still(drawn: _Drawn, title: str) -> Still:
     found, random, data = drawn.found, drawn.random, drawn.data
-    still, axes = look.canvas(title, f"{data.title}: best {data.metric} against what was billed")
+    still, axes = look.canvas(title, f"{data.title}: best {look.shortened(data.metric)} against what was billed")
     axes.step(found.billed, found.best, where="post", color=look.BEST, lw=2.8, label="this job", zorder=3)
     axes.plot(found.billed[-1], found.best[-1], "o", color=look.BEST, ms=7, zorder=3)
     if random is not None:
@@ -371,6 +372,6 @@ def _still(drawn: _Drawn, title: str) -> Still:
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("billed worker-seconds")
-    axes.set_ylabel(f"best {data.metric}")
+    axes.set_ylabel(f"best {look.shortened(data.metric)}")
     axes.legend(loc="lower right")
     return still
