@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from hpo.comparison import Comparison
 from hpo.completion import Completion
 from hpo.demand import Demand
 from hpo.ledger import Ledger
+from hpo.limits import Budget
 from hpo.roster import Roster, Work
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import Search, TrialRun, new_run, next_assignment
@@ -31,7 +33,6 @@ FIRST_FAILURES = 5
 """A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""
 
 STOP_REQUESTED = "stop requested"
-OUT_OF_TIME = "max_runtime_in_seconds reached"
 
 
 class Controller:
@@ -73,6 +74,7 @@ class Controller:
         """Units trained by all trials, the untuned run not counted."""
         self.first_step_at: float | None = None
         self.ledger = Ledger(record.ledger, clock)
+        self._budget = Budget(search.limits, self.ledger)
         self.search_alg = searcher
         self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
         self._decode = decode
@@ -107,7 +109,7 @@ class Controller:
         try:
             while not self._stopping:
                 self._hand_out()
-                if not self._roster.busy and self._nothing_left():
+                if not self._roster.busy and (self._stopping or self._nothing_left()):
                     break
                 self._listen()
             self._drain()
@@ -219,9 +221,19 @@ class Controller:
                 self._chosen.append(run)
         at_work = [*self._chosen, *(work.run for work in self._roster.busy.values())]
         sizes = self._demand.sizes(at_work, self._roster.sizes.values(), untuned_left=self._beside.untuned_left)
-        for gang in self._gangs.want(sizes, self._demand.seconds_left(self.trained, self._roster.longest)):
+        self._want(sizes)
+
+    def _want(self, sizes: dict[int, int]) -> None:
+        """Says which gangs could be busy, as far as they can be paid; stops where nothing can go on without others."""
+        there = Counter(self._roster.sizes.values())
+        paid = self._budget.pays_for(sizes, there, self._gangs.starting)
+        for gang in self._gangs.want(paid, self._demand.seconds_left(self.trained, self._roster.longest)):
             self._roster.released(gang)
             self.ledger.ended(gang)
+        unpaid = [workers for workers in sizes if paid[workers] < sizes[workers]]
+        to_come = self._gangs.starting or any(paid[workers] > there[workers] for workers in paid)
+        if unpaid and not self._roster.busy and not to_come:
+            self.stop(self._budget.short_of(unpaid[0]))
 
     def _assign(self, run: TrialRun) -> bool:
         """Hands a trial's next assignment to a free gang of its size, if there is one."""
@@ -292,8 +304,8 @@ class Controller:
             self._take_in(event)
         if self._record.stop_requested and not self._stopping:
             self.stop(STOP_REQUESTED)
-        if self._clock() - self.started_at > self.search.max_seconds and not self._stopping:
-            self.stop(OUT_OF_TIME)
+        if (reached := self._budget.reached(self.seconds)) and not self._stopping:
+            self.stop(reached)
         for gang, work in self._roster.silent(self.search.patience):
             self._gangs.recycle(gang, f"no report of {work.run.id} for {self.search.patience:.0f} s")
         self._tell_cuts()
@@ -308,7 +320,10 @@ class Controller:
         match event:
             case GangUp():
                 self._beside.start_seconds = min(self._beside.start_seconds, self.seconds)
-                self.ledger.up(event.gang, event.workers, self._gangs.held_since(event.gang))
+                held_since = self._gangs.held_since(event.gang)
+                if event.gang not in self._roster.sizes:
+                    self._budget.started(self._clock() - held_since)
+                self.ledger.up(event.gang, event.workers, held_since)
                 self._roster.up(event.gang, event.workers)
             case Progress():
                 run = self._roster.heard(event.gang, event.trial_id)

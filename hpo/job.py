@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from hpo.callbacks import Callback, Callbacks, JobEnd
+from hpo.callbacks import Callback, Callbacks, JobEnd, JobStart
 from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
 from hpo.checks import gang_sizes
 from hpo.controller import Controller
@@ -21,7 +21,7 @@ from hpo.search import Search
 from hpo.store import JobWriter, Store
 from hpo.strategies import Strategy
 from hpo.summary import how_to_look, summarize
-from hpo.uncertainty import auc_standard_error
+from hpo.uncertainty import standard_error
 from trainers.assignment import Segment
 from trainers.channels import Channel
 from trainers.trainer import Trainer
@@ -68,6 +68,7 @@ class Job:
         with Store(self.store) as store, store.writer(self.search.name) as writer:
             checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
             try:
+                callbacks.job_start(JobStart.of(store.job(self.search.name)))
                 record = JobRecord(writer, self.search.metric, [self.watcher, callbacks], checkpoints)
                 controller, probe = self._searched(record, writer)
                 ended = self._ended(controller, {"checkpoints": checkpoints.close(), "probe": probe})
@@ -136,14 +137,12 @@ class Job:
         return Ended(status="Completed", reason=controller.completed, summary=summary)
 
     def _noise(self, value: float) -> float | None:
-        """The standard error of an AUC; None where the objective is another, or its rows are not in memory."""
-        name, _, metric = self.search.metric.partition(":")
-        if metric != "auc" or self.channels[name].describe()["kind"] not in ("pandas", "numpy"):
+        """The standard error of an objective; None where it is not known, or its rows are not in memory."""
+        name, _, metric = self.search.metric.rpartition(":")
+        channel = self.channels.get(name)  # A training function may measure on rows of its own.
+        if channel is None or channel.describe()["kind"] not in ("pandas", "numpy"):
             return None
-        labels = self.channels[name].read_whole().labels
-        positives = int((labels == 1).sum())
-        negatives = int((labels == 0).sum())
-        return auc_standard_error(value, positives, negatives) if positives and negatives else None
+        return standard_error(metric, value, channel.read_whole().labels)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

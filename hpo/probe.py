@@ -191,7 +191,7 @@ class Probing:
             many,
             unit=self._estimator.unit,
             units=self._plan.resource,
-            assignments=sum(sum(bracket.sizes) for bracket in self._plan.brackets),
+            assignments=self._plan.assignments,
             gangs=self._at_once,
         )
         self._probe = Probe(one=one, many=many, verdict=said)

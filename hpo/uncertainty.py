@@ -3,6 +3,47 @@
 from __future__ import annotations
 
 import math
+from typing import Any
+
+import numpy as np
+
+PROPORTIONS = frozenset({"accuracy", "error", "merror"})
+"""Metrics that are the share of rows that were right, or wrong; XGBoost's "error@0.4" is one too."""
+
+
+def standard_error(metric: str, value: float, labels: Any) -> float | None:
+    """The standard error of a score, from the rows alone; None where no formula for the metric is known here.
+
+    Args:
+        metric: what was measured, without its channel: "auc", or one of `PROPORTIONS`.
+        value: the score.
+        labels: of the rows that it was measured on; 0 and 1 for an AUC.
+    """
+    rows = np.asarray(labels)
+    if not 0 <= value <= 1 or not rows.size:
+        return None
+    if metric == "auc":
+        positives, negatives = int((rows == 1).sum()), int((rows == 0).sum())
+        return auc_standard_error(value, positives, negatives) if positives and negatives else None
+    if metric.partition("@")[0] in PROPORTIONS:
+        return proportion_standard_error(value, rows.size)
+    return None
+
+
+def proportion_standard_error(share: float, rows: int) -> float:
+    """The standard error of a share of rows, such as an accuracy.
+
+    It is half the width of Wilson's interval at one standard error. That is the usual sqrt(share * (1 - share) / rows)
+    but where the share is close to 0 or 1, which a few rows do not prove.
+
+    Source: Wilson, "Probable inference, the law of succession, and statistical inference", Journal of the American
+    Statistical Association 22 (1927).
+
+    Args:
+        share: that was measured, 0 to 1.
+        rows: how many were looked at, 1 or more.
+    """
+    return math.sqrt(share * (1 - share) / rows + 1 / (4 * rows**2)) / (1 + 1 / rows)
 
 
 def auc_standard_error(auc: float, positives: int, negatives: int) -> float:

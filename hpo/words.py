@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -46,9 +47,24 @@ def in_bytes(number: int) -> str:
     return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
 
 
+def money(amount: float, currency: str) -> str:
+    """An amount with its label: hundredths, and of less than one, two digits that say something."""
+    decimals = 2 if amount == 0 or abs(amount) >= 1 else min(8, max(2, 1 - math.floor(math.log10(abs(amount)))))
+    return f"{amount:,.{decimals}f} {currency}".rstrip()
+
+
 def short(value: object) -> str:
     """A hyperparameter's value, to four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def range_text(bounds: Mapping[str, Any]) -> str:
+    """A hyperparameter's range, in the form that the record keeps it."""
+    if "values" in bounds:
+        return "one of " + ", ".join(str(value) for value in bounds["values"])
+    scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
+    whole = ", whole numbers" if bounds["type"] == "Integer" else ""
+    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
 
 
 def first_line(text: str) -> str:
@@ -82,3 +98,8 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
         else:
             lines.append(text)
     return lines
+
+
+def masked(text: str) -> str:
+    """Text without the names and passwords of its URLs."""
+    return re.sub(r"(?<=://)[^/\s@'\"]+@", "***@", text)

@@ -11,7 +11,8 @@ from trainers.assignment import Assignment
 from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
 from trainers.gang import Program, WorkerContext
-from trainers.pytorch.trainer import REPORT_SECONDS, WORKERS, FunctionTrainer, but
+from trainers.pytorch.trainer import REPORT_SECONDS, FunctionTrainer, but
+from trainers.trainer import check_alone
 
 if TYPE_CHECKING:
     from trainers.pytorch.distribution import Distribution, Peers
@@ -75,11 +76,8 @@ class TorchTrainer(FunctionTrainer):
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
         super().check(hyperparameters)
-        if self.in_hand and hyperparameters.get(WORKERS, 1) != 1:
-            raise ConfigurationError(
-                f"hyperparameter {WORKERS!r} is {hyperparameters[WORKERS]!r}, and ScalingConfig(num_workers=0) trains "
-                "in this process alone; leave it out, or give a scaling with workers"
-            )
+        if self.in_hand:
+            check_alone(hyperparameters)
 
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
         """See `Trainer.program`."""

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
 from trainers.gang import Program
-from trainers.pytorch.trainer import WORKERS, FunctionTrainer
+from trainers.pytorch.trainer import FunctionTrainer
+from trainers.trainer import WORKERS
 
 if TYPE_CHECKING:
     pass

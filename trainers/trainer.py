@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+WORKERS = "num_workers"
+"""The hyperparameter that gives a configuration a gang of its own size, where the trainer has gangs of several."""
+
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 _PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 _SCALING_FIELDS = ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy")
@@ -48,6 +51,7 @@ class TrainingResult:
         reports: one a unit of resource.
         checkpoint: URI of the trained model.
         worker_seconds: billed seconds times workers, starting included.
+        training_seconds: of wall time that the workers trained.
         trainer: what trained it, with the model.
         details: what happened beside the metrics, as its trainer tells it; empty where that is nothing.
     """
@@ -56,6 +60,7 @@ class TrainingResult:
     reports: tuple[Report, ...]
     checkpoint: str
     worker_seconds: float
+    training_seconds: float
     trainer: Trainer
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -123,8 +128,12 @@ class Trainer(ABC):
         """The metrics that it reports, by "channel:metric"; None where only training tells."""
 
     def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
-        """Workers of the gang that trains this configuration, static and tuned values together."""
-        return self.workers
+        """Workers of the gang that trains a configuration, static and tuned values together: its own `num_workers`.
+
+        Without that, or in hand, it is the workers of `scaling`.
+        """
+        given = hyperparameters.get(WORKERS)
+        return self.workers if given is None or self.in_hand else int(given)
 
     def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
         """What it expects of a channel's labels.
@@ -261,6 +270,7 @@ class Trainer(ABC):
             reports=segment.reports,
             checkpoint=segment.checkpoint,
             worker_seconds=worker_seconds,
+            training_seconds=segment.training_seconds,
             trainer=self.trained(segment.checkpoint),
             details=segment.details,
         )
@@ -440,6 +450,30 @@ def _serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: f
                     raise (DivergedError if event.diverged else TrialError)(event.error, event.traceback, event.logs)
         if time.monotonic() > deadline:
             raise GangError(f"waited {patience:g} s for a report of {assignment.trial_id}, and none came")
+
+
+def check_workers(hyperparameters: Mapping[str, Any]) -> None:
+    """Refuses a `num_workers` among the hyperparameters that is no number of workers.
+
+    Raises:
+        ConfigurationError: naming it.
+    """
+    workers = hyperparameters.get(WORKERS)
+    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
+        raise ConfigurationError(f"hyperparameter {WORKERS!r} is {workers!r}; give a whole number, 1 or more")
+
+
+def check_alone(hyperparameters: Mapping[str, Any]) -> None:
+    """Refuses more than one worker for a configuration that is trained in hand.
+
+    Raises:
+        ConfigurationError: naming the number.
+    """
+    if hyperparameters.get(WORKERS) not in (None, 1):
+        raise ConfigurationError(
+            f"hyperparameter {WORKERS!r} is {hyperparameters[WORKERS]!r}, and ScalingConfig(num_workers=0) trains "
+            "in this process, on one worker; leave it out, or give a num_workers of 1 or more to scaling"
+        )
 
 
 def _check_scaling(scaling: ScalingConfig) -> None:

@@ -20,7 +20,7 @@ from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError, DataError
 from trainers.gang import WorkerContext
 from trainers.gangs import Gangs
-from trainers.trainer import Trainer
+from trainers.trainer import WORKERS, Trainer, check_alone, check_workers
 from trainers.ubjson import flaw
 from trainers.xgboost_parameters import ROUNDS, check_parameters, label_rules, metric_names
 from trainers.xgboost_ray_options import check_backend
@@ -31,7 +31,8 @@ _DEFAULT_KIND = ("quantile", 256)
 class XGBoostTrainer(Trainer):
     """Distributed XGBoost: rows sharded over the workers, histograms summed by AllReduce.
 
-    Hyperparameters are XGBoost's own, and the number of rounds under any of `ROUNDS`. Every channel other than "train"
+    Hyperparameters are XGBoost's own, the number of rounds under any of `ROUNDS`, and `num_workers`, which goes before
+    `scaling`'s. Every channel other than "train"
     is evaluated whole on each worker after each round, so that its metrics are exact for any number of workers.
 
     Args:
@@ -80,15 +81,24 @@ class XGBoostTrainer(Trainer):
                 "early_stopping_rounds is not for this trainer: a tuner's strategy stops trials, and a single training "
                 "runs all its rounds; leave it out"
             )
-        check_parameters(hyperparameters)
+        check_workers(hyperparameters)
+        if self.in_hand:
+            check_alone(hyperparameters)
+        if self.backend == "xgboost_ray" and hyperparameters.get(WORKERS) is not None:
+            raise ConfigurationError(
+                f"hyperparameter {WORKERS!r} is for backend 'native'; with 'xgboost_ray' every trial has the workers "
+                "of ScalingConfig(num_workers=...)"
+            )
+        check_parameters({name: value for name, value in hyperparameters.items() if name != WORKERS})
         if self.backend == "xgboost_ray" and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 "tree_method 'exact' is nothing that backend 'xgboost_ray' trains, on one worker either; "
                 "use 'hist', or backend='native' with num_workers=1"
             )
-        if self.workers > 1 and hyperparameters.get("tree_method") == "exact":
+        workers = self.workers_for(hyperparameters)
+        if workers > 1 and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
-                f"tree_method 'exact' does not distribute over {self.workers} workers; use 'hist', or num_workers=1"
+                f"tree_method 'exact' does not distribute over {workers} workers; use 'hist', or num_workers=1"
             )
 
     def metrics(self, channels: Iterable[str]) -> list[str]:
@@ -282,7 +292,8 @@ def _booster(checkpoint: str | None, parameters: dict[str, Any], matrices: Seque
 
 def booster_parameters(assignment: Assignment, cpus: int) -> dict[str, Any]:
     """XGBoost's parameters for one segment of a trial."""
-    parameters = {name: value for name, value in assignment.hyperparameters.items() if name not in ROUNDS}
+    ours = (*ROUNDS, WORKERS)
+    parameters = {name: value for name, value in assignment.hyperparameters.items() if name not in ours}
     parameters.setdefault("verbosity", 1)
     parameters["nthread"] = cpus
     parameters["seed"] = segment_seed(assignment.seed, assignment.start)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpo.analytics import tuned_trials
-from hpo.describe import best_trial, describe, describe_trial, objective, status_and_reason
+from hpo.describe import best_trial, describe, describe_trial, objective, ranked, status_and_reason
 from hpo.store import JobRow, Store, TrialRow
 
 
@@ -76,14 +76,7 @@ class Snapshot:
 
     def ranked(self) -> list[TrialRow]:
         """The trials, best first; those without an objective last, then those that diverged, and then that failed."""
-        sign = -1.0 if self.job.spec["objective_type"] == "Maximize" else 1.0
-
-        def rank(trial: TrialRow) -> tuple[int, bool, float, int]:
-            value = self.objective(trial)
-            ends = {"Diverged": 1, "Failed": 2}
-            return ends.get(trial.status, 0), value is None, sign * (value or 0.0), trial.number
-
-        return sorted(self.trials, key=rank)
+        return ranked(self.job, self.trials)
 
     def summary(self) -> dict[str, Any]:
         """For a list of jobs, under the names of SageMaker's API where it has one."""

@@ -16,7 +16,7 @@ from rich.text import Text
 from hpo.cli.snapshot import Snapshot
 from hpo.describe import when
 from hpo.tables import LedgerKind, TrialRow
-from hpo.words import details_text, untuned_text
+from hpo.words import details_text, range_text, untuned_text
 
 STYLES = {
     "Completed": "green",
@@ -193,16 +193,8 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
         rows["brackets"] = "\n".join(f"{line} ({count} times)" if count > 1 else line for line, count in counted)
     grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for name, bounds in spec["hyperparameter_ranges"].items():
-        grid.add_row(Text(name), Text(_range(bounds)))
+        grid.add_row(Text(name), Text(range_text(bounds)))
     return {**rows, "ranges": grid}
-
-
-def _range(bounds: Mapping[str, Any]) -> str:
-    if "values" in bounds:
-        return "one of " + ", ".join(str(value) for value in bounds["values"])
-    scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
-    whole = ", whole numbers" if bounds["type"] == "Integer" else ""
-    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
 
 
 def _trainer(snapshot: Snapshot) -> dict[str, RenderableType]:

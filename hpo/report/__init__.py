@@ -1,1 +1,60 @@
-"""What people look at: a job's pictures, and the page that holds them."""
+"""What people look at: a job's pictures, and the page that holds them.
+
+Names are loaded when they are first used, since drawing libraries take a while to come.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from hpo.report.blocks import Code, Column, Facts, Measured, Table, Text
+    from hpo.report.comparison import comparison_page
+    from hpo.report.data import JobData
+    from hpo.report.figure import Figure
+    from hpo.report.page import Page, Section
+    from hpo.report.sections import job_page, job_sections
+
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOMES:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
+        return found
+
+
+__all__ = [
+    "Code",
+    "Column",
+    "Facts",
+    "Figure",
+    "JobData",
+    "Measured",
+    "Page",
+    "Section",
+    "Table",
+    "Text",
+    "comparison_page",
+    "job_page",
+    "job_sections",
+]
+
+_HOMES = {
+    "Code": "hpo.report.blocks",
+    "Column": "hpo.report.blocks",
+    "Facts": "hpo.report.blocks",
+    "Figure": "hpo.report.figure",
+    "JobData": "hpo.report.data",
+    "Measured": "hpo.report.blocks",
+    "Page": "hpo.report.page",
+    "Section": "hpo.report.page",
+    "Table": "hpo.report.blocks",
+    "Text": "hpo.report.blocks",
+    "comparison_page": "hpo.report.comparison",
+    "job_page": "hpo.report.sections",
+    "job_sections": "hpo.report.sections",
+}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -9,12 +9,13 @@ from pathlib import Path
 import pytest
 
 from hpo import Callback
-from hpo.callbacks import Callbacks, JobEnd, TrialInfo
+from hpo.callbacks import Callbacks, JobEnd, JobStart, TrialEnd, TrialInfo
 from hpo.hyperband import Cut
 from hpo.record import JobRecord
 from hpo.store import JobRow, Store
-from tests.hpo.simulated import METRIC, PLAN, simulate
-from trainers.assignment import Report
+from tests.hpo.simulated import METRIC, PLAN, rising, simulate
+from trainers.assignment import Assignment, Report
+from trainers.errors import WarmbandError
 
 
 class Notes(Callback):
@@ -23,12 +24,23 @@ class Notes(Callback):
     def __init__(self) -> None:
         self.steps: dict[str, list[int]] = {}
         self.cuts: list[Cut] = []
+        self.starts: list[JobStart] = []
+        self.ended: dict[str, TrialEnd] = {}
         self.ends: list[JobEnd] = []
+
+    def on_job_start(self, job: JobStart) -> None:
+        assert not self.steps
+        self.starts.append(job)
 
     def on_trial_report(self, trial: TrialInfo, report: Report) -> None:
         assert math.isfinite(report.metrics[METRIC])
         assert set(trial.hyperparameters) == {"eta"}
+        assert trial.id not in self.ended
         self.steps.setdefault(trial.id, []).append(report.step)
+
+    def on_trial_end(self, trial: TrialInfo, end: TrialEnd) -> None:
+        assert trial.id not in self.ended, "once a trial"
+        self.ended[trial.id] = end
 
     def on_rung(self, cut: Cut) -> None:
         self.cuts.append(cut)
@@ -78,6 +90,70 @@ def test_every_rung_that_is_decided_is_told(tmp_path: Path) -> None:
     told = [(cut.bracket, cut.resource, len(cut.went_on), len(cut.stopped)) for cut in notes.cuts]
     assert sorted(told) == expected
     assert [end.status for end in notes.ends] == ["Completed"]
+
+
+def test_every_trial_ends_once_with_what_the_record_says_of_it(tmp_path: Path) -> None:
+    """Also those of a trial that was served again since its gang was lost; and nothing of the un-tuned run."""
+    notes = Notes()
+    run(tmp_path, [notes], losses=frozenset({2, 9, 23}))
+    with Store(f"sqlite:///{tmp_path}/store.db") as store:
+        rows = {row.trial_id: row for row in store.trials("job") if row.number >= 0}
+        billed = dict.fromkeys(rows, 0.0)
+        for entry in store.ledger("job"):
+            if entry.trial_id in billed:
+                billed[entry.trial_id] += entry.worker_seconds
+    assert notes.ended.keys() == rows.keys()
+    assert {end.status for end in notes.ended.values()} == {"Completed", "Stopped"}
+    for name, end in notes.ended.items():
+        row = rows[name]
+        assert (end.status, end.objective, end.best_objective) == (row.status, row.objective, row.best_objective)
+        assert (end.resource, end.checkpoint, end.failure) == (row.resource, row.checkpoint, "")
+        assert end.resource == notes.steps[name][-1]
+        assert end.worker_seconds == pytest.approx(billed[name])
+
+
+def test_a_trial_that_diverged_says_why_and_has_no_objective(tmp_path: Path) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return math.nan if assignment.trial_id == "job-002" else rising(assignment, step)
+
+    class Ends(Notes):
+        def on_trial_report(self, trial: TrialInfo, report: Report) -> None:
+            """Whatever its metrics are."""
+
+    notes = Ends()
+    run(tmp_path, [notes], curve=curve)
+    [end] = [end for end in notes.ended.values() if end.status == "Diverged"]
+    assert end == notes.ended["job-002"]
+    assert end.objective is None
+    assert "nan" in end.failure
+
+
+def test_a_jobs_start_says_what_it_was_made_with() -> None:
+    spec = {
+        "objective_metric_name": METRIC,
+        "objective_type": "Minimize",
+        "estimator": {"trainer": "XGBoostTrainer", "hyperparameters": {"eta": 0.3}},
+        "hyperparameter_ranges": {"eta": {"type": "Continuous"}},
+        "random_seed": 7,
+        "tags": None,
+    }
+    notes = Notes()
+    row = JobRow(name="job", created_at=1.0, heartbeat=1.0, spec=spec, plan=PLAN.to_json())
+    Callbacks([notes], print).job_start(JobStart.of(row))
+    [start] = notes.starts
+    assert (start.name, start.metric, start.objective_type, start.seed) == ("job", METRIC, "Minimize", 7)
+    assert (start.hyperparameters, start.ranges, start.tags) == ({"eta": 0.3}, {"eta": {"type": "Continuous"}}, [])
+    assert start.plan == PLAN.to_json()
+
+
+def test_our_own_errors_are_said_without_a_traceback() -> None:
+    class Quiet(Callback):
+        def on_job_start(self, job: JobStart) -> None:
+            raise WarmbandError("MLflow does not answer")
+
+    said: list[str] = []
+    Callbacks([Quiet()], said.append).job_start(None)  # type: ignore[arg-type]
+    assert said == ["warning: MLflow does not answer"]
 
 
 class Broken(Callback):

@@ -21,6 +21,7 @@ from hpo import (
     StrategyConfig,
 )
 from hpo.store import Store
+from hpo.uncertainty import proportion_standard_error
 from trainers import ConfigurationError, ParameterServerTrainer, TorchTrainer, TrainContext
 from trainers.datasets import load
 
@@ -94,6 +95,10 @@ def test_the_distribution_itself_is_tuned_and_what_happened_is_in_the_record() -
     repeated, _ = tuned(made, ranges)
     best = [job.describe()["BestTrainingJob"]["TunedHyperParameters"] for job in (tuner, repeated)]
     assert best[0] == best[1]
+    found = tuner.describe()["Summary"]["best"]
+    noise = proportion_standard_error(found["value"], len(DIGITS.validation[1]))
+    assert found["standard_error"] == pytest.approx(noise)
+    assert f"standard error of one validation:accuracy, from its rows: {noise:.4f}" in said
 
 
 def test_a_trial_that_diverges_ends_at_once_and_the_job_goes_on() -> None:

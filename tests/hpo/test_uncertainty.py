@@ -1,4 +1,4 @@
-"""The standard error of an AUC, against simulation, against its null variance, and by the laws it has to keep."""
+"""Standard errors of an AUC and of a share of rows: against simulation, null variances, and the laws they keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpo.uncertainty import auc_standard_error
+from hpo.uncertainty import PROPORTIONS, auc_standard_error, proportion_standard_error, standard_error
 
 COUNTS = st.integers(1, 100_000)
 
@@ -63,3 +63,48 @@ def test_more_rows_are_more_certain(auc: float, positives: int, negatives: int, 
 def test_with_many_rows_four_times_as_many_halve_it(auc: float) -> None:
     few, many = auc_standard_error(auc, 20_000, 50_000), auc_standard_error(auc, 80_000, 200_000)
     assert few / many == pytest.approx(2.0, rel=1e-3)
+
+
+# ---- a share of rows
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+def test_of_a_share_it_is_the_spread_of_samples(share: float) -> None:
+    drawn = np.random.default_rng(7).binomial(400, share, 20_000) / 400
+    assert proportion_standard_error(share, 400) == pytest.approx(float(np.std(drawn)), rel=0.02)
+
+
+@given(st.floats(0, 1), COUNTS)
+def test_right_and_wrong_are_as_uncertain_and_a_few_rows_prove_nothing(share: float, rows: int) -> None:
+    error = proportion_standard_error(share, rows)
+    assert error == pytest.approx(proportion_standard_error(1 - share, rows))
+    assert error > 0
+    assert proportion_standard_error(share, 4 * rows) < error
+
+
+def test_on_the_test_images_of_mnist() -> None:
+    assert proportion_standard_error(0.972, 10_000) == pytest.approx(0.0017, abs=0.0001)
+
+
+# ---- by the name of the metric
+
+
+def test_each_metric_has_its_own() -> None:
+    labels = np.repeat([0.0, 1.0], [1822, 238])
+    assert standard_error("auc", 0.785, labels) == auc_standard_error(0.785, 238, 1822)
+    for metric in [*PROPORTIONS, "error@0.4"]:
+        assert standard_error(metric, 0.9, labels) == proportion_standard_error(0.9, 2060)
+
+
+@pytest.mark.parametrize(
+    ("metric", "value", "labels"),
+    [
+        ("logloss", 0.5, [0, 1]),  # no formula
+        ("auc", 0.5, [1, 1]),  # one class only
+        ("accuracy", 97.2, [0, 1]),  # in percent
+        ("accuracy", math.nan, [0, 1]),
+        ("accuracy", 0.5, []),
+    ],
+)
+def test_what_is_not_known_is_none(metric: str, value: float, labels: list[float]) -> None:
+    assert standard_error(metric, value, labels) is None

@@ -501,7 +501,7 @@ def test_values_that_a_network_cannot_take_are_refused(tmp_path):
         ({"hyperparameters": {"num_workers": 0}}, "'num_workers' is 0; give a whole number, 1 or more"),
         ({"hyperparameters": {"global_batch_size": 7}}, "7 does not divide by 2 workers"),
         ({"hyperparameters": {"global_batch_size": 9, "num_workers": 4}}, "9 does not divide by 4 workers"),
-        ({"scaling": ScalingConfig(num_workers=0), "hyperparameters": {"num_workers": 4}}, "in this process alone"),
+        ({"scaling": ScalingConfig(num_workers=0), "hyperparameters": {"num_workers": 4}}, "process, on one worker"),
         ({"scaling": ScalingConfig(num_workers=0, use_gpu=True)}, "sees no GPU"),
     ],
 )  # fmt: skip

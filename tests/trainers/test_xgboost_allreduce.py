@@ -7,8 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import xgboost
+from ray.train import ScalingConfig
 
-from trainers import DataError, XGBoostTrainer, storage
+from trainers import ConfigurationError, DataError, XGBoostTrainer, storage
+from trainers.assignment import Assignment
+from trainers.xgboost_allreduce import booster_parameters
 
 
 @pytest.fixture
@@ -59,3 +62,37 @@ def test_what_is_no_checkpoint_says_so_in_one_line(checkpoint: str, content: byt
 def test_a_trainer_without_a_model_says_why() -> None:
     with pytest.raises(ValueError, match="it was dropped"):
         XGBoostTrainer().trained("", missing="it was dropped").model()
+
+
+def trainer(workers: int = 3, **options: object) -> XGBoostTrainer:
+    return XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), **options)
+
+
+def test_the_number_of_workers_may_be_a_hyperparameter_which_xgboost_is_not_told() -> None:
+    assert trainer().workers_for({"eta": 0.3}) == 3
+    assert trainer().workers_for({"num_workers": 2}) == 2
+    assignment = Assignment(
+        trial_id="t",
+        hyperparameters={"num_workers": 2, "eta": 0.3},
+        seed=1,
+        start=0,
+        stop=1,
+        checkpoint=None,
+        save_to="",
+    )
+    assert booster_parameters(assignment, 1).keys() == {"eta", "nthread", "seed", "verbosity"}
+
+
+@pytest.mark.parametrize(
+    ("workers", "options", "message"),
+    [
+        (3, {"hyperparameters": {"num_workers": 0}}, "'num_workers' is 0; give a whole number, 1 or more"),
+        (3, {"hyperparameters": {"num_workers": True}}, "'num_workers' is True"),
+        (0, {"hyperparameters": {"num_workers": 2}}, "process, on one worker"),
+        (1, {"hyperparameters": {"num_workers": 2, "tree_method": "exact"}}, "distribute over 2 workers"),
+        (3, {"hyperparameters": {"num_workers": 2}, "backend": "xgboost_ray"}, "every trial has the workers of"),
+    ],
+)
+def test_a_number_of_workers_that_cannot_be_is_refused(workers: int, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        trainer(workers, **options)

@@ -82,6 +82,9 @@ class FunctionProgram:
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Loads this worker's rows onto its device and joins the process group."""
+        began = time.perf_counter()
+        # The first optimizer of a process imports torch's compiler, for seconds that are no trial's.
+        torch.optim.SGD([torch.zeros(1)])
         started = time.perf_counter()
         self._context = context
         device = device_of(self._settings, context)
@@ -97,7 +100,7 @@ class FunctionProgram:
         rows = peers.gather({name: len(shard) for name, shard in shards.items()})
         self._worker = worker_of(self._settings, device, shards, rows)
         self._distributing.open(context, peers)
-        return {"load": loaded - started, "join": time.perf_counter() - loaded}
+        return {"import": started - began, "load": loaded - started, "join": time.perf_counter() - loaded}
 
     def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
         """Runs the function from the assignment's checkpoint to its rung; see `Program.train`."""

@@ -10,12 +10,11 @@ from ray.train import ScalingConfig
 
 from trainers.errors import ConfigurationError
 from trainers.pytorch.function import name_of, recorded, resolve
-from trainers.trainer import Trainer
+from trainers.trainer import Trainer, check_workers
 
 if TYPE_CHECKING:
     from trainers.pytorch.function import TrainFunction
 
-WORKERS = "num_workers"
 REPORT_SECONDS = 1800.0
 """How long a function may take to a report if nothing else is said."""
 
@@ -81,11 +80,6 @@ class FunctionTrainer(Trainer):
         """See `Trainer.patience`; the worker itself ends a function that does not report, a little earlier."""
         return self.report_timeout_s + 60.0
 
-    def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
-        """See `Trainer.workers_for`: `num_workers`, where the hyperparameters give it and there are gangs."""
-        given = hyperparameters.get(WORKERS)
-        return self.workers if given is None or self.in_hand else int(given)
-
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`: a user's function may do anything, so that only those asked to run it do."""
         return super().probe_obstacle() or "it runs a training function of yours"
@@ -118,9 +112,7 @@ class FunctionTrainer(Trainer):
         from trainers.pytorch.batches import BatchSize
         from trainers.pytorch.rates import LearningRateRule
 
-        workers = hyperparameters.get(WORKERS)
-        if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-            raise ConfigurationError(f"hyperparameter {WORKERS!r} is {workers!r}; give a whole number, 1 or more")
+        check_workers(hyperparameters)
         BatchSize.of(hyperparameters, self.trained_by(hyperparameters))
         LearningRateRule.of(hyperparameters)
 

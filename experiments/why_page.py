@@ -1,0 +1,212 @@
+"""The page of `experiments.why_it_broke`: the verdict, what gives the gap back, why, and what to tune."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from experiments import pictures
+from experiments.causes import Cause, as_python, as_yaml, mechanism
+from experiments.diagnosis import Diagnosis, Finding
+from experiments.gap import Scores
+from hpo.report import Code, Column, Facts, Figure, Measured, Page, Section, Text, look
+from hpo.report import Table as Rows
+from hpo.report.page import Block
+from hpo.words import count
+
+if TYPE_CHECKING:
+    from experiments.why_it_broke import Experiment
+
+ALONE_COLOUR, DISTRIBUTED_COLOUR = look.GREY, look.BEST
+
+
+def page(experiment: Experiment, diagnosis: Diagnosis) -> Page:
+    """The page of one diagnosis."""
+    sections = [
+        _what(experiment, diagnosis),
+        *([_why(experiment, diagnosis)] if diagnosis.findings else []),
+        *([_tune(diagnosis)] if diagnosis.gap.is_one else []),
+        _training(experiment),
+        _shards(experiment),
+        _measured(experiment, diagnosis),
+    ]
+    return Page(
+        title="Why it broke",
+        verdict=diagnosis.verdict,
+        sections=[section for section in sections if section is not None],
+        subtitle=experiment.case.title,
+    )
+
+
+def _what(experiment: Experiment, diagnosis: Diagnosis) -> Section:
+    """Scores and shares of the gap."""
+    gap, tried = diagnosis.gap, [*diagnosis.findings, *([diagnosis.pair] if diagnosis.pair else [])]
+    columns: list[Column | str] = [
+        "changed back",
+        "to",
+        Column(diagnosis.metric, digits=4),
+        "gives back, %",
+        "staleness",
+        "seconds",
+    ]
+    rows = [
+        _row(experiment, "nothing: as on one worker", "", "one worker", gap.alone, None),
+        *(_row(experiment, f.change.name, f.change.said, f.change.name, f.scores, f) for f in tried),
+        _row(experiment, "nothing: as distributed", "", "distributed", gap.distributed, None),
+    ]
+    errors = "over seeds" if gap.alone.seed_error is not None else "from the rows that were evaluated"
+    caption = (
+        f"Scores after the last {experiment.case.trainer.unit}, with their standard errors {errors}. Staleness is how "
+        "many updates come between a worker's pull and its push, in the mean; seconds are of one training."
+    )
+    blocks: list[Block] = [Rows(columns=columns, rows=rows, caption=caption)]
+    if not diagnosis.findings:
+        return Section("One worker and several", blocks)
+    return Section("What gives it back", [*blocks, Text(diagnosis.adding_up), _picture(diagnosis, tried)])
+
+
+def _row(
+    experiment: Experiment, name: str, change: str, key: str, scores: Scores, finding: Finding | None
+) -> list[object]:
+    outcomes = experiment.outcomes[key]
+    share = finding and Measured(100 * finding.share.value, finding.share.error and 100 * finding.share.error)
+    stale = sum(outcome.stale for outcome in outcomes) / len(outcomes)
+    seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
+    return [name, change, Measured(scores.mean, scores.error), share, round(stale, 2), round(seconds, 1)]
+
+
+def _picture(diagnosis: Diagnosis, tried: Sequence[Finding]) -> Figure:
+    gap = diagnosis.gap
+    dots = [
+        pictures.Dot(label="one worker", value=gap.alone.mean, error=gap.alone.error, colour=ALONE_COLOUR),
+        *(pictures.Dot(label=f.change.name, value=f.scores.mean, error=f.scores.error) for f in tried),
+        pictures.Dot(
+            label="distributed", value=gap.distributed.mean, error=gap.distributed.error, colour=DISTRIBUTED_COLOUR
+        ),
+    ]
+    enough = f"Taking away {diagnosis.named} gives it back" if diagnosis.enough else ""
+    return pictures.scores(
+        "gives-back",
+        enough or "What each change gives back",
+        "A dot is a mean over seeds, its line two standard errors to either side. What lies on the line of one worker "
+        "gives the whole gap back.",
+        dots,
+        diagnosis.metric,
+        {"one worker": gap.alone.mean, "distributed": gap.distributed.mean},
+    )
+
+
+def _why(experiment: Experiment, diagnosis: Diagnosis) -> Section:
+    """How what was found does its harm, and what was not it."""
+    outcomes = experiment.outcomes["distributed"]
+    stale = sum(outcome.stale for outcome in outcomes) / len(outcomes) or None
+    found, not_it = [], []
+    for finding in diagnosis.findings:
+        for cause in finding.change.causes:
+            if finding.share.counts:
+                why = mechanism(cause, diagnosis.run, stale)
+                found.append((str(cause), f"{why.text} ({why.source})"))
+            else:
+                not_it.append((str(cause), f"gives back nothing: {finding.change.said}"))
+    not_it += [(str(cause), reason) for cause, reason in diagnosis.ruled_out.items()]
+    parts = [Facts(found, caption="What does it"), Facts(not_it, caption="What does not")]
+    return Section("Why", [part for part in parts if part.items])
+
+
+def _tune(diagnosis: Diagnosis) -> Section:
+    """Ranges to copy, and what no range can put right."""
+    advice = {
+        Cause.SHARDS: "No range helps against shards that are not alike: shuffle the rows before they are written, or "
+        "write fewer files than there are workers.",
+        Cause.METRIC: "No range helps against a metric that is a mean over workers: sum counts with context.sum(), and "
+        "divide the sums.",
+    }
+    blocks: list[Text | Code] = [Text(text) for cause, text in advice.items() if cause in diagnosis.found]
+    if diagnosis.ranges:
+        blocks += [
+            Code(as_yaml(diagnosis.ranges), "YAML", caption="In a job file"),
+            Code(as_python(diagnosis.ranges), "Python", caption="For a HyperparameterTuner"),
+        ]
+    note = "Each range holds the value that gave something back, and the one that broke." if diagnosis.ranges else ""
+    return Section("What to tune", blocks, note=note)
+
+
+def _training(experiment: Experiment) -> Section:
+    """Learning curves, and how stale pushes were."""
+    case = experiment.case
+    # A model that is only evaluated otherwise learns alike, and curves of pairs hide those of what they are made of.
+    tried = [name for name in experiment.outcomes if name in set(Cause) - {Cause.METRIC}]
+    colours = {"one worker": ALONE_COLOUR, **dict(zip(tried, look.SERIES, strict=False))}
+    colours["distributed"] = DISTRIBUTED_COLOUR
+    lines = [
+        pictures.Line(label=name, curves=[outcome.curve for outcome in experiment.outcomes[name]], colour=colour)
+        for name, colour in colours.items()
+    ]
+    blocks: list[Block] = [
+        pictures.learning(
+            "learning",
+            "How each way to train learns",
+            "A line is the mean over seeds, its band goes from the least to the most of them.",
+            lines,
+            case.trainer.unit,
+            case.metric,
+        )
+    ]
+    stale = _staleness(experiment)
+    if any(stale):
+        mean = sum(old * pushes for old, pushes in stale.items()) / sum(stale.values())
+        blocks.append(
+            pictures.histogram(
+                "staleness",
+                f"The distributed run's gradients were {mean:.1f} updates old",
+                "Updates that others made between a worker's pull and its push.",
+                stale,
+                "staleness, updates",
+                DISTRIBUTED_COLOUR,
+            )
+        )
+    return Section("In training", blocks)
+
+
+def _staleness(experiment: Experiment) -> dict[int, int]:
+    """Pushes of the distributed run by their staleness, all seeds together."""
+    counts: dict[int, int] = {}
+    for outcome in experiment.outcomes["distributed"]:
+        for old, pushes in outcome.staleness.items():
+            counts[int(old)] = counts.get(int(old), 0) + pushes
+    return counts
+
+
+def _shards(experiment: Experiment) -> Section | None:
+    """The share of each label in each worker's rows."""
+    shares = experiment.case.label_shares()
+    if shares is None:
+        return None
+    labels = list(shares[0])
+    rows = [[f"worker {rank}", *(100 * share for share in of.values())] for rank, of in enumerate(shares)]
+    most = max(max(of[label] for of in shares) - min(of[label] for of in shares) for label in labels)
+    caption = (
+        "The share of each label among a worker's training rows, in percent; workers differ by at most "
+        f"{100 * most:.1f} percentage points."
+    )
+    return Section("Shards", [Rows([" ", *(Column(label, digits=1) for label in labels)], rows, caption=caption)])
+
+
+def _measured(experiment: Experiment, diagnosis: Diagnosis) -> Section:
+    """What the figures stand on."""
+    case, gap = experiment.case, diagnosis.gap
+    trainings = sum(len(each) for each in experiment.outcomes.values())
+    how = "simulated in one process, on a clock of their own" if case.simulated else "processes on Ray"
+    diverged = sum(outcome.diverged for each in experiment.outcomes.values() for outcome in each)
+    facts: list[tuple[str, object]] = [
+        ("trainings", f"{trainings}, with {count(len(experiment.seeds), 'seed')} from {experiment.seeds[0]}"),
+        ("workers", f"{diagnosis.run.workers}, {how}"),
+        ("mode", diagnosis.run.mode),
+        ("hyperparameters", dict(case.trainer.hyperparameters)),
+        ("rows to train on", len(case.channels["train"].read_whole().labels)),
+        ("the gap and its noise", Measured(gap.size, gap.error)),
+        ("standard error of one score from its rows", gap.alone.row_error),
+    ]
+    if diverged:
+        facts.append(("diverged", f"{count(diverged, 'training')}; counted as the worst score that was seen"))
+    return Section("How it was measured", [Facts(facts)])
