@@ -29,6 +29,9 @@ SHOWN_ROWS = 50
 SEARCHED_ROWS = 12
 """A table with more rows can be searched."""
 
+FIRST = 'document.documentElement.classList.add("js");'
+"""Runs before anything is laid out, so that rows beyond the first are not."""
+
 Block = Text | Facts | Code | Table | Figure
 
 _TONES = {
@@ -79,13 +82,12 @@ class Page:
         """The page: complete, and everything in it that somebody named comes out as text."""
         shown = list(_shown(self.sections))
         figures = [block for section in shown for block in section["blocks"] if block["kind"] == "figure"]
-        script, library = _part("page.js"), _plotly() if figures else ""
+        scripts = {"first": FIRST, "last": _part("page.js"), "library": _plotly() if figures else ""}
         return _template().render(
             page=self,
             sections=shown,
-            script=Markup(script),
-            library=Markup(library),
-            allowed=" ".join(f"'{_digest(each)}'" for each in (script, library) if each),
+            scripts={name: Markup(script) for name, script in scripts.items()},
+            allowed=" ".join(f"'{_digest(script)}'" for script in scripts.values() if script),
             style=Markup(_part("page.css")),
             templates=inline_json(_templates()) if figures else "",
         )
