@@ -27,7 +27,20 @@ from rich.console import Console
 
 from experiments.benchmark import table
 from experiments.problems import Problem, problems
-from experiments.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
+from experiments.published import (
+    SEED,
+    Address,
+    DataDir,
+    Options,
+    Out,
+    Quick,
+    Repeat,
+    Seed,
+    Seeds,
+    Steps,
+    finish,
+    titled,
+)
 from experiments.searches import Outcome, Searches, rows
 from experiments.tradeoff import Advice, Choice, by_budget, by_deadline, front, take
 from hpo import CategoricalParameter
@@ -220,7 +233,9 @@ def _interactive(choices: Sequence[Choice], metric: str) -> go.Figure:
                     hovertemplate="%{text}<br>%{x:.0f} worker-seconds: %{y:.4f}<extra></extra>",
                 )
             )
-    xaxis = {"title": {"text": "billed worker-seconds of the search"}, "rangemode": "tozero"}
+    most = max(choice.worker_seconds for choice in choices)
+    # Room for the text beside the last point.
+    xaxis = {"title": {"text": "billed worker-seconds of the search"}, "range": [0, 1.3 * most]}
     return look.interactive(*traces, xaxis=xaxis, yaxis={"title": {"text": look.plain(metric)}})
 
 
@@ -245,8 +260,7 @@ def _still(choices: Sequence[Choice], metric: str, title: str) -> Still:
             textcoords="offset points",
             xytext=(7, 7),
         )
-    axes.set_xlim(left=0)
-    axes.margins(x=0.15)
+    axes.set_xlim(0, 1.2 * max(choice.worker_seconds for choice in choices))
     axes.set_xlabel("billed worker-seconds of the search")
     axes.set_ylabel(metric)
     return still
@@ -266,7 +280,7 @@ def page(found: Found, searches: Searches, deadline: float, budget: float) -> Pa
                 advice_table(by_budget(found.choices), "budget (worker-seconds)"),
             ],
         ),
-        *job_sections(data),
+        *titled(job_sections(data), "Size tuned too"),
     ]
     return Page("How large a cluster to take", verdict(found, deadline, budget), sections)
 

@@ -7,9 +7,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional, Self
 
@@ -22,7 +22,7 @@ from trainers.datasets import Dataset, load
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from hpo.report import Page
+    from hpo.report import Page, Section
 
 SEED = 1729
 
@@ -168,6 +168,11 @@ def finish(options: Options, result: Mapping[str, Any], page: Page, console: Con
     path = page.write(out / "index.html")
     console.print(f"\n{out / 'result.json'}: all figures\n{out / 'pictures'}: {len(pictures)} files", soft_wrap=True)
     console.print(f"The page: {path.absolute().as_uri()}", soft_wrap=True)
+
+
+def titled(sections: Sequence[Section], of: str) -> list[Section]:
+    """A job's sections with headings that say whose they are, on a page that holds more."""
+    return [replace(section, title=f"{of}: {section.title.lower()}") for section in sections]
 
 
 def _module() -> str:

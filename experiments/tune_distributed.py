@@ -36,6 +36,7 @@ from experiments.published import (
     Seeds,
     Steps,
     finish,
+    titled,
 )
 from experiments.searches import Outcome, Searches, rows
 from hpo.report import JobData, Page, Section, Table, Text, comparison_figures, job_sections
@@ -197,7 +198,7 @@ def page(founds: Sequence[Found], searches: Searches, options: Options) -> Page:
     for found in founds:
         with Store(searches.store) as store:
             data = JobData.read(store, found.outcomes[Way.HYPERBAND][0].job)
-        sections += job_sections(data)
+        sections += titled(job_sections(data), f"{found.problem.name} under Hyperband")
     return Page("Tuning distributed training", " ".join(map(verdict, founds)), sections)
 
 

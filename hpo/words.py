@@ -16,6 +16,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("s" if number != 1 else "")
 
 
+def enumerated(names: Sequence[str]) -> str:
+    """Names in a sentence: with commas, and an "and" before the last."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
 def roughly(seconds: float) -> str:
     """Seconds as somebody says them who does not know better: rounded up, the more coarsely the more they are."""
     if seconds <= 60:

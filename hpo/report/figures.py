@@ -8,9 +8,10 @@ from hpo.report.data import JobData
 from hpo.report.figure import Figure
 from hpo.report.gantt import brackets
 from hpo.report.importance import importance
+from hpo.report.parallel import parallel
 from hpo.report.progress import cost_of_best
 
-_OF_A_JOB = (learning_curves, brackets, cost, cost_of_best, importance)
+_OF_A_JOB = (learning_curves, brackets, cost, cost_of_best, importance, parallel)
 
 
 def job_figures(data: JobData) -> list[Figure]:

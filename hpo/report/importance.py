@@ -23,15 +23,15 @@ from hpo.report.data import JobData
 from hpo.report.figure import Figure
 from hpo.report.progress import full_scores
 from hpo.report.scales import fixed, position
-from hpo.words import count
+from hpo.words import count, enumerated
 
 FEWEST = 8
 """Trials below which nothing is said."""
 
-MOST = 250
+MOST = 500
 """Trials that are used at most, spread evenly over all: the time grows faster than their number."""
 
-SEEDS, TREES, DEPTH = 6, 24, 12
+SEEDS, TREES, DEPTH = 6, 16, 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,9 +134,6 @@ def importance(data: JobData) -> Figure | None:
     found = importances(data)
     if not found:
         return None
-    first = found[0]
-    sure = len(found) < 2 or first.mean - first.spread > found[1].mean + found[1].spread
-    title = f"{first.name} mattered most" if sure else f"{first.name} and {found[1].name} mattered most"
     used = min(MOST, len(full_scores(data)))
     note = (
         f"Functional ANOVA (Hutter et al. 2014, in Optuna) on {count(used, 'trial')}: the part of the spread of their "
@@ -145,6 +142,7 @@ def importance(data: JobData) -> Figure | None:
         f"standard deviation. A trial that was stopped has its score estimated at full length, as in the picture of "
         f"random search; one that diverged or failed ranks last."
     )
+    title = headline(found, used)
     return Figure(
         name="importance",
         title=title,
@@ -152,6 +150,15 @@ def importance(data: JobData) -> Figure | None:
         interactive=_interactive(found),
         still=partial(_still, data, found, title),
     )
+
+
+def headline(found: Sequence[Importance], trials: int) -> str:
+    """What mattered most, as far as that can be told."""
+    first = found[0]
+    ahead = [each.name for each in found if each.mean + each.spread >= first.mean - first.spread]
+    if len(ahead) > max(1, min(3, len(found) // 2)):
+        return f"{count(trials, 'trial')} do not tell which hyperparameter mattered most"
+    return f"{enumerated(ahead)} mattered most"
 
 
 def _interactive(found: Sequence[Importance]) -> go.Figure:

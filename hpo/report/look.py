@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import html
 import math
-import textwrap
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -156,9 +156,15 @@ def shortened(text: str, letters: int) -> str:
 
 
 def wrapped(text: str, letters: int = 20) -> str:
-    """Text in lines of so many letters, two at most."""
-    lines = textwrap.wrap(text, letters) or [""]
-    return "\n".join(lines if len(lines) < 3 else [lines[0], shortened(" ".join(lines[1:]), letters)])
+    """Text in lines of about so many letters, three at most, broken after spaces and what joins the parts of a name."""
+    lines = [""]
+    for part in re.findall(r"[^\s_:.-]*[\s_:.-]*", text):
+        if lines[-1] and len((lines[-1] + part).rstrip()) > letters:
+            lines.append("")
+        lines[-1] += part
+    lines = [line.strip() for line in lines]
+    told = lines if len(lines) < 4 else [*lines[:2], lines[2] + "\u2026"]
+    return "\n".join(shortened(line, letters) for line in told)
 
 
 def distinct(names: Sequence[str]) -> list[str]:
