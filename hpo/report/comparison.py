@@ -9,8 +9,7 @@ from hpo.report.blocks import Column, Measured, Table
 from hpo.report.data import JobData
 from hpo.report.figures import comparison_figures
 from hpo.report.page import Page, Section
-from hpo.report.sections import subtitle
-from hpo.report.verdict import comparison, places, standard_error
+from hpo.report.verdict import comparison, places, standard_error, subtitle
 from hpo.words import count, short
 
 NAMED = 3
