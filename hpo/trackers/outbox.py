@@ -6,6 +6,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from hpo.words import count, first_line, masked
@@ -90,7 +91,7 @@ class Outbox:
             before = self._left + 1
             while not self._over() and self._left < before and (left := begun + most - time.monotonic()) > 0:
                 before = self._left
-                self._changed.wait_for(lambda before=before: self._over() or self._left < before, min(still, left))
+                self._changed.wait_for(partial(self._moved, before), min(still, left))
             if self._quiet:
                 return
             if self._failure or not self._over():
@@ -100,6 +101,9 @@ class Outbox:
 
     def _over(self) -> bool:
         return bool(self._failure) or self._quiet or not self._left
+
+    def _moved(self, before: int) -> bool:
+        return self._over() or self._left < before
 
     @property
     def _left(self) -> int:
