@@ -19,7 +19,9 @@ from trainers import Channel
 from trainers.datasets import Dataset
 from trainers.datasets.dataset import Rows
 
-MODELS = {IMAGE: "network of 128, 64 and 10 units", XGBOOST: "XGBoost"}
+PROBLEMS = {IMAGE: "images", XGBOOST: "direct marketing"}
+MODELS = {IMAGE: "network, 128-64-10 units", XGBOOST: "XGBoost"}
+METRICS = {"accuracy": "accuracy", "auc": "AUC"}
 COLOURS = (look.GREY, look.BEST, look.BLUE, look.GREEN, look.VIOLET)
 
 
@@ -35,39 +37,36 @@ def page(measured: Mapping[str, Measured], data: Mapping[str, Dataset], apart: W
     seeds = max(len(each.trainings) for each in measured.values())
     return Page(
         title="Scaling out",
-        verdict=verdict(measured),
+        verdict=verdict(measured, data[XGBOOST]),
         subtitle=f"{' and '.join(dataset.title for dataset in data.values())}; {count(seeds, 'seed')}",
         sections=[
-            Section("The table", [table(measured, data)]),
+            Section("The table", [table(measured), _trained(by_problem, data)]),
             *(_problem(problem, rows) for problem, rows in by_problem.items()),
             _drop(measured, data[XGBOOST], apart),
         ],
     )
 
 
-def table(measured: Mapping[str, Measured], data: Mapping[str, Dataset]) -> Table:
+def table(measured: Mapping[str, Measured]) -> Table:
     """The blog's first table, with standard errors and the blog's own figures."""
     seeds = max(len(each.trainings) for each in measured.values())
     of_seeds = ["validation, s.e. over seeds", "test, s.e. over seeds"] if seeds > 1 else []
     columns: list[Column | str] = [
-        *("problem", "model", "data", "rows", "metric", "trained for", "workers", "distribution"),
-        *(Column("training, s", digits=1), Column("billed, worker-s", digits=0)),
-        *(Column(f"{which}, ± of rows", digits=4) for which in ("last validation", "best validation", "test")),
+        *("problem", "workers", "distribution"),
+        *(Column(which, digits=4) for which in ("validation, last", "validation, best", "test")),
         *(Column(title, digits=4) for title in of_seeds),
-        Column("the blog's", digits=2),
+        *(Column("the blog's", digits=2), Column("training, s", digits=1), Column("billed, worker-s", digits=0)),
     ]
     rows = []
     for each in measured.values():
-        row, dataset = each.row, data[each.row.problem]
+        row = each.row
         last, test = each.last("validation"), each.last("test")
         rows.append(
             [
-                *(row.problem, MODELS[row.problem], dataset.title, len(_labels(dataset.train)), row.metric),
-                *(row.length, row.trainer.workers, row.distribution),
-                *(each.mean("training_seconds"), each.mean("worker_seconds")),
+                *(PROBLEMS[row.problem], row.trainer.workers, row.distribution),
                 *(_value(scores) for scores in (last, each.best("validation"), test)),
                 *(scores and scores.seed_error for scores in ((last, test) if of_seeds else ())),
-                BLOG.get(row.name),
+                *(BLOG.get(row.name), each.mean("training_seconds"), each.mean("worker_seconds")),
             ]
         )
     caption = (
@@ -79,13 +78,26 @@ def table(measured: Mapping[str, Measured], data: Mapping[str, Dataset]) -> Tabl
     return Table(columns=columns, rows=rows, caption=caption)
 
 
+def _trained(by_problem: Mapping[str, Sequence[Measured]], data: Mapping[str, Dataset]) -> Table:
+    """What all settings of a problem have in common."""
+    rows = [
+        [
+            *(PROBLEMS[problem], MODELS[problem], data[problem].title, len(_labels(data[problem].train))),
+            *(METRICS[of[0].row.metric], of[0].row.length, dict(of[0].row.trainer.hyperparameters)),
+        ]
+        for problem, of in by_problem.items()
+    ]
+    columns = ["problem", "model", "data", "rows", "metric", "trained for", "hyperparameters"]
+    return Table(columns, rows, caption="What was trained, in all settings of a problem:")
+
+
 def _value(scores: Scores | None) -> Value | str:
     return "diverged" if scores is None else Value(scores.mean, scores.row_error)
 
 
 def _problem(problem: str, rows: Sequence[Measured]) -> Section:
     """Pictures of one model's settings."""
-    metric = rows[0].row.metric
+    metric = METRICS[rows[0].row.metric]
     labels = [each.row.label for each in rows]
     dots = [
         pictures.Dot(label=each.row.label, value=scores.mean, error=scores.error, colour=colour)
@@ -111,7 +123,8 @@ def _problem(problem: str, rows: Sequence[Measured]) -> Section:
         pictures.learning(
             f"{problem}-learning",
             f"How each setting learns: validation {metric}",
-            "A line is the mean over seeds, in a band from the least to the most of them.",
+            "A line is the mean over seeds, in a band from the least to the most of them. Of lines that coincide, the "
+            "last is seen.",
             lines,
             rows[0].row.trainer.unit,
             f"validation {metric}",
