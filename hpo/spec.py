@@ -18,6 +18,7 @@ from hpo.hyperband import lay_out, run_all
 from hpo.job_keys import Give, Strict, did_you_mean, problems
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
+from hpo.trackers.spec import Trackers
 from trainers.datasets import DATASETS, load
 from trainers.errors import ConfigurationError
 
@@ -366,6 +367,10 @@ class JobSpec(Strict):
         None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
     )
 
+    trackers: Annotated[Trackers | None, Give("a group of keys, such as {tensorboard: {folder: runs}}")] = Field(
+        None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
+    )
+
     def tuner(self, **options: Any) -> HyperparameterTuner:
         """In the Python API's form.
 
@@ -381,8 +386,11 @@ class JobSpec(Strict):
         with _about("cost"):
             check_cost(trainer, **cost)
         with _about("tuning"):
-            own = _same(self, "name", "data", "trainer", "tuning", "cost")
-            return HyperparameterTuner(trainer, **self.tuning.arguments(), **cost, **own, **options)
+            own = _same(self, "name", "data", "trainer", "tuning", "cost", "trackers")
+            callbacks = self.trackers.callbacks() if self.trackers else ()
+            return HyperparameterTuner(
+                trainer, **self.tuning.arguments(), **cost, **own, callbacks=callbacks, **options
+            )
 
 
 def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:

@@ -134,7 +134,7 @@ class _Drawn:
 
     @property
     def note(self) -> str:
-        metric, unit = self.data.metric, self.data.unit
+        metric, unit = look.shortened(self.data.metric), self.data.unit
         parts = [f"A line is a trial's {metric} after each {unit}; its colour says which rung it reached."]
         if self.rungs:
             rungs = ", ".join(map(str, self.rungs))
@@ -152,7 +152,7 @@ def _interactive(drawn: _Drawn) -> go.Figure:
     unit, groups = drawn.data.unit, drawn.groups
     traces = []
     for name, colour, lines in groups:
-        width = 1.3 if len(drawn.lines) < MANY else 0.8
+        width = 1.3 if len(drawn.lines) < MANY else 0.6
         shared = {"legendgroup": name, "name": name, "marker_color": colour, "line_color": colour}
         traces.append(_line(lines, unit, line_width=width, opacity=0.75, showlegend=True, **shared))
         traces.append(_ends(lines, unit, legendgroup=name, showlegend=False, marker_color=colour))
@@ -167,7 +167,7 @@ def _interactive(drawn: _Drawn) -> go.Figure:
     if drawn.rungs:
         ticks = {"tickvals": drawn.rungs, "ticktext": [f"{rung:,}" for rung in drawn.rungs]}
         xaxis = {"title": {"text": f"{unit}s (logarithmic)"}, "type": "log", **ticks}
-    yaxis = {"title": {"text": look.plain(drawn.data.metric)}, "range": drawn.bounds}
+    yaxis = {"title": {"text": look.plain(look.shortened(drawn.data.metric))}, "range": drawn.bounds}
     return look.interactive(*traces, xaxis=xaxis, yaxis=yaxis, height=look.HEIGHT + 60, hovermode="closest")
 
 
@@ -220,7 +220,7 @@ def _last(line: Curve) -> tuple[int, float]:
 @look.styled
 def _still(drawn: _Drawn) -> Still:
     data = drawn.data
-    still, axes = look.canvas(headline(data), f"{data.title}: {data.metric} of each trial", height=5.4)
+    still, axes = look.canvas(headline(data), f"{data.title}: {look.shortened(data.metric)} of each trial", height=5.4)
     many = len(drawn.lines) >= MANY
     for _, colour, lines in drawn.groups:
         for line in lines:
@@ -242,7 +242,7 @@ def _still(drawn: _Drawn) -> Still:
         handles.insert(0, Line2D([], [], color=look.BEST, lw=3.2, label=drawn.best_label))
     handles += _end_handles(drawn)
     axes.set_xlabel(f"{data.unit}s (logarithmic)" if drawn.rungs else f"{data.unit}s")
-    axes.set_ylabel(data.metric)
+    axes.set_ylabel(look.shortened(data.metric))
     if drawn.rungs:
         axes.set_xscale("log")
         axes.set_xticks(drawn.rungs, [f"{rung:,}" for rung in drawn.rungs])

@@ -150,21 +150,20 @@ def score(value: float | None) -> str:
     return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 else f"{value:.4g}"
 
 
-def shortened(text: str, letters: int) -> str:
+def shortened(text: str, letters: int = 40) -> str:
     """Text cut to so many letters, with a sign that it is."""
     return text if len(text) <= letters else text[: letters - 1] + "\u2026"
 
 
 def wrapped(text: str, letters: int = 20) -> str:
-    """Text in lines of about so many letters, three at most, broken after spaces and what joins the parts of a name."""
+    """Text in two lines of so many letters at most, broken after spaces and what joins the parts of a name."""
     lines = [""]
     for part in re.findall(r"[^\s_:.-]*[\s_:.-]*", text):
         if lines[-1] and len((lines[-1] + part).rstrip()) > letters:
             lines.append("")
         lines[-1] += part
-    lines = [line.strip() for line in lines]
-    told = lines if len(lines) < 4 else [*lines[:2], lines[2] + "\u2026"]
-    return "\n".join(shortened(line, letters) for line in told)
+    told = lines if len(lines) < 3 else [lines[0], "".join(lines[1:])]
+    return "\n".join(shortened(line.strip(), letters) for line in told)
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -177,9 +176,9 @@ def distinct(names: Sequence[str]) -> list[str]:
     return told
 
 
-def faded(colour: str) -> str:
-    """A colour for an area that things lie in."""
-    return "rgba(" + ",".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5)) + ",0.16)"
+def faded(colour: str, part: float = 0.16) -> str:
+    """A colour of which only a part covers what lies below."""
+    return "rgba(" + ",".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5)) + f",{part})"
 
 
 def ramp(number: int) -> list[str]:
