@@ -13,6 +13,7 @@ from ray.tune.search import Searcher
 from hpo.controller import Controller
 from hpo.hyperband import Cut
 from hpo.ledger import Entry
+from hpo.limits import Limits
 from hpo.pace import ManyWorkers
 from hpo.search import Search, TrialRun
 from trainers import storage
@@ -38,7 +39,7 @@ def rehearse(
     """Starts one gang, or none in hand, trains the search's probes on it and gives it back.
 
     Args:
-        search: whose probes; its checkpoints' folder is removed afterwards.
+        search: whose probes, without its limits; its checkpoints' folder is removed afterwards.
         estimator: whose static hyperparameters are trained.
         channels: what it reads.
         notify: is told what the user should know.
@@ -60,7 +61,7 @@ def rehearse(
     try:
         with estimator.gangs(search.name, channels, workers=workers, notify=notify, verbose=verbose) as gangs:
             controller = Controller(
-                replace(search, max_jobs=1, max_parallel_jobs=1, untuned=False),
+                replace(search, max_jobs=1, max_parallel_jobs=1, untuned=False, limits=Limits()),
                 searcher=_NoTrials(),
                 scheduler=FIFOScheduler(),
                 decode=dict,

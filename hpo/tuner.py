@@ -256,8 +256,10 @@ class HyperparameterTuner:
         with Store(self._store) as store:
             spec = self._spec(channels, search.seed)
             found = forecast_from(store, spec, outlook_for(self, search))
+            url = store.url
         if found is not None:
             return found
+        self._say(f"Training a few units: {url} has no earlier job of this trainer, its workers and data")
         pace = rehearse(search, self.estimator, channels, notify=self._say, verbose=self._verbose)
         return outlook_for(self, search).forecast(pace, source=PROBE)
 

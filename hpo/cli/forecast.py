@@ -45,8 +45,12 @@ def forecast(
         logging.getLogger("ray.train").setLevel(logging.WARNING)
     out = terminal(stderr=as_json)
     tuner = spec.tuner(console=out, verbose=verbose)
-    with redirect_stdout(sys.stderr) if as_json else nullcontext():
-        found = tuner.forecast(spec.data.open(data_dir))
+    try:
+        # Whatever else prints, Ray for one, would stand in the way of the JSON.
+        with redirect_stdout(sys.stderr) if as_json else nullcontext():
+            found = tuner.forecast(spec.data.open(data_dir))
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
     if as_json:
         show_json({"plan": tuner.plan().to_json(), "forecast": found.to_json()})
         return

@@ -19,7 +19,7 @@ from hpo.words import first_line
 FIGURES = {
     "Learning": ("learning-curves", "brackets"),
     "Cost": ("cost", "progress"),
-    "Hyperparameters": ("importance", "parallel"),
+    "Hyperparameters": ("importance", "parallel-coordinates"),
     "Staleness": ("staleness",),
 }
 """In which section a picture stands, by its name."""
