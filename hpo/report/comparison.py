@@ -9,8 +9,7 @@ from hpo.report.blocks import Column, Measured, Table
 from hpo.report.data import JobData
 from hpo.report.figures import comparison_figures
 from hpo.report.page import Page, Section
-from hpo.report.sections import subtitle
-from hpo.report.verdict import comparison, places, standard_error
+from hpo.report.verdict import comparison, places, standard_error, subtitle
 from hpo.words import count, short
 
 NAMED = 3
@@ -59,7 +58,7 @@ def _differences(jobs: Sequence[JobData]) -> Iterator[Table]:
     for data in others:
         change = _change(first, data) if _aim(first) == _aim(data) else None
         rows.append([data.title, change, _times(_billed(first), _billed(data)), _times(_wall(first), _wall(data))])
-    names = [
+    names: list[Column | str] = [
         "job",
         Column(f"{first.metric}, difference", _places(jobs)),
         "times the worker-seconds",

@@ -1,6 +1,5 @@
 "use strict";
 // The page without this script is whole; the script sorts and searches tables, copies, draws and changes colours.
-document.documentElement.classList.add("js");
 const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 
 // ---- tables: rows that a search leaves out are "out", rows past the first are "more" until all are asked for

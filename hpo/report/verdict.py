@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hpo.describe import when
 from hpo.report.cells import decimal, with_error
 from hpo.report.data import JobData
 from hpo.words import count, first_line
@@ -66,6 +67,15 @@ def verdict(data: JobData) -> str:
     if data.best is None:
         return f"No trial reported a finite {data.metric}: {_statuses(data)}{_usual_failure(data)}."
     return f"{_found(data)}{reason and f'; it ended early: {reason}'}."
+
+
+def subtitle(data: JobData) -> str:
+    """What a job searched, and as of when."""
+    job, spec = data.job, data.job.spec
+    moment, word = (job.heartbeat, "as of") if job.ended_at is None else (job.ended_at, "ended")
+    tuned, trainer = count(len(data.ranges), "hyperparameter"), spec["estimator"]["trainer"]
+    state = f"{data.status}, {word} {when(moment):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{spec['strategy']} over {tuned} of {trainer}. {state}"
 
 
 def gap(data: JobData) -> Gap | None:
