@@ -161,7 +161,14 @@ def test_jobs_are_compared_by_one_objective():
     jobs = [made_up(), made_up(name="other", seed=2)]
     figure = best_compared(jobs)
     assert [trace.name for trace in figure.interactive.data] == ["made-up", "other"]
-    assert figure.title.startswith("made-up found the best validation:auc, 0.7842, for 394 worker-seconds")
+    assert figure.title == "made-up found the best validation:auc 0.7842 for 394 worker-seconds"
+    dear = replace(
+        jobs[0],
+        job=replace(jobs[0].job, name="dear"),
+        ledger=tuple(replace(entry, worker_seconds=2 * entry.worker_seconds, workers=6) for entry in jobs[0].ledger),
+    )
+    told = "made-up found validation:auc 0.7842 for 394 worker-seconds, as dear did for more"
+    assert best_compared([dear, jobs[0]]).title == told
     assert best_compared([jobs[0], made_up(maximize=False)]) is None
     assert best_compared([]) is None
     figure.still()
