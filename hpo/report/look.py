@@ -208,4 +208,6 @@ def bounds(values: Iterable[float], always: Sequence[float | None] = ()) -> tupl
     low, high = min(shown), max(shown)
     if high <= low or found.max() - found.min() < 4 * (high - low):
         return None
+    near = found[(found >= 2 * low - high) & (found <= 2 * high - low)]
+    low, high = min(low, float(near.min())), max(high, float(near.max()))
     return low - 0.05 * (high - low), high + 0.05 * (high - low)
