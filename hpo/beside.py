@@ -9,7 +9,7 @@ from ray.tune.experiment import Trial
 
 from hpo.probe import MOST_SECONDS
 from hpo.search import PROBE, UNTUNED, Search, TrialRun, new_run
-from trainers.assignment import Segment
+from trainers.assignment import Segment, Served
 
 OnProbe = Callable[[Segment, float, float], None]
 """Is told what the measured probe gave, the seconds from the start until the first gang was up, and those from handing
@@ -63,20 +63,22 @@ class Beside:
             return self.untuned
         return self.untuned if self.untuned is not None and self.untuned.trial.status == Trial.PENDING else None
 
-    def probed(self, segment: Segment | None, served_seconds: float) -> None:
-        """A probe was served, or refused where `segment` is None.
+    def probed(self, served: Served, served_seconds: float) -> None:
+        """A probe was served, or refused.
 
         The last one is the measurement, or the first, where its units take so long that no other is trained.
         """
         assert self.probe is not None, "it was handed out"
+        segment, self.probe.failure = served.segment, served.error
         self.probe.trial.set_status(Trial.TERMINATED)
         if segment is not None and segment.training_seconds > MOST_SECONDS:
             self._probes.clear()
         if segment is not None and not self._probes:
             self._on_probe(segment, self.start_seconds, served_seconds)
 
-    def lost_probe(self) -> None:
+    def lost_probe(self, reason: str) -> None:
         """The probe's gang was lost: there is none, and no other."""
         assert self.probe is not None, "it was handed out"
         self._probes.clear()
+        self.probe.failure = reason
         self.probe.trial.set_status(Trial.ERROR)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from hpo.prices import Prices, Tariff, worker_resources
+from hpo.prices import Prices, Tariff
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
 from hpo.strategies import StrategyConfig, check_strategy
 from trainers.errors import ConfigurationError
@@ -113,7 +113,7 @@ def check_cost(estimator: Trainer, prices: object = None, max_cost: object = Non
         raise ConfigurationError(f"max_cost is {max_cost!r}; give an amount above 0")
     if prices is None and max_cost is not None:
         raise ConfigurationError(f"max_cost is {max_cost!r}, and nothing says what a worker costs; give prices too")
-    return None if prices is None else prices.tariff(worker_resources(estimator))
+    return None if prices is None else prices.tariff(estimator.worker_resources)
 
 
 def check_objective_name(name: object) -> None:

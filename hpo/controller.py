@@ -132,6 +132,11 @@ class Controller:
         return self._beside.untuned
 
     @property
+    def probe_failure(self) -> str:
+        """Why a probe could not be trained; empty if it was, or there was none."""
+        return self._beside.probe.failure if self._beside.probe else ""
+
+    @property
     def seconds(self) -> float:
         """Since the start, on the controller's clock."""
         return self._clock() - self.started_at
@@ -339,7 +344,7 @@ class Controller:
         run, seconds = work.run, self._clock() - work.since
         self.ledger.served(event.gang, run.id, event.segment)
         if run is self._beside.probe:
-            self._beside.probed(event.segment, seconds)
+            self._beside.probed(event, seconds)
             return
         if event.segment is None:
             if event.diverged:
@@ -401,11 +406,11 @@ class Controller:
             self.ledger.ended(event.gang)
         if run is None:
             return
+        reason = event.reason if isinstance(event, GangLost) else event.error
         if run is self._beside.probe:
-            self._beside.lost_probe()
+            self._beside.lost_probe(reason)
             return
         run.attempts += 1
-        reason = event.reason if isinstance(event, GangLost) else event.error
         if run.attempts >= self.search.max_attempts:
             self._fail(run, f"lost its workers {run.attempts} times, the last time with: {reason}")
         else:

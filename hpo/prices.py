@@ -13,10 +13,7 @@ import yaml
 
 from hpo.words import money
 from trainers.errors import ConfigurationError
-from trainers.gang import resources_per_worker
 from trainers.home import home
-from trainers.in_hand import cores
-from trainers.trainer import Trainer
 
 GB = 1e9
 """Bytes; Ray counts a worker's memory in bytes."""
@@ -98,6 +95,11 @@ class Tariff:
     def text(self, worker_seconds: float) -> str:
         """The same, for people."""
         return money(self.of(worker_seconds), self.currency)
+
+    def shares(self, worker_seconds: Mapping[str, float]) -> dict[str, Any]:
+        """The cost of a job's worker-seconds, given by kind, in all and by kind, for its summary."""
+        by_kind = {kind: self.of(seconds) for kind, seconds in worker_seconds.items()}
+        return {**self.to_json(), "total": sum(by_kind.values()), "by_kind": by_kind}
 
     def worker_seconds(self, cost: float) -> float:
         """How many worker-seconds an amount pays for."""
@@ -233,13 +235,6 @@ class Prices:
         """As `to_json` recorded it."""
         instance = state.get("instance")
         return cls(**{**state, "instance": Instance(**instance) if instance else None})
-
-
-def worker_resources(trainer: Trainer) -> dict[str, float]:
-    """What one worker of a trainer holds, in Ray's units; in hand, the cores of this process that it uses."""
-    if trainer.in_hand:
-        return {**resources_per_worker(trainer.scaling), "CPU": float(cores(trainer.scaling))}
-    return resources_per_worker(trainer.scaling)
 
 
 _RATES = ("per_worker_hour", "per_cpu_hour", "per_gpu_hour", "per_memory_gb_hour")

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import difflib
 import logging
-import math
 import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 from rich.console import Console
 
 from hpo import made_with
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
+from hpo.assembly import goal_for, new_name, opened, outlook_for, search_for
 from hpo.callbacks import Callback
 from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
 from hpo.checks import (
@@ -25,21 +24,20 @@ from hpo.checks import (
     check_job_name,
     check_name_free,
     check_not_there_yet,
-    check_objective,
-    gang_sizes,
     inert_lengths,
     longest,
 )
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.describe import best_trial, describe, status_and_reason
+from hpo.earlier import forecast_from
+from hpo.forecast import PROBE, Forecast
 from hpo.hyperband import Plan
 from hpo.interrupt import INTERRUPTED
 from hpo.job import Job
-from hpo.limits import Limits
 from hpo.live import watcher_for
 from hpo.prices import Prices
-from hpo.progress import Goal
 from hpo.ranges import ParameterRange
+from hpo.rehearsal import rehearse
 from hpo.search import Search
 from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig, make_strategy, plan_for
@@ -47,8 +45,7 @@ from hpo.summary import show_next, show_plan, show_summary
 from trainers import storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
-from trainers.home import home
-from trainers.trainer import Trainer, open_channels
+from trainers.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
@@ -219,29 +216,52 @@ class HyperparameterTuner:
             KeyboardInterrupt: after Ctrl-C, when the job is closed and recorded as Stopped.
         """
         check_not_there_yet(include_cls_metadata=include_cls_metadata or None, estimator_kwargs=estimator_kwargs)
-        name = self._new_name() if job_name is None else job_name
+        name = new_name(self) if job_name is None else job_name
         check_job_name(name, self.TUNING_JOB_NAME_MAX_LENGTH)
         with Store(self._store) as store:
             check_name_free(name, (job.name for job in store.jobs()), store.url)
-        channels = open_channels({} if inputs is None else inputs)
-        check_objective(self.objective_metric_name, self.estimator.metrics(channels))
-        _, largest = gang_sizes(self.estimator, self.ranges)
-        channels = self.estimator.checked(channels, self.objective_metric_name, workers=largest)
-        storage.check_writable(self._checkpoints(name))
+        channels = opened(self, inputs)
         seed = secrets.randbelow(2**31) if self.random_seed is None else self.random_seed
-        plan = self.plan()
+        search, plan = search_for(self, name, seed), self.plan()
+        storage.check_writable(search.storage_path)
         now = time.time()
         with Store(self._store) as store:
             spec = self._spec(channels, seed)
+            forecast = forecast_from(store, spec, outlook_for(self, search))
             store.create_job(JobRow(name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json()))
         self.latest_tuning_job = TuningJob(name=name)
         self._failure = None
-        self._announce(name, plan)
+        self._announce(name, plan, forecast)
         if wait:
-            self._run(name, channels, plan, seed)
+            self._run(search, channels, forecast)
             return
-        self._thread = threading.Thread(target=self._run_apart, args=(name, channels, plan, seed), name=name)
+        self._thread = threading.Thread(target=self._run_apart, args=(search, channels, forecast), name=name)
         self._thread.start()
+
+    def forecast(self, inputs: Mapping[str, Any]) -> Forecast:
+        """What the job would take, without running it.
+
+        It comes from the most alike of the record's earlier jobs on the same data; where there is none, from a probe
+        of a few units, on a gang that is started for it. Nothing is recorded.
+
+        Args:
+            inputs: as `fit` takes them.
+
+        Raises:
+            ConfigurationError, DataError, ResourcesError, GangError: as `fit` does.
+            TrialError: the static hyperparameters cannot be trained, so that nothing could be measured.
+        """
+        channels = opened(self, inputs)
+        search = search_for(self, f"forecast-{secrets.token_hex(4)}", self.random_seed or 0)
+        with Store(self._store) as store:
+            spec = self._spec(channels, search.seed)
+            found = forecast_from(store, spec, outlook_for(self, search))
+            url = store.url
+        if found is not None:
+            return found
+        self._say(f"Training a few units: {url} has no earlier job of this trainer, its workers and data")
+        pace = rehearse(search, self.estimator, channels, notify=self._say, verbose=self._verbose)
+        return outlook_for(self, search).forecast(pace, source=PROBE)
 
     def wait(self) -> None:
         """Waits until the job has ended, here or in another process.
@@ -320,7 +340,9 @@ class HyperparameterTuner:
 
     def plan(self) -> Plan:
         """The brackets of the job, before it starts."""
-        return plan_for(self.strategy, self.strategy_config, self.max_jobs, self._longest())
+        trainer = self.estimator
+        units = longest(trainer.resource_names, self.ranges, trainer.hyperparameters)
+        return plan_for(self.strategy, self.strategy_config, self.max_jobs, units)
 
     def _repr_html_(self) -> str:
         """For notebooks: the job, or before `fit` the plan."""
@@ -334,15 +356,17 @@ class HyperparameterTuner:
 
     # ---- within
 
-    def _run(self, name: str, channels: dict[str, Channel], plan: Plan, seed: int) -> None:
+    def _run(self, search: Search, channels: dict[str, Channel], forecast: Forecast | None) -> None:
+        name, plan = search.name, self.plan()
         job = Job(
-            search=self._search(name, plan, seed),
-            strategy=make_strategy(plan, self.ranges, metric=self.objective_metric_name, mode=self._mode, seed=seed),
+            search=search,
+            strategy=make_strategy(plan, self.ranges, metric=search.metric, mode=search.mode, seed=search.seed),
             ranges=self.ranges,
             estimator=self.estimator,
             channels=channels,
             store=self._store,
-            watcher=watcher_for(self._console, self._goal(name, plan)),
+            watcher=watcher_for(self._console, goal_for(self, name)),
+            forecast=forecast,
             callbacks=self.callbacks,
             num_to_keep=self.num_to_keep,
             notify=self._say,
@@ -363,67 +387,20 @@ class HyperparameterTuner:
             self._failure = error
             logger.debug("job ended with %r; `wait` raises it", error)
 
-    def _search(self, name: str, plan: Plan, seed: int) -> Search:
-        return Search(
-            name=name,
-            metric=self.objective_metric_name,
-            mode=self._mode,
-            max_jobs=self.max_jobs,
-            max_parallel_jobs=self.max_parallel_jobs,
-            max_resource=plan.max_resource,
-            seed=seed,
-            storage_path=self._checkpoints(name),
-            suffix=self.estimator.suffix,
-            static=self.estimator.hyperparameters,
-            workers=self.estimator.workers_for,
-            length_names=self.estimator.resource_names if self.strategy == "Random" else (),
-            best_value=self.objective_value == "best",
-            limits=Limits(
-                max_seconds=self.max_runtime_in_seconds or math.inf,
-                max_cost=math.inf if self.max_cost is None else self.max_cost,
-                tariff=self.tariff,
-            ),
-            patience=self.estimator.patience,
-            completion=self.completion_criteria_config,
-        )
-
-    def _checkpoints(self, name: str) -> str:
-        return storage.join(self.storage_path or f"{home()}/jobs", name)
-
-    @property
-    def _mode(self) -> str:
-        return "max" if self.objective_type == "Maximize" else "min"
-
-    def _longest(self) -> int | None:
-        """Units of the longest trial where the strategy does not say: the tuned length's upper bound, or static."""
-        return longest(self.estimator.resource_names, self.ranges, self.estimator.hyperparameters)
-
-    def _announce(self, name: str, plan: Plan) -> None:
+    def _announce(self, name: str, plan: Plan, forecast: Forecast | None) -> None:
         self._say(f"Tuning job {name}: {self.strategy}, {self.max_jobs} trials, {self.max_parallel_jobs} at once")
         self._console.print(show_plan(plan))
+        if forecast is not None:
+            self._say(forecast.text)
         names, static = self.estimator.resource_names, self.estimator.hyperparameters
         for warning in inert_lengths(names, self.ranges, static, self.strategy, plan.max_resource):
             self._say(f"warning: {warning}")
-
-    def _goal(self, name: str, plan: Plan) -> Goal:
-        return Goal(
-            job=name,
-            metric=self.objective_metric_name,
-            objective_type=self.objective_type,
-            objective_value=self.objective_value,
-            plan=plan,
-        )
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True, markup=False)
 
     def _spec(self, channels: Mapping[str, Channel], seed: int) -> dict[str, Any]:
         return made_with.spec_of(self, channels, seed)
-
-    def _new_name(self) -> str:
-        base = self.base_tuning_job_name or type(self.estimator).__name__.removesuffix("Trainer").lower()
-        stamp = datetime.now(UTC).strftime("%y%m%d-%H%M") + f"-{secrets.token_hex(2)}"
-        return f"{base[: self.TUNING_JOB_NAME_MAX_LENGTH - len(stamp) - 1]}-{stamp}"
 
     def _name(self) -> str:
         if self.latest_tuning_job is None:

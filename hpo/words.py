@@ -30,6 +30,13 @@ def roughly(seconds: float) -> str:
     return f"{math.ceil(seconds / 360) / 10:g} h"
 
 
+def estimated(seconds: float) -> str:
+    """Seconds, as exact as an estimate may sound."""
+    if seconds < 120:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
 def clock_time(seconds: float) -> str:
     """Seconds as minutes and seconds, or hours, minutes and seconds."""
     minutes, rest = divmod(int(seconds), 60)
@@ -51,6 +58,14 @@ def money(amount: float, currency: str) -> str:
     """An amount with its label: hundredths, and of less than one, two digits that say something."""
     decimals = 2 if amount == 0 or abs(amount) >= 1 else min(8, max(2, 1 - math.floor(math.log10(abs(amount)))))
     return f"{amount:,.{decimals}f} {currency}".rstrip()
+
+
+def forecast_text(forecast: Mapping[str, Any]) -> str:
+    """What was forecast of a job, and how wrong that was where it has ended."""
+    expected, source = forecast["expected"], forecast["source"]
+    text = f"{expected['worker_seconds']:,.1f} worker-seconds in {expected['wall_seconds']:,.1f} s"
+    wrong = [f"{name.replace('_', '-')} {error:+.0%}" for name, error in forecast.get("error", {}).items()]
+    return f"{text}, from {source}" + (f"; measured against that: {', '.join(wrong)}" if wrong else "")
 
 
 def short(value: object) -> str:
@@ -102,4 +117,4 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
 
 def masked(text: str) -> str:
     """Text without the names and passwords of its URLs."""
-    return re.sub(r"(?<=://)[^/\s@'\"]+@", "***@", text)
+    return re.sub(r"(?<=://)[^/\s'\"]+@", "***@", text)

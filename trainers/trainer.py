@@ -25,7 +25,7 @@ from trainers.errors import ConfigurationError, DivergedError, GangError, TrialE
 from trainers.gang import Program, resources_per_worker
 from trainers.gangs import Gangs
 from trainers.home import home
-from trainers.in_hand import InHand
+from trainers.in_hand import InHand, cores
 from trainers.notebook import facts_html
 from trainers.ray_gangs import RayGangs
 from trainers.room import check_capacity
@@ -179,6 +179,12 @@ class Trainer(ABC):
     def in_hand(self) -> bool:
         """Whether it trains in this process, without Ray: `num_workers=0`."""
         return self.scaling.num_workers == 0
+
+    @property
+    def worker_resources(self) -> dict[str, float]:
+        """What each worker holds, in Ray's units: memory in bytes; in hand, with the cores that this process uses."""
+        held = resources_per_worker(self.scaling)
+        return {**held, "CPU": float(cores(self.scaling))} if self.in_hand else held
 
     @property
     def warm(self) -> bool:

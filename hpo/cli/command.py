@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from hpo.cli import data, export, files, records, report, tuning
+from hpo.cli import data, export, files, forecast, records, report, tuning
 from hpo.cli.options import Command, Group
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
@@ -44,6 +44,12 @@ _add(
     "hpo tune job.yaml",
     "hpo tune job.yaml --set tuning.max_jobs=60 --set trainer.num_workers=4",
     "hpo tune job.yaml --json > found.json",
+)
+_add(
+    "forecast",
+    forecast.forecast,
+    "hpo forecast job.yaml",
+    "hpo forecast job.yaml --set tuning.max_jobs=60 --json",
 )
 _add("jobs", records.jobs, "hpo jobs", "hpo jobs --store postgresql://me@host/jobs")
 _add("describe", records.describe, "hpo describe churn-1", "hpo describe churn-1 --json")

@@ -10,6 +10,7 @@ from typing import Any
 
 from hpo.analytics import tuned_trials
 from hpo.describe import best_trial, describe, describe_trial, objective, ranked, status_and_reason
+from hpo.prices import Tariff
 from hpo.store import JobRow, Store, TrialRow
 
 
@@ -66,6 +67,11 @@ class Snapshot:
         return sum(self.seconds.values())
 
     @property
+    def tariff(self) -> Tariff | None:
+        """What its workers cost; None where it has no prices."""
+        return Tariff.of_spec(self.job.spec)
+
+    @property
     def runtime(self) -> float:
         """Seconds from its start to its end, or to now."""
         return (self.job.ended_at or min(time.time(), self.job.heartbeat)) - self.job.created_at
@@ -90,7 +96,7 @@ class Snapshot:
             "ResourceLimits": described["HyperParameterTuningJobConfig"]["ResourceLimits"],
             "ObjectiveMetricName": self.job.spec["objective_metric_name"],
             "BestObjectiveValue": self.objective(best) if best else None,
-            "BilledWorkerSeconds": self.worker_seconds,
+            **self._billed(self.worker_seconds),
         }
 
     def trial_summaries(self) -> list[dict[str, Any]]:
@@ -102,12 +108,17 @@ class Snapshot:
                 "HyperParameters": trial.hyperparameters,
                 "Bracket": trial.bracket,
                 "Resource": trial.resource,
-                "BilledWorkerSeconds": self.trial_seconds.get(trial.trial_id, 0.0),
+                **self._billed(self.trial_seconds.get(trial.trial_id, 0.0)),
                 "Checkpoint": trial.checkpoint,
                 "Traceback": trial.traceback,
             }
             for trial in self.ranked()
         ]
+
+    def _billed(self, worker_seconds: float) -> dict[str, Any]:
+        tariff = self.tariff
+        cost = {"BilledCost": tariff.of(worker_seconds), "Currency": tariff.currency} if tariff else {}
+        return {"BilledWorkerSeconds": worker_seconds, **cost}
 
 
 def snapshots(store: Store) -> Iterator[Snapshot]:

@@ -58,7 +58,7 @@ def _differences(jobs: Sequence[JobData]) -> Iterator[Table]:
     for data in others:
         change = _change(first, data) if _aim(first) == _aim(data) else None
         rows.append([data.title, change, _times(_billed(first), _billed(data)), _times(_wall(first), _wall(data))])
-    names = [
+    names: list[Column | str] = [
         "job",
         Column(f"{first.metric}, difference", _places(jobs)),
         "times the worker-seconds",

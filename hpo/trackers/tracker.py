@@ -15,8 +15,8 @@ from trainers.errors import ConfigurationError
 if TYPE_CHECKING:
     from trainers.assignment import Report
 
-CLOSE_SECONDS = 10.0
-"""How long a job waits at its end for what is not written yet."""
+CLOSE_SECONDS, LONGEST_CLOSE_SECONDS = 10.0, 30.0
+"""How long a job's end waits for what is not written yet: while nothing is, and in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +96,7 @@ class Tracker(Callback):
         """See `Callback`."""
         self._put(job)
         if self._outbox is not None:
-            self._outbox.close(CLOSE_SECONDS)
+            self._outbox.close(CLOSE_SECONDS, LONGEST_CLOSE_SECONDS)
 
     def _put(self, event: Any) -> None:
         if self._outbox is not None:

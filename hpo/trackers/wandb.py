@@ -54,8 +54,7 @@ class WeightsAndBiases(Tracker):
         import wandb
 
         mode: Any = self.mode or wandb.setup().settings.mode
-        if mode == "online" and not wandb.api.api_key:
-            # It would ask on the terminal.
+        if mode == "online" and not wandb.login(prompt=False, verify=False):
             raise PermissionError("no API key is set: run `wandb login`, set WANDB_API_KEY, or take the mode offline")
         os.makedirs(self.folder, exist_ok=True)
         return _Group(self, mode, job)
@@ -121,8 +120,7 @@ class _Group:
             disable_code=True,
             disable_git=True,
             finish_timeout=CLOSE_SECONDS,
-            init_timeout=30,
-            login_timeout=1,
+            init_timeout=15,  # The process ends no sooner.
             save_code=False,
             silent=True,
             x_disable_machine_info=True,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
 from hpo import prices as module
-from hpo.prices import EXAMPLES, Prices, Tariff, worker_resources
+from hpo.prices import EXAMPLES, Prices, Tariff
 from hpo.words import money
 from trainers import ConfigurationError, XGBoostTrainer
 from trainers.in_hand import cores
@@ -214,7 +214,7 @@ def test_the_examples_are_examples_that_work() -> None:
 
 def test_what_a_worker_holds_comes_from_its_scaling() -> None:
     def held(**scaling: Any) -> dict[str, float]:
-        return worker_resources(XGBoostTrainer(scaling=ScalingConfig(**scaling)))
+        return XGBoostTrainer(scaling=ScalingConfig(**scaling)).worker_resources
 
     assert held(num_workers=3) == {"CPU": 1.0}
     assert held(num_workers=3, use_gpu=True) == {"GPU": 1.0}

@@ -14,17 +14,8 @@ from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
 from hpo import probe
-from hpo.probe import (
-    PROBE_UNITS,
-    ManyWorkers,
-    NotMeasured,
-    OneWorker,
-    Probe,
-    job_on_gangs,
-    measure_here,
-    probe_assignment,
-    verdict,
-)
+from hpo.pace import ManyWorkers, job_on_gangs
+from hpo.probe import PROBE_UNITS, NotMeasured, OneWorker, Probe, measure_here, probe_assignment, verdict
 from tests.hpo.test_tuner import CHANNELS, STATIC
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
 from trainers.assignment import Report, Segment

@@ -17,6 +17,7 @@ from rich.console import Console, RenderableType
 
 from hpo.hyperband import lay_out, run_all
 from hpo.limits import Limits
+from hpo.prices import Tariff
 from hpo.search import UNTUNED
 from hpo.summary import as_python, as_yaml, show_next, show_plan, show_summary, summarize
 from hpo.tables import encode
@@ -110,6 +111,24 @@ def test_the_summary_of_a_whole_job() -> None:
         assert f"{kind} {seconds:.1f}" in found["billed"]
     assert found["billed"].startswith(f"{sum(summary['worker_seconds'].values()):.1f} worker-seconds: starting ")
     assert "reason" not in found
+
+
+def test_money_stands_behind_worker_seconds_where_there_are_prices() -> None:
+    assert shown()[1]["cost"] is None
+    text, summary = shown(limits=Limits(tariff=Tariff(per_worker_hour=36.0, currency="EUR")))
+    total = sum(summary["worker_seconds"].values())
+    cost = summary["cost"]
+    assert (cost["currency"], cost["per_worker_hour"]) == ("EUR", 36.0)
+    assert cost["total"] == pytest.approx(total / 100) == pytest.approx(sum(cost["by_kind"].values()))
+    assert cost["by_kind"].keys() == summary["worker_seconds"].keys()
+    billed = rows(text)["billed"]
+    assert billed.startswith(f"{total:.1f} worker-seconds, {total / 100:.2f} EUR: starting ")
+
+
+def test_a_summary_of_an_older_warmband_can_be_shown() -> None:
+    _, summary = shown()
+    older = {name: value for name, value in summary.items() if name not in ("cost", "forecast")}
+    assert "worker-seconds" in rows(printed(show_summary("job", "Completed", METRIC, older)))["billed"]
 
 
 def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
