@@ -20,7 +20,7 @@ def comparison_page(jobs: Sequence[JobData]) -> Page:
     """The page of two or more jobs, in the order in which they are given."""
     parts = [
         Section("Side by side", [_results(jobs), *_differences(jobs)], note=_same_rows(jobs)),
-        Section("Pictures", comparison_figures(list(jobs))),
+        Section("Pictures", comparison_figures(jobs)),
         Section("Configurations", [_configurations(jobs)]),
         Section("Data", [_data(jobs)]),
         Section("Jobs", [Table(["job", "what it is"], [[data.title, subtitle(data)] for data in jobs])]),

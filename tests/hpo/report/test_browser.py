@@ -23,7 +23,7 @@ from tests.hpo.report.records import HOSTILE, large, made_up, write
 See = Callable[..., Opened]
 
 TRIALS = "section[aria-labelledby=trials]"
-SECTIONS = ["result", "learning", "cost", "hyperparameters", "configuration", "trials", "failures"]
+SECTIONS = ["result", "learning", "cost", "hyperparameters", "staleness", "configuration", "trials", "failures"]
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +44,8 @@ def test_it_shows_everything_and_asks_for_nothing(html: str, see: See, width: in
     assert opened.complaints == []
     assert tab.evaluate("document.documentElement.scrollWidth") == width
     assert [each.get_attribute("id") for each in tab.locator("h2").all()] == [*SECTIONS, "environment"]
+    buttons = {str(each.get_attribute("data-title")) for each in tab.locator(".modebar-btn").all()}
+    assert buttons <= {"Zoom", "Pan", "Reset axes", "Download plot as a PNG"}  # none sends anything anywhere
     paper, ink = (luminance(tab, "body", name) for name in ("background-color", "color"))
     assert (paper > 0.8 > 0.2 > ink) if scheme == "light" else (paper < 0.2 < 0.8 < ink)
     # What is drawn has the scheme's colours too.
