@@ -158,7 +158,8 @@ def _interactive(drawn: _Drawn) -> go.Figure:
         traces.append(_ends(lines, unit, legendgroup=name, showlegend=False, marker_color=colour))
     if drawn.untuned is not None:
         dashed = {"line_color": look.GREY, "line_dash": "dash", "line_width": 2.2}
-        traces.append(_line([drawn.untuned], unit, name=drawn.untuned_label, **dashed))
+        told = _hover(unit, "un-tuned")
+        traces.append(_line([drawn.untuned], unit, name=drawn.untuned_label, hovertemplate=told, **dashed))
     if drawn.best is not None:
         shared = {"name": drawn.best_label, "legendgroup": "best"}
         traces.append(_line([drawn.best], unit, line_color=look.BEST, line_width=4, **shared))
@@ -173,17 +174,16 @@ def _interactive(drawn: _Drawn) -> go.Figure:
 
 def _line(lines: Sequence[Curve], unit: str, **look_of: Any) -> go.Scatter:
     """Many curves as one line with gaps: a thousand of them stay one trace."""
-    gap = np.array([math.nan])
+    zero, gap = np.zeros(1, dtype=np.int64), np.array([math.nan])
     return go.Scatter(
-        x=np.concatenate([np.append(line.steps, line.steps[-1]) for line in lines] or [gap]).astype(np.float32),
+        x=look.narrowed(np.concatenate([np.append(line.steps, line.steps[-1]) for line in lines] or [zero])),
         y=np.concatenate([np.append(line.values, math.nan) for line in lines] or [gap]).astype(np.float32),
-        customdata=np.concatenate(
-            [np.full(len(line.steps) + 1, line.trial.number) for line in lines] or [np.zeros(1)]
-        ).astype(np.int32),
+        customdata=look.narrowed(
+            np.concatenate([np.full(len(line.steps) + 1, _number(line)) for line in lines] or [zero])
+        ),
         mode="lines",
         connectgaps=False,
-        hovertemplate=_hover(unit),
-        **look_of,
+        **{"hovertemplate": _hover(unit), **look_of},
     )
 
 
@@ -193,7 +193,7 @@ def _ends(lines: Sequence[Curve], unit: str, **look_of: Any) -> go.Scatter:
     return go.Scatter(
         x=np.array([step for _, step, _ in ended], dtype=np.float32),
         y=np.array([value for _, _, value in ended], dtype=np.float32),
-        customdata=np.array([line.trial.number for line, _, _ in ended], dtype=np.int32),
+        customdata=np.array([_number(line) for line, _, _ in ended], dtype=np.int32),
         mode="markers",
         marker_symbol=[ENDS[line.end] for line, _, _ in ended],
         cliponaxis=False,
@@ -204,8 +204,13 @@ def _ends(lines: Sequence[Curve], unit: str, **look_of: Any) -> go.Scatter:
     )
 
 
-def _hover(unit: str) -> str:
-    return f"trial %{{customdata}}<br>{unit} %{{x}}: %{{y:.5g}}<extra></extra>"
+def _number(line: Curve) -> int:
+    """The trial's; 0 of the un-tuned run, which has none."""
+    return max(0, line.trial.number)
+
+
+def _hover(unit: str, who: str = "trial %{customdata}") -> str:
+    return f"{who}<br>{unit} %{{x}}: %{{y:.5g}}<extra></extra>"
 
 
 def _last(line: Curve) -> tuple[int, float]:
