@@ -144,10 +144,10 @@ def image_rows(epochs: int) -> list[Row]:
     alone, reduced = (Setting(name="image", workers=n).trainer(epochs) for n in (1, IMAGE_WORKERS))
     ways = [
         ("1", "–", alone),  # noqa: RUF001  # the sign for what is not there
-        ("4-async", "asynchronous server", server()),
+        ("4-async", "async server", server()),
         ("4-allreduce", "AllReduce", reduced),
-        ("4-sync", "synchronous server", server(mode="sync")),
-        ("4-bounded", "staleness bound 3", server(mode="bounded", staleness_bound=3)),
+        ("4-sync", "sync server", server(mode="sync")),
+        ("4-bounded", "server, staleness bound 3", server(mode="bounded", staleness_bound=3)),
     ]
     return [
         Row(name=f"image-{name}", problem=IMAGE, distribution=distribution, trainer=trainer, metric="accuracy")

@@ -126,6 +126,11 @@ def canvas(title: str, subtitle: str, *, height: float = STILL_HEIGHT) -> tuple[
     return still, axes
 
 
+def narrowed(whole: NDArray[np.int64]) -> NDArray[Any]:
+    """Whole numbers from 0 on, in as few bytes as hold them: a page carries every one."""
+    return whole.astype(np.min_scalar_type(int(whole.max(initial=0))))
+
+
 def plain(text: object) -> str:
     """Text for an interactive picture, which would take `<` and `&` for HTML."""
     return html.escape(str(text), quote=False)
@@ -208,4 +213,6 @@ def bounds(values: Iterable[float], always: Sequence[float | None] = ()) -> tupl
     low, high = min(shown), max(shown)
     if high <= low or found.max() - found.min() < 4 * (high - low):
         return None
+    near = found[(found >= 2 * low - high) & (found <= 2 * high - low)]
+    low, high = min(low, float(near.min())), max(high, float(near.max()))
     return low - 0.05 * (high - low), high + 0.05 * (high - low)

@@ -18,6 +18,7 @@ from hpo.report import look
 from hpo.report.data import JobData
 from hpo.report.figure import Figure
 from hpo.report.timeline import billed_until
+from hpo.words import enumerated
 
 Floats = NDArray[np.float64]
 
@@ -224,12 +225,16 @@ def best_compared(jobs: Sequence[JobData]) -> Figure | None:
         return None
     ((objective, maximize),) = metrics
     metric = look.shortened(objective)
-    best = (max if maximize else min)(found, key=lambda name: float(found[name].best[-1]))
-    ended = found[best]
+    score = look.score((max if maximize else min)(float(line.best[-1]) for line in found.values()))
+    # Of those that are as good to all digits that are said, the one that cost least.
+    alike = [name for name, line in found.items() if look.score(float(line.best[-1])) == score]
+    first = min(alike, key=lambda name: float(found[name].billed[-1]))
     title = (
-        f"{look.shortened(best)} found the best {metric}, {look.score(float(ended.best[-1]))}, "
-        f"for {look.amount(float(ended.billed[-1]))} worker-seconds"
+        f"{look.shortened(first)} found {'the best ' if len(alike) == 1 else ''}{metric} {score} for "
+        f"{look.amount(float(found[first].billed[-1]))} worker-seconds"
     )
+    if len(alike) > 1:
+        title += f", as {enumerated([look.shortened(name) for name in alike if name != first])} did for more"
     note = "A line is the score of a job's best trial so far; it ends at all that was billed for the job."
     return Figure(
         name="progress-compared",
@@ -350,7 +355,7 @@ def _still_compared(found: Mapping[str, Progress], metric: str, title: str) -> S
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("billed worker-seconds")
     axes.set_ylabel(f"best {metric}")
-    axes.legend(loc="lower right")
+    axes.legend(loc="best")
     return still
 
 
@@ -373,5 +378,5 @@ def _still(drawn: _Drawn, title: str) -> Still:
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("billed worker-seconds")
     axes.set_ylabel(f"best {look.shortened(data.metric)}")
-    axes.legend(loc="lower right")
+    axes.legend(loc="best")
     return still

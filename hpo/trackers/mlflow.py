@@ -8,6 +8,7 @@ import posixpath
 import re
 import time
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from hpo.callbacks import JobEnd, JobStart, TrialInfo
@@ -74,7 +75,7 @@ class _Runs:
             "warmband.objective_type": job.objective_type,
             "warmband.seed": str(job.seed),
             **{f"warmband.range.{name}": json.dumps(bounds) for name, bounds in job.ranges.items()},
-            **{tag["Key"]: tag["Value"] for tag in job.tags if {"Key", "Value"} <= tag.keys()},
+            **{tag["Key"]: str(tag["Value"]) for tag in job.tags if {"Key", "Value"} <= tag.keys()},
         }
         self._parent = self._begun(job.name, tags, job.hyperparameters, time.time())
 
@@ -86,7 +87,7 @@ class _Runs:
             Metric(self._keys.key(name), float(value), int(each.at * 1000), each.report.step)
             for each in reports
             for name, value in each.report.metrics.items()
-            if isinstance(value, int | float)
+            if isinstance(value, Real)
         ]
         for start in range(0, len(metrics), MOST_METRICS):
             self._client.log_batch(run, metrics=metrics[start : start + MOST_METRICS])
@@ -126,7 +127,6 @@ class _Runs:
     def _begun(self, name: str, tags: Mapping[str, str], values: Mapping[str, Any], at: float) -> str:
         from mlflow.entities import Param
 
-        # Tags of MLflow's own have a meaning; a server takes no more than so many letters of the others.
         held = {self._keys.key(key): value[:LONGEST_TAG] for key, value in tags.items()}
         begun = self._client.create_run(self._experiment_id, start_time=int(at * 1000), tags=held, run_name=name)
         run: str = begun.info.run_id

@@ -7,6 +7,7 @@ import os
 import socket
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -102,7 +103,7 @@ def _scalars(values: Mapping[str, Any]) -> list[Any]:
     """Numbers as summaries. TensorBoard keeps 7 digits, and NaN and infinities as they are."""
     from tensorboard.plugins.scalar.summary_v2 import scalar_pb
 
-    return [scalar_pb(name, float(value)) for name, value in values.items() if isinstance(value, int | float)]
+    return [scalar_pb(name, float(value)) for name, value in values.items() if isinstance(value, Real)]
 
 
 def _text(tag: str, about: Mapping[str, Any]) -> Any:

@@ -58,7 +58,8 @@ def test_rungs_are_those_of_a_trials_bracket():
 
 
 def test_units_are_called_what_trainers_call_them():
-    assert {name: getattr(import_module(module), name).unit for name, module in TRAINERS.items()} == UNITS
+    called = {name: getattr(import_module(module), name).unit for name, module in TRAINERS.items()}
+    assert called == UNITS
     assert made_up().unit == "round"
 
 
