@@ -10,7 +10,7 @@ STAMP := $(VENV)/.installed
 
 help:
 	@echo "make setup   make $(VENV) and install everything into it (PYTHON=... chooses the Python, 3.11 or newer)"
-	@echo "make demo    tune distributed XGBoost on synthetic direct-marketing data; needs no download"
+	@echo "make demo    tune XGBoost and a network that train distributed, and write a page; needs no download"
 	@echo "make test    run the tests"
 	@echo "make check   ruff's lint and format, and mypy"
 	@echo "make docs    write docs/cli.md anew, from the code"
@@ -37,7 +37,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Ready. Next: make demo"
 
 demo: $(STAMP)
-	$(VENV)/bin/hpo tune experiments/bank-marketing.yaml --set data.dataset=bank-marketing-synthetic
+	$(VENV)/bin/python -m experiments.tune_distributed --quick
 
 test: $(STAMP)
 	$(VENV)/bin/python -m pytest

@@ -25,7 +25,7 @@ from ray.train import ScalingConfig
 from rich.console import Console
 from rich.table import Table
 
-from hpo import ContinuousParameter, IntegerParameter
+from experiments.boosting import RANGES
 from hpo.controller import Controller
 from hpo.hyperband import Bracket, Cut, Plan, lay_out
 from hpo.ledger import Entry
@@ -42,15 +42,6 @@ from trainers.ray_gangs import RayGangs
 JOBS, ROUNDS, WORKERS = 30, 30, 3
 OBJECTIVE, TEST = "validation:auc", "test:auc"
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3, "colsample_bylevel": 0.5}
-RANGES = {
-    "num_round": IntegerParameter(100, 200),
-    "eta": ContinuousParameter(0, 1),
-    "min_child_weight": ContinuousParameter(1, 10),
-    "alpha": ContinuousParameter(0, 2),
-    "max_depth": IntegerParameter(1, 10),
-    "colsample_bylevel": ContinuousParameter(0, 1),
-    "colsample_bytree": ContinuousParameter(0, 1),
-}
 
 
 @dataclass(frozen=True, kw_only=True)

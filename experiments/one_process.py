@@ -30,6 +30,7 @@ from ray.train import ScalingConfig
 from rich.console import Console, Group
 
 from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
+from experiments.boosting import RANGES
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
 from hpo.analytics import tuned_trials
 from hpo.ranges import ParameterRange
@@ -41,15 +42,6 @@ from trainers.datasets import Dataset, find, load
 TRIALS, ROUNDS, ETA, REPEATS = 30, 30, 3, 7
 MATRICES = ("QuantileDMatrix", "DMatrix")
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc"}
-RANGES: dict[str, ParameterRange] = {
-    "num_round": IntegerParameter(100, 200),
-    "eta": ContinuousParameter(0, 1),
-    "min_child_weight": ContinuousParameter(1, 10),
-    "alpha": ContinuousParameter(0, 2),
-    "max_depth": IntegerParameter(1, 10),
-    "colsample_bylevel": ContinuousParameter(0, 1),
-    "colsample_bytree": ContinuousParameter(0, 1),
-}
 
 
 @dataclass(frozen=True, kw_only=True)

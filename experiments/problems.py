@@ -14,33 +14,13 @@ from typing import Any
 
 from ray.train import ScalingConfig
 
-from experiments.mnist import BLOG as NETWORK
+from experiments import boosting
 from experiments.mnist import Setting
 from experiments.mnist_tuning import LEARNING
 from experiments.published import Options
-from hpo import ContinuousParameter, IntegerParameter
 from hpo.ranges import ParameterRange
 from trainers import Trainer, XGBoostTrainer
 from trainers.datasets import Dataset
-
-BOOSTING: dict[str, Any] = {
-    "objective": "binary:logistic",
-    "eval_metric": "auc",
-    "eta": 0.3,
-    "colsample_bylevel": 0.5,
-    "colsample_bytree": 0.8,
-}
-"""XGBoost's static hyperparameters."""
-
-BOOSTING_RANGES: dict[str, ParameterRange] = {
-    "num_round": IntegerParameter(100, 200),
-    "eta": ContinuousParameter(0, 1),
-    "min_child_weight": ContinuousParameter(1, 10),
-    "alpha": ContinuousParameter(0, 2),
-    "max_depth": IntegerParameter(1, 10),
-    "colsample_bylevel": ContinuousParameter(0, 1),
-    "colsample_bytree": ContinuousParameter(0, 1),
-}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,9 +65,11 @@ class Problem:
         return f"test:{self.score}"
 
 
-def boosting(workers: int, units: int) -> Trainer:
+def trees(workers: int, units: int) -> Trainer:
     """XGBoost over AllReduce."""
-    return XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**BOOSTING, "num_round": units})
+    return XGBoostTrainer(
+        scaling=ScalingConfig(num_workers=workers), hyperparameters={**boosting.STATIC, "num_round": units}
+    )
 
 
 def network(workers: int, units: int) -> Trainer:
@@ -102,10 +84,10 @@ def problems(options: Options) -> dict[str, Problem]:
         title="XGBoost, direct marketing",
         score="auc",
         load=Options.bank_marketing,
-        trainer=boosting,
+        trainer=trees,
         workers=3,
         units=150,
-        ranges=BOOSTING_RANGES,
+        ranges=boosting.RANGES,
         parallel=4,
         max_resource=30,
     )
@@ -127,6 +109,3 @@ def problems(options: Options) -> dict[str, Problem]:
 def channels(dataset: Dataset) -> dict[str, Any]:
     """A dataset's parts, as trainers and tuners take them."""
     return {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}
-
-
-__all__ = ["BOOSTING", "BOOSTING_RANGES", "NETWORK", "Problem", "channels", "problems"]

@@ -7,9 +7,9 @@ import json
 import math
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional, Self
 
@@ -22,7 +22,7 @@ from trainers.datasets import Dataset, load
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from hpo.report import Page
+    from hpo.report import Page, Section
 
 SEED = 1729
 
@@ -73,16 +73,18 @@ class Options:
         return load("digits" if self.quick else "mnist", data_dir=self.data_dir)
 
     @contextmanager
-    def cluster(self, cpus: int, say: Callable[[str], None]) -> Iterator[None]:
-        """One Ray for the block.
+    def cluster(self, cpus: int, steps: Steps, say: Callable[[str], None]) -> Iterator[None]:
+        """One Ray for the block, from the first step on that is not done yet.
 
         Args:
             cpus: logical CPUs that a private one has at least.
+            steps: what needs it.
             say: is told what was started.
         """
         if self.address:
             os.environ["RAY_ADDRESS"] = self.address
-        with cluster(cpus, say):
+        with ExitStack() as started:
+            steps.before = lambda: started.enter_context(cluster(cpus, say))
             yield
 
 
@@ -100,6 +102,8 @@ class Steps:
     """
 
     def __init__(self, folder: Path, say: Callable[[str], None]) -> None:
+        self.before: Callable[[], object] | None = None
+        """Is called once, before the first step that is not done yet."""
         self._folder = folder / "steps"
         self._folder.mkdir(parents=True, exist_ok=True)
         self._say = say
@@ -132,6 +136,9 @@ class Steps:
         if kept is not None and kept["settings"] == asked:
             self._say(f"{name}: done before")
             return kept["result"]
+        before, self.before = self.before, None
+        if before is not None:
+            before()
         made = {"settings": asked, "result": work()}
         half = path.with_suffix(".half")
         half.write_text(json.dumps(made, indent=1))
@@ -161,6 +168,11 @@ def finish(options: Options, result: Mapping[str, Any], page: Page, console: Con
     path = page.write(out / "index.html")
     console.print(f"\n{out / 'result.json'}: all figures\n{out / 'pictures'}: {len(pictures)} files", soft_wrap=True)
     console.print(f"The page: {path.absolute().as_uri()}", soft_wrap=True)
+
+
+def titled(sections: Sequence[Section], of: str) -> list[Section]:
+    """A job's sections with headings that say whose they are, on a page that holds more."""
+    return [replace(section, title=f"{of}: {section.title.lower()}") for section in sections]
 
 
 def _module() -> str:

@@ -15,6 +15,7 @@ from experiments.published import Steps
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.ranges import ParameterRange
 from hpo.store import Store
+from hpo.uncertainty import standard_error
 from trainers import Trainer
 from trainers.datasets import Dataset
 
@@ -131,6 +132,9 @@ class Searches:
                 Outcome(
                     validation=trained.metrics[problem.objective],
                     test=trained.metrics[problem.test],
+                    standard_error=standard_error(
+                        problem.score, trained.metrics[problem.objective], labels(dataset.validation)
+                    ),
                     worker_seconds=trained.worker_seconds,
                     seconds=time.perf_counter() - began,
                     units=len(trained.reports),
@@ -168,4 +172,9 @@ class Searches:
 
 def rows(dataset: Dataset) -> int:
     """How many rows there are to train on."""
-    return len(dataset.train[0] if isinstance(dataset.train, tuple) else dataset.train)
+    return len(labels(dataset.train))
+
+
+def labels(part: Any) -> Any:
+    """The labels of a dataset's part: of a pair the second, of a table the first column."""
+    return part[1] if isinstance(part, tuple) else part.iloc[:, 0].to_numpy()

@@ -32,13 +32,12 @@ import typer
 from ray.train import ScalingConfig
 from rich.console import Console, Group
 
-from experiments import one_process
+from experiments import boosting, one_process
 from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
 from experiments.documented import ROUNDS, WORKERS, Documented, as_documented, place, start_ray
 from experiments.one_process import OneProcess
-from hpo import ContinuousParameter, HyperparameterTuner, IntegerParameter
+from hpo import HyperparameterTuner
 from hpo.analytics import tuned_trials
-from hpo.ranges import ParameterRange
 from hpo.search import derive_seed
 from hpo.store import Store, TrialRow
 from trainers import XGBoostTrainer
@@ -51,14 +50,7 @@ from trainers.xgboost_allreduce import booster_parameters
 TRIALS, AT_ONCE, SEED = 30, 4, 1729
 TINY_ASSIGNMENTS = 200
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc"}
-RANGES: dict[str, ParameterRange] = {
-    "eta": ContinuousParameter(0, 1),
-    "min_child_weight": ContinuousParameter(1, 10),
-    "alpha": ContinuousParameter(0, 2),
-    "max_depth": IntegerParameter(1, 10),
-    "colsample_bylevel": ContinuousParameter(0, 1),
-    "colsample_bytree": ContinuousParameter(0, 1),
-}
+RANGES = {name: bounds for name, bounds in boosting.RANGES.items() if name != "num_round"}
 ENVIRONMENT = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": POLL_SECONDS, "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0"}
 
 

@@ -36,6 +36,7 @@ from experiments.published import (
     Seeds,
     Steps,
     finish,
+    titled,
 )
 from experiments.searches import Outcome, Searches, rows
 from hpo.report import JobData, Page, Section, Table, Text, comparison_figures, job_sections
@@ -160,14 +161,15 @@ def verdict(found: Found) -> str:
     spent = {way: found.mean(way, lambda outcome: outcome.worker_seconds) for way in Way}
     gained, error = scores[Way.HYPERBAND] - scores[Way.UNTUNED], found.error(Way.HYPERBAND)
     less = scores[Way.HYPERBAND] - scores[Way.TO_THE_END]
-    noise = "" if not abs(gained) < error else ", less than the standard error of one such score"
+    noise = "" if not abs(gained) < error else ", which is more"
+    known = f"; one such score has a standard error of {error:.4f}{noise}" if math.isfinite(error) else ""
     seeds = len(found.outcomes[Way.HYPERBAND])
     of_seeds = f" (means of {seeds} seeds)" if seeds > 1 else ""
+    share = spent[Way.HYPERBAND] / spent[Way.TO_THE_END]
     return (
         f"{problem.title} on {problem.workers} workers{of_seeds}: {scores[Way.UNTUNED]:.4f} without tuning, "
-        f"{scores[Way.HYPERBAND]:.4f} tuned by Hyperband ({gained:+.4f}; one {problem.objective} has a standard error "
-        f"of {error:.4f}{noise}). Hyperband billed {spent[Way.HYPERBAND] / spent[Way.TO_THE_END]:.0%} of what the same "
-        f"{problem.jobs} configurations took when all ran to the end, and its best is {less:+.4f} from theirs."
+        f"{scores[Way.HYPERBAND]:.4f} tuned by Hyperband ({gained:+.4f}{known}). Hyperband billed {share:.0%} of what "
+        f"the same {problem.jobs} configurations took when all ran to the end, and its best is {less:+.4f} from theirs."
     )
 
 
@@ -196,7 +198,7 @@ def page(founds: Sequence[Found], searches: Searches, options: Options) -> Page:
     for found in founds:
         with Store(searches.store) as store:
             data = JobData.read(store, found.outcomes[Way.HYPERBAND][0].job)
-        sections += job_sections(data)
+        sections += titled(job_sections(data), f"{found.problem.name} under Hyperband")
     return Page("Tuning distributed training", " ".join(map(verdict, founds)), sections)
 
 
@@ -233,7 +235,7 @@ def main(
     with Steps(out, say) as steps:
         searches = Searches(steps=steps, folder=out, console=console)
         room = max(problem.workers * problem.parallel for problem in chosen)
-        with options.cluster(room, say):
+        with options.cluster(room, steps, say):
             founds = [run(problem, problem.load(options), options, searches) for problem in chosen]
         for found in founds:
             console.print(table(found.problem.title, COLUMNS, closing(found)), "", verdict(found), "", soft_wrap=True)

@@ -14,7 +14,7 @@ from ray.train import ScalingConfig
 
 from experiments.causes import BOOSTING, Change, Run
 from experiments.gap import Scores
-from experiments.problems import boosting
+from experiments.problems import trees
 from experiments.published import Options
 from hpo.spec import read_job
 from hpo.uncertainty import standard_error
@@ -206,7 +206,7 @@ def xgboost_case(options: Options, rounds: int) -> Case:
     channels = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}
     return Case(
         title=f"{dataset.title}, {rounds} rounds",
-        trainer=boosting(3, rounds),
+        trainer=trees(3, rounds),
         channels=open_channels(channels),
         metric="validation:auc",
         simulated=False,

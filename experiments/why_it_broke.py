@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -169,11 +169,11 @@ def main(
         address=address,
     )
     case = case_of(model, options, epochs, real=real)
-    where: AbstractContextManager[None] = (
-        nullcontext() if case.simulated else options.cluster(case.run.workers, console.print)
-    )
     console.print(f"{case.title}: {case.run.workers} workers against one, {case.metric}")
-    with Steps(options.out, console.print) as steps, where:
+    with (
+        Steps(options.out, console.print) as steps,
+        nullcontext() if case.simulated else options.cluster(case.run.workers, steps, console.print),
+    ):
         experiment = Experiment(
             case=case, seeds=options.each_seed, steps=steps, folder=options.out / "models", say=console.print
         )

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hpo.analytics import HyperparameterTuningJobAnalytics
     from hpo.callbacks import Callback
     from hpo.completion import TuningJobCompletionCriteriaConfig
+    from hpo.prices import Prices
     from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
     from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
     from hpo.tuner import HyperparameterTuner
@@ -31,6 +32,7 @@ __all__ = [
     "HyperparameterTuner",
     "HyperparameterTuningJobAnalytics",
     "IntegerParameter",
+    "Prices",
     "StrategyConfig",
     "TuningJobCompletionCriteriaConfig",
 ]
@@ -43,6 +45,7 @@ _HOMES = {
     "HyperparameterTuner": "hpo.tuner",
     "HyperparameterTuningJobAnalytics": "hpo.analytics",
     "IntegerParameter": "hpo.ranges",
+    "Prices": "hpo.prices",
     "StrategyConfig": "hpo.strategies",
     "TuningJobCompletionCriteriaConfig": "hpo.completion",
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpo.describe import describe, describe_trial, objective, training_job_status, when
+from hpo.prices import Tariff
 from hpo.store import JobRow, Store, TrialRow
 
 if TYPE_CHECKING:
@@ -33,8 +34,8 @@ class HyperparameterTuningJobAnalytics:
         Columns: one a tuned hyperparameter, with its Python type; TrainingJobName, TrainingJobStatus,
         FinalObjectiveValue, TrainingStartTime, TrainingEndTime, TrainingElapsedTimeSeconds; and beyond SageMaker's:
         Status (as Warmband says it, which has one more: Diverged), BestObjectiveValue, BestObjectiveResource, Resource
-        (units trained), Bracket, BilledWorkerSeconds, Checkpoint, FailureReason, Details (what happened
-        beside the metrics, as JSON).
+        (units trained), Bracket, BilledWorkerSeconds, BilledCost (where the job has prices), Checkpoint, FailureReason,
+        Details (what happened beside the metrics, as JSON).
         """
         if self._frame is None or force_refresh:
             import pandas
@@ -76,6 +77,12 @@ class HyperparameterTuningJobAnalytics:
         job, trials, _ = self._load()
         return [describe_trial(job, trial) for trial in trials]
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the job and its best trials; read anew."""
+        from hpo.report.notebook import job_html
+
+        return job_html(self.name, self._url)
+
     def _load(self) -> tuple[JobRow, list[TrialRow], dict[str, float]]:
         with Store(self._url) as store:
             billed: dict[str, float] = defaultdict(float)
@@ -90,6 +97,7 @@ def tuned_trials(store: Store, name: str) -> list[TrialRow]:
 
 
 def _row(job: JobRow, trial: TrialRow, billed: float) -> dict[str, Any]:
+    tariff = Tariff.of_spec(job.spec)
     ended = trial.started_at is not None and trial.ended_at is not None
     return {
         **trial.hyperparameters,
@@ -105,6 +113,7 @@ def _row(job: JobRow, trial: TrialRow, billed: float) -> dict[str, Any]:
         "Resource": trial.resource,
         "Bracket": trial.bracket,
         "BilledWorkerSeconds": billed,
+        **({"BilledCost": tariff.of(billed)} if tariff else {}),
         "Checkpoint": trial.checkpoint,
         "FailureReason": trial.failure_reason,
         "Details": json.dumps(trial.details) if trial.details else "",

@@ -6,15 +6,16 @@ import math
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hpo.controller import Controller
-from hpo.hyperband import Cut
-from hpo.record import status_of
-from hpo.search import TrialRun
-from hpo.tables import JobRow, TrialStatus
-from trainers.assignment import Report
 from trainers.errors import WarmbandError
+
+if TYPE_CHECKING:  # Job files name trackers, which are callbacks, and are read without Ray.
+    from hpo.controller import Controller
+    from hpo.hyperband import Cut
+    from hpo.search import TrialRun
+    from hpo.tables import JobRow, TrialStatus
+    from trainers.assignment import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,7 @@ class Callback:
         """A trial reported a unit of resource: each step once, rising, when its rung is done or once a second."""
 
     def on_trial_end(self, trial: TrialInfo, end: TrialEnd) -> None:
-        """A trial has ended: once for each that was begun, unless the job itself could not be run to its end."""
+        """A trial has ended: once for each, except for those that were under way when the job itself broke off."""
 
     def on_rung(self, cut: Cut) -> None:
         """All trials of a rung are in: which go on, and which are stopped."""
@@ -183,6 +184,8 @@ class Callbacks:
         self._call("on_job_end", job)
 
     def _end(self, run: TrialRun) -> TrialEnd:
+        from hpo.record import status_of
+
         billed = self._controller.ledger.by_trial if self._controller else {}
         return TrialEnd(
             status=status_of(run),

@@ -8,8 +8,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hpo.prices import Prices, Tariff
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
-from hpo.strategies import StrategyConfig
+from hpo.strategies import StrategyConfig, check_strategy
 from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 
@@ -33,6 +34,11 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "store": (str | None, "a string"),
 }
 _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
+
+
+_LEAST = {"max_runtime_in_seconds": 1, "random_seed": 0}
+_WORDS = {"objective_type": ("Maximize", "Minimize"), "objective_value": ("last", "best")}
+_LATER = ("warm_start_config", "autotune", "hyperparameters_to_keep_static")
 
 
 def check_arguments(
@@ -69,6 +75,45 @@ def check_arguments(
             f"base_tuning_job_name is {base!r}; give letters, digits and hyphens, a letter or digit first and last"
         )
     check_trainer_ranges(estimator, hyperparameter_ranges)
+    check_not_there_yet(**{field: options[field] or None for field in _LATER if field in options})
+    if options.get("metric_definitions"):
+        raise ConfigurationError(
+            "metric_definitions are regular expressions for logs, and trainers report their metrics; leave them out"
+        )
+    if "strategy" in options:
+        check_strategy(options["strategy"], options["strategy_config"], options["early_stopping_type"])
+    for field, allowed in _WORDS.items():
+        if field in options:
+            _check_one_of(field, options[field], allowed)
+    for field, least in _LEAST.items():
+        if field in options and not _is_whole(options[field], least, math.inf, none=True):
+            raise ConfigurationError(f"{field} is {options[field]!r}; give a whole number, {least} or more")
+
+
+def check_not_there_yet(**fields: object) -> None:
+    """Refuses arguments of SageMaker's that nothing stands behind yet, where they are not None."""
+    for field, value in fields.items():
+        if value is not None:
+            raise ConfigurationError(f"{field} is not there yet; leave it out")
+
+
+def check_cost(estimator: Trainer, prices: object = None, max_cost: object = None) -> Tariff | None:
+    """Refuses prices that are none, that this trainer's workers do not fit, and a limit that cannot be one.
+
+    Returns:
+        What a worker costs; None where there are no prices.
+
+    Raises:
+        ConfigurationError: naming the argument, its value and what to give.
+    """
+    if not isinstance(prices, Prices | None):
+        raise ConfigurationError(f"prices is {prices!r}; give hpo.Prices(per_worker_hour=...), or leave it out")
+    wrong = isinstance(max_cost, bool) or not isinstance(max_cost, int | float) or not 0 < max_cost < math.inf
+    if max_cost is not None and wrong:
+        raise ConfigurationError(f"max_cost is {max_cost!r}; give an amount above 0")
+    if prices is None and max_cost is not None:
+        raise ConfigurationError(f"max_cost is {max_cost!r}, and nothing says what a worker costs; give prices too")
+    return None if prices is None else prices.tariff(estimator.worker_resources)
 
 
 def check_objective_name(name: object) -> None:
@@ -242,6 +287,13 @@ def _is_whole(value: object, least: float, most: float, *, none: bool = False) -
     if value is None:
         return none
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _check_one_of(field: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.3)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigurationError(f"{field} is {value!r}; give one of {', '.join(allowed)}{hint}")
 
 
 def _did_you_mean(given: str, known: Sequence[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from hpo.comparison import Comparison
 from hpo.completion import Completion
 from hpo.demand import Demand
 from hpo.ledger import Ledger
+from hpo.limits import Budget
 from hpo.roster import Roster, Work
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import Search, TrialRun, new_run, next_assignment
@@ -31,7 +33,6 @@ FIRST_FAILURES = 5
 """A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""
 
 STOP_REQUESTED = "stop requested"
-OUT_OF_TIME = "max_runtime_in_seconds reached"
 
 
 class Controller:
@@ -59,7 +60,7 @@ class Controller:
         decode: Callable[[dict[str, Any]], dict[str, Any]],
         gangs: Gangs,
         record: Record,
-        on_probe: OnProbe = lambda segment, start, served: None,
+        on_probe: OnProbe = lambda probed: None,
         clock: Callable[[], float] = time.time,
         poll_seconds: float = 0.5,
     ) -> None:
@@ -73,6 +74,7 @@ class Controller:
         """Units trained by all trials, the untuned run not counted."""
         self.first_step_at: float | None = None
         self.ledger = Ledger(record.ledger, clock)
+        self._budget = Budget(search.limits, self.ledger)
         self.search_alg = searcher
         self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
         self._decode = decode
@@ -107,7 +109,7 @@ class Controller:
         try:
             while not self._stopping:
                 self._hand_out()
-                if not self._roster.busy and self._nothing_left():
+                if not self._roster.busy and (self._stopping or self._nothing_left()):
                     break
                 self._listen()
             self._drain()
@@ -128,6 +130,11 @@ class Controller:
     def untuned(self) -> TrialRun | None:
         """The run with the trainer's own hyperparameters, once it was begun."""
         return self._beside.untuned
+
+    @property
+    def probe_failure(self) -> str:
+        """Why a probe could not be trained; empty if it was, or there was none."""
+        return self._beside.probe.failure if self._beside.probe else ""
 
     @property
     def seconds(self) -> float:
@@ -219,9 +226,19 @@ class Controller:
                 self._chosen.append(run)
         at_work = [*self._chosen, *(work.run for work in self._roster.busy.values())]
         sizes = self._demand.sizes(at_work, self._roster.sizes.values(), untuned_left=self._beside.untuned_left)
-        for gang in self._gangs.want(sizes, self._demand.seconds_left(self.trained, self._roster.longest)):
+        self._want(sizes)
+
+    def _want(self, sizes: dict[int, int]) -> None:
+        """Says which gangs could be busy, as far as they can be paid; stops where nothing can go on without others."""
+        there = Counter(self._roster.sizes.values())
+        paid = self._budget.pays_for(sizes, there, self._gangs.starting)
+        for gang in self._gangs.want(paid, self._demand.seconds_left(self.trained, self._roster.longest)):
             self._roster.released(gang)
             self.ledger.ended(gang)
+        unpaid = [workers for workers in sizes if paid[workers] < sizes[workers]]
+        to_come = self._gangs.starting or any(paid[workers] > there[workers] for workers in paid)
+        if unpaid and not self._roster.busy and not to_come:
+            self.stop(self._budget.short_of(unpaid[0]))
 
     def _assign(self, run: TrialRun) -> bool:
         """Hands a trial's next assignment to a free gang of its size, if there is one."""
@@ -292,8 +309,8 @@ class Controller:
             self._take_in(event)
         if self._record.stop_requested and not self._stopping:
             self.stop(STOP_REQUESTED)
-        if self._clock() - self.started_at > self.search.max_seconds and not self._stopping:
-            self.stop(OUT_OF_TIME)
+        if (reached := self._budget.reached(self.seconds)) and not self._stopping:
+            self.stop(reached)
         for gang, work in self._roster.silent(self.search.patience):
             self._gangs.recycle(gang, f"no report of {work.run.id} for {self.search.patience:.0f} s")
         self._tell_cuts()
@@ -307,8 +324,11 @@ class Controller:
     def _take_in(self, event: Event) -> None:
         match event:
             case GangUp():
-                self._beside.start_seconds = min(self._beside.start_seconds, self.seconds)
-                self.ledger.up(event.gang, event.workers, self._gangs.held_since(event.gang))
+                held_since = self._gangs.held_since(event.gang)
+                self._beside.up(self.seconds, self._clock() - held_since)
+                if event.gang not in self._roster.sizes:
+                    self._budget.started(self._clock() - held_since)
+                self.ledger.up(event.gang, event.workers, held_since)
                 self._roster.up(event.gang, event.workers)
             case Progress():
                 run = self._roster.heard(event.gang, event.trial_id)
@@ -324,7 +344,7 @@ class Controller:
         run, seconds = work.run, self._clock() - work.since
         self.ledger.served(event.gang, run.id, event.segment)
         if run is self._beside.probe:
-            self._beside.probed(event.segment, seconds)
+            self._beside.probed(event, seconds)
             return
         if event.segment is None:
             if event.diverged:
@@ -386,11 +406,11 @@ class Controller:
             self.ledger.ended(event.gang)
         if run is None:
             return
+        reason = event.reason if isinstance(event, GangLost) else event.error
         if run is self._beside.probe:
-            self._beside.lost_probe()
+            self._beside.lost_probe(reason)
             return
         run.attempts += 1
-        reason = event.reason if isinstance(event, GangLost) else event.error
         if run.attempts >= self.search.max_attempts:
             self._fail(run, f"lost its workers {run.attempts} times, the last time with: {reason}")
         else:

@@ -29,7 +29,7 @@ class Demand:
         self._units = self._assignments = search.max_jobs * search.max_resource
         if plan is not None:
             self._units = plan.resource
-            self._assignments = sum(sum(bracket.sizes) for bracket in plan.brackets)
+            self._assignments = plan.assignments
 
     def drawn(self, run: TrialRun) -> None:
         """A trial was suggested."""

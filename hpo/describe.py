@@ -118,6 +118,18 @@ def best_trial(job: JobRow, trials: list[TrialRow]) -> TrialRow | None:
     return min(ranked, key=lambda each: each[:3])[3] if ranked else None
 
 
+def ranked(job: JobRow, trials: list[TrialRow]) -> list[TrialRow]:
+    """The trials, best first; those without an objective last, then those that diverged, and then that failed."""
+    sign = -1.0 if job.spec["objective_type"] == "Maximize" else 1.0
+
+    def rank(trial: TrialRow) -> tuple[int, bool, float, int]:
+        value = objective(job, trial)
+        ends = {"Diverged": 1, "Failed": 2}
+        return ends.get(trial.status, 0), value is None, sign * (value or 0.0), trial.number
+
+    return sorted(trials, key=rank)
+
+
 def objective(job: JobRow, trial: TrialRow) -> float | None:
     """What the job compares trials by: the last value, or the best."""
     return trial.best_objective if job.spec["objective_value"] == "best" else trial.objective

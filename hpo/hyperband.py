@@ -55,6 +55,11 @@ class Plan:
         return sum(bracket.resource for bracket in self.brackets)
 
     @property
+    def assignments(self) -> int:
+        """The most pieces in which the job can train them, one a trial and rung."""
+        return sum(sum(bracket.sizes) for bracket in self.brackets)
+
+    @property
     def full_resource(self) -> int:
         """The units that the same trials would use, each run to the end."""
         return self.trials * self.max_resource

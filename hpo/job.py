@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -12,8 +12,10 @@ from hpo.callbacks import Callback, Callbacks, JobEnd, JobStart
 from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
 from hpo.checks import gang_sizes
 from hpo.controller import Controller
+from hpo.forecast import Forecast, Outlook, error
 from hpo.interrupt import INTERRUPTED, Interrupts
-from hpo.probe import PROBE_UNITS, WARM_UP_UNITS, Probing
+from hpo.pace import Probed
+from hpo.probe import Probing
 from hpo.progress import Progress
 from hpo.ranges import ParameterRange, decode
 from hpo.record import JobRecord
@@ -22,7 +24,6 @@ from hpo.store import JobWriter, Store
 from hpo.strategies import Strategy
 from hpo.summary import how_to_look, summarize
 from hpo.uncertainty import standard_error
-from trainers.assignment import Segment
 from trainers.channels import Channel
 from trainers.trainer import Trainer
 
@@ -40,6 +41,7 @@ class Job:
         store: database URL of the record; the job is in it.
         watcher: shows how the job goes.
         callbacks: the user's own code.
+        forecast: what earlier jobs say that it takes; None where its own probe has to.
         num_to_keep: trials whose checkpoints stay, the best; None keeps every one's.
         notify: prints a line.
         verbose: whether Ray may talk too.
@@ -52,6 +54,7 @@ class Job:
     channels: Mapping[str, Channel]
     store: str | None
     watcher: Progress
+    forecast: Forecast | None = None
     callbacks: Sequence[Callback] = ()
     num_to_keep: int | None = NUM_TO_KEEP
     notify: Callable[[str], None]
@@ -70,8 +73,8 @@ class Job:
             try:
                 callbacks.job_start(JobStart.of(store.job(self.search.name)))
                 record = JobRecord(writer, self.search.metric, [self.watcher, callbacks], checkpoints)
-                controller, probe = self._searched(record, writer)
-                ended = self._ended(controller, {"checkpoints": checkpoints.close(), "probe": probe})
+                controller, known = self._searched(record, writer)
+                ended = self._ended(controller, {"checkpoints": checkpoints.close(), **known})
             except BaseException as error:
                 interrupted = isinstance(error, KeyboardInterrupt)
                 ended = Ended(
@@ -89,12 +92,13 @@ class Job:
         return ended
 
     def _searched(self, record: JobRecord, writer: JobWriter) -> tuple[Controller, dict[str, Any]]:
-        """The search, carried out and closed, and what its probe showed."""
+        """The search, carried out and closed, and what was known of it before its first trial."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
         smallest, largest = gang_sizes(self.estimator, self.ranges)
-        probes = (WARM_UP_UNITS, PROBE_UNITS) if self.estimator.warm else (PROBE_UNITS,)
         with Interrupts(self.notify) as interrupts:
-            probing = Probing(self.estimator, self.channels, self.strategy.plan, at_once, self.notify)
+            outlook = Outlook.of(self.search, self.strategy.plan, in_hand=self.estimator.in_hand)
+            probing = Probing(self.estimator, self.channels, outlook, self.notify, self.forecast)
+            writer.job(summary=known(probing))
             with (
                 self.watcher,
                 self.estimator.gangs(
@@ -108,12 +112,12 @@ class Job:
                 ) as gangs,
             ):
 
-                def probed(segment: Segment, start_seconds: float, served_seconds: float) -> None:
-                    probing.served(segment, start_seconds, served_seconds)
-                    writer.job(summary={"probe": probing.to_json()})
+                def probed(found: Probed) -> None:
+                    probing.served(found)
+                    writer.job(summary=known(probing))
 
                 controller = Controller(
-                    replace(self.search, probes=probes),
+                    self.search,
                     searcher=self.strategy.searcher,
                     scheduler=self.strategy.scheduler,
                     decode=partial(decode, self.ranges),
@@ -124,10 +128,14 @@ class Job:
                 interrupts.stops(controller.stop)
                 controller.run()
                 interrupts.closing()
-        return controller, probing.to_json()
+        return controller, known(probing)
 
     def _ended(self, controller: Controller, more: Mapping[str, Any]) -> Ended:
         summary = {**summarize(controller, self.strategy.plan, self._noise, self.estimator), **more}
+        if forecast := summary.get("forecast"):
+            total = controller.ledger.total
+            wrong = error(forecast["expected"], worker_seconds=total, wall_seconds=summary["wall_seconds"])
+            summary["forecast"] = {**forecast, "error": wrong}
         all_failed = bool(controller.runs) and all(run.failure for run in controller.runs.values())
         if controller.hopeless or (all_failed and not controller.stopped):
             distinct = "; ".join(f"{error['error']} ({error['first']})" for error in summary["errors"])
@@ -162,3 +170,8 @@ class Ended:
     def to_json(self) -> dict[str, Any]:
         """By name."""
         return {"status": self.status, "reason": self.reason, "summary": self.summary}
+
+
+def known(probing: Probing) -> dict[str, Any]:
+    """What is known of a job before its first trial, for its summary."""
+    return {"probe": probing.to_json(), "forecast": probing.forecast and probing.forecast.to_json()}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
@@ -17,6 +17,12 @@ from hpo.job_file import JobFile, Keys, Problem, dotted, shown
 
 NAME = "NAME"
 """Stands for a name of the user's own in the path of a key."""
+
+
+class Strict(BaseModel):
+    """A group of keys: no other key is taken, and no value of another type."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
 
 
 @dataclass(frozen=True, slots=True)

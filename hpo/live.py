@@ -233,10 +233,12 @@ def _words(place: Places, last: bool) -> str:
 
 
 def billed(controller: Controller, width: int) -> str:
-    """Worker-seconds so far, by kind where there is room."""
+    """Worker-seconds so far and what they cost, by kind where there is room."""
     kinds = controller.ledger.totals
     held = controller.ledger.open
     total = f"{controller.ledger.total + held:,.0f} worker-seconds"
+    if tariff := controller.search.limits.tariff:
+        total += f", {tariff.text(controller.ledger.total + held)}"
     parts = [f"{kind.value} {seconds:,.0f}" for kind, seconds in kinds.items() if seconds >= 0.5]
     words = f"{total}: {', '.join(parts)}" if parts else total
     return words if len(words) <= width else total

@@ -1,8 +1,11 @@
-"""How fast assignments have been served so far, and how long the rest will take at that pace."""
+"""How fast assignments are served, and how long the rest of a job, or all of it, will take at that pace."""
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
+
+from trainers.assignment import Segment
 
 MEASURED_SECONDS = 1.0
 """How much has to be measured before it says anything: what is served first is slow, and a job may be over by then."""
@@ -77,3 +80,67 @@ class Countdown:
     def left(self, now: float) -> float | None:
         """Seconds left; None before the first measurement."""
         return None if self._end is None else max(0.0, self._end - now)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probed:
+    """What a job's probe gave on its first gang.
+
+    Args:
+        segment: of its assignment.
+        start_seconds: from the job's start until the gang was up.
+        held_seconds: for which the gang's resources were held of that.
+        served_seconds: from handing the assignment out to having it back.
+    """
+
+    segment: Segment
+    start_seconds: float
+    held_seconds: float
+    served_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ManyWorkers:
+    """What a gang takes, all in seconds; make it with `of`.
+
+    Args:
+        workers: in the gang; a mean where gangs are of several sizes.
+        start: until it was up.
+        held: that is billed of its start.
+        a_round: of a unit, evaluation included.
+        an_assignment: what each costs beside its units.
+    """
+
+    workers: float
+    start: float
+    held: float
+    a_round: float
+    an_assignment: float
+
+    @classmethod
+    def of(cls, probed: Probed, workers: int) -> ManyWorkers:
+        """What the probe showed of a gang of so many workers."""
+        training = probed.segment.training_seconds
+        return cls(
+            workers=workers,
+            start=probed.start_seconds,
+            held=probed.held_seconds,
+            a_round=training / max(1, len(probed.segment.reports)),
+            an_assignment=max(0.0, probed.served_seconds - training),
+        )
+
+
+def busy_gangs(many: ManyWorkers, *, units: float, assignments: float, gangs: int) -> int:
+    """How many gangs are worth their start: so many that the job is over soonest, and no more of them."""
+    return min(range(1, gangs + 1), key=lambda count: (_end(many, units, assignments, count), count))
+
+
+def job_on_gangs(many: ManyWorkers, *, units: float, assignments: float, gangs: int) -> float:
+    """Wall seconds of a whole job on gangs that start one after the other, each only while there is work for it."""
+    return _end(many, units, assignments, busy_gangs(many, units=units, assignments=assignments, gangs=gangs))
+
+
+def _end(many: ManyWorkers, units: float, assignments: float, gangs: int) -> float:
+    """With g gangs, up after 1, 2, ... g starts, the work is done when their times since then add up to it."""
+    work = units * many.a_round + assignments * many.an_assignment
+    return (work + many.start * gangs * (gangs + 1) / 2) / gangs

@@ -12,9 +12,11 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from hpo.hyperband import Plan
+from hpo.forecast import PROBE, Forecast, Outlook
+from hpo.pace import ManyWorkers, Probed, job_on_gangs
+from hpo.words import estimated
 from trainers import storage
-from trainers.assignment import Assignment, Report, Segment
+from trainers.assignment import Assignment, Report
 from trainers.channels import Channel
 from trainers.channels.files import Files
 from trainers.channels.memory import Memory
@@ -66,15 +68,15 @@ class OneWorker:
     an_assignment: float
 
     @classmethod
-    def of(cls, segment: Segment, *, served_seconds: float, channel: Channel, threads: int) -> OneWorker:
+    def of(cls, probed: Probed, *, channel: Channel, threads: int) -> OneWorker:
         """What a probe showed that was trained in hand.
 
         Args:
-            segment: what it gave.
-            served_seconds: from handing it out to having it back.
+            probed: what it gave.
             channel: the training rows.
             threads: that it used.
         """
+        segment = probed.segment
         heading = channel.source.heading
         a_round = segment.training_seconds / max(1, len(segment.reports))
         return cls(
@@ -86,7 +88,7 @@ class OneWorker:
             a_round=a_round,
             worker_threads=threads,
             a_worker_round=a_round,
-            an_assignment=max(0.0, served_seconds - segment.training_seconds),
+            an_assignment=max(0.0, probed.served_seconds - segment.training_seconds),
         )
 
 
@@ -95,40 +97,6 @@ class NotMeasured:
     """One worker in this process could not be measured, and why."""
 
     reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ManyWorkers:
-    """What a gang takes, all in seconds; make it with `of`.
-
-    Args:
-        workers: in the gang.
-        start: until it was up.
-        a_round: of a unit, evaluation included.
-        an_assignment: what each costs beside its units.
-    """
-
-    workers: int
-    start: float
-    a_round: float
-    an_assignment: float
-
-    @classmethod
-    def of(cls, segment: Segment, *, workers: int, start_seconds: float, served_seconds: float) -> ManyWorkers:
-        """What the probe's assignment showed.
-
-        Args:
-            segment: what it gave.
-            workers: in the gang.
-            start_seconds: from asking for the first gang until it was up.
-            served_seconds: from handing the assignment out to having it back.
-        """
-        return cls(
-            workers=workers,
-            start=start_seconds,
-            a_round=segment.training_seconds / max(1, len(segment.reports)),
-            an_assignment=max(0.0, served_seconds - segment.training_seconds),
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,46 +123,51 @@ class Probing:
     Args:
         estimator: whose static hyperparameters are trained.
         channels: what it reads.
-        plan: the job's brackets.
-        at_once: gangs that there may be at once.
-        say: prints the verdict.
+        outlook: what the job is to train.
+        forecast: what is known of the job already; None makes one of the probe.
+        say: prints the verdict, and with it the forecast that is made here.
     """
 
     def __init__(
         self,
         estimator: Trainer,
         channels: Mapping[str, Channel],
-        plan: Plan,
-        at_once: int,
+        outlook: Outlook,
         say: Callable[[str], None],
+        forecast: Forecast | None = None,
     ) -> None:
         self._estimator = estimator
         self._channels = channels
-        self._plan = plan
-        self._at_once = at_once
+        self._outlook = outlook
         self._say = say
+        self.forecast = forecast
+        """What the job will take, as soon as that is known."""
         # In hand the gang is this process, and the probe is measured there.
         self._one = None if estimator.in_hand else measure_here(estimator, channels)
         self._probe: Probe | None = None
 
-    def served(self, segment: Segment, start_seconds: float, served_seconds: float) -> None:
-        """The gang has trained the probe; arguments as `Controller` has them."""
-        one, many = self._one, None
+    def served(self, probed: Probed) -> None:
+        """The gang has trained the probe."""
+        one, in_hand = self._one, self._one is None
+        workers = self._estimator.workers_for(self._estimator.hyperparameters)
+        pace = ManyWorkers.of(probed, workers)
         if one is None:
             channel, threads = self._channels["train"], cores(self._estimator.scaling)
-            one = OneWorker.of(segment, served_seconds=served_seconds, channel=channel, threads=threads)
-        else:
-            workers = self._estimator.workers_for(self._estimator.hyperparameters)
-            many = ManyWorkers.of(segment, workers=workers, start_seconds=start_seconds, served_seconds=served_seconds)
+            one = OneWorker.of(probed, channel=channel, threads=threads)
+        many = None if in_hand else pace
+        outlook = self._outlook
         said = verdict(
             one,
             many,
             unit=self._estimator.unit,
-            units=self._plan.resource,
-            assignments=sum(sum(bracket.sizes) for bracket in self._plan.brackets),
-            gangs=self._at_once,
+            units=outlook.units,
+            assignments=outlook.assignments,
+            gangs=outlook.gangs,
         )
         self._probe = Probe(one=one, many=many, verdict=said)
+        if self.forecast is None:
+            self.forecast = outlook.forecast(pace, source=PROBE)
+            said = f"{said} {self.forecast.bill}"
         self._say(said)
 
     def to_json(self) -> dict[str, Any]:
@@ -203,6 +176,11 @@ class Probing:
 
 
 # ---- measuring
+
+
+def probes(trainer: Trainer) -> tuple[int, ...]:
+    """Units of each probe that a gang of this trainer is to serve: where it stays warm, one before the measured one."""
+    return (WARM_UP_UNITS, PROBE_UNITS) if trainer.warm else (PROBE_UNITS,)
 
 
 def probe_assignment(
@@ -358,7 +336,7 @@ def verdict(
         one: measured in this process.
         many: measured on a gang; None in hand.
         unit: what the trainer calls one.
-        units: that the job trains at most, in all.
+        units: that the job trains at most, in all, its probe and un-tuned run included.
         assignments: that it trains them in at most.
         gangs: that there may be at once.
     """
@@ -369,7 +347,7 @@ def verdict(
             return said
         here = job_on_gangs(many, units=units, assignments=assignments, gangs=gangs)
         takes = f"{a_unit.capitalize()} takes {_ms(many.a_round)} on {_gang(many)}"
-        return f"{said} {takes}, the job at most about {_wall(here)}."
+        return f"{said} {takes}, the job at most about {estimated(here)}."
     scaled = f" (measured on one row in {one.part}, and scaled)" if one.part > 1 else ""
     size = f"Probe: {one.rows:,} rows x {one.features} features{scaled}"
     # On a machine that is busy, fewer threads can be faster.
@@ -378,20 +356,12 @@ def verdict(
     in_one = one.load + units * a_round + assignments * one.an_assignment
     mine = f"{a_unit} takes {_ms(a_round)} in one process on {_count(threads, 'thread')}"
     if many is None:
-        return f"{size}; {mine}. The job's {units} {unit}s at most take about {_wall(in_one)}."
+        return f"{size}; {mine}. The job's {units} {unit}s at most take about {estimated(in_one)}."
     here = job_on_gangs(many, units=units, assignments=assignments, gangs=gangs)
     return (
         f"{size}; {mine} and {_ms(many.a_round)} on {_gang(many)}. In one process ({asked}) this job would take "
-        f"about {_wall(in_one)}, here about {_wall(here)}: {_comparison(in_one, here)}"
+        f"about {estimated(in_one)}, here about {estimated(here)}: {_comparison(in_one, here)}"
     )
-
-
-def job_on_gangs(many: ManyWorkers, *, units: int, assignments: int, gangs: int) -> float:
-    """Wall seconds of a whole job on gangs that start one after the other, each only while there is work for it."""
-    work = units * many.a_round + assignments * many.an_assignment
-    # With g gangs, up after 1, 2, ... g starts, `work` is done when their times since then add up to it.
-    ends = [(work + many.start * g * (g + 1) / 2) / g for g in range(1, gangs + 1)]
-    return min(ends)
 
 
 def _comparison(in_one: float, here: float) -> str:
@@ -403,7 +373,7 @@ def _comparison(in_one: float, here: float) -> str:
 
 
 def _gang(many: ManyWorkers) -> str:
-    return f"{_count(many.workers, 'worker')}, whose start took {many.start:.1f} s"
+    return f"{_count(round(many.workers), 'worker')}, whose start took {many.start:.1f} s"
 
 
 def _count(number: int, noun: str) -> str:
@@ -412,10 +382,3 @@ def _count(number: int, noun: str) -> str:
 
 def _ms(seconds: float) -> str:
     return f"{1000 * seconds:.1f} ms" if seconds < 1 else f"{seconds:.1f} s"
-
-
-def _wall(seconds: float) -> str:
-    """As exact as an estimate may sound."""
-    if seconds < 120:
-        return f"{max(1, round(seconds))} s"
-    return f"{round(seconds / 60)} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"

@@ -11,6 +11,7 @@ from typing import Any
 from ray.tune.experiment import Trial
 
 from hpo.completion import TuningJobCompletionCriteriaConfig
+from hpo.limits import Limits
 from trainers import storage
 from trainers.assignment import Assignment
 
@@ -48,7 +49,7 @@ class Search:
         untuned: also run `static` alone, as long as a trial, for comparison.
         probes: units of `static` that the first gang trains before any trial, an assignment each; the last of them is
             measured, and those before it warm the gang up.
-        max_seconds: the run stops this long after its start.
+        limits: what the run may take, in time and money.
         completion: what else ends it before all trials have run.
         patience: seconds that a gang may serve without a report before it is taken for dead.
     """
@@ -69,7 +70,7 @@ class Search:
     max_attempts: int = 3
     untuned: bool = True
     probes: tuple[int, ...] = ()
-    max_seconds: float = math.inf
+    limits: Limits = field(default_factory=Limits)
     completion: TuningJobCompletionCriteriaConfig | None = None
     patience: float = 600.0
 

@@ -9,14 +9,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, Field, ValidationError, model_validator
 
 from hpo import job_file
 from hpo.completion import TuningJobCompletionCriteriaConfig
+from hpo.cost_spec import Cost
 from hpo.hyperband import lay_out, run_all
-from hpo.job_keys import Give, did_you_mean, problems
+from hpo.job_keys import Give, Strict, did_you_mean, problems
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
+from hpo.trackers.spec import Trackers
 from trainers.datasets import DATASETS, load
 from trainers.errors import ConfigurationError
 
@@ -43,11 +45,7 @@ _WORDS = {
 """What the Python API calls things, and what a job file does."""
 
 
-class _Strict(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
-
-
-class _Range(_Strict):
+class _Range(Strict):
     """What ranges share: they are checked where they stand."""
 
     def parameter(self) -> ParameterRange:
@@ -110,7 +108,7 @@ Range = Annotated[
 ]
 
 
-class Files(_Strict):
+class Files(Strict):
     """Where a channel's rows are."""
 
     path: Annotated[str | list[str], Give("a path, or a list of paths")] = Field(
@@ -128,7 +126,7 @@ class Files(_Strict):
     )
 
 
-class Data(_Strict):
+class Data(Strict):
     """Either a named dataset, or files by channel."""
 
     dataset: str | None = Field(None, description="a dataset that has a name: see `hpo data list`")
@@ -161,7 +159,7 @@ class Data(_Strict):
         return {"train": found.train, "validation": found.validation, "test": found.test}
 
 
-class _TrainerSpec(_Strict):
+class _TrainerSpec(Strict):
     """A trainer and its workers. What is not about workers goes to the trainer under its own name."""
 
     type: str
@@ -267,7 +265,7 @@ TrainerSpec = Annotated[
 ]
 
 
-class Hyperband(_Strict):
+class Hyperband(Strict):
     """Hyperband's own configuration, in units of resource: boosting rounds, epochs."""
 
     max_resource: Positive = Field(
@@ -283,7 +281,7 @@ class Hyperband(_Strict):
         return self
 
 
-class Completion(_Strict):
+class Completion(Strict):
     """What ends a job before all its trials have run; whichever comes first."""
 
     target_objective_metric_value: float | None = Field(
@@ -294,7 +292,7 @@ class Completion(_Strict):
     )
 
 
-class Tuning(_Strict):
+class Tuning(Strict):
     """The search. What is not made into something else goes to `HyperparameterTuner` under its own name."""
 
     objective_metric_name: Annotated[str, Give("text such as validation:auc")] = Field(
@@ -346,7 +344,7 @@ class Tuning(_Strict):
         }
 
 
-class JobSpec(_Strict):
+class JobSpec(Strict):
     """A tuning job."""
 
     name: Annotated[str | None, Give("at most 32 letters, digits and hyphens, no hyphen first or last")] = Field(
@@ -358,6 +356,7 @@ class JobSpec(_Strict):
     data: Data = Field(description="what to train on: a dataset that has a name, or files")
     trainer: TrainerSpec = Field(description="how one trial is trained")
     tuning: Tuning = Field(description="what to search, and how")
+    cost: Cost | None = Field(None, description="what workers cost, and the most that the job may; null is unknown")
     storage_path: str | None = Field(
         None, description="folder or URI (s3://, gs://) for models; null is WARMBAND_HOME/jobs"
     )
@@ -368,19 +367,30 @@ class JobSpec(_Strict):
         None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
     )
 
+    trackers: Annotated[Trackers | None, Give("a group of keys, such as {tensorboard: {folder: runs}}")] = Field(
+        None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
+    )
+
     def tuner(self, **options: Any) -> HyperparameterTuner:
         """In the Python API's form.
 
         Args:
             **options: what is not for a job file: `console`, `verbose`.
         """
+        from hpo.checks import check_cost
         from hpo.tuner import HyperparameterTuner
 
         with _about("trainer"):
             trainer = self.trainer.trainer()
+        cost = self.cost.arguments() if self.cost else {}
+        with _about("cost"):
+            check_cost(trainer, **cost)
         with _about("tuning"):
-            own = _same(self, "name", "data", "trainer", "tuning")
-            return HyperparameterTuner(trainer, **self.tuning.arguments(), **own, **options)
+            own = _same(self, "name", "data", "trainer", "tuning", "cost", "trackers")
+            callbacks = self.trackers.callbacks() if self.trackers else ()
+            return HyperparameterTuner(
+                trainer, **self.tuning.arguments(), **cost, **own, callbacks=callbacks, **options
+            )
 
 
 def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:

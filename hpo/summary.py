@@ -18,7 +18,7 @@ from hpo.controller import Controller
 from hpo.hyperband import Plan
 from hpo.record import status_of
 from hpo.search import TrialRun
-from hpo.words import count, details_text, first_line, in_bytes, packed, short, untuned_text
+from hpo.words import count, details_text, first_line, forecast_text, in_bytes, money, packed, short, untuned_text
 from trainers.trainer import Trainer
 
 CODE_WIDTH = 76
@@ -39,12 +39,14 @@ def summarize(
     """
     statuses = [status_of(run) for run in controller.runs.values()]
     best, untuned = controller.best(), controller.untuned
+    billed = {kind.value: seconds for kind, seconds in controller.ledger.totals.items()}
     return {
         "trials": {status: statuses.count(status) for status in ("Completed", "Stopped", "Diverged", "Failed")},
         "resource_used": controller.trained,
         "resource_planned": plan.resource,
         "resource_possible": plan.full_resource,
-        "worker_seconds": {kind.value: seconds for kind, seconds in controller.ledger.totals.items()},
+        "worker_seconds": billed,
+        "cost": tariff.shares(billed) if (tariff := controller.search.limits.tariff) else None,
         "wall_seconds": controller.seconds,
         "first_step_seconds": controller.first_step_at and controller.first_step_at - controller.started_at,
         "gangs": controller.ledger.gangs,
@@ -204,7 +206,7 @@ def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     yield "units used", f"{used} of {possible} possible ({used / possible:.1%})"
     kinds = summary["worker_seconds"]
     parts = ", ".join(f"{kind} {seconds:.1f}" for kind, seconds in kinds.items())
-    yield "billed", f"{sum(kinds.values()):.1f} worker-seconds: {parts}"
+    yield "billed", f"{sum(kinds.values()):.1f} worker-seconds{_money(summary.get('cost'))}: {parts}"
     first = summary["first_step_seconds"]
     yield (
         "wall time",
@@ -216,6 +218,13 @@ def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "checkpoints", f"{kept['kept']} kept, {sizes}"
     if verdict := (summary.get("probe") or {}).get("verdict"):
         yield "probe", verdict.removeprefix("Probe: ")
+    if forecast := summary.get("forecast"):
+        yield "forecast", forecast_text(forecast, stopped=bool(summary["stopped"]))
+
+
+def _money(cost: dict[str, Any] | None) -> str:
+    """What is put behind worker-seconds where they have a price."""
+    return f", {money(cost['total'], cost['currency'])}" if cost else ""
 
 
 def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

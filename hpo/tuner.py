@@ -4,53 +4,48 @@ from __future__ import annotations
 
 import difflib
 import logging
-import math
 import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any, ClassVar, Self
 
 from rich.console import Console
 
+from hpo import made_with
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
+from hpo.assembly import goal_for, new_name, opened, outlook_for, search_for
 from hpo.callbacks import Callback
 from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
 from hpo.checks import (
     check_arguments,
+    check_cost,
     check_job_name,
     check_name_free,
-    check_objective,
-    gang_sizes,
+    check_not_there_yet,
     inert_lengths,
     longest,
 )
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.describe import best_trial, describe, status_and_reason
-from hpo.environment import environment
+from hpo.earlier import forecast_from
+from hpo.forecast import PROBE, Forecast
 from hpo.hyperband import Plan
 from hpo.interrupt import INTERRUPTED
 from hpo.job import Job
 from hpo.live import watcher_for
-from hpo.progress import Goal
-from hpo.ranges import (
-    CategoricalParameter,
-    ContinuousParameter,
-    IntegerParameter,
-    ParameterRange,
-    range_from_json,
-)
+from hpo.prices import Prices
+from hpo.ranges import ParameterRange
+from hpo.rehearsal import rehearse
 from hpo.search import Search
 from hpo.store import JobRow, Store, TrialRow
-from hpo.strategies import StrategyConfig, check_strategy, make_strategy, plan_for
+from hpo.strategies import StrategyConfig, make_strategy, plan_for
 from hpo.summary import show_next, show_plan, show_summary
 from trainers import storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
-from trainers.home import home
-from trainers.trainer import Trainer, open_channels, trainer_from_json
+from trainers.trainer import Trainer
 
 logger = logging.getLogger(__name__)
 
@@ -100,6 +95,8 @@ class HyperparameterTuner:
         callbacks: your own code, called while the job runs.
         console: where plan, progress and summary are printed; None is standard output.
         verbose: also show Ray's own logs and what workers print.
+        prices: what workers cost, so that reports say it in money too.
+        max_cost: the job stops once it was billed so much at these prices, with what it has found.
 
     Raises:
         ConfigurationError: a value is wrong, or asks for what is not there yet.
@@ -136,6 +133,8 @@ class HyperparameterTuner:
         callbacks: Sequence[Callback] = (),
         console: Console | None = None,
         verbose: bool = False,
+        prices: Prices | None = None,
+        max_cost: float | None = None,
     ) -> None:
         check_arguments(
             estimator,
@@ -154,29 +153,24 @@ class HyperparameterTuner:
             estimator_name=estimator_name,
             storage_path=storage_path,
             store=store,
-        )
-        _not_there_yet(
+            max_runtime_in_seconds=max_runtime_in_seconds,
+            random_seed=random_seed,
             warm_start_config=warm_start_config,
-            autotune=autotune or None,
+            autotune=autotune,
             hyperparameters_to_keep_static=hyperparameters_to_keep_static,
         )
-        if metric_definitions:
-            raise ConfigurationError(
-                "metric_definitions are regular expressions for logs, and trainers report their metrics; leave them out"
-            )
-        check_strategy(strategy, strategy_config, early_stopping_type)
-        _one_of("objective_type", objective_type, ("Maximize", "Minimize"))
-        _one_of("objective_value", objective_value, ("last", "best"))
-        _whole("max_runtime_in_seconds", max_runtime_in_seconds, 1)
-        _whole("random_seed", random_seed, 0)
         self.estimator = estimator
         self.objective_metric_name = objective_metric_name
-        self._ranges = dict(hyperparameter_ranges)
+        self.ranges = dict(hyperparameter_ranges)
         self.strategy = strategy
         self.strategy_config = strategy_config
         self.completion_criteria_config = completion_criteria_config
         check_num_to_keep(num_to_keep)
         self.num_to_keep = num_to_keep
+        self.prices = prices
+        self.max_cost = max_cost
+        self.tariff = check_cost(estimator, prices, max_cost)
+        """What a worker costs; None without prices."""
         self.callbacks = tuple(callbacks)
         self.objective_type = objective_type
         self.max_jobs = max_jobs or 1
@@ -221,30 +215,53 @@ class HyperparameterTuner:
             ResourcesError, GangError: the cluster cannot hold a gang, or gangs do not start.
             KeyboardInterrupt: after Ctrl-C, when the job is closed and recorded as Stopped.
         """
-        _not_there_yet(include_cls_metadata=include_cls_metadata or None, estimator_kwargs=estimator_kwargs)
-        name = self._new_name() if job_name is None else job_name
+        check_not_there_yet(include_cls_metadata=include_cls_metadata or None, estimator_kwargs=estimator_kwargs)
+        name = new_name(self) if job_name is None else job_name
         check_job_name(name, self.TUNING_JOB_NAME_MAX_LENGTH)
         with Store(self._store) as store:
             check_name_free(name, (job.name for job in store.jobs()), store.url)
-        channels = open_channels({} if inputs is None else inputs)
-        check_objective(self.objective_metric_name, self.estimator.metrics(channels))
-        _, largest = gang_sizes(self.estimator, self._ranges)
-        channels = self.estimator.checked(channels, self.objective_metric_name, workers=largest)
-        storage.check_writable(self._checkpoints(name))
+        channels = opened(self, inputs)
         seed = secrets.randbelow(2**31) if self.random_seed is None else self.random_seed
-        plan = self.plan()
+        search, plan = search_for(self, name, seed), self.plan()
+        storage.check_writable(search.storage_path)
         now = time.time()
         with Store(self._store) as store:
             spec = self._spec(channels, seed)
+            forecast = forecast_from(store, spec, outlook_for(self, search))
             store.create_job(JobRow(name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json()))
         self.latest_tuning_job = TuningJob(name=name)
         self._failure = None
-        self._announce(name, plan)
+        self._announce(name, plan, forecast)
         if wait:
-            self._run(name, channels, plan, seed)
+            self._run(search, channels, forecast)
             return
-        self._thread = threading.Thread(target=self._run_apart, args=(name, channels, plan, seed), name=name)
+        self._thread = threading.Thread(target=self._run_apart, args=(search, channels, forecast), name=name)
         self._thread.start()
+
+    def forecast(self, inputs: Mapping[str, Any]) -> Forecast:
+        """What the job would take, without running it.
+
+        It comes from the most alike of the record's earlier jobs on the same data; where there is none, from a probe
+        of a few units, on a gang that is started for it. Nothing is recorded.
+
+        Args:
+            inputs: as `fit` takes them.
+
+        Raises:
+            ConfigurationError, DataError, ResourcesError, GangError: as `fit` does.
+            TrialError: the static hyperparameters cannot be trained, so that nothing could be measured.
+        """
+        channels = opened(self, inputs)
+        search = search_for(self, f"forecast-{secrets.token_hex(4)}", self.random_seed or 0)
+        with Store(self._store) as store:
+            spec = self._spec(channels, search.seed)
+            found = forecast_from(store, spec, outlook_for(self, search))
+            url = store.url
+        if found is not None:
+            return found
+        self._say(f"Training a few units: {url} has no earlier job of this trainer, its workers and data")
+        pace = rehearse(search, self.estimator, channels, notify=self._say, verbose=self._verbose)
+        return outlook_for(self, search).forecast(pace, source=PROBE)
 
     def wait(self) -> None:
         """Waits until the job has ended, here or in another process.
@@ -280,19 +297,7 @@ class HyperparameterTuner:
         """
         with Store(store) as opened:
             spec = opened.job(tuning_job_name).spec
-        config = spec["strategy_config"]
-        tuner = cls(
-            trainer_from_json(spec["estimator"]),
-            spec["objective_metric_name"],
-            {name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()},
-            strategy_config=None if config is None else StrategyConfig.from_json(config),
-            completion_criteria_config=None
-            if (criteria := spec.get("completion_criteria")) is None
-            else TuningJobCompletionCriteriaConfig.from_json(criteria),
-            random_seed=spec["random_seed"],
-            store=store,
-            **{field: spec[field] for field in _PLAIN_FIELDS if field in spec},
-        )
+        tuner = cls(**made_with.arguments(spec), store=store)
         tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
         return tuner
 
@@ -331,31 +336,37 @@ class HyperparameterTuner:
 
     def hyperparameter_ranges(self) -> dict[str, list[dict[str, Any]]]:
         """The ranges by kind, in the API's form."""
-        kinds: dict[str, type[ParameterRange]] = {
-            "ContinuousParameterRanges": ContinuousParameter,
-            "CategoricalParameterRanges": CategoricalParameter,
-            "IntegerParameterRanges": IntegerParameter,
-        }
-        return {
-            key: [bounds.as_tuning_range(name) for name, bounds in self._ranges.items() if isinstance(bounds, kind)]
-            for key, kind in kinds.items()
-        }
+        return made_with.by_kind(self.ranges)
 
     def plan(self) -> Plan:
         """The brackets of the job, before it starts."""
-        return plan_for(self.strategy, self.strategy_config, self.max_jobs, self._longest())
+        trainer = self.estimator
+        units = longest(trainer.resource_names, self.ranges, trainer.hyperparameters)
+        return plan_for(self.strategy, self.strategy_config, self.max_jobs, units)
+
+    def _repr_html_(self) -> str:
+        """For notebooks: the job, or before `fit` the plan."""
+        from hpo.report.notebook import job_html, plan_html
+
+        if self.latest_tuning_job is not None:
+            return job_html(self._name(), self._store)
+        aim = f"{self.objective_type} the {self.objective_value} value of {self.objective_metric_name}."
+        title = f"{self.strategy}, {self.max_jobs} trials, {self.max_parallel_jobs} at once"
+        return plan_html(title, aim, self.plan(), {name: bounds.to_json() for name, bounds in self.ranges.items()})
 
     # ---- within
 
-    def _run(self, name: str, channels: dict[str, Channel], plan: Plan, seed: int) -> None:
+    def _run(self, search: Search, channels: dict[str, Channel], forecast: Forecast | None) -> None:
+        name, plan = search.name, self.plan()
         job = Job(
-            search=self._search(name, plan, seed),
-            strategy=make_strategy(plan, self._ranges, metric=self.objective_metric_name, mode=self._mode, seed=seed),
-            ranges=self._ranges,
+            search=search,
+            strategy=make_strategy(plan, self.ranges, metric=search.metric, mode=search.mode, seed=search.seed),
+            ranges=self.ranges,
             estimator=self.estimator,
             channels=channels,
             store=self._store,
-            watcher=watcher_for(self._console, self._goal(name, plan)),
+            watcher=watcher_for(self._console, goal_for(self, name)),
+            forecast=forecast,
             callbacks=self.callbacks,
             num_to_keep=self.num_to_keep,
             notify=self._say,
@@ -376,82 +387,20 @@ class HyperparameterTuner:
             self._failure = error
             logger.debug("job ended with %r; `wait` raises it", error)
 
-    def _search(self, name: str, plan: Plan, seed: int) -> Search:
-        return Search(
-            name=name,
-            metric=self.objective_metric_name,
-            mode=self._mode,
-            max_jobs=self.max_jobs,
-            max_parallel_jobs=self.max_parallel_jobs,
-            max_resource=plan.max_resource,
-            seed=seed,
-            storage_path=self._checkpoints(name),
-            suffix=self.estimator.suffix,
-            static=self.estimator.hyperparameters,
-            workers=self.estimator.workers_for,
-            length_names=self.estimator.resource_names if self.strategy == "Random" else (),
-            best_value=self.objective_value == "best",
-            max_seconds=self.max_runtime_in_seconds or math.inf,
-            patience=self.estimator.patience,
-            completion=self.completion_criteria_config,
-        )
-
-    def _checkpoints(self, name: str) -> str:
-        return storage.join(self.storage_path or f"{home()}/jobs", name)
-
-    @property
-    def _mode(self) -> str:
-        return "max" if self.objective_type == "Maximize" else "min"
-
-    def _longest(self) -> int | None:
-        """Units of the longest trial where the strategy does not say: the tuned length's upper bound, or static."""
-        return longest(self.estimator.resource_names, self._ranges, self.estimator.hyperparameters)
-
-    def _announce(self, name: str, plan: Plan) -> None:
+    def _announce(self, name: str, plan: Plan, forecast: Forecast | None) -> None:
         self._say(f"Tuning job {name}: {self.strategy}, {self.max_jobs} trials, {self.max_parallel_jobs} at once")
         self._console.print(show_plan(plan))
+        if forecast is not None:
+            self._say(forecast.text)
         names, static = self.estimator.resource_names, self.estimator.hyperparameters
-        for warning in inert_lengths(names, self._ranges, static, self.strategy, plan.max_resource):
+        for warning in inert_lengths(names, self.ranges, static, self.strategy, plan.max_resource):
             self._say(f"warning: {warning}")
-
-    def _goal(self, name: str, plan: Plan) -> Goal:
-        return Goal(
-            job=name,
-            metric=self.objective_metric_name,
-            objective_type=self.objective_type,
-            objective_value=self.objective_value,
-            plan=plan,
-        )
 
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True, markup=False)
 
     def _spec(self, channels: Mapping[str, Channel], seed: int) -> dict[str, Any]:
-        """Everything the tuner was made with, and what the Describe response needs."""
-        criteria = self.completion_criteria_config
-        return {
-            "estimator": self.estimator.to_json(),
-            "objective_metric_name": self.objective_metric_name,
-            "hyperparameter_ranges": {name: bounds.to_json() for name, bounds in self._ranges.items()},
-            "parameter_ranges": self.hyperparameter_ranges(),
-            "strategy_config": self.strategy_config.to_json() if self.strategy_config else None,
-            "strategy_request": self.strategy_config.to_input_req() if self.strategy_config else None,
-            "completion_criteria": criteria.to_json() if criteria else None,
-            "completion_request": criteria.to_input_req() if criteria else None,
-            "random_seed": seed,
-            "inputs": {
-                name: {**channel.describe(), "fingerprint": channel.fingerprint()} for name, channel in channels.items()
-            },
-            "environment": environment(),
-            "prices": None,
-            "max_cost": None,
-            **{field: getattr(self, field) for field in _PLAIN_FIELDS},
-        }
-
-    def _new_name(self) -> str:
-        base = self.base_tuning_job_name or type(self.estimator).__name__.removesuffix("Trainer").lower()
-        stamp = datetime.now(UTC).strftime("%y%m%d-%H%M") + f"-{secrets.token_hex(2)}"
-        return f"{base[: self.TUNING_JOB_NAME_MAX_LENGTH - len(stamp) - 1]}-{stamp}"
+        return made_with.spec_of(self, channels, seed)
 
     def _name(self) -> str:
         if self.latest_tuning_job is None:
@@ -468,37 +417,3 @@ class HyperparameterTuner:
         if best is None:
             raise WarmbandError(f"Best training job not available for tuning job: {self._name()}")
         return best
-
-
-_PLAIN_FIELDS = (
-    "strategy",
-    "objective_type",
-    "max_jobs",
-    "max_parallel_jobs",
-    "max_runtime_in_seconds",
-    "tags",
-    "base_tuning_job_name",
-    "early_stopping_type",
-    "estimator_name",
-    "objective_value",
-    "storage_path",
-    "num_to_keep",
-)
-
-
-def _not_there_yet(**fields: object) -> None:
-    for field, value in fields.items():
-        if value is not None:
-            raise ConfigurationError(f"{field} is not there yet; leave it out")
-
-
-def _whole(field: str, value: object, least: int) -> None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-        raise ConfigurationError(f"{field} is {value!r}; give a whole number, {least} or more")
-
-
-def _one_of(field: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.3)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ConfigurationError(f"{field} is {value!r}; give one of {', '.join(allowed)}{hint}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,11 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("s" if number != 1 else "")
 
 
+def enumerated(names: Sequence[str]) -> str:
+    """Names in a sentence: with commas, and an "and" before the last."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
 def roughly(seconds: float) -> str:
     """Seconds as somebody says them who does not know better: rounded up, the more coarsely the more they are."""
     if seconds <= 60:
@@ -22,6 +28,13 @@ def roughly(seconds: float) -> str:
     if seconds <= 3600:
         return f"{math.ceil(seconds / 60)} min"
     return f"{math.ceil(seconds / 360) / 10:g} h"
+
+
+def estimated(seconds: float) -> str:
+    """Seconds, as exact as an estimate may sound."""
+    if seconds < 120:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def clock_time(seconds: float) -> str:
@@ -41,9 +54,35 @@ def in_bytes(number: int) -> str:
     return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
 
 
+def money(amount: float, currency: str) -> str:
+    """An amount with its label: hundredths, and of less than one, two digits that say something."""
+    decimals = 2 if amount == 0 or abs(amount) >= 1 else min(8, max(2, 1 - math.floor(math.log10(abs(amount)))))
+    return f"{amount:,.{decimals}f} {currency}".rstrip()
+
+
+def forecast_text(forecast: Mapping[str, Any], *, stopped: bool) -> str:
+    """What was forecast of a job, and how wrong that was where it has ended and was not stopped before its end."""
+    expected, source = forecast["expected"], forecast["source"]
+    text = f"{expected['worker_seconds']:,.1f} worker-seconds in {expected['wall_seconds']:,.1f} s"
+    text = f"{text}, from {'the probe' if source == 'probe' else source}"
+    wrong = [f"{name.replace('_', '-')} {error:+.0%}" for name, error in forecast.get("error", {}).items()]
+    if stopped:
+        return f"{text}; it was stopped before its end"
+    return text + (f"; measured against that: {', '.join(wrong)}" if wrong else "")
+
+
 def short(value: object) -> str:
     """A hyperparameter's value, to four digits."""
     return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def range_text(bounds: Mapping[str, Any]) -> str:
+    """A hyperparameter's range, in the form that the record keeps it."""
+    if "values" in bounds:
+        return "one of " + ", ".join(str(value) for value in bounds["values"])
+    scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
+    whole = ", whole numbers" if bounds["type"] == "Integer" else ""
+    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
 
 
 def first_line(text: str) -> str:
@@ -77,3 +116,8 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
         else:
             lines.append(text)
     return lines
+
+
+def masked(text: str) -> str:
+    """Text without the names and passwords of its URLs."""
+    return re.sub(r"(?<=://)[^/\s'\"]+@", "***@", text)

@@ -123,3 +123,17 @@ def test_a_private_name_of_ray_is_seen(source):
 def test_a_public_name_of_ray_is_allowed():
     source = "import ray\nimport xgboost_ray\nray.__version__\nray.get(x)\nself._private\nxgboost_ray.main._start"
     assert not private(ast.parse(source))
+
+
+@pytest.mark.parametrize("path", modules("experiments"))
+def test_experiments_use_what_users_have(path):
+    """They are read as examples: no underscore name of another module."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    taken = {name.rpartition(".")[2] for _, name in imports(tree)}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Attribute(value=ast.Name(id="self" | "cls")):
+                pass
+            case ast.Attribute(attr=attribute):
+                taken.add(attribute)
+    assert not {name for name in taken if re.match("_(?!_)", name)}

@@ -220,9 +220,10 @@ class Gang:
 def resources_per_worker(scaling: ScalingConfig) -> dict[str, float]:
     """What one worker needs, as Ray Train fills it in: one CPU, or one GPU with `use_gpu`, if nothing is said."""
     given: Any = scaling.resources_per_worker
-    if given is not None:
-        return {name: float(amount) for name, amount in given.items() if amount}
-    return {"GPU": 1.0} if scaling.use_gpu else {"CPU": 1.0}
+    if given is None:
+        return {"GPU": 1.0} if scaling.use_gpu else {"CPU": 1.0}
+    named = {name: float(amount) for name, amount in given.items() if amount}
+    return {**({"GPU": 1.0} if scaling.use_gpu else {}), **named}
 
 
 class _TellLosses(UserCallback):

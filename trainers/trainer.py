@@ -25,7 +25,8 @@ from trainers.errors import ConfigurationError, DivergedError, GangError, TrialE
 from trainers.gang import Program, resources_per_worker
 from trainers.gangs import Gangs
 from trainers.home import home
-from trainers.in_hand import InHand
+from trainers.in_hand import InHand, cores
+from trainers.notebook import facts_html
 from trainers.ray_gangs import RayGangs
 from trainers.room import check_capacity
 
@@ -75,6 +76,17 @@ class TrainingResult:
     def model(self) -> Any:
         """The trained model, in its library's own form."""
         return self.trainer.model()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it came to."""
+        facts = {
+            **self.metrics,
+            "units": len(self.reports),
+            "billed": f"{self.worker_seconds:.1f} worker-seconds",
+            "checkpoint": self.checkpoint,
+            **self.details,
+        }
+        return facts_html(type(self.trainer).__name__, facts)
 
 
 class Trainer(ABC):
@@ -167,6 +179,12 @@ class Trainer(ABC):
     def in_hand(self) -> bool:
         """Whether it trains in this process, without Ray: `num_workers=0`."""
         return self.scaling.num_workers == 0
+
+    @property
+    def worker_resources(self) -> dict[str, float]:
+        """What each worker holds, in Ray's units: memory in bytes; in hand, with the cores that this process uses."""
+        held = resources_per_worker(self.scaling)
+        return {**held, "CPU": float(cores(self.scaling))} if self.in_hand else held
 
     @property
     def warm(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from hpo.cli import data, files, records, tuning
+from hpo.cli import data, export, files, forecast, records, report, tuning
 from hpo.cli.options import Command, Group
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
@@ -45,9 +45,22 @@ _add(
     "hpo tune job.yaml --set tuning.max_jobs=60 --set trainer.num_workers=4",
     "hpo tune job.yaml --json > found.json",
 )
+_add(
+    "forecast",
+    forecast.forecast,
+    "hpo forecast job.yaml",
+    "hpo forecast job.yaml --set tuning.max_jobs=60 --json",
+)
 _add("jobs", records.jobs, "hpo jobs", "hpo jobs --store postgresql://me@host/jobs")
 _add("describe", records.describe, "hpo describe churn-1", "hpo describe churn-1 --json")
 _add("trials", records.trials, "hpo trials churn-1", "hpo trials churn-1 --csv trials.csv")
+_add("report", report.report, "hpo report churn-1", "hpo report churn-1 churn-2 -o both.html --pictures pictures")
+_add(
+    "export",
+    export.export,
+    "hpo export churn-1 --format parquet -o churn-1",
+    "hpo export churn-1 --format optuna -o sqlite:///churn-1.db",
+)
 _add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
 _add("schema", files.schema, "hpo schema > job.schema.json")
 app.add_typer(data.app, name="data")

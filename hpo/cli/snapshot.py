@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpo.analytics import tuned_trials
-from hpo.describe import best_trial, describe, describe_trial, objective, status_and_reason
+from hpo.describe import best_trial, describe, describe_trial, objective, ranked, status_and_reason
+from hpo.prices import Tariff
 from hpo.store import JobRow, Store, TrialRow
 
 
@@ -66,6 +67,11 @@ class Snapshot:
         return sum(self.seconds.values())
 
     @property
+    def tariff(self) -> Tariff | None:
+        """What its workers cost; None where it has no prices."""
+        return Tariff.of_spec(self.job.spec)
+
+    @property
     def runtime(self) -> float:
         """Seconds from its start to its end, or to now."""
         return (self.job.ended_at or min(time.time(), self.job.heartbeat)) - self.job.created_at
@@ -76,14 +82,7 @@ class Snapshot:
 
     def ranked(self) -> list[TrialRow]:
         """The trials, best first; those without an objective last, then those that diverged, and then that failed."""
-        sign = -1.0 if self.job.spec["objective_type"] == "Maximize" else 1.0
-
-        def rank(trial: TrialRow) -> tuple[int, bool, float, int]:
-            value = self.objective(trial)
-            ends = {"Diverged": 1, "Failed": 2}
-            return ends.get(trial.status, 0), value is None, sign * (value or 0.0), trial.number
-
-        return sorted(self.trials, key=rank)
+        return ranked(self.job, self.trials)
 
     def summary(self) -> dict[str, Any]:
         """For a list of jobs, under the names of SageMaker's API where it has one."""
@@ -97,7 +96,7 @@ class Snapshot:
             "ResourceLimits": described["HyperParameterTuningJobConfig"]["ResourceLimits"],
             "ObjectiveMetricName": self.job.spec["objective_metric_name"],
             "BestObjectiveValue": self.objective(best) if best else None,
-            "BilledWorkerSeconds": self.worker_seconds,
+            **self._billed(self.worker_seconds),
         }
 
     def trial_summaries(self) -> list[dict[str, Any]]:
@@ -109,12 +108,17 @@ class Snapshot:
                 "HyperParameters": trial.hyperparameters,
                 "Bracket": trial.bracket,
                 "Resource": trial.resource,
-                "BilledWorkerSeconds": self.trial_seconds.get(trial.trial_id, 0.0),
+                **self._billed(self.trial_seconds.get(trial.trial_id, 0.0)),
                 "Checkpoint": trial.checkpoint,
                 "Traceback": trial.traceback,
             }
             for trial in self.ranked()
         ]
+
+    def _billed(self, worker_seconds: float) -> dict[str, Any]:
+        tariff = self.tariff
+        cost = {"BilledCost": tariff.of(worker_seconds), "Currency": tariff.currency} if tariff else {}
+        return {"BilledWorkerSeconds": worker_seconds, **cost}
 
 
 def snapshots(store: Store) -> Iterator[Snapshot]:

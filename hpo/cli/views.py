@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from rich.console import Group, RenderableType
@@ -16,7 +16,7 @@ from rich.text import Text
 from hpo.cli.snapshot import Snapshot
 from hpo.describe import when
 from hpo.tables import LedgerKind, TrialRow
-from hpo.words import details_text, untuned_text
+from hpo.words import details_text, forecast_text, money, range_text, untuned_text
 
 STYLES = {
     "Completed": "green",
@@ -27,18 +27,18 @@ STYLES = {
     "Stopping": "yellow",
     "Stopped": "yellow",
 }
-_MAIN = ("status", "objective", "units", "worker-s")
 _SOME = 5
 """Failures that are listed where nobody asked for all of them."""
 
 
-def jobs_table(snapshots: Iterable[Snapshot]) -> RenderableType:
-    """A line a job."""
+def jobs_table(snapshots: Sequence[Snapshot]) -> RenderableType:
+    """A line a job, with what it cost where one has prices."""
+    priced = any(snapshot.tariff for snapshot in snapshots)
     table = _table()
     table.add_column("job", overflow="fold")
     for name in ("status", "strategy"):
         table.add_column(name, no_wrap=True)
-    for name in ("trials", "best", "worker-s", "age"):
+    for name in ("trials", "best", "worker-s", *(["cost"] if priced else []), "age"):
         table.add_column(name, justify="right", no_wrap=True)
     for snapshot in snapshots:
         table.add_row(
@@ -48,6 +48,7 @@ def jobs_table(snapshots: Iterable[Snapshot]) -> RenderableType:
             f"{snapshot.done}/{snapshot.job.spec['max_jobs']}",
             value_text(snapshot.objective(snapshot.best) if snapshot.best else None),
             f"{snapshot.worker_seconds:,.0f}",
+            *([_cost(snapshot, snapshot.worker_seconds) or "-"] if priced else []),
             ago(time.time() - snapshot.job.created_at),
         )
     return table
@@ -167,6 +168,7 @@ def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
     reached = sum(trial.resource for trial in snapshot.trials)
     possible = snapshot.job.plan.get("max_resource", 0) * job.spec["max_jobs"]
     started = when(job.created_at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    stopped = bool(job.summary.get("stopped"))
     kinds = [kind for kind in get_args(LedgerKind) if kind in snapshot.seconds]
     parts = ", ".join(f"{kind} {snapshot.seconds[kind]:.1f}" for kind in kinds)
     return {
@@ -174,7 +176,10 @@ def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
         "units": f"{reached} of {possible} that as many full trials would train"
         + (f" ({reached / possible:.1%})" if possible else ""),
         "time": f"{snapshot.runtime:.1f} s, from {started}",
-        "billed": f"{snapshot.worker_seconds:,.1f} worker-seconds" + (f": {parts}" if parts else ""),
+        "billed": f"{snapshot.worker_seconds:,.1f} worker-seconds"
+        + (f", {cost}" if (cost := _cost(snapshot, snapshot.worker_seconds)) else "")
+        + (f": {parts}" if parts else ""),
+        **({"forecast": forecast_text(forecast, stopped=stopped)} if (forecast := job.summary.get("forecast")) else {}),
     }
 
 
@@ -183,6 +188,8 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
     limits = f"{spec['max_jobs']} trials, {spec['max_parallel_jobs']} at once"
     if spec["max_runtime_in_seconds"]:
         limits += f", {spec['max_runtime_in_seconds']} s at most"
+    if spec.get("max_cost") and snapshot.tariff:
+        limits += f", {money(spec['max_cost'], snapshot.tariff.currency)} at most"
     rows: dict[str, RenderableType] = {"strategy": spec["strategy"], "limits": limits, "seed": str(spec["random_seed"])}
     brackets = [
         " -> ".join(f"{size} to {rung}" for rung, size in zip(bracket["rungs"], bracket["sizes"], strict=True))
@@ -193,16 +200,8 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
         rows["brackets"] = "\n".join(f"{line} ({count} times)" if count > 1 else line for line, count in counted)
     grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for name, bounds in spec["hyperparameter_ranges"].items():
-        grid.add_row(Text(name), Text(_range(bounds)))
+        grid.add_row(Text(name), Text(range_text(bounds)))
     return {**rows, "ranges": grid}
-
-
-def _range(bounds: Mapping[str, Any]) -> str:
-    if "values" in bounds:
-        return "one of " + ", ".join(str(value) for value in bounds["values"])
-    scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
-    whole = ", whole numbers" if bounds["type"] == "Integer" else ""
-    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
 
 
 def _trainer(snapshot: Snapshot) -> dict[str, RenderableType]:
@@ -233,8 +232,7 @@ def _data(inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, RenderableType]:
 
 def _trials(snapshot: Snapshot, names: list[str], *, folded: bool) -> Table:
     table = _table()
-    heads = ["trial", *_MAIN, *names]
-    heads[2] = snapshot.job.spec["objective_metric_name"]
+    heads = ["trial", *_main_heads(snapshot), *names]
     for place, head in enumerate(heads):
         text = re.sub("(?<=[_:])", "\n", head).rstrip("\n") if folded else head
         table.add_column(Text(text), justify="left" if place < 2 else "right", no_wrap=True, vertical="bottom")
@@ -246,7 +244,8 @@ def _trials(snapshot: Snapshot, names: list[str], *, folded: bool) -> Table:
 
 def _stacked(snapshot: Snapshot) -> RenderableType:
     ranked = snapshot.ranked()
-    cells = [[Text(head) for head in ("trial", "status", snapshot.job.spec["objective_metric_name"], *_MAIN[2:])]]
+    heads = ["trial", *_main_heads(snapshot)]
+    cells = [[Text(head) for head in heads]]
     cells += [_main(snapshot, trial) for trial in ranked]
     widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
     parts: list[RenderableType] = []
@@ -261,14 +260,26 @@ def _stacked(snapshot: Snapshot) -> RenderableType:
     return Group(*parts)
 
 
+def _main_heads(snapshot: Snapshot) -> list[str]:
+    metric = snapshot.job.spec["objective_metric_name"]
+    return ["status", metric, "units", "worker-s", *(["cost"] if snapshot.tariff else [])]
+
+
 def _main(snapshot: Snapshot, trial: TrialRow) -> list[Text]:
+    seconds = snapshot.trial_seconds.get(trial.trial_id, 0.0)
     return [
         Text(trial.trial_id),
         _status(trial.status),
         Text(value_text(snapshot.objective(trial))),
         Text(str(trial.resource)),
-        Text(f"{snapshot.trial_seconds.get(trial.trial_id, 0.0):.1f}"),
+        Text(f"{seconds:.1f}"),
+        *([Text(_cost(snapshot, seconds))] if snapshot.tariff else []),
     ]
+
+
+def _cost(snapshot: Snapshot, worker_seconds: float) -> str:
+    """In money; empty where the job has no prices."""
+    return snapshot.tariff.text(worker_seconds) if snapshot.tariff else ""
 
 
 def _width(table: Table) -> int:

@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hpo.report.blocks import Code, Column, Facts, Measured, Table, Text
+    from hpo.report.comparison import comparison_page
     from hpo.report.data import JobData
     from hpo.report.figure import Figure
+    from hpo.report.figures import comparison_figures, job_figures
     from hpo.report.page import Page, Section
+    from hpo.report.sections import job_page, job_sections
 
 else:
 
@@ -21,7 +24,23 @@ else:
         return found
 
 
-__all__ = ["Code", "Column", "Facts", "Figure", "JobData", "Measured", "Page", "Section", "Table", "Text"]
+__all__ = [
+    "Code",
+    "Column",
+    "Facts",
+    "Figure",
+    "JobData",
+    "Measured",
+    "Page",
+    "Section",
+    "Table",
+    "Text",
+    "comparison_figures",
+    "comparison_page",
+    "job_figures",
+    "job_page",
+    "job_sections",
+]
 
 _HOMES = {
     "Code": "hpo.report.blocks",
@@ -34,6 +53,11 @@ _HOMES = {
     "Section": "hpo.report.page",
     "Table": "hpo.report.blocks",
     "Text": "hpo.report.blocks",
+    "comparison_page": "hpo.report.comparison",
+    "comparison_figures": "hpo.report.figures",
+    "job_figures": "hpo.report.figures",
+    "job_page": "hpo.report.sections",
+    "job_sections": "hpo.report.sections",
 }
 
 

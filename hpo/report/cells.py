@@ -20,10 +20,12 @@ class Cell:
 
     Args:
         text: what is read.
+        error: its standard error, where it has one.
         number: what it is sorted by; None where it is text, and empty where it is a number that is not finite.
     """
 
     text: str
+    error: str = ""
     number: str | None = None
 
 
@@ -64,21 +66,23 @@ def decimal(number: float, digits: int | None = None) -> str:
     return f"{mantissa}e{int(exponent)}" if e else mantissa
 
 
-def with_error(value: float, error: float | None, digits: int | None = None, *, signed: bool = False) -> str:
-    """A number and its standard error, to the error's second significant digit."""
-    if error is not None and math.isfinite(error) and error > 0:
-        digits = min(8, max(0, 1 - math.floor(math.log10(error))))
-    elif error is not None:
-        error = None
-    text = decimal(value, digits)
-    if signed and value > 0:
-        text = f"+{text}"
-    return text if error is None else f"{text} ± {decimal(error, digits)}"
+def with_error(value: float, error: float | None, digits: int | None = None) -> str:
+    """A number and its standard error."""
+    return " ".join(_pair(value, error, digits)).strip()
+
+
+def _pair(value: float, error: float | None, digits: int | None) -> tuple[str, str]:
+    """A number and its standard error, with digits that show two of the error's, or more where they are asked for."""
+    if error is None or not math.isfinite(error) or error <= 0:
+        return decimal(value, digits), ""
+    shown = min(8, max(digits or 0, 1 - math.floor(math.log10(error))))
+    return decimal(value, shown), f"± {decimal(error, shown)}"
 
 
 def _measured(measured: Measured, digits: int | None) -> Cell:
     value = measured.value
     if value is None:
         return Cell(text=NOTHING, number="")
-    text = with_error(value, measured.error, digits, signed=measured.signed)
-    return Cell(text=text, number=repr(float(value)) if math.isfinite(value) else "")
+    text, error = _pair(value, measured.error, digits)
+    sign = "+" if measured.signed and value > 0 else ""
+    return Cell(text=sign + text, error=error, number=repr(float(value)) if math.isfinite(value) else "")

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import html
 import math
+import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -22,8 +24,10 @@ BEST = "#d9501e"
 
 BLUE, GREEN, VIOLET, OCHRE, ROSE, GREY = "#2a86cf", "#0f9b78", "#7a6fd0", "#a9760a", "#b8629a", "#84909e"
 
-SERIES = (BLUE, GREEN, ROSE, OCHRE, VIOLET)
-"""For what has no order, such as brackets and jobs; told apart by the colour-blind as well."""
+BRICK, OLIVE = "#b4654f", "#7d7a2e"
+
+SERIES = (BLUE, GREEN, VIOLET, BRICK, OLIVE)
+"""For what has no order, such as brackets and jobs."""
 
 KINDS = {"starting": OCHRE, "training": BLUE, "checkpointing": ROSE, "idle": GREY}
 """What a billed second went into."""
@@ -66,7 +70,7 @@ def _template(ink: str, lines: str, card: str) -> go.layout.Template:
             "font": {"color": ink, "family": FONT, "size": 13},
             "colorway": list(SERIES),
             "xaxis": axis,
-            "yaxis": axis,
+            "yaxis": {**axis, "ticklabelstandoff": 6},
             "hoverlabel": {"bgcolor": card, "bordercolor": lines, "font": {"color": ink, "family": FONT}},
             "legend": {"bgcolor": "rgba(0,0,0,0)"},
             "margin": {"l": 8, "r": 12, "t": 12, "b": 8},
@@ -83,11 +87,32 @@ TEMPLATES = {
 
 def interactive(*traces: Any, height: int = HEIGHT, **layout: Any) -> go.Figure:
     """An interactive picture in the light scheme, its legend below it."""
-    legend = {"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0, "xanchor": "left"}
+    legend = {
+        "orientation": "h",
+        "yref": "container",
+        "y": 0,
+        "yanchor": "bottom",
+        "xref": "container",
+        "x": 0,
+        "xanchor": "left",
+        "tracegroupgap": 0,
+        "traceorder": "normal",
+        "font": {"size": 12},
+    }
     figure = go.Figure(layout={"template": TEMPLATES["light"], "height": height, "legend": legend})
     figure.add_traces(list(traces))
     figure.update_layout(**layout)
     return figure
+
+
+def rows(names: Sequence[str]) -> dict[str, Any]:
+    """The axis of bars that lie: their names, the first one on top."""
+    return {
+        "tickvals": list(range(len(names))),
+        "ticktext": [plain(wrapped(name)).replace("\n", "<br>") for name in names],
+        "autorange": "reversed",
+        "showgrid": False,
+    }
 
 
 def canvas(title: str, subtitle: str, *, height: float = STILL_HEIGHT) -> tuple[Still, Axes]:
@@ -101,9 +126,64 @@ def canvas(title: str, subtitle: str, *, height: float = STILL_HEIGHT) -> tuple[
     return still, axes
 
 
+def narrowed(whole: NDArray[np.int64]) -> NDArray[Any]:
+    """Whole numbers from 0 on, in as few bytes as hold them: a page carries every one."""
+    return whole.astype(np.min_scalar_type(int(whole.max(initial=0))))
+
+
 def plain(text: object) -> str:
     """Text for an interactive picture, which would take `<` and `&` for HTML."""
     return html.escape(str(text), quote=False)
+
+
+def time_unit(seconds: float) -> tuple[float, str]:
+    """The unit for an axis of so many seconds, and how many of them it has."""
+    if seconds < 180:
+        return 1.0, "seconds"
+    return (60.0, "minutes") if seconds < 3 * 3600 else (3600.0, "hours")
+
+
+def amount(value: float) -> str:
+    """An amount to three digits, or to the last whole one."""
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+
+
+def score(value: float | None) -> str:
+    """An objective's value, to four digits after the point where it has the size of one."""
+    if value is None:
+        return "no value"
+    return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 else f"{value:.4g}"
+
+
+def shortened(text: str, letters: int = 40) -> str:
+    """Text cut to so many letters, with a sign that it is."""
+    return text if len(text) <= letters else text[: letters - 1] + "\u2026"
+
+
+def wrapped(text: str, letters: int = 20) -> str:
+    """Text in two lines of so many letters at most, broken after spaces and what joins the parts of a name."""
+    lines = [""]
+    for part in re.findall(r"[^\s_:.-]*[\s_:.-]*", text):
+        if lines[-1] and len((lines[-1] + part).rstrip()) > letters:
+            lines.append("")
+        lines[-1] += part
+    told = lines if len(lines) < 3 else [lines[0], "".join(lines[1:])]
+    return "\n".join(shortened(line.strip(), letters) for line in told)
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """Names as they are, those that come again with a number."""
+    seen: Counter[str] = Counter()
+    told = []
+    for name in names:
+        seen[name] += 1
+        told.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
+    return told
+
+
+def faded(colour: str, part: float = 0.16) -> str:
+    """A colour of which only a part covers what lies below."""
+    return "rgba(" + ",".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5)) + f",{part})"
 
 
 def ramp(number: int) -> list[str]:
@@ -133,4 +213,6 @@ def bounds(values: Iterable[float], always: Sequence[float | None] = ()) -> tupl
     low, high = min(shown), max(shown)
     if high <= low or found.max() - found.min() < 4 * (high - low):
         return None
+    near = found[(found >= 2 * low - high) & (found <= 2 * high - low)]
+    low, high = min(low, float(near.min())), max(high, float(near.max()))
     return low - 0.05 * (high - low), high + 0.05 * (high - low)

@@ -1,6 +1,5 @@
 "use strict";
 // The page without this script is whole; the script sorts and searches tables, copies, draws and changes colours.
-document.documentElement.classList.add("js");
 const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
 
 // ---- tables: rows that a search leaves out are "out", rows past the first are "more" until all are asked for
@@ -88,25 +87,38 @@ const stored = document.getElementById("templates");
 const templates = stored ? JSON.parse(stored.textContent) : {};
 const drawn = new Set();
 
+// The drawing library is large: it rests in the page as text, and runs once the page can be read.
+const library = document.getElementById("plotly");
+const load = () => {
+  if (window.Plotly || !library) return;
+  const script = document.createElement("script");
+  script.textContent = library.textContent;
+  document.head.append(script);
+  library.remove();
+};
+
 const draw = (plot, colours = scheme()) => {
   const given = JSON.parse(document.getElementById(plot.dataset.drawing).textContent);
   const layout = { ...given.layout, template: templates[colours], autosize: true };
   const touch = matchMedia("(pointer: coarse)").matches;
   if (touch) layout.dragmode = false;
   drawn.add(plot);
+  load();
   return Plotly.react(plot, given.data, layout, {
     displaylogo: false,
     responsive: true,
     displayModeBar: touch ? false : "hover",
-    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+    // The library's own set has a button that uploads the picture.
+    modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]],
+    plotlyServerURL: "",
   });
 };
 
 const watch = new IntersectionObserver((entries) => {
-  for (const entry of entries) {
-    if (!entry.isIntersecting) continue;
-    watch.unobserve(entry.target);
-    draw(entry.target);
+  for (const { isIntersecting, target } of entries) {
+    if (!isIntersecting) continue;
+    watch.unobserve(target);
+    setTimeout(() => draw(target));
   }
 }, { rootMargin: "300px" });
 
@@ -123,6 +135,8 @@ document.getElementById("scheme").addEventListener("click", () => {
 prefersDark.addEventListener("change", redraw);
 addEventListener("beforeprint", () => all(".plot").forEach((plot) => draw(plot, "light")));
 addEventListener("afterprint", redraw);
+
+if (library) addEventListener("load", () => (window.requestIdleCallback || setTimeout)(load));
 
 // ---- where the reader is
 const links = new Map(all("nav a").map((link) => [link.hash.slice(1), link]));

@@ -46,6 +46,18 @@ def test_a_step_that_was_cut_short_is_done_again(tmp_path: Path, left: str) -> N
         assert steps.do("train", {"seed": 1}, lambda: 2) == 2
 
 
+def test_what_steps_need_is_made_ready_for_the_first_that_is_not_done(tmp_path: Path) -> None:
+    ready = []
+    for made in (1, 1, 2):
+        with Steps(tmp_path, silent) as steps:
+            steps.before = lambda: ready.append(1)
+            steps.do("train", {}, lambda: 1)
+            if made == 2:
+                steps.do("more", {}, lambda: 1)
+                steps.do("and more", {}, lambda: 1)
+        assert len(ready) == made
+
+
 def test_a_step_that_raises_leaves_nothing(tmp_path: Path) -> None:
     def work() -> int:
         raise KeyboardInterrupt

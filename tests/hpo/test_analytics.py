@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from datetime import UTC, datetime
@@ -87,6 +88,18 @@ def test_a_trial_that_has_ended(analytics: HyperparameterTuningJobAnalytics) -> 
     assert row["TrainingElapsedTimeSeconds"] == 10.0
     assert row["TrainingStartTime"] == datetime(1970, 1, 1, 0, 16, 50, tzinfo=UTC)
     assert row["BilledWorkerSeconds"] == 4.5
+
+
+def test_a_trial_has_a_cost_where_the_job_has_prices(url: str, tmp_path: Path) -> None:
+    assert "BilledCost" not in HyperparameterTuningJobAnalytics("bank", store=url).dataframe()
+    with Store(url) as store:
+        tariff = {"per_worker_hour": 3600.0, "currency": "EUR"}
+        store.create_job(JobRow(name="paid", created_at=1.0, heartbeat=1.0, spec={**SPEC, "tariff": tariff}))
+        with store.writer("paid") as writer:
+            writer.trial(dataclasses.replace(TRIALS[0], job="paid"))
+            row = LedgerRow(job="paid", trial_id="bank-000", gang="g", kind="idle", worker_seconds=4.5, at=1.0)
+            writer.ledger(row)
+    assert list(HyperparameterTuningJobAnalytics("paid", store=url).dataframe()["BilledCost"]) == [4.5]
 
 
 def test_trials_that_go_on_or_wait(analytics: HyperparameterTuningJobAnalytics) -> None:

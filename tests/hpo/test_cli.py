@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import sqlite3
 import subprocess
@@ -75,7 +76,11 @@ def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     return 0
 
 
-COMMANDS = [[], ["data"], *([name] for name in ("init", "tune", "jobs", "describe", "trials", "stop", "schema"))]
+COMMANDS = [
+    [],
+    ["data"],
+    *([name] for name in ("init", "tune", "forecast", "jobs", "describe", "trials", "stop", "schema")),
+]
 COMMANDS += [["data", name] for name in ("list", "fetch", "check")]
 
 
@@ -213,6 +218,33 @@ def test_options_override_the_file_and_the_name_is_the_files(monkeypatch, job: P
     sets = ["--set", "tuning.max_parallel_jobs=2", "--set", "tuning.max_jobs=9"]
     assert run(monkeypatch, "tune", str(job), *sets, "--max-parallel-jobs", "3") == 0
     assert seen == {"parallel": 3, "jobs": 9, "inputs": ["train", "validation"], "name": "tiny"}
+
+
+def test_a_forecast_says_what_the_job_would_take_and_runs_none(monkeypatch, capsys, job: Path) -> None:
+    text = job.read_text().replace("  type: xgboost\n", "  type: xgboost\n  num_workers: 0\n")
+    job.write_text(text + "cost: {per_worker_hour: 3.6, currency: EUR}\n")
+    assert run(monkeypatch, "forecast", str(job), "--set", "cost.max_cost=0.0000001") == 0
+    printed = capsys.readouterr().out
+    assert "trials at each rung" in printed
+    assert re.search(r"Forecast from the probe: about \d+ s and \d+ worker-seconds, ", printed)
+    assert "It ends before, at max_cost, 0.00000010 EUR." in printed
+    assert run(monkeypatch, "forecast", str(job), "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert [len(said["plan"]["brackets"]), said["forecast"]["source"]] == [1, "probe"]
+    expected, at_most = said["forecast"]["expected"], said["forecast"]["at_most"]
+    assert 0 < expected["cost"] <= at_most["cost"] == pytest.approx(at_most["worker_seconds"] / 1000)
+    with Store() as store:
+        assert store.jobs() == []
+
+
+@pytest.mark.parametrize(("raised", "code"), [(TrialError("no such layer"), 1), (KeyboardInterrupt(), 130)])
+def test_a_forecast_that_fails_and_one_that_is_interrupted(monkeypatch, capsys, job: Path, raised, code: int) -> None:
+    def forecast(*_: object, **__: object) -> None:
+        raise raised
+
+    monkeypatch.setattr(HyperparameterTuner, "forecast", forecast)
+    assert run(monkeypatch, "forecast", str(job)) == code
+    assert capsys.readouterr().err == (f"error: {raised}\n" if str(raised) else "")
 
 
 # ---- as a process of its own

@@ -111,6 +111,45 @@ def test_jobs_are_listed_newest_first(store: Store) -> None:
     assert old["TrainingJobStatusCounters"]["NonRetryableError"] == 1
 
 
+PRICED = {"tariff": {"per_worker_hour": 360.0, "currency": "EUR"}}
+"""A worker-second costs 0.10 EUR."""
+
+
+def test_a_cost_stands_beside_worker_seconds_where_there_are_prices(store: Store) -> None:
+    job(store, "free", values=[0.5], age=7200)
+    assert "cost" not in hpo("jobs")
+    assert "BilledCost" not in hpo("jobs", "--json")
+    forecast = {
+        "source": "probe",
+        "expected": {"worker_seconds": 5.0, "wall_seconds": 2.0},
+        "error": {"worker_seconds": 0.25, "wall_seconds": -0.5},
+    }
+    job(store, "paid", values=[0.5, 0.75], spec={**PRICED, "max_cost": 2.5}, summary={"forecast": forecast})
+    head, paid, free = hpo("jobs").splitlines()
+    assert head.split() == ["job", "status", "strategy", "trials", "best", "worker-s", "cost", "age"]
+    assert (paid.split()[5:8], free.split()[5:7]) == (["7", "0.70", "EUR"], ["4", "-"])
+    summary, other = json.loads(hpo("jobs", "--json"))
+    assert (summary["BilledCost"], summary["Currency"]) == (pytest.approx(0.7), "EUR")
+    assert "BilledCost" not in other
+
+    page = hpo("describe", "paid", columns=120)
+    assert "7.0 worker-seconds, 0.70 EUR: training 5.0, idle 2.0" in page
+    assert "4 at once, 2.50 EUR at most" in page
+    assert "5.0 worker-seconds in 2.0 s, from the probe; " in page
+    assert "measured against that: worker-seconds +25%, wall-seconds -50%" in page
+
+    with store.writer("paid") as writer:
+        writer.job(summary={"forecast": forecast, "stopped": "max_cost reached"})
+    assert "from the probe; it was stopped before its end" in hpo("describe", "paid", columns=120)
+
+    lines = hpo("trials", "paid", columns=120).splitlines()
+    assert lines[0].split()[:6] == ["trial", "status", "validation:auc", "units", "worker-s", "cost"]
+    assert lines[1].split()[4:7] == ["2.5", "0.25", "EUR"]
+    narrow = hpo("trials", "paid", columns=80).splitlines()
+    assert "0.25 EUR" in narrow[1]
+    assert [trial["BilledCost"] for trial in json.loads(hpo("trials", "paid", "--json"))] == [pytest.approx(0.25)] * 2
+
+
 def test_another_store_can_be_named(store: Store, tmp_path: Path) -> None:
     job(store, "here", values=[0.5])
     assert json.loads(hpo("jobs", "--json", "--store", f"sqlite:///{tmp_path}/other.db")) == []

@@ -13,9 +13,10 @@ from ray.tune.schedulers import AsyncHyperBandScheduler, FIFOScheduler
 from ray.tune.search.optuna import OptunaSearch
 from ray.tune.search.sample import Float
 
-from hpo.controller import FIRST_FAILURES, OUT_OF_TIME, STOP_REQUESTED
+from hpo.controller import FIRST_FAILURES, STOP_REQUESTED
 from hpo.hyperband import lay_out
 from hpo.ledger import Kind
+from hpo.limits import Limits
 from hpo.record import status_of
 from hpo.scheduler import RESOURCE
 from hpo.search import PROBE, UNTUNED, TrialRun, derive_seed
@@ -166,8 +167,8 @@ def test_a_requested_stop_ends_the_run() -> None:
 
 
 def test_a_deadline_ends_the_run() -> None:
-    controller, gangs, _ = simulate(parallel=2, max_seconds=60.0)
-    assert controller.stopped == OUT_OF_TIME
+    controller, gangs, _ = simulate(parallel=2, limits=Limits(max_seconds=60.0))
+    assert controller.stopped.startswith("max_runtime_in_seconds reached: ")
     assert gangs.now < 100
     assert controller.best() is not None
 

@@ -17,6 +17,7 @@ from hpo import (
     HyperbandStrategyConfig,
     HyperparameterTuner,
     IntegerParameter,
+    Prices,
     StrategyConfig,
     TuningJobCompletionCriteriaConfig,
 )
@@ -97,12 +98,34 @@ def test_a_target_ends_the_job_within_a_rung_and_says_so() -> None:
     assert vars(attached.completion_criteria_config) == vars(tuner.completion_criteria_config)
 
 
-def test_a_time_limit_ends_the_job_with_what_it_has() -> None:
-    tuner, _ = make({"num_round": 2_000}, strategy="Random", strategy_config=None, max_runtime_in_seconds=1)
+def test_a_limit_of_money_ends_the_job_with_what_it_has() -> None:
+    """A worker-second costs 1, and a few are paid: of trials of 2,000 rounds, some."""
+    prices = Prices(per_worker_hour=3600.0, currency="EUR")
+    tuner, printed = make({"num_round": 2_000}, strategy="Random", strategy_config=None, prices=prices, max_cost=6.0)
     tuner.fit(CHANNELS)
     described = tuner.describe()
     assert described["HyperParameterTuningJobStatus"] == "Stopped"
-    assert described["StatusReason"] == "max_runtime_in_seconds reached"
+    assert described["StatusReason"].startswith("max_cost reached: ")
+    assert described["StatusReason"].endswith(" EUR of 6.00 EUR")
+    assert described["TrainingJobStatusCounters"]["Completed"] < 12
+    with Store() as store:
+        entries = store.ledger(described["HyperParameterTuningJobName"])
+    # In hand what was begun is finished: the last assignment, and what it takes to close.
+    longest = max(entry.worker_seconds for entry in entries)
+    cost = described["Summary"]["cost"]
+    assert 6.0 <= cost["total"] < 6.0 + longest + 2.0
+    assert cost["total"] == pytest.approx(sum(entry.worker_seconds for entry in entries))
+    assert f"{cost['total']:.2f} EUR: starting" in printed.getvalue()
+    again = HyperparameterTuner.attach(described["HyperParameterTuningJobName"])
+    assert (again.prices, again.max_cost) == (prices, 6.0)
+
+
+def test_a_time_limit_ends_the_job_with_what_it_has() -> None:
+    tuner, _ = make({"num_round": 2_000}, strategy="Random", strategy_config=None, max_runtime_in_seconds=4)
+    tuner.fit(CHANNELS)
+    described = tuner.describe()
+    assert described["HyperParameterTuningJobStatus"] == "Stopped"
+    assert described["StatusReason"].startswith("max_runtime_in_seconds reached: ")
     assert 1 <= described["TrainingJobStatusCounters"]["Completed"] < 12
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import time
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 from rich.console import Console
 
 from hpo.hyperband import Plan, lay_out
+from hpo.limits import Limits
 from hpo.live import FRAME_SECONDS, LiveProgress, watcher_for
+from hpo.prices import Tariff
 from hpo.progress import Goal
 from tests.hpo.simulated import METRIC, PLAN, rising, simulate
 from tests.hpo.test_progress import Watched
@@ -68,6 +71,14 @@ def test_brackets_fill_and_what_matters_stands_below() -> None:
     assert any("the un-tuned run, for comparison" in frame for frame in record.frames)
     assert any("eta=0." in frame and "validation" in frame for frame in record.frames)
     assert any("worker-seconds: starting" in frame for frame in record.frames)
+
+
+def test_what_is_billed_has_its_price_where_there_is_one() -> None:
+    tariff = Tariff(per_worker_hour=36.0, currency="EUR")
+    record = watch(Drawn(), limits=Limits(tariff=tariff))
+    [line] = [line for line in record.frames[-1].splitlines() if "worker-seconds" in line]
+    seconds, cost = re.search(r"([\d,]+) worker-seconds, ([\d.]+) EUR", line).groups()  # type: ignore[union-attr]
+    assert float(cost) == pytest.approx(float(seconds.replace(",", "")) / 100, abs=0.01)
 
 
 def test_before_the_first_gang_is_up_that_is_what_it_says() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from hpo.controller import OUT_OF_TIME
 from hpo.interrupt import INTERRUPTED
+from hpo.limits import Limits
 from hpo.live import LiveProgress, watcher_for
 from hpo.pace import Countdown
 from hpo.progress import Goal, PlainProgress, Progress
@@ -104,9 +104,9 @@ def test_trials_that_diverge_are_called_that() -> None:
 
 
 def test_that_it_stops_is_said_at_once_and_once() -> None:
-    lines = said(max_seconds=40.0)
+    lines = said(limits=Limits(max_seconds=40.0))
     (line,) = [line for line in lines if "stopping" in line]
-    assert f"stopping, {OUT_OF_TIME}: " in line
+    assert "stopping, max_runtime_in_seconds reached: " in line
     assert "Ctrl-C" not in line
 
 

@@ -12,6 +12,7 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
 
 from hpo.hyperband import lay_out
+from hpo.limits import Limits
 from hpo.record import JobRecord, rung_values
 from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
 from hpo.store import JobRow, Store
@@ -115,7 +116,7 @@ def test_it_is_rebuilt_from_the_store_of_a_job_that_was_cut_short(tmp_path: Path
     with Store(url) as store:
         store.create_job(JobRow(name="job", created_at=1.0, heartbeat=1.0, spec=spec))
         with store.writer("job") as writer:
-            simulate(max_seconds=40.0, untuned=False, record=JobRecord(writer, METRIC))
+            simulate(limits=Limits(max_seconds=40.0), untuned=False, record=JobRecord(writer, METRIC))
         values, failed = rung_values(store, "job")
     assert 5 < len(values) < 30
     again = SynchronousHyperBandScheduler(PLAN, metric=METRIC, mode="max")

@@ -15,6 +15,7 @@ from hpo import CategoricalParameter, ContinuousParameter, IntegerParameter
 from hpo.checks import gang_sizes
 from hpo.controller import Controller
 from hpo.hyperband import lay_out, run_all
+from hpo.limits import Limits
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import PROBE, Search
 from hpo.simulation import SimulatedGangs
@@ -231,6 +232,6 @@ def test_on_ray_a_gang_goes_for_one_of_another_size_where_there_is_room_for_one(
 
 
 def test_a_stop_leaves_nothing_waiting() -> None:
-    controller, _, _ = watched(sized(2, 4), room=5, parallel=2, max_seconds=60.0)
+    controller, _, _ = watched(sized(2, 4), room=5, parallel=2, limits=Limits(max_seconds=60.0))
     assert controller.stopped
     assert all(run.trial.is_finished() for run in controller.runs.values())

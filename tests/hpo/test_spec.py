@@ -205,7 +205,7 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
     }
     assert {key: spec[key] for key in expected} == expected
     assert tuner.random_seed == 5
-    assert tuner._ranges == {
+    assert tuner.ranges == {
         "eta": ContinuousParameter(0.001, 1, "Logarithmic"),
         "max_depth": IntegerParameter(1, 10),
         "updater": CategoricalParameter(["gbtree", "dart", 1, 1.5, True, None]),

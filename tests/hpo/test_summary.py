@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 from typing import Any
 
 import pytest
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 from ray.train import ScalingConfig
 from rich.console import Console, RenderableType
 
-from hpo.controller import OUT_OF_TIME
 from hpo.hyperband import lay_out, run_all
+from hpo.limits import Limits
+from hpo.prices import Tariff
 from hpo.search import UNTUNED
 from hpo.summary import as_python, as_yaml, show_next, show_plan, show_summary, summarize
 from hpo.tables import encode
@@ -111,6 +113,24 @@ def test_the_summary_of_a_whole_job() -> None:
     assert "reason" not in found
 
 
+def test_money_stands_behind_worker_seconds_where_there_are_prices() -> None:
+    assert shown()[1]["cost"] is None
+    text, summary = shown(limits=Limits(tariff=Tariff(per_worker_hour=36.0, currency="EUR")))
+    total = sum(summary["worker_seconds"].values())
+    cost = summary["cost"]
+    assert (cost["currency"], cost["per_worker_hour"]) == ("EUR", 36.0)
+    assert cost["total"] == pytest.approx(total / 100) == pytest.approx(sum(cost["by_kind"].values()))
+    assert cost["by_kind"].keys() == summary["worker_seconds"].keys()
+    billed = rows(text)["billed"]
+    assert billed.startswith(f"{total:.1f} worker-seconds, {total / 100:.2f} EUR: starting ")
+
+
+def test_a_summary_of_an_older_warmband_can_be_shown() -> None:
+    _, summary = shown()
+    older = {name: value for name, value in summary.items() if name not in ("cost", "forecast")}
+    assert "worker-seconds" in rows(printed(show_summary("job", "Completed", METRIC, older)))["billed"]
+
+
 def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
     controller, _, _ = simulate()
     summary = summarize(controller, PLAN, lambda value: value / 50, TRAINER)
@@ -139,10 +159,11 @@ def test_the_record_can_keep_it() -> None:
 
 
 def test_why_it_was_stopped_comes_first() -> None:
-    text, summary = shown("Stopped", parallel=2, max_seconds=60.0)
+    text, summary = shown("Stopped", parallel=2, limits=Limits(max_seconds=60.0))
     assert text.splitlines()[0].strip() == "job: Stopped"
     assert text.splitlines()[1].split("  ")[1:2] == ["reason"]
-    assert rows(text)["reason"] == summary["stopped"] == OUT_OF_TIME
+    assert rows(text)["reason"] == summary["stopped"]
+    assert re.fullmatch(r"max_runtime_in_seconds reached: \d+\.\d s of 60 s", summary["stopped"])
     used = summary["resource_used"]
     assert 0 < used < PLAN.resource
     assert rows(text)["units used"].startswith(f"{used} of 900 possible")
@@ -225,7 +246,7 @@ def test_a_job_without_a_finite_value_has_no_best() -> None:
 
 
 def test_a_job_that_did_nothing_says_so() -> None:
-    text, summary = shown("Stopped", max_seconds=-1.0, untuned=False)
+    text, summary = shown("Stopped", limits=Limits(max_seconds=-1.0), untuned=False)
     assert summary["first_step_seconds"] is None
     assert rows(text)["trials"] == "none"
     assert rows(text)["units used"] == "0 of 900 possible (0.0%)"

@@ -147,7 +147,7 @@ def test_attach_restores_what_the_tuner_was_made_with(job: tuple[HyperparameterT
 
 def test_attach_keeps_scaling_types_and_categorical_types(home: Path) -> None:
     tuner = make(workers=40)
-    tuner._ranges = {
+    tuner.ranges = {
         "eta": ContinuousParameter(0.001, 1, "Logarithmic"),
         "tree_method": CategoricalParameter(["hist", "approx"]),
         "validate_parameters": CategoricalParameter([0, "1", None, True]),
@@ -160,7 +160,7 @@ def test_attach_keeps_scaling_types_and_categorical_types(home: Path) -> None:
         spec = tuner._spec(open_channels(CHANNELS), 5)
         store.create_job(JobRow(name="a-job", created_at=1.0, heartbeat=time.time(), spec=spec))
     again = HyperparameterTuner.attach("a-job")
-    assert again._ranges == tuner._ranges
+    assert again.ranges == tuner.ranges
     assert again.random_seed == 5
 
 
@@ -217,7 +217,7 @@ def test_the_ledger_is_the_time_that_gangs_were_held(job: tuple[HyperparameterTu
 
 def test_random_runs_each_trial_for_its_own_rounds(ray_cluster: None) -> None:
     tuner = make(workers=1, strategy="Random", strategy_config=None, max_jobs=3)
-    tuner._ranges = {"num_round": IntegerParameter(3, 9), "eta": ContinuousParameter(0.1, 1)}
+    tuner.ranges = {"num_round": IntegerParameter(3, 9), "eta": ContinuousParameter(0.1, 1)}
     tuner.fit(CHANNELS)
     frame = tuner.analytics().dataframe()
     assert list(frame["Resource"]) == list(frame["num_round"])
@@ -242,7 +242,7 @@ def test_it_can_be_stopped_from_elsewhere_and_waited_for(ray_cluster: None) -> N
 
 def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words(ray_cluster: None) -> None:
     tuner = make(workers=1, max_jobs=3)
-    tuner._ranges = {"max_depth": CategoricalParameter([-3])}
+    tuner.ranges = {"max_depth": CategoricalParameter([-3])}
     with pytest.raises(WarmbandError, match=r"every trial failed.*max_depth"):
         tuner.fit(CHANNELS)
     assert tuner.describe()["HyperParameterTuningJobStatus"] == "Failed"

@@ -1,0 +1,88 @@
+"""What a tuner's job is put together from: its name, channels, search and goal."""
+
+from __future__ import annotations
+
+import math
+import secrets
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from hpo.checks import check_objective, gang_sizes
+from hpo.forecast import Outlook
+from hpo.limits import Limits
+from hpo.probe import probes
+from hpo.progress import Goal
+from hpo.search import Search
+from trainers import storage
+from trainers.channels import Channel
+from trainers.home import home
+from trainers.trainer import open_channels
+
+if TYPE_CHECKING:
+    from hpo.tuner import HyperparameterTuner
+
+
+def new_name(tuner: HyperparameterTuner) -> str:
+    """A name that no job has, of the tuner's base name or its trainer's, and the time."""
+    base = tuner.base_tuning_job_name or type(tuner.estimator).__name__.removesuffix("Trainer").lower()
+    stamp = datetime.now(UTC).strftime("%y%m%d-%H%M") + f"-{secrets.token_hex(2)}"
+    return f"{base[: tuner.TUNING_JOB_NAME_MAX_LENGTH - len(stamp) - 1]}-{stamp}"
+
+
+def opened(tuner: HyperparameterTuner, inputs: Mapping[str, Any] | None) -> dict[str, Channel]:
+    """The channels, checked for the tuner's trainer, its objective and its largest gang."""
+    channels = open_channels({} if inputs is None else inputs)
+    check_objective(tuner.objective_metric_name, tuner.estimator.metrics(channels))
+    _, largest = gang_sizes(tuner.estimator, tuner.ranges)
+    return tuner.estimator.checked(channels, tuner.objective_metric_name, workers=largest)
+
+
+def search_for(tuner: HyperparameterTuner, name: str, seed: int) -> Search:
+    """What a controller is to carry out.
+
+    Args:
+        tuner: whose job it is.
+        name: the job's.
+        seed: the job's.
+    """
+    trainer = tuner.estimator
+    return Search(
+        name=name,
+        metric=tuner.objective_metric_name,
+        mode="max" if tuner.objective_type == "Maximize" else "min",
+        max_jobs=tuner.max_jobs,
+        max_parallel_jobs=tuner.max_parallel_jobs,
+        max_resource=tuner.plan().max_resource,
+        seed=seed,
+        storage_path=storage.join(tuner.storage_path or f"{home()}/jobs", name),
+        suffix=trainer.suffix,
+        static=trainer.hyperparameters,
+        workers=trainer.workers_for,
+        length_names=trainer.resource_names if tuner.strategy == "Random" else (),
+        best_value=tuner.objective_value == "best",
+        probes=probes(trainer),
+        limits=Limits(
+            max_seconds=tuner.max_runtime_in_seconds or math.inf,
+            max_cost=math.inf if tuner.max_cost is None else tuner.max_cost,
+            tariff=tuner.tariff,
+        ),
+        patience=trainer.patience,
+        completion=tuner.completion_criteria_config,
+    )
+
+
+def outlook_for(tuner: HyperparameterTuner, search: Search) -> Outlook:
+    """What is known of the search before it starts."""
+    return Outlook.of(search, tuner.plan(), in_hand=tuner.estimator.in_hand)
+
+
+def goal_for(tuner: HyperparameterTuner, name: str) -> Goal:
+    """What the views of the running job are told of it."""
+    return Goal(
+        job=name,
+        metric=tuner.objective_metric_name,
+        objective_type=tuner.objective_type,
+        objective_value=tuner.objective_value,
+        plan=tuner.plan(),
+    )

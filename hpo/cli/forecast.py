@@ -1,0 +1,58 @@
+"""The command that says what a tuning job would take."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import Annotated, Optional
+
+import typer
+
+from hpo.cli.options import AsJson, DataDir, StoreUrl
+
+
+def forecast(
+    job: Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file.")],
+    data_dir: DataDir = None,
+    set_: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--set", metavar="KEY=VALUE", help="A dotted key of the file and its value; may be repeated."),
+    ] = None,
+    store: StoreUrl = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Say what a tuning job would take, without running it.
+
+    Worker-seconds, wall time and, with prices, money: at most, and as
+    expected. The pace comes from the record's earlier jobs of the same
+    trainer, workers and data; where there is none, from a few units that
+    are trained on a gang started for it. Nothing is recorded.
+    """
+    from contextlib import nullcontext, redirect_stdout
+
+    from hpo.cli.terminal import show_json, terminal
+    from hpo.spec import read_job
+    from hpo.summary import show_plan
+
+    overrides = [*(set_ or []), *([f"store={json.dumps(store)}"] if store is not None else [])]
+    spec = read_job(job, overrides)
+    if not verbose:
+        # Ray Train announces num_workers=0 as soon as it is configured.
+        logging.getLogger("ray.train").setLevel(logging.WARNING)
+    out = terminal(stderr=as_json)
+    tuner = spec.tuner(console=out, verbose=verbose)
+    try:
+        # Whatever else prints, Ray for one, would stand in the way of the JSON.
+        with redirect_stdout(sys.stderr) if as_json else nullcontext():
+            found = tuner.forecast(spec.data.open(data_dir))
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+    if as_json:
+        show_json({"plan": tuner.plan().to_json(), "forecast": found.to_json()})
+        return
+    out.print(show_plan(tuner.plan()))
+    out.print(found.text, soft_wrap=True, markup=False)

@@ -1,0 +1,174 @@
+"""What all trackers share: what they are told of a job, and that none of them can hold it up."""
+
+from __future__ import annotations
+
+import importlib.util
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from hpo.callbacks import Callback, JobEnd, JobStart, TrialEnd, TrialInfo
+from hpo.trackers.outbox import Outbox
+from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from trainers.assignment import Report
+
+CLOSE_SECONDS, LONGEST_CLOSE_SECONDS = 10.0, 30.0
+"""How long a job's end waits for what is not written yet: while nothing is, and in all."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reported:
+    """A trial reported, at so many unix seconds."""
+
+    trial: TrialInfo
+    report: Report
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finished:
+    """A trial ended, at so many unix seconds."""
+
+    trial: TrialInfo
+    end: TrialEnd
+    at: float
+
+
+class Log(Protocol):
+    """One job in a tracker. All calls come from one thread; they may block, and raise anything."""
+
+    def reports(self, trial: TrialInfo, reports: Sequence[Reported]) -> None:
+        """Some more of a trial's reports: each step once, rising."""
+
+    def trial_end(self, trial: TrialInfo, finished: Finished) -> None:
+        """A trial has ended; it may never have reported."""
+
+    def job_end(self, job: JobEnd) -> None:
+        """The job has ended. Trials that have not ended do not any more."""
+
+
+class Tracker(Callback):
+    """Logs jobs by a thread of its own.
+
+    What fails, hangs or does not keep up is left out from then on, with one warning, and the job goes on.
+
+    Raises:
+        ConfigurationError: the package that it needs is not installed.
+    """
+
+    name: ClassVar[str]
+    """What people call it."""
+
+    package: ClassVar[str]
+    """What has to be installed, which is also the name of Warmband's extra."""
+
+    def __init__(self) -> None:
+        if importlib.util.find_spec(self.package) is None:
+            raise ConfigurationError(
+                f"{self.name} needs the package {self.package}, which is not installed: "
+                f"pip install 'warmband[{self.package}]'"
+            )
+        self._outbox: Outbox | None = None
+
+    def open(self, job: JobStart) -> Log:
+        """Begins to log a job, in the writer's thread."""
+        raise NotImplementedError
+
+    def on_job_start(self, job: JobStart) -> None:
+        """See `Callback`."""
+        self._outbox = Outbox(self.name, _Writing(self.open).write)
+        self._outbox.put(job)
+
+    def on_trial_report(self, trial: TrialInfo, report: Report) -> None:
+        """See `Callback`."""
+        self._put(Reported(trial=trial, report=report, at=time.time()))
+
+    def on_trial_end(self, trial: TrialInfo, end: TrialEnd) -> None:
+        """See `Callback`."""
+        self._put(Finished(trial=trial, end=end, at=time.time()))
+
+    def on_job_end(self, job: JobEnd) -> None:
+        """See `Callback`."""
+        self._put(job)
+        if self._outbox is not None:
+            self._outbox.close(CLOSE_SECONDS, LONGEST_CLOSE_SECONDS)
+
+    def _put(self, event: Any) -> None:
+        if self._outbox is not None:
+            self._outbox.put(event)
+
+
+class _Writing:
+    """One job's events written to its log, by the thread of its outbox.
+
+    Args:
+        open: begins the log.
+    """
+
+    def __init__(self, open: Callable[[JobStart], Log]) -> None:
+        self._open = open
+        self._log: Log | None = None
+
+    def write(self, batch: list[Any]) -> Iterator[int]:
+        """Writes a batch, the reports of a trial that came together at once."""
+        together: dict[str, list[Reported]] = {}
+        for event in batch:
+            if isinstance(event, Reported):
+                together.setdefault(event.trial.id, []).append(event)
+                continue
+            for trial_id in [event.trial.id] if isinstance(event, Finished) else list(together):
+                yield self._reports(together.pop(trial_id, []))
+            self._other(event)
+            yield 1
+        for reports in together.values():
+            yield self._reports(reports)
+
+    def _other(self, event: JobStart | Finished | JobEnd) -> None:
+        if isinstance(event, JobStart):
+            self._log = self._open(event)
+        elif isinstance(event, Finished):
+            self._begun.trial_end(event.trial, event)
+        else:
+            self._begun.job_end(event)
+
+    def _reports(self, reports: list[Reported]) -> int:
+        if reports:
+            self._begun.reports(reports[0].trial, reports)
+        return len(reports)
+
+    @property
+    def _begun(self) -> Log:
+        assert self._log is not None, "a job's start is its first event"
+        return self._log
+
+
+def job_numbers(job: JobEnd) -> dict[str, float]:
+    """What a job came to, by name: the best objective, billed worker-seconds by kind, wall time, money, units."""
+    summary = job.summary
+    best, untuned, cost = (summary.get(key) or {} for key in ("best", "untuned", "cost"))
+    billed: dict[str, float] = summary.get("worker_seconds") or {}
+    found = {
+        "best": best.get("value"),
+        "best_resource": best.get("resource"),
+        "untuned": untuned.get("value"),
+        "worker_seconds": sum(billed.values()) if billed else None,
+        **{f"worker_seconds_{kind}": seconds for kind, seconds in billed.items()},
+        "wall_seconds": summary.get("wall_seconds"),
+        "cost": cost.get("total"),
+        "resource_used": summary.get("resource_used"),
+    }
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def trial_numbers(end: TrialEnd) -> dict[str, float]:
+    """What a trial came to, by name."""
+    found = {
+        "objective": end.objective,
+        "best_objective": end.best_objective,
+        "resource": end.resource,
+        "worker_seconds": end.worker_seconds,
+    }
+    return {name: float(value) for name, value in found.items() if value is not None}

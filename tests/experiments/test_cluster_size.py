@@ -1,0 +1,99 @@
+"""How large a cluster to take: the words, the tables, and searches that are run once."""
+
+from __future__ import annotations
+
+import io
+import math
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import typer
+from rich.console import Console
+
+from experiments.cluster_size import Found, advice_table, page, parsed, result, run, searches_table, verdict
+from experiments.problems import problems
+from experiments.published import Options, Steps
+from experiments.searches import Outcome, Searches
+from experiments.tradeoff import by_deadline
+from hpo.store import Store
+from trainers.datasets import load
+
+
+def outcome(validation: float, seconds: float, worker_seconds: float, workers: int = 1) -> Outcome:
+    return Outcome(
+        validation=validation,
+        test=validation,
+        standard_error=0.02,
+        worker_seconds=worker_seconds,
+        seconds=seconds,
+        units=30,
+        best={"num_workers": workers},
+        job="",
+        trials={},
+    )
+
+
+def found(tmp_path: Path, **by_size: Outcome) -> Found:
+    return Found(
+        problem=problems(Options(out=tmp_path))["xgboost"],
+        rows=100,
+        by_size={int(size[1:]): [each] for size, each in by_size.items()},
+        tuned=[outcome(0.78, 40, 60, workers=2)],
+    )
+
+
+def test_of_scores_that_cannot_be_told_apart_the_cheapest_size_is_taken(tmp_path: Path) -> None:
+    came = found(tmp_path, _1=outcome(0.785, 40, 40), _3=outcome(0.79, 20, 60))
+    assert "take 1 worker: 0.7850 (3 workers: 0.7900, which is within the noise)" in verdict(came, math.inf, math.inf)
+    assert "take 3 workers within 30 s: 0.7900 for 60 worker-seconds" in verdict(came, 30, math.inf)
+    assert "take 1 worker within 50 s and 50 worker-seconds" in verdict(came, 50, 50)
+    assert "chose 2 workers and reached 0.7800 for 60 worker-seconds" in verdict(came, math.inf, math.inf)
+
+
+def test_what_no_limit_would_have_stopped_is_told(tmp_path: Path) -> None:
+    came = found(tmp_path, _1=outcome(0.60, 10, 10), _3=outcome(0.79, 20, 60))
+    assert "(3 workers would reach 0.7900)" in verdict(came, 15, math.inf)
+    none = verdict(came, 5, math.inf)
+    assert "no size keeps within 5 s" in none
+    assert "quickest search took 10 s on 1 worker" in none
+
+
+def test_the_tables_hold_every_search_and_when_to_take_it(tmp_path: Path) -> None:
+    came = found(tmp_path, _1=outcome(0.785, 40, 40), _2=outcome(0.70, 50, 90), _3=outcome(0.79, 20, 60))
+    table = searches_table(came)
+    assert [row[0] for row in table.rows] == ["1 worker", "2 workers", "3 workers", "size tuned too"]
+    assert [row[-1] for row in table.rows] == ["yes", "no", "yes", "no"]
+    assert [row[:2] for row in advice_table(by_deadline(came.choices), "deadline").rows] == [
+        (20, "3 workers"),
+        (40, "1 worker"),
+    ]
+
+
+def test_sizes_are_whole_numbers() -> None:
+    assert parsed("4, 1,2,2") == [1, 2, 4]
+    for text in ("", "0,1", "a", "1.5"):
+        with pytest.raises(typer.BadParameter, match="whole numbers"):
+            parsed(text)
+
+
+@pytest.mark.slow
+def test_each_size_is_searched_once_and_the_size_is_tuned(ray_cluster: None, tmp_path: Path) -> None:
+    options = Options(quick=True, out=tmp_path)
+    dataset = load("bank-marketing-synthetic")
+    dataset = replace(dataset, train=dataset.train[:500], validation=dataset.validation[:200])
+    problem = replace(problems(options)["xgboost"], jobs=4, max_resource=3, units=3)
+    console = Console(file=io.StringIO())
+    for _ in range(2):
+        with Steps(tmp_path, console.print) as steps:
+            searches = Searches(steps=steps, folder=tmp_path, console=console)
+            came = run(problem, dataset, [1, 2], options, searches)
+        with Store(searches.store) as store:
+            assert len(store.jobs()) == 3
+    with Store(searches.store) as store:
+        tried = [trial.hyperparameters["num_workers"] for trial in store.trials(came.tuned[0].job) if trial.number >= 0]
+    assert {*tried} <= {1, 2}
+    assert came.tuned[0].best["num_workers"] in tried
+    assert result(came, math.inf, math.inf)["size_tuned"]
+    shown = page(came, searches, math.inf, math.inf).html()
+    assert "size tuned too" in shown
