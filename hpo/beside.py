@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 
 from ray.tune.experiment import Trial
 
+from hpo.pace import Probed
 from hpo.probe import MOST_SECONDS
 from hpo.search import PROBE, UNTUNED, Search, TrialRun, new_run
-from trainers.assignment import Segment, Served
+from trainers.assignment import Served
 
-OnProbe = Callable[[Segment, float, float], None]
-"""Is told what the measured probe gave, the seconds from the start until the first gang was up, and those from handing
-the probe out to having it back."""
+OnProbe = Callable[[Probed], None]
+"""Is told what the measured probe gave."""
 
 
 class Beside:
@@ -27,8 +26,8 @@ class Beside:
     def __init__(self, search: Search, on_probe: OnProbe) -> None:
         self.untuned: TrialRun | None = None
         self.probe: TrialRun | None = None
-        self.start_seconds = math.inf
-        """Until the first gang was up."""
+        self._start: tuple[float, float] | None = None
+        """Seconds until the first gang was up, and those for which it was held of them."""
         self._search = search
         self._on_probe = on_probe
         self._probes = list(search.probes)
@@ -47,6 +46,10 @@ class Beside:
     def finished(self) -> bool:
         """Whether the un-tuned run has ended, if there is to be one."""
         return not self._search.untuned or (self.untuned is not None and self.untuned.trial.is_finished())
+
+    def up(self, seconds: float, held_seconds: float) -> None:
+        """A gang came up, so long after the start, of which it was held for so long."""
+        self._start = self._start or (seconds, held_seconds)
 
     def before(self) -> TrialRun | None:
         """What is to be trained before any trial: the next probe."""
@@ -74,7 +77,10 @@ class Beside:
         if segment is not None and segment.training_seconds > MOST_SECONDS:
             self._probes.clear()
         if segment is not None and not self._probes:
-            self._on_probe(segment, self.start_seconds, served_seconds)
+            start, held = self._start or (0.0, 0.0)
+            self._on_probe(
+                Probed(segment=segment, start_seconds=start, held_seconds=held, served_seconds=served_seconds)
+            )
 
     def lost_probe(self, reason: str) -> None:
         """The probe's gang was lost: there is none, and no other."""

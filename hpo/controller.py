@@ -60,7 +60,7 @@ class Controller:
         decode: Callable[[dict[str, Any]], dict[str, Any]],
         gangs: Gangs,
         record: Record,
-        on_probe: OnProbe = lambda segment, start, served: None,
+        on_probe: OnProbe = lambda probed: None,
         clock: Callable[[], float] = time.time,
         poll_seconds: float = 0.5,
     ) -> None:
@@ -324,8 +324,8 @@ class Controller:
     def _take_in(self, event: Event) -> None:
         match event:
             case GangUp():
-                self._beside.start_seconds = min(self._beside.start_seconds, self.seconds)
                 held_since = self._gangs.held_since(event.gang)
+                self._beside.up(self.seconds, self._clock() - held_since)
                 if event.gang not in self._roster.sizes:
                     self._budget.started(self._clock() - held_since)
                 self.ledger.up(event.gang, event.workers, held_since)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hpo.forecast import Forecast, Outlook
@@ -24,6 +25,8 @@ def forecast_from(store: Store, spec: Mapping[str, Any], outlook: Outlook) -> Fo
         units = sum(trial.resource for trial in store.trials(job.name))
         pace = pace_of(store.ledger(job.name), units)
         if pace is not None:
+            probed = (job.summary.get("probe") or {}).get("many_workers") or {}
+            pace = replace(pace, start=max(pace.start, probed.get("start", 0.0)))
             return outlook.forecast(pace, source=f"job {job.name}", used=part_used(job))
     return None
 
@@ -51,7 +54,8 @@ def part_used(job: JobRow) -> float:
 def pace_of(ledger: Iterable[LedgerRow], units: int) -> ManyWorkers | None:
     """The pace at which a job's gangs served.
 
-    What a gang was idle is put to its assignments: trials wait for each other at rungs in the next job as well.
+    What a gang was idle is put to its assignments: trials wait for each other at rungs in the next job as well. A
+    ledger knows of a gang's start what was billed of it.
 
     Args:
         ledger: the job's.
@@ -82,6 +86,7 @@ def pace_of(ledger: Iterable[LedgerRow], units: int) -> ManyWorkers | None:
     return ManyWorkers(
         workers=worker_seconds / (starting + training + rest),
         start=starting / len(gangs),
+        held=starting / len(gangs),
         a_round=training / units,
         an_assignment=rest / assignments,
     )

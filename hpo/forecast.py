@@ -1,4 +1,4 @@
-"""What a job will take, before it starts: at most and expected worker-seconds, wall time and money. Pure."""
+"""What a job will take, before it starts: worker-seconds, wall time and money, at most and expected; pure."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ class Outlook:
 
     def _amount(self, pace: ManyWorkers, units: float, assignments: float, gangs: int) -> Amount:
         work = units * pace.a_round + assignments * pace.an_assignment
-        worker_seconds = pace.workers * (work + gangs * pace.start)
+        worker_seconds = pace.workers * (work + gangs * pace.held)
         return Amount(
             worker_seconds=worker_seconds,
             wall_seconds=job_on_gangs(pace, units=units, assignments=assignments, gangs=gangs),

@@ -14,6 +14,7 @@ from hpo.checks import gang_sizes
 from hpo.controller import Controller
 from hpo.forecast import Forecast, Outlook, error
 from hpo.interrupt import INTERRUPTED, Interrupts
+from hpo.pace import Probed
 from hpo.probe import Probing
 from hpo.progress import Progress
 from hpo.ranges import ParameterRange, decode
@@ -23,7 +24,6 @@ from hpo.store import JobWriter, Store
 from hpo.strategies import Strategy
 from hpo.summary import how_to_look, summarize
 from hpo.uncertainty import standard_error
-from trainers.assignment import Segment
 from trainers.channels import Channel
 from trainers.trainer import Trainer
 
@@ -112,8 +112,8 @@ class Job:
                 ) as gangs,
             ):
 
-                def probed(segment: Segment, start_seconds: float, served_seconds: float) -> None:
-                    probing.served(segment, start_seconds, served_seconds)
+                def probed(found: Probed) -> None:
+                    probing.served(found)
                     writer.job(summary=known(probing))
 
                 controller = Controller(

@@ -83,36 +83,50 @@ class Countdown:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Probed:
+    """What a job's probe gave on its first gang.
+
+    Args:
+        segment: of its assignment.
+        start_seconds: from the job's start until the gang was up.
+        held_seconds: for which the gang's resources were held of that.
+        served_seconds: from handing the assignment out to having it back.
+    """
+
+    segment: Segment
+    start_seconds: float
+    held_seconds: float
+    served_seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ManyWorkers:
     """What a gang takes, all in seconds; make it with `of`.
 
     Args:
         workers: in the gang; a mean where gangs are of several sizes.
         start: until it was up.
+        held: that is billed of its start.
         a_round: of a unit, evaluation included.
         an_assignment: what each costs beside its units.
     """
 
     workers: float
     start: float
+    held: float
     a_round: float
     an_assignment: float
 
     @classmethod
-    def of(cls, segment: Segment, *, workers: int, start_seconds: float, served_seconds: float) -> ManyWorkers:
-        """What the probe's assignment showed.
-
-        Args:
-            segment: what it gave.
-            workers: in the gang.
-            start_seconds: from asking for the first gang until it was up.
-            served_seconds: from handing the assignment out to having it back.
-        """
+    def of(cls, probed: Probed, workers: int) -> ManyWorkers:
+        """What the probe showed of a gang of so many workers."""
+        training = probed.segment.training_seconds
         return cls(
             workers=workers,
-            start=start_seconds,
-            a_round=segment.training_seconds / max(1, len(segment.reports)),
-            an_assignment=max(0.0, served_seconds - segment.training_seconds),
+            start=probed.start_seconds,
+            held=probed.held_seconds,
+            a_round=training / max(1, len(probed.segment.reports)),
+            an_assignment=max(0.0, probed.served_seconds - training),
         )
 
 

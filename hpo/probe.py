@@ -13,10 +13,10 @@ from itertools import pairwise
 from typing import Any
 
 from hpo.forecast import PROBE, Forecast, Outlook
-from hpo.pace import ManyWorkers, job_on_gangs
+from hpo.pace import ManyWorkers, Probed, job_on_gangs
 from hpo.words import estimated
 from trainers import storage
-from trainers.assignment import Assignment, Report, Segment
+from trainers.assignment import Assignment, Report
 from trainers.channels import Channel
 from trainers.channels.files import Files
 from trainers.channels.memory import Memory
@@ -68,15 +68,15 @@ class OneWorker:
     an_assignment: float
 
     @classmethod
-    def of(cls, segment: Segment, *, served_seconds: float, channel: Channel, threads: int) -> OneWorker:
+    def of(cls, probed: Probed, *, channel: Channel, threads: int) -> OneWorker:
         """What a probe showed that was trained in hand.
 
         Args:
-            segment: what it gave.
-            served_seconds: from handing it out to having it back.
+            probed: what it gave.
             channel: the training rows.
             threads: that it used.
         """
+        segment = probed.segment
         heading = channel.source.heading
         a_round = segment.training_seconds / max(1, len(segment.reports))
         return cls(
@@ -88,7 +88,7 @@ class OneWorker:
             a_round=a_round,
             worker_threads=threads,
             a_worker_round=a_round,
-            an_assignment=max(0.0, served_seconds - segment.training_seconds),
+            an_assignment=max(0.0, probed.served_seconds - segment.training_seconds),
         )
 
 
@@ -146,14 +146,14 @@ class Probing:
         self._one = None if estimator.in_hand else measure_here(estimator, channels)
         self._probe: Probe | None = None
 
-    def served(self, segment: Segment, start_seconds: float, served_seconds: float) -> None:
-        """The gang has trained the probe; arguments as `Controller` has them."""
+    def served(self, probed: Probed) -> None:
+        """The gang has trained the probe."""
         one, in_hand = self._one, self._one is None
         workers = self._estimator.workers_for(self._estimator.hyperparameters)
-        pace = ManyWorkers.of(segment, workers=workers, start_seconds=start_seconds, served_seconds=served_seconds)
+        pace = ManyWorkers.of(probed, workers)
         if one is None:
             channel, threads = self._channels["train"], cores(self._estimator.scaling)
-            one = OneWorker.of(segment, served_seconds=served_seconds, channel=channel, threads=threads)
+            one = OneWorker.of(probed, channel=channel, threads=threads)
         many = None if in_hand else pace
         outlook = self._outlook
         said = verdict(
@@ -164,10 +164,10 @@ class Probing:
             assignments=outlook.assignments,
             gangs=outlook.gangs,
         )
+        self._probe = Probe(one=one, many=many, verdict=said)
         if self.forecast is None:
             self.forecast = outlook.forecast(pace, source=PROBE)
             said = f"{said} {self.forecast.bill}"
-        self._probe = Probe(one=one, many=many, verdict=said)
         self._say(said)
 
     def to_json(self) -> dict[str, Any]:

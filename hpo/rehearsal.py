@@ -14,10 +14,10 @@ from hpo.controller import Controller
 from hpo.hyperband import Cut
 from hpo.ledger import Entry
 from hpo.limits import Limits
-from hpo.pace import ManyWorkers
+from hpo.pace import ManyWorkers, Probed
 from hpo.search import Search, TrialRun
 from trainers import storage
-from trainers.assignment import Report, Segment
+from trainers.assignment import Report
 from trainers.channels import Channel
 from trainers.errors import TrialError, WarmbandError
 from trainers.trainer import Trainer
@@ -52,10 +52,8 @@ def rehearse(
     measured: list[ManyWorkers] = []
     workers = estimator.workers_for(estimator.hyperparameters)
 
-    def probed(segment: Segment, start_seconds: float, served_seconds: float) -> None:
-        measured.append(
-            ManyWorkers.of(segment, workers=workers, start_seconds=start_seconds, served_seconds=served_seconds)
-        )
+    def probed(found: Probed) -> None:
+        measured.append(ManyWorkers.of(found, workers))
 
     record: Record = _Unrecorded()
     try:

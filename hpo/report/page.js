@@ -108,7 +108,9 @@ const draw = (plot, colours = scheme()) => {
     displaylogo: false,
     responsive: true,
     displayModeBar: touch ? false : "hover",
-    modeBarButtonsToRemove: ["lasso2d", "select2d", "autoScale2d"],
+    // The library's own set has a button that uploads the picture.
+    modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]],
+    plotlyServerURL: "",
   });
 };
 

@@ -13,11 +13,12 @@ from ray.tune.search import Searcher
 from hpo.controller import Controller
 from hpo.hyperband import Cut, Plan, lay_out
 from hpo.ledger import Entry
+from hpo.pace import Probed
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import Search, TrialRun
 from hpo.simulation import Curve, SimulatedGangs
 from hpo.watch import Record
-from trainers.assignment import Assignment, Report, Segment
+from trainers.assignment import Assignment, Report
 
 METRIC = "validation:auc"
 WORKERS = 3
@@ -69,8 +70,8 @@ class Kept:
     def progress(self, controller: Controller) -> None:
         self.rounds += 1
 
-    def probe(self, segment: Segment, start: float, served: float) -> None:
-        self.probed.append(len(segment.reports))
+    def probe(self, probed: Probed) -> None:
+        self.probed.append(len(probed.segment.reports))
 
 
 def rising(assignment: Assignment, step: int) -> float:
@@ -131,7 +132,7 @@ def simulate(
         decode=dict,
         gangs=simulated,
         record=record,
-        on_probe=getattr(record, "probe", lambda segment, start, served: None),
+        on_probe=getattr(record, "probe", lambda probed: None),
         clock=simulated.clock,
     )
     controller.run()

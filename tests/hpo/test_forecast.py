@@ -32,7 +32,7 @@ from trainers import TrialError, XGBoostTrainer
 from trainers.trainer import open_channels
 
 EUR = Tariff(per_worker_hour=0.36, currency="EUR")
-PACE = ManyWorkers(workers=3, start=10.0, a_round=0.1, an_assignment=0.5)
+PACE = ManyWorkers(workers=3, start=10.0, held=8.0, a_round=0.1, an_assignment=0.5)
 
 
 def outlook(gangs: int = 2, **limits: Any) -> Outlook:
@@ -51,18 +51,21 @@ def outlook(gangs: int = 2, **limits: Any) -> Outlook:
 
 
 def test_a_forecast_adds_up() -> None:
-    """370 units and 49 assignments take 61.5 s; two gangs, up after 10 and 20 s, are done at 45.75 s."""
+    """370 units and 49 assignments take 61.5 s; two gangs, up after 10 and 20 s, are done at 45.75 s.
+
+    Of each start 8 s are billed.
+    """
     made = outlook().forecast(PACE, source=PROBE)
     assert made.at_most == made.expected
     assert made.expected.wall_seconds == pytest.approx((61.5 + 30.0) / 2)
-    assert made.expected.worker_seconds == pytest.approx(3 * (61.5 + 20.0))
-    assert made.expected.cost == pytest.approx(0.02445)
+    assert made.expected.worker_seconds == pytest.approx(3 * (61.5 + 16.0))
+    assert made.expected.cost == pytest.approx(0.02325)
     assert made.text == (
-        "Forecast from the probe: about 46 s and 244 worker-seconds, 0.024 EUR; "
-        "at most 46 s and 244 worker-seconds, 0.024 EUR."
+        "Forecast from the probe: about 46 s and 232 worker-seconds, 0.023 EUR; "
+        "at most 46 s and 232 worker-seconds, 0.023 EUR."
     )
     assert made.bill == (
-        "It is forecast to be billed about 244 worker-seconds, 0.024 EUR, and at most 244 worker-seconds, 0.024 EUR."
+        "It is forecast to be billed about 232 worker-seconds, 0.023 EUR, and at most 232 worker-seconds, 0.023 EUR."
     )
 
 
@@ -71,19 +74,19 @@ def test_what_earlier_jobs_left_untrained_is_expected_to_be_left_again() -> None
     assert half.at_most == whole.at_most
     assert half.expected.worker_seconds < whole.expected.worker_seconds
     # Half of 334 units and 46 assignments, and the whole probe and un-tuned run, on one gang or two.
-    assert half.expected.worker_seconds == pytest.approx(3 * (203 * 0.1 + 26 * 0.5 + 2 * 10.0))
+    assert half.expected.worker_seconds == pytest.approx(3 * (203 * 0.1 + 26 * 0.5 + 2 * 8.0))
 
 
 def test_gangs_that_are_not_worth_their_start_are_not_expected() -> None:
     made = outlook(gangs=50).forecast(PACE, source=PROBE)
     assert made.expected.worker_seconds < made.at_most.worker_seconds
-    assert made.at_most.worker_seconds == pytest.approx(3 * (61.5 + 50 * 10.0))
+    assert made.at_most.worker_seconds == pytest.approx(3 * (61.5 + 50 * 8.0))
 
 
 def test_without_prices_there_is_no_money() -> None:
     made = dataclasses.replace(outlook(), limits=Limits()).forecast(PACE, source="job bank-1")
     assert made.expected.cost is None
-    assert made.text.startswith("Forecast from job bank-1: about 46 s and 244 worker-seconds; at most")
+    assert made.text.startswith("Forecast from job bank-1: about 46 s and 232 worker-seconds; at most")
     assert json.loads(json.dumps(made.to_json()))["at_most"]["cost"] is None
 
 
@@ -109,11 +112,13 @@ POSITIVE = st.floats(0.001, 100.0)
 def test_the_expected_is_never_more_than_the_most_and_all_of_it_scales(
     start: float, a_round: float, own: float, gangs: int, used: float, factor: float
 ) -> None:
-    pace = ManyWorkers(workers=2, start=start, a_round=a_round, an_assignment=own)
+    pace = ManyWorkers(workers=2, start=start, held=start / 2, a_round=a_round, an_assignment=own)
     made = outlook(gangs).forecast(pace, source=PROBE, used=used)
     for name in ("worker_seconds", "wall_seconds", "cost"):
         assert getattr(made.expected, name) <= getattr(made.at_most, name) * (1 + 1e-9)
-    slower = ManyWorkers(workers=2, start=start * factor, a_round=a_round * factor, an_assignment=own * factor)
+    slower = ManyWorkers(
+        workers=2, start=start * factor, held=start * factor / 2, a_round=a_round * factor, an_assignment=own * factor
+    )
     scaled = outlook(gangs).forecast(slower, source=PROBE, used=used)
     assert scaled.at_most.worker_seconds == pytest.approx(factor * made.at_most.worker_seconds)
     assert scaled.expected.wall_seconds == pytest.approx(factor * made.expected.wall_seconds)
@@ -193,14 +198,16 @@ def test_gangs_of_several_sizes_have_their_mean() -> None:
         )
         ledger += [row, dataclasses.replace(row, trial_id="t", kind="training", worker_seconds=20.0 * workers)]
     pace = pace_of(ledger, 40)
-    assert pace == ManyWorkers(workers=2.0, start=10.0, a_round=1.0, an_assignment=0.0)
+    assert pace == ManyWorkers(workers=2.0, start=10.0, held=10.0, a_round=1.0, an_assignment=0.0)
 
 
 def test_the_probe_of_an_earlier_job_is_none_of_its_work() -> None:
     row = LedgerRow(job="j", gang="g", kind="starting", worker_seconds=5.0, at=0.0, workers=1)
     trained = dataclasses.replace(row, trial_id="j-000", kind="training", worker_seconds=8.0)
     probe = dataclasses.replace(row, trial_id="probe", kind="training", worker_seconds=99.0)
-    assert pace_of([row, probe, trained], 4) == ManyWorkers(workers=1.0, start=5.0, a_round=2.0, an_assignment=0.0)
+    assert pace_of([row, probe, trained], 4) == ManyWorkers(
+        workers=1.0, start=5.0, held=5.0, a_round=2.0, an_assignment=0.0
+    )
 
 
 def test_a_ledger_that_says_nothing_gives_no_pace() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
 from hpo import probe
-from hpo.pace import ManyWorkers, job_on_gangs
+from hpo.pace import ManyWorkers, Probed, job_on_gangs
 from hpo.probe import PROBE_UNITS, NotMeasured, OneWorker, Probe, measure_here, probe_assignment, verdict
 from tests.hpo.test_tuner import CHANNELS, STATIC
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
@@ -34,7 +34,7 @@ ONE = OneWorker(
     a_worker_round=0.004,
     an_assignment=0.002,
 )
-MANY = ManyWorkers(workers=3, start=12.1, a_round=0.0081, an_assignment=0.02)
+MANY = ManyWorkers(workers=3, start=12.1, held=9.0, a_round=0.0081, an_assignment=0.02)
 JOB: dict[str, Any] = {"unit": "round", "units": 364, "assignments": 46, "gangs": 4}
 
 
@@ -98,7 +98,7 @@ def test_a_unit_has_its_trainers_name() -> None:
 
 def test_gangs_start_one_after_the_other() -> None:
     """100 gang-seconds, 10 s a start: one gang is done at 110 s, two at 65 s, and four at 50 s."""
-    many = ManyWorkers(workers=3, start=10.0, a_round=1.0, an_assignment=0.0)
+    many = ManyWorkers(workers=3, start=10.0, held=10.0, a_round=1.0, an_assignment=0.0)
     times = [job_on_gangs(many, units=100, assignments=1, gangs=gangs) for gangs in (1, 2, 4)]
     assert times == [110.0, 65.0, 50.0]
     # More than the work needs make it no slower: they are not started.
@@ -109,7 +109,7 @@ def test_gangs_start_one_after_the_other() -> None:
 def test_a_job_is_never_done_before_its_first_gang_nor_slower_for_more_gangs(
     a_round: float, start: float, own: float, rounds: int, gangs: int
 ) -> None:
-    many = ManyWorkers(workers=2, start=start, a_round=a_round, an_assignment=own)
+    many = ManyWorkers(workers=2, start=start, held=start, a_round=a_round, an_assignment=own)
     fewer, more = (job_on_gangs(many, units=rounds, assignments=5, gangs=count) for count in (gangs, gangs + 1))
     assert start <= more <= fewer
 
@@ -123,8 +123,8 @@ def test_a_gangs_side_comes_from_its_assignment() -> None:
         checkpointing_seconds=0.1,
         first_step_at=0.0,
     )
-    many = ManyWorkers.of(segment, workers=3, start_seconds=8.0, served_seconds=0.75)
-    assert (many.workers, many.start, many.a_round, many.an_assignment) == (3, 8.0, 0.1, 0.25)
+    many = ManyWorkers.of(Probed(segment=segment, start_seconds=8.0, held_seconds=6.0, served_seconds=0.75), 3)
+    assert many == ManyWorkers(workers=3, start=8.0, held=6.0, a_round=0.1, an_assignment=0.25)
 
 
 def test_the_record_is_json() -> None:

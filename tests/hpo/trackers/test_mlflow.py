@@ -58,6 +58,20 @@ def check(uri: str) -> None:
     assert parent.data.tags["team"] == "growth"
     for name, run in runs.items():
         _check_trial(client, run, parent, controller.runs[name], reported.get(name, []))
+    _check_a_job_that_breaks_off(uri, client)
+
+
+def _check_a_job_that_breaks_off(uri: str, client: MlflowClient) -> None:
+    """What was under way then is under way no more."""
+    callbacks = Callbacks([MLflow(uri, experiment="broken")], pytest.fail)
+    callbacks.job_start(start(name="job-2"))
+    trial = TrialInfo(id="job-2-000", number=0, hyperparameters={"eta": 0.5}, bracket=0)
+    callbacks._call("on_trial_report", trial, Report(step=1, metrics={METRIC: 0.5}))
+    callbacks.job_end(JobEnd(name="job-2", status="Failed", reason="every gang was lost", summary={}))
+    experiment = client.get_experiment_by_name("broken")
+    found = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
+    assert {name: run.info.status for name, run in found.items()} == {"job-2": "FAILED", "job-2-000": "KILLED"}
+    assert found["job-2"].data.tags["warmband.reason"] == "every gang was lost"
 
 
 def _check_trial(client: MlflowClient, found: Run, parent: Run, run, reports: list[Report]) -> None:
