@@ -19,7 +19,7 @@ from trainers import Channel
 from trainers.datasets import Dataset
 from trainers.datasets.dataset import Rows
 
-PROBLEMS = {IMAGE: "images", XGBOOST: "direct marketing"}
+PROBLEMS = {IMAGE: "images", XGBOOST: "marketing"}
 MODELS = {IMAGE: "network, 128-64-10 units", XGBOOST: "XGBoost"}
 METRICS = {"accuracy": "accuracy", "auc": "AUC"}
 COLOURS = (look.GREY, look.BEST, look.BLUE, look.GREEN, look.VIOLET)
@@ -55,7 +55,7 @@ def table(measured: Mapping[str, Measured]) -> Table:
         *("problem", "workers", "distribution"),
         *(Column(which, digits=4) for which in ("validation, last", "validation, best", "test")),
         *(Column(title, digits=4) for title in of_seeds),
-        *(Column("the blog's", digits=2), Column("training, s", digits=1), Column("billed, worker-s", digits=0)),
+        *(Column("the blog's", digits=2), Column("training, s", digits=1), Column("billed, s", digits=0)),
     ]
     rows = []
     for each in measured.values():
@@ -72,8 +72,9 @@ def table(measured: Mapping[str, Measured]) -> Table:
     caption = (
         "Scores are means over seeds; the error beside each is that of one score from the rows it was measured on. The "
         "best validation score is chosen among all epochs or rounds by the rows that it is measured on, and so is a "
-        "little too good. Billed are all workers, from the moment they are held. Of the blog's figures, only XGBoost's "
-        "on one and on three instances are at hand; the others are left out, and none is quoted from memory."
+        "little too good. Billed are the seconds of all workers, from the moment they are held. Of the blog's figures, "
+        "only XGBoost's on one and on three instances are at hand; the others are left out, and none is quoted from "
+        "memory."
     )
     return Table(columns=columns, rows=rows, caption=caption)
 
@@ -83,11 +84,11 @@ def _trained(by_problem: Mapping[str, Sequence[Measured]], data: Mapping[str, Da
     rows = [
         [
             *(PROBLEMS[problem], MODELS[problem], data[problem].title, len(_labels(data[problem].train))),
-            *(METRICS[of[0].row.metric], of[0].row.length, dict(of[0].row.trainer.hyperparameters)),
+            *(METRICS[of[0].row.metric], of[0].row.length),
         ]
         for problem, of in by_problem.items()
     ]
-    columns = ["problem", "model", "data", "rows", "metric", "trained for", "hyperparameters"]
+    columns = ["problem", "model", "data", "rows", "metric", "trained for"]
     return Table(columns, rows, caption="What was trained, in all settings of a problem:")
 
 

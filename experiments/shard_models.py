@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,8 @@ def measure(dataset: Dataset, workers: int, rounds: int, seed: int, folder: Path
 def mean_of_parts(labels: NDArray[Any], scores: NDArray[Any], workers: int) -> float:
     """The mean of the AUCs of each worker's part of some rows; a part without both classes has none and is left out."""
     parts = [(labels[rank::workers], scores[rank::workers]) for rank in range(workers)]
-    return float(np.mean([_auc(*part) for part in parts if len(np.unique(part[0])) == 2]))
+    known = [_auc(*part) for part in parts if len(np.unique(part[0])) == 2]
+    return sum(known) / len(known) if known else math.nan
 
 
 def _table(rows: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -164,10 +164,10 @@ class Probing:
             assignments=outlook.assignments,
             gangs=outlook.gangs,
         )
+        self._probe = Probe(one=one, many=many, verdict=said)
         if self.forecast is None:
             self.forecast = outlook.forecast(pace, source=PROBE)
             said = f"{said} {self.forecast.bill}"
-        self._probe = Probe(one=one, many=many, verdict=said)
         self._say(said)
 
     def to_json(self) -> dict[str, Any]:

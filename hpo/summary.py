@@ -219,7 +219,7 @@ def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if verdict := (summary.get("probe") or {}).get("verdict"):
         yield "probe", verdict.removeprefix("Probe: ")
     if forecast := summary.get("forecast"):
-        yield "forecast", forecast_text(forecast)
+        yield "forecast", forecast_text(forecast, stopped=bool(summary["stopped"]))
 
 
 def _money(cost: dict[str, Any] | None) -> str:

@@ -60,12 +60,15 @@ def money(amount: float, currency: str) -> str:
     return f"{amount:,.{decimals}f} {currency}".rstrip()
 
 
-def forecast_text(forecast: Mapping[str, Any]) -> str:
-    """What was forecast of a job, and how wrong that was where it has ended."""
+def forecast_text(forecast: Mapping[str, Any], *, stopped: bool) -> str:
+    """What was forecast of a job, and how wrong that was where it has ended and was not stopped before its end."""
     expected, source = forecast["expected"], forecast["source"]
     text = f"{expected['worker_seconds']:,.1f} worker-seconds in {expected['wall_seconds']:,.1f} s"
+    text = f"{text}, from {'the probe' if source == 'probe' else source}"
     wrong = [f"{name.replace('_', '-')} {error:+.0%}" for name, error in forecast.get("error", {}).items()]
-    return f"{text}, from {source}" + (f"; measured against that: {', '.join(wrong)}" if wrong else "")
+    if stopped:
+        return f"{text}; it was stopped before its end"
+    return text + (f"; measured against that: {', '.join(wrong)}" if wrong else "")
 
 
 def short(value: object) -> str:

@@ -168,6 +168,7 @@ def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
     reached = sum(trial.resource for trial in snapshot.trials)
     possible = snapshot.job.plan.get("max_resource", 0) * job.spec["max_jobs"]
     started = when(job.created_at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    stopped = bool(job.summary.get("stopped"))
     kinds = [kind for kind in get_args(LedgerKind) if kind in snapshot.seconds]
     parts = ", ".join(f"{kind} {snapshot.seconds[kind]:.1f}" for kind in kinds)
     return {
@@ -178,7 +179,7 @@ def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
         "billed": f"{snapshot.worker_seconds:,.1f} worker-seconds"
         + (f", {cost}" if (cost := _cost(snapshot, snapshot.worker_seconds)) else "")
         + (f": {parts}" if parts else ""),
-        **({"forecast": forecast_text(forecast)} if (forecast := job.summary.get("forecast")) else {}),
+        **({"forecast": forecast_text(forecast, stopped=stopped)} if (forecast := job.summary.get("forecast")) else {}),
     }
 
 

@@ -56,17 +56,12 @@ def _differences(jobs: Sequence[JobData]) -> Iterator[Table]:
     first, *others = jobs
     rows: list[list[object]] = []
     for data in others:
-        change = _change(first, data) if _aim(first) == _aim(data) else None
-        rows.append([data.title, change, _times(_billed(first), _billed(data)), _times(_wall(first), _wall(data))])
-    names: list[Column | str] = [
-        "job",
-        Column(f"{first.metric}, difference", _places(jobs)),
-        "times the worker-seconds",
-        "times the wall time",
-    ]
-    yield Table(
-        names, rows, f"Each against {first.title}, with the standard error of the difference where it is known."
-    )
+        gap = _change(first, data) if _aim(first) == _aim(data) else None
+        rows.append([data.title, gap, _times(_billed(first), _billed(data)), _times(_wall(first), _wall(data))])
+    change = Column(f"{first.metric}, difference", _places(jobs))
+    times = (Column("times the worker-seconds", 2), Column("times the wall time", 2))
+    caption = f"Each against {first.title}, with the standard error of the difference where it is known."
+    yield Table(["job", change, *times], rows, caption)
 
 
 def _change(first: JobData, data: JobData) -> Measured | None:
@@ -101,7 +96,8 @@ def _configurations(jobs: Sequence[JobData]) -> Table:
     ]
     names = list(dict.fromkeys(name for values in best for name in values))
     rows = [[name, *(short(values[name]) if name in values else None for values in best)] for name in names]
-    return Table(["hyperparameter", *(data.title for data in jobs)], rows, "Of each job's best trial.")
+    columns = ["hyperparameter", *(data.title for data in jobs)]
+    return Table(columns, rows, "Of each job's best trial.")
 
 
 def _data(jobs: Sequence[JobData]) -> Table:

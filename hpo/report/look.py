@@ -126,6 +126,11 @@ def canvas(title: str, subtitle: str, *, height: float = STILL_HEIGHT) -> tuple[
     return still, axes
 
 
+def narrowed(whole: NDArray[np.int64]) -> NDArray[Any]:
+    """Whole numbers from 0 on, in as few bytes as hold them: a page carries every one."""
+    return whole.astype(np.min_scalar_type(int(whole.max(initial=0))))
+
+
 def plain(text: object) -> str:
     """Text for an interactive picture, which would take `<` and `&` for HTML."""
     return html.escape(str(text), quote=False)

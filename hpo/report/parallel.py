@@ -133,7 +133,7 @@ def parallel(data: JobData) -> Figure | None:
     if (left_out := len(data.ranges) - len(axes) + 1) > 0:
         note += f" {count(left_out, 'hyperparameter')} left out: fixed, or beyond the first {MOST_AXES}."
     return Figure(
-        name="parallel",
+        name="parallel-coordinates",
         title=title,
         note=note,
         interactive=_interactive(drawn),

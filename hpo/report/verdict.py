@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hpo.describe import when
 from hpo.report.cells import decimal, with_error
 from hpo.report.data import JobData
-from hpo.words import count, first_line
+from hpo.words import count, first_line, money
 
 LIKELY = 2.0
 """Standard errors from which on a difference is said without a doubt beside it."""
@@ -107,8 +107,8 @@ def price(data: JobData) -> str:
     """What a job used: units, worker-seconds and, with prices, money."""
     used, possible = sum(trial.resource for trial in data.trials), data.max_resource * len(data.trials)
     cost = data.job.summary.get("cost")
-    money = f" ({decimal(cost['total'])} {cost['currency']})" if cost else ""
-    return f"{used:,} of {possible:,} {data.unit}s and {decimal(sum(data.billed.values()), 1)} worker-seconds{money}"
+    paid = f" ({money(cost['total'], cost['currency'])})" if cost else ""
+    return f"{used:,} of {possible:,} {data.unit}s and {sum(data.billed.values()):,.1f} worker-seconds{paid}"
 
 
 def comparison(jobs: Sequence[JobData]) -> str:

@@ -135,8 +135,12 @@ def test_a_cost_stands_beside_worker_seconds_where_there_are_prices(store: Store
     page = hpo("describe", "paid", columns=120)
     assert "7.0 worker-seconds, 0.70 EUR: training 5.0, idle 2.0" in page
     assert "4 at once, 2.50 EUR at most" in page
-    assert "5.0 worker-seconds in 2.0 s, from probe; " in page
+    assert "5.0 worker-seconds in 2.0 s, from the probe; " in page
     assert "measured against that: worker-seconds +25%, wall-seconds -50%" in page
+
+    with store.writer("paid") as writer:
+        writer.job(summary={"forecast": forecast, "stopped": "max_cost reached"})
+    assert "from the probe; it was stopped before its end" in hpo("describe", "paid", columns=120)
 
     lines = hpo("trials", "paid", columns=120).splitlines()
     assert lines[0].split()[:6] == ["trial", "status", "validation:auc", "units", "worker-s", "cost"]

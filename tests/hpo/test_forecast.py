@@ -51,7 +51,10 @@ def outlook(gangs: int = 2, **limits: Any) -> Outlook:
 
 
 def test_a_forecast_adds_up() -> None:
-    """370 units and 49 assignments take 61.5 s; two gangs, up after 10 and 20 s, are done at 45.75 s, and billed for 8 s of each start."""
+    """370 units and 49 assignments take 61.5 s; two gangs, up after 10 and 20 s, are done at 45.75 s.
+
+    Of each start 8 s are billed.
+    """
     made = outlook().forecast(PACE, source=PROBE)
     assert made.at_most == made.expected
     assert made.expected.wall_seconds == pytest.approx((61.5 + 30.0) / 2)

@@ -5,9 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hpo.hyperband import lay_out
-from hpo.report.curves import curves, headline, learning_curves
+from hpo.report.curves import curves, headline, learning_curves, thinned
 from hpo.report.data import JobData
 from hpo.store import JobRow, ReportRow, TrialRow
 from tests.hpo.report.records import made_up
@@ -93,6 +95,18 @@ def test_the_interactive_form_holds_the_same_points():
     assert figure.data[-2].name == figure.data[-1].name == f"best, trial {data.best.number}: 0.7842"
     # A trace a rung and one for its ends, however many trials there are.
     assert len(figure.data) == 2 * 4 + 1 + 2
+
+
+@given(st.integers(1, 400), st.integers(12, 60), st.booleans())
+def test_a_long_curve_keeps_its_ends_and_rungs(number, most, logarithmic):
+    (line, *_) = curves(DATA)
+    steps = np.arange(1, number + 1)
+    long, rungs = replace(line, steps=steps, values=steps / number), [1, 3, 9, 27, 81, 243] if logarithmic else []
+    thin = thinned(long, rungs, most)
+    assert len(thin.steps) <= min(number, most + len(rungs))
+    assert {1, number, *(rung for rung in rungs if rung <= number)} <= set(thin.steps)
+    assert np.array_equal(thin.values, thin.steps / number)
+    assert number > most or thin is long
 
 
 def test_lines_of_two_trials_are_not_joined():

@@ -9,7 +9,7 @@ from hpo.report import look
 from hpo.report.figures import comparison_figures, job_figures
 from tests.hpo.report.records import HOSTILE, large, made_up
 
-NAMES = ["learning-curves", "brackets", "cost", "progress", "importance", "parallel"]
+NAMES = ["learning-curves", "brackets", "cost", "progress", "importance", "parallel-coordinates"]
 
 
 def test_a_job_has_all_its_pictures_in_order():
