@@ -198,7 +198,7 @@ def measure(row: Row, dataset: Dataset, options: Options, steps: Steps) -> Measu
         settings = {"trainer": row.trainer.to_json(), "data": dataset.name, "repeat": options.repeat, "seed": seed}
 
         def work(seed: int = seed) -> dict[str, Any]:
-            return asdict(train(row, dataset, seed, options.out / "models"))
+            return asdict(train(row, dataset, seed, options.out.absolute() / "models"))
 
         trainings.append(Training(**steps.do(f"{row.name}-{seed}", settings, work)))
     return Measured(row=row, trainings=trainings, errors=_errors(row, dataset, options.repeat, trainings))
@@ -354,7 +354,7 @@ def main(
         kept = steps.do(
             f"shard-models-{seed}",
             {"data": once.name, "workers": XGBOOST_WORKERS, "rounds": ROUNDS, "seed": seed},
-            lambda: asdict(shard_models.measure(once, XGBOOST_WORKERS, ROUNDS, seed, out / "models")),
+            lambda: asdict(shard_models.measure(once, XGBOOST_WORKERS, ROUNDS, seed, out.absolute() / "models")),
         )
         measured = {}
         with options.cluster(IMAGE_WORKERS, console.print):
