@@ -16,6 +16,9 @@ from hpo.report.data import JobData
 from hpo.report.figure import Figure
 from hpo.words import count
 
+FEWEST = 3
+"""Up to which staleness an axis goes at least, so that no bar fills it."""
+
 Histogram = Mapping[int, int]
 """Pushes by their staleness, in updates."""
 
@@ -46,6 +49,8 @@ def staleness_histograms(data: JobData) -> Figure | None:
     names = {mode: f"{mode} ({count(trials[mode], 'trial')})" for mode in found}
     most = max(found, key=lambda mode: mean(found[mode]))
     title = f"A push of {most} workers was {look.amount(mean(found[most]))} updates old on average"
+    if not mean(found[most]):
+        title = "Every push was of the newest parameters"
     note = (
         "Staleness is how many updates were made between a worker's pull and its push; a bar is the part of all pushes "
         "of a mode, in all its trials."
@@ -84,7 +89,11 @@ def _interactive(found: Mapping[str, Histogram]) -> go.Figure:
         *traces,
         height=look.HEIGHT - 60,
         showlegend=True,
-        xaxis={"title": {"text": "staleness, in updates"}, "tickformat": "d"},
+        xaxis={
+            "title": {"text": "staleness, in updates"},
+            "tickformat": "d",
+            "range": [-0.6, max(FEWEST, *(max(histogram) for histogram in found.values())) + 0.6],
+        },
         yaxis={"title": {"text": "part of pushes"}, "tickformat": ".0%"},
     )
 
@@ -98,6 +107,7 @@ def _still(data: JobData, found: Mapping[str, Histogram], title: str) -> Still:
         middle = (place - (len(found) - 1) / 2) * width
         colour = look.SERIES[place % len(look.SERIES)]
         axes.bar(np.array(steps) + middle, parts, width=width, color=colour, label=name)
+    axes.set_xlim(-0.6, max(FEWEST, *(max(histogram) for histogram in found.values())) + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.set_xlabel("staleness, in updates")

@@ -18,6 +18,9 @@ from tests.hpo.report.records import made_up
 NAMES = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = "Chromium is not there: apt-get install chromium, or python -m playwright install --with-deps chromium"
 
+PATIENCE_MS = 120_000
+"""For whatever has to happen sooner or later; other tests may have the processors."""
+
 
 @dataclass
 class Opened:
@@ -62,6 +65,7 @@ def see(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         file = tmp_path / f"page-{len(contexts)}.html"
         file.write_text(html, encoding="utf-8")
         context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
+        context.set_default_timeout(PATIENCE_MS)
         contexts.append(context)
         opened = Opened(tab=context.new_page(), url=file.as_uri())
 

@@ -1,5 +1,7 @@
 """Histograms of staleness."""
 
+from dataclasses import replace
+
 import pytest
 
 from hpo.report.staleness import mean, staleness, staleness_histograms
@@ -18,6 +20,14 @@ def test_pushes_of_a_mode_are_added_up_over_its_trials():
 
 def test_jobs_without_servers_have_no_such_picture():
     assert staleness_histograms(made_up()) is None
+
+
+def test_no_staleness_is_said_to_be_none():
+    data = made_up(trainer="ParameterServerTrainer")
+    fresh = {"parameter_server": {"mode": "sync", "staleness": {"0": 10}, "clock": "simulated"}}
+    figure = staleness_histograms(replace(data, trials=tuple(replace(trial, details=fresh) for trial in data.trials)))
+    assert figure.title == "Every push was of the newest parameters"
+    assert "on a simulated clock" in figure.note
 
 
 def test_both_forms_show_parts_of_all_pushes():
