@@ -25,11 +25,11 @@ import typer
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments import shard_models
+from experiments import boosting, shard_models
 from experiments.benchmark import table
 from experiments.gap import Scores
 from experiments.mnist import Setting
-from experiments.problems import BOOSTING, boosting, channels
+from experiments.problems import channels, trees
 from experiments.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
 from hpo.report.cells import with_error
 from hpo.uncertainty import standard_error
@@ -159,12 +159,12 @@ def xgboost_rows(rounds: int) -> list[Row]:
     """XGBoost's settings, one worker first."""
     through = XGBoostTrainer(
         scaling=ScalingConfig(num_workers=XGBOOST_WORKERS, resources_per_worker={"CPU": 1}),
-        hyperparameters={**BOOSTING, "num_round": rounds},
+        hyperparameters={**boosting.STATIC, "num_round": rounds},
         backend="xgboost_ray",
     )
     ways = [
-        ("1", "–", boosting(1, rounds)),  # noqa: RUF001  # the sign for what is not there
-        ("3-allreduce", "AllReduce", boosting(XGBOOST_WORKERS, rounds)),
+        ("1", "–", trees(1, rounds)),  # noqa: RUF001  # the sign for what is not there
+        ("3-allreduce", "AllReduce", trees(XGBOOST_WORKERS, rounds)),
         ("3-xgboost_ray", "xgboost_ray", through),
     ]
     return [
@@ -357,7 +357,7 @@ def main(
             lambda: asdict(shard_models.measure(once, XGBOOST_WORKERS, ROUNDS, seed, out.absolute() / "models")),
         )
         measured = {}
-        with options.cluster(IMAGE_WORKERS, console.print):
+        with options.cluster(IMAGE_WORKERS, steps, console.print):
             for row in rows:
                 measured[row.name] = measure(row, data[row.problem], options, steps)
                 console.print(f"{row.problem}, {row.label}: {_said(measured[row.name].last('test'))} (test)")
