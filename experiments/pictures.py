@@ -216,13 +216,17 @@ def bars(name: str, title: str, note: str, labels: Sequence[str], panels: Mappin
             y=[look.plain(label) for label in labels],
             orientation="h",
             marker={"color": colour},
-            texttemplate="%{x:,.3~s}",
+            text=[_amount(value) for value in values],
             hovertemplate="%{y}: %{x:,.4~r}<extra></extra>",
         )
         figure.add_trace(bar, row=1, col=column)
         figure.update_xaxes(title_text=look.plain(axis), row=1, col=column)
     figure.update_yaxes(autorange="reversed")
     return Figure(name=name, title=title, note=note, interactive=figure, still=partial(_bars, title, labels, panels))
+
+
+def _amount(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.1f}"
 
 
 @look.styled
@@ -233,7 +237,7 @@ def _bars(title: str, labels: Sequence[str], panels: Mapping[str, Sequence[float
         zip(np.atleast_1d(still.subplots(1, len(panels), sharey=True)), panels.items(), strict=True)
     ):
         drawn = axes.barh(range(len(labels)), values, color=COLOURS[place % len(COLOURS)], height=0.66)
-        axes.bar_label(drawn, fmt="{:,.4g}", padding=3, fontsize=8)
+        axes.bar_label(drawn, [_amount(value) for value in values], padding=3, fontsize=8)
         axes.set_yticks(range(len(labels)), labels)
         axes.margins(x=0.18)
         axes.set_xlabel(axis)

@@ -77,6 +77,12 @@ class HyperparameterTuningJobAnalytics:
         job, trials, _ = self._load()
         return [describe_trial(job, trial) for trial in trials]
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the job and its best trials; read anew."""
+        from hpo.report.notebook import job_html
+
+        return job_html(self.name, self._url)
+
     def _load(self) -> tuple[JobRow, list[TrialRow], dict[str, float]]:
         with Store(self._url) as store:
             billed: dict[str, float] = defaultdict(float)

@@ -127,7 +127,7 @@ class Callback:
         """A trial reported a unit of resource: each step once, rising, when its rung is done or once a second."""
 
     def on_trial_end(self, trial: TrialInfo, end: TrialEnd) -> None:
-        """A trial has ended: once for each that was begun, unless the job itself could not be run to its end."""
+        """A trial has ended: once for each, except for those that were under way when the job itself broke off."""
 
     def on_rung(self, cut: Cut) -> None:
         """All trials of a rung are in: which go on, and which are stopped."""

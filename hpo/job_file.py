@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 
 import yaml
 
+from hpo.words import masked
 from trainers.errors import ConfigurationError
 
 Keys: TypeAlias = tuple[str | int, ...]
@@ -136,7 +137,7 @@ def shown(value: Any) -> str:
     elif isinstance(value, list):
         text = "[" + ", ".join(shown(item) for item in value[:9]) + "]"
     else:
-        text = repr(value)
+        text = masked(repr(value))
     return text if len(text) <= 50 else f"{text[:40]} ..."
 
 

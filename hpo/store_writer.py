@@ -22,6 +22,12 @@ from trainers.errors import ConfigurationError, WarmbandError
 
 FLUSH_EVERY, LOOK_EVERY, BEAT_EVERY, LONGEST_PAUSE = 0.25, 1.0, 5.0, 4.0
 
+MOST_WAITING = 100_000
+"""Rows that may wait in memory, some 100 MB; from then on whoever has another one waits too."""
+
+LONGEST_WAIT = 600.0
+"""Seconds for which it does."""
+
 _log = logging.getLogger(__name__)
 
 _VALUES = {table.name: checked(table) for table in (TRIALS, REPORTS, LEDGER)}
@@ -47,13 +53,20 @@ class _Batch:
         for table, rows in later.rows.items():
             self.rows.setdefault(table, {}).update(rows)
 
+    @property
+    def size(self) -> int:
+        """How many rows it holds."""
+        return sum(map(len, self.rows.values()))
+
 
 class JobWriter:
     """Writes one job from a thread of its own. Made by `Store.writer`; use it as a context manager.
 
     Any thread may call. `job`, `trial`, `report` and `ledger` only queue; they raise ConfigurationError where a value
     is wrong, and WarmbandError once the writer is closed. What is queued is written within a quarter of a second, one
-    transaction a batch. While the database is away or locked, rows wait in memory and are tried again.
+    transaction a batch. While the database is away or locked, up to `MOST_WAITING` rows wait in memory and are tried
+    again; then `trial`, `report` and `ledger` wait as well, which pauses the job, and raise WarmbandError after
+    `LONGEST_WAIT` seconds.
     """
 
     def __init__(self, engine: sa.Engine, url: str, job: JobRow) -> None:
@@ -66,6 +79,9 @@ class JobWriter:
         self._changed = threading.Condition()
         self._queue = _Batch()
         self._queued = self._written = 0
+        self._in_hand = 0
+        """Rows that the thread has taken and not written yet."""
+        self._given_up = False
         self._closed = self._abandoned = False
         self._problem: Exception | None = None
         self._wake = threading.Event()
@@ -125,6 +141,7 @@ class JobWriter:
         """
         with self._changed:
             self._closed = True
+            self._changed.notify_all()
         self._wake.set()
         self._thread.join(timeout)
         if self._thread.is_alive() and not self._abandoned:
@@ -140,19 +157,35 @@ class JobWriter:
         )
 
     @contextmanager
-    def _queueing(self, rows: int) -> Iterator[_Batch]:
+    def _queueing(self, rows: int, *, bounded: bool = False) -> Iterator[_Batch]:
         with self._changed:
+            if bounded and not self._room():
+                self._wait_for_room()
             if self._closed:
                 raise WarmbandError(f"the writer of job {self.name!r} is closed; Store.writer gives a new one")
             yield self._queue
             self._queued += rows
+
+    def _room(self) -> bool:
+        return self._closed or self._queue.size + self._in_hand < MOST_WAITING
+
+    def _wait_for_room(self) -> None:
+        """Pauses whoever has more to record; the caller holds the lock, which is free meanwhile."""
+        if not self._given_up:
+            waiting = self._queue.size + self._in_hand
+            _log.warning("job %s pauses: %d rows wait for its store, %s", self.name, waiting, self._url)
+            self._wake.set()
+            if self._changed.wait_for(self._room, LONGEST_WAIT):
+                return
+            self._given_up = True  # What is left to record when the job ends does not wait as long again.
+        raise self._late(LONGEST_WAIT)
 
     def _put(self, table: sa.Table, *rows: TrialRow | ReportRow | LedgerRow) -> None:
         for row in rows:
             if row.job != self.name:
                 raise ConfigurationError(f"job is {row.job!r} in a row for the writer of {self.name!r}; give its name")
         held = [_VALUES[table.name](row) for row in rows]
-        with self._queueing(len(held)) as queue:
+        with self._queueing(len(held), bounded=True) as queue:
             for values in held:
                 if table is LEDGER and not values["id"]:
                     values["id"] = f"{self._ledger_id}-{self._ledger_rows:09d}"
@@ -171,6 +204,7 @@ class JobWriter:
             with self._changed:
                 batch.extend(self._queue)
                 self._queue = _Batch()
+                self._in_hand = batch.size
                 reached, closing = self._queued, self._closed
             try:
                 self._exchange(batch)
@@ -183,6 +217,7 @@ class JobWriter:
             batch, pause = _Batch(), FLUSH_EVERY
             with self._changed:
                 self._written, self._problem = reached, None
+                self._in_hand, self._given_up = 0, False
                 self._changed.notify_all()
             if closing:
                 return

@@ -334,6 +334,16 @@ class HyperparameterTuner:
         """The brackets of the job, before it starts."""
         return plan_of(self)
 
+    def _repr_html_(self) -> str:
+        """For notebooks: the job, or before `fit` the plan."""
+        from hpo.report.notebook import job_html, plan_html
+
+        if self.latest_tuning_job is not None:
+            return job_html(self._name(), self._store)
+        aim = f"{self.objective_type} the {self.objective_value} value of {self.objective_metric_name}."
+        title = f"{self.strategy}, {self.max_jobs} trials, {self.max_parallel_jobs} at once"
+        return plan_html(title, aim, self.plan(), {name: bounds.to_json() for name, bounds in self.ranges.items()})
+
     # ---- within
 
     def _run(self, search: Search, channels: dict[str, Channel], forecast: Forecast | None) -> None:

@@ -17,14 +17,15 @@ def standard_error(metric: str, value: float, labels: Any) -> float | None:
     Args:
         metric: what was measured, without its channel: "auc", or one of `PROPORTIONS`.
         value: the score.
-        labels: of the rows that it was measured on; 0 and 1 for an AUC.
+        labels: of the rows that it was measured on. An AUC's have to be 0 and 1; of more classes none is known here.
     """
     rows = np.asarray(labels)
     if not 0 <= value <= 1 or not rows.size:
         return None
     if metric == "auc":
         positives, negatives = int((rows == 1).sum()), int((rows == 0).sum())
-        return auc_standard_error(value, positives, negatives) if positives and negatives else None
+        binary = positives and negatives and positives + negatives == rows.size
+        return auc_standard_error(value, positives, negatives) if binary else None
     if metric.partition("@")[0] in PROPORTIONS:
         return proportion_standard_error(value, rows.size)
     return None

@@ -120,4 +120,4 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
 
 def masked(text: str) -> str:
     """Text without the names and passwords of its URLs."""
-    return re.sub(r"(?<=://)[^/\s@'\"]+@", "***@", text)
+    return re.sub(r"(?<=://)[^/\s'\"]+@", "***@", text)

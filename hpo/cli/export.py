@@ -49,7 +49,7 @@ def export(
 
         set_verbosity(WARNING)
         study = to_optuna(name, out, store=store)
-        show(f"Wrote study {name} with {count(len(study.trials), 'trial')} to {masked(out)}")
+        show(f"Wrote study {name} with {count(len(study.get_trials(deepcopy=False)), 'trial')} to {masked(out)}")
         show(f"Look at it with: optuna-dashboard {masked(out)}")
         return
     for file in (to_parquet if form is Format.PARQUET else to_csv)(name, out, store=store):

@@ -7,6 +7,7 @@ import math
 import warnings
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,8 @@ def to_optuna(name: str, storage: str | BaseStorage, *, store: str | None = None
         else:
             study.add_trials(frozen)
     except BaseException as error:
-        optuna.delete_study(study_name=name, storage=target)
+        with suppress(Exception):  # Where the database went away, the first error is the one to tell.
+            optuna.delete_study(study_name=name, storage=target)
         if isinstance(error, sa.exc.SQLAlchemyError | optuna.exceptions.StorageInternalError):
             raise WarmbandError(f"the study {name!r} cannot be written to {where}: {masked(str(error))}") from error
         raise
@@ -99,12 +101,28 @@ def _opened(storage: str | BaseStorage) -> tuple[str, BaseStorage]:
         raise ConfigurationError(f"{storage!r} is not a storage's URL; give one such as 'sqlite:///{storage}'")
     where = masked(storage)
     try:
+        _check_free(storage, where)
         return where, optuna.storages.RDBStorage(storage)
+    except ConfigurationError:
+        raise
     except (ImportError, ValueError, RuntimeError, sa.exc.SQLAlchemyError, optuna.exceptions.OptunaError) as error:
         raise ConfigurationError(
             f"Optuna's storage {where} cannot be opened: {masked(str(error).splitlines()[0])}; give a URL that Optuna "
             "takes, such as 'sqlite:///study.db'"
         ) from error
+
+
+def _check_free(storage: str, where: str) -> None:
+    """Refuses a database whose tables are in Optuna's way, such as that of a record of jobs."""
+    engine = sa.create_engine(storage)
+    try:
+        names = sa.inspect(engine).get_table_names()
+    finally:
+        engine.dispose()
+    if "trials" in names and "studies" not in names:
+        raise ConfigurationError(
+            f"{where} has tables of another program, perhaps the record of your jobs; give Optuna a database of its own"
+        )
 
 
 def _created(job: JobRow, where: str, storage: BaseStorage) -> Study:

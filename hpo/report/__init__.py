@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from hpo.report.comparison import comparison_page
     from hpo.report.data import JobData
     from hpo.report.figure import Figure
+    from hpo.report.figures import comparison_figures, job_figures
     from hpo.report.page import Page, Section
     from hpo.report.sections import job_page, job_sections
 
@@ -34,7 +35,9 @@ __all__ = [
     "Section",
     "Table",
     "Text",
+    "comparison_figures",
     "comparison_page",
+    "job_figures",
     "job_page",
     "job_sections",
 ]
@@ -51,6 +54,8 @@ _HOMES = {
     "Table": "hpo.report.blocks",
     "Text": "hpo.report.blocks",
     "comparison_page": "hpo.report.comparison",
+    "comparison_figures": "hpo.report.figures",
+    "job_figures": "hpo.report.figures",
     "job_page": "hpo.report.sections",
     "job_sections": "hpo.report.sections",
 }

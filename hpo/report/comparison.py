@@ -9,8 +9,7 @@ from hpo.report.blocks import Column, Measured, Table
 from hpo.report.data import JobData
 from hpo.report.figures import comparison_figures
 from hpo.report.page import Page, Section
-from hpo.report.sections import subtitle
-from hpo.report.verdict import comparison, places, standard_error
+from hpo.report.verdict import comparison, places, standard_error, subtitle
 from hpo.words import count, short
 
 NAMED = 3
@@ -21,7 +20,7 @@ def comparison_page(jobs: Sequence[JobData]) -> Page:
     """The page of two or more jobs, in the order in which they are given."""
     parts = [
         Section("Side by side", [_results(jobs), *_differences(jobs)], note=_same_rows(jobs)),
-        Section("Pictures", comparison_figures(list(jobs))),
+        Section("Pictures", comparison_figures(jobs)),
         Section("Configurations", [_configurations(jobs)]),
         Section("Data", [_data(jobs)]),
         Section("Jobs", [Table(["job", "what it is"], [[data.title, subtitle(data)] for data in jobs])]),
@@ -57,17 +56,12 @@ def _differences(jobs: Sequence[JobData]) -> Iterator[Table]:
     first, *others = jobs
     rows: list[list[object]] = []
     for data in others:
-        change = _change(first, data) if _aim(first) == _aim(data) else None
-        rows.append([data.title, change, _times(_billed(first), _billed(data)), _times(_wall(first), _wall(data))])
-    names = [
-        "job",
-        Column(f"{first.metric}, difference", _places(jobs)),
-        "times the worker-seconds",
-        "times the wall time",
-    ]
-    yield Table(
-        names, rows, f"Each against {first.title}, with the standard error of the difference where it is known."
-    )
+        gap = _change(first, data) if _aim(first) == _aim(data) else None
+        rows.append([data.title, gap, _times(_billed(first), _billed(data)), _times(_wall(first), _wall(data))])
+    change = Column(f"{first.metric}, difference", _places(jobs))
+    times = (Column("times the worker-seconds", 2), Column("times the wall time", 2))
+    caption = f"Each against {first.title}, with the standard error of the difference where it is known."
+    yield Table(["job", change, *times], rows, caption)
 
 
 def _change(first: JobData, data: JobData) -> Measured | None:
@@ -102,7 +96,8 @@ def _configurations(jobs: Sequence[JobData]) -> Table:
     ]
     names = list(dict.fromkeys(name for values in best for name in values))
     rows = [[name, *(short(values[name]) if name in values else None for values in best)] for name in names]
-    return Table(["hyperparameter", *(data.title for data in jobs)], rows, "Of each job's best trial.")
+    columns = ["hyperparameter", *(data.title for data in jobs)]
+    return Table(columns, rows, "Of each job's best trial.")
 
 
 def _data(jobs: Sequence[JobData]) -> Table:

@@ -72,7 +72,8 @@ def costs_compared(jobs: Sequence[JobData]) -> Figure | None:
     if not any(totals.values()):
         return None
     least, most = min(totals, key=lambda name: totals[name]), max(totals, key=lambda name: totals[name])
-    title = f"{least} took {look.amount(totals[least])} worker-seconds, {most} {look.amount(totals[most])}"
+    title = f"{look.shortened(least)} took {look.amount(totals[least])} worker-seconds, "
+    title += f"{look.shortened(most)} {look.amount(totals[most])}"
     note = "Billed is every second that a gang is held, times its workers; a colour is what happened in it."
     return _figure("cost-compared", title, note, rows, "billed worker-seconds")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -25,6 +25,9 @@ from hpo.words import count
 
 MANY = 200
 """From so many curves on, a still holds them as an image, which a file of lines would be too large for."""
+
+MOST_POINTS = 30_000
+"""Reports that an interactive picture holds at most: a browser takes a second for so many."""
 
 ENDS = {"went": "circle", "stopped": "circle-open", "lost": "x"}
 
@@ -127,6 +130,11 @@ class _Drawn:
         return [*self.data.rungs] if len(self.data.rungs) > 1 else []
 
     @property
+    def most(self) -> int:
+        """Reports of a curve that the interactive form shows at most."""
+        return max(12, MOST_POINTS // max(1, len(self.lines)))
+
+    @property
     def bounds(self) -> tuple[float, float] | None:
         ends = [line.trial for line in (self.best, self.untuned) if line is not None]
         values = (float(value) for line in self.lines for value in line.values)
@@ -134,14 +142,19 @@ class _Drawn:
 
     @property
     def note(self) -> str:
-        metric, unit = self.data.metric, self.data.unit
-        parts = [f"A line is a trial's {metric} after each {unit}; its colour says which rung it reached."]
+        metric, unit = look.shortened(self.data.metric), self.data.unit
+        parts = [
+            f"A line is a trial's {metric} after each {unit}; its colour says which rung it reached, an open circle "
+            f"that it was stopped there, a full one that it was trained to its end, a cross that it failed or diverged."
+        ]
         if self.rungs:
             rungs = ", ".join(map(str, self.rungs))
             parts.append(f"Trials are compared at {rungs} {unit}s, on a logarithmic axis.")
         if (limits := self.bounds) is not None:
             hidden = sum(int(np.sum((line.values < limits[0]) | (line.values > limits[1]))) for line in self.lines)
             parts.append(f"{count(hidden, 'report')} far from the others {'are' if hidden != 1 else 'is'} not shown.")
+        if any(len(line.steps) > self.most for line in self.lines):
+            parts.append(f"Of each long curve but the best, about {self.most} reports are drawn.")
         return " ".join(parts)
 
 
@@ -152,13 +165,15 @@ def _interactive(drawn: _Drawn) -> go.Figure:
     unit, groups = drawn.data.unit, drawn.groups
     traces = []
     for name, colour, lines in groups:
-        width = 1.3 if len(drawn.lines) < MANY else 0.8
+        width = 1.3 if len(drawn.lines) < MANY else 0.6
         shared = {"legendgroup": name, "name": name, "marker_color": colour, "line_color": colour}
-        traces.append(_line(lines, unit, line_width=width, opacity=0.75, showlegend=True, **shared))
+        thin = [thinned(line, drawn.rungs, drawn.most) for line in lines]
+        traces.append(_line(thin, unit, line_width=width, opacity=0.75, showlegend=True, **shared))
         traces.append(_ends(lines, unit, legendgroup=name, showlegend=False, marker_color=colour))
     if drawn.untuned is not None:
         dashed = {"line_color": look.GREY, "line_dash": "dash", "line_width": 2.2}
-        traces.append(_line([drawn.untuned], unit, name=drawn.untuned_label, **dashed))
+        told = _hover(unit, "un-tuned")
+        traces.append(_line([drawn.untuned], unit, name=drawn.untuned_label, hovertemplate=told, **dashed))
     if drawn.best is not None:
         shared = {"name": drawn.best_label, "legendgroup": "best"}
         traces.append(_line([drawn.best], unit, line_color=look.BEST, line_width=4, **shared))
@@ -167,23 +182,33 @@ def _interactive(drawn: _Drawn) -> go.Figure:
     if drawn.rungs:
         ticks = {"tickvals": drawn.rungs, "ticktext": [f"{rung:,}" for rung in drawn.rungs]}
         xaxis = {"title": {"text": f"{unit}s (logarithmic)"}, "type": "log", **ticks}
-    yaxis = {"title": {"text": look.plain(drawn.data.metric)}, "range": drawn.bounds}
+    yaxis = {"title": {"text": look.plain(look.shortened(drawn.data.metric))}, "range": drawn.bounds}
     return look.interactive(*traces, xaxis=xaxis, yaxis=yaxis, height=look.HEIGHT + 60, hovermode="closest")
+
+
+def thinned(line: Curve, rungs: Sequence[int], most: int) -> Curve:
+    """A curve of about so many reports, spread as its axis is: the first, the last and those at rungs among them."""
+    number = len(line.steps)
+    if number <= most:
+        return line
+    spread = np.geomspace(1, number, most) if rungs else np.linspace(1, number, most)
+    kept = np.isin(line.steps, rungs)
+    kept[spread.round().astype(int) - 1] = True
+    return replace(line, steps=line.steps[kept], values=line.values[kept])
 
 
 def _line(lines: Sequence[Curve], unit: str, **look_of: Any) -> go.Scatter:
     """Many curves as one line with gaps: a thousand of them stay one trace."""
-    gap = np.array([math.nan])
+    zero, gap = np.zeros(1, dtype=np.int64), np.array([math.nan])
     return go.Scatter(
-        x=np.concatenate([np.append(line.steps, line.steps[-1]) for line in lines] or [gap]).astype(np.float32),
+        x=look.narrowed(np.concatenate([np.append(line.steps, line.steps[-1]) for line in lines] or [zero])),
         y=np.concatenate([np.append(line.values, math.nan) for line in lines] or [gap]).astype(np.float32),
-        customdata=np.concatenate(
-            [np.full(len(line.steps) + 1, line.trial.number) for line in lines] or [np.zeros(1)]
-        ).astype(np.int32),
+        customdata=look.narrowed(
+            np.concatenate([np.full(len(line.steps) + 1, _number(line)) for line in lines] or [zero])
+        ),
         mode="lines",
         connectgaps=False,
-        hovertemplate=_hover(unit),
-        **look_of,
+        **{"hovertemplate": _hover(unit), **look_of},
     )
 
 
@@ -193,7 +218,7 @@ def _ends(lines: Sequence[Curve], unit: str, **look_of: Any) -> go.Scatter:
     return go.Scatter(
         x=np.array([step for _, step, _ in ended], dtype=np.float32),
         y=np.array([value for _, _, value in ended], dtype=np.float32),
-        customdata=np.array([line.trial.number for line, _, _ in ended], dtype=np.int32),
+        customdata=np.array([_number(line) for line, _, _ in ended], dtype=np.int32),
         mode="markers",
         marker_symbol=[ENDS[line.end] for line, _, _ in ended],
         cliponaxis=False,
@@ -204,8 +229,13 @@ def _ends(lines: Sequence[Curve], unit: str, **look_of: Any) -> go.Scatter:
     )
 
 
-def _hover(unit: str) -> str:
-    return f"trial %{{customdata}}<br>{unit} %{{x}}: %{{y:.5g}}<extra></extra>"
+def _number(line: Curve) -> int:
+    """The trial's; 0 of the un-tuned run, which has none."""
+    return max(0, line.trial.number)
+
+
+def _hover(unit: str, who: str = "trial %{customdata}") -> str:
+    return f"{who}<br>{unit} %{{x}}: %{{y:.5g}}<extra></extra>"
 
 
 def _last(line: Curve) -> tuple[int, float]:
@@ -220,7 +250,7 @@ def _last(line: Curve) -> tuple[int, float]:
 @look.styled
 def _still(drawn: _Drawn) -> Still:
     data = drawn.data
-    still, axes = look.canvas(headline(data), f"{data.title}: {data.metric} of each trial", height=5.4)
+    still, axes = look.canvas(headline(data), f"{data.title}: {look.shortened(data.metric)} of each trial", height=5.4)
     many = len(drawn.lines) >= MANY
     for _, colour, lines in drawn.groups:
         for line in lines:
@@ -242,7 +272,7 @@ def _still(drawn: _Drawn) -> Still:
         handles.insert(0, Line2D([], [], color=look.BEST, lw=3.2, label=drawn.best_label))
     handles += _end_handles(drawn)
     axes.set_xlabel(f"{data.unit}s (logarithmic)" if drawn.rungs else f"{data.unit}s")
-    axes.set_ylabel(data.metric)
+    axes.set_ylabel(look.shortened(data.metric))
     if drawn.rungs:
         axes.set_xscale("log")
         axes.set_xticks(drawn.rungs, [f"{rung:,}" for rung in drawn.rungs])

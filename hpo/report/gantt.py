@@ -190,7 +190,7 @@ def _interactive(found: Chart) -> go.Figure:
     rows = len(found.rows)
     return look.interactive(
         *traces,
-        height=min(900, 230 + 40 * rows),
+        height=min(900, 200 + 40 * rows),
         barmode="overlay",
         xaxis={"title": {"text": f"{unit} since the job was created"}, "rangemode": "tozero"},
         yaxis=look.rows(found.rows),

@@ -112,7 +112,7 @@ def _study(ranges: Mapping[str, ParameterRange], rows: Sequence[tuple[Mapping[st
 def _distribution(bounds: ParameterRange) -> BaseDistribution:
     if isinstance(bounds, CategoricalParameter):
         return CategoricalDistribution(range(len(bounds.values)))
-    return FloatDistribution(*sorted(position(bounds, edge) for edge in (bounds.min_value, bounds.max_value)))
+    return FloatDistribution(position(bounds, bounds.min_value), position(bounds, bounds.max_value))
 
 
 @contextmanager
@@ -155,7 +155,7 @@ def importance(data: JobData) -> Figure | None:
 def headline(found: Sequence[Importance], trials: int) -> str:
     """What mattered most, as far as that can be told."""
     first = found[0]
-    ahead = [each.name for each in found if each.mean + each.spread >= first.mean - first.spread]
+    ahead = [look.shortened(each.name, 24) for each in found if each.mean + each.spread >= first.mean - first.spread]
     if len(ahead) > max(1, min(3, len(found) // 2)):
         return f"{count(trials, 'trial')} do not tell which hyperparameter mattered most"
     return f"{enumerated(ahead)} mattered most"
@@ -167,8 +167,8 @@ def _interactive(found: Sequence[Importance]) -> go.Figure:
         x=np.array([each.mean for each in found], dtype=np.float32),
         y=list(range(len(found))),
         width=0.62,
-        marker={"color": look.BLUE, "line": {"width": 0}},
-        error_x={"array": np.array([each.spread for each in found], dtype=np.float32), "color": look.GREY, "width": 3},
+        marker={"color": look.faded(look.BLUE, 0.5), "line": {"width": 0}},
+        error_x={"array": np.array([each.spread for each in found], dtype=np.float32), "color": look.BLUE, "width": 4},
         hovertext=[look.plain(each.name) for each in found],
         hovertemplate="%{hovertext}: %{x:.0%}<extra></extra>",
     )
@@ -182,9 +182,11 @@ def _interactive(found: Sequence[Importance]) -> go.Figure:
 
 @look.styled
 def _still(data: JobData, found: Sequence[Importance], title: str) -> Still:
-    still, axes = look.canvas(title, f"{data.title}: what explains {data.metric}", height=1.6 + 0.36 * len(found))
+    still, axes = look.canvas(
+        title, f"{data.title}: what explains {look.shortened(data.metric)}", height=1.6 + 0.36 * len(found)
+    )
     means, spreads = [each.mean for each in found], [each.spread for each in found]
-    axes.barh(range(len(found)), means, xerr=spreads, height=0.62, color=look.BLUE, ecolor=look.GREY, capsize=3)
+    axes.barh(range(len(found)), means, xerr=spreads, height=0.62, color=look.BLUE + "80", ecolor=look.BLUE, capsize=4)
     axes.set_yticks(range(len(found)), [look.wrapped(each.name, 34) for each in found])
     axes.set_ylim(len(found) - 0.4, -0.6)
     axes.set_xlim(left=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import math
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Still
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
 BEST = "#d9501e"
@@ -117,13 +119,25 @@ def rows(names: Sequence[str]) -> dict[str, Any]:
 
 def canvas(title: str, subtitle: str, *, height: float = STILL_HEIGHT) -> tuple[Still, Axes]:
     """A still with its title and one pair of axes; call it within `styled`."""
-    still = Still(figsize=(WIDTH, height), layout="constrained")
+    lines = textwrap.wrap(title, 90)
+    # Inches from the top: the title's first line, and what its lines and the subtitle take.
+    top, line = 0.12, 0.22
+    header = top + line * len(lines) + 0.26
+    height += line * (len(lines) - 1)
+    layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08, rect=(0, 0, 1, 1 - header / height))
+    still = Still(figsize=(WIDTH, height), layout=layout)
+    left = 0.1 / WIDTH
+    still.suptitle("\n".join(lines), x=left, y=1 - top / height, ha="left", fontsize=12.5, weight="bold")
+    still.text(left, 1 - (header - 0.23) / height, shortened(subtitle, 110), va="top", fontsize=9.5, color="#66707c")
     axes = still.subplots()
-    axes.set_title(subtitle, loc="left", fontsize=9.5, color="#66707c", pad=8)
-    still.suptitle(title, x=0.012, ha="left", fontsize=12.5, weight="bold", wrap=True)
     axes.grid()
     axes.spines[["top", "right"]].set_visible(False)
     return still, axes
+
+
+def narrowed(whole: NDArray[np.int64]) -> NDArray[Any]:
+    """Whole numbers from 0 on, in as few bytes as hold them: a page carries every one."""
+    return whole.astype(np.min_scalar_type(int(whole.max(initial=0))))
 
 
 def plain(text: object) -> str:
@@ -150,21 +164,20 @@ def score(value: float | None) -> str:
     return f"{value:.4f}" if 1e-3 <= abs(value) < 1e4 else f"{value:.4g}"
 
 
-def shortened(text: str, letters: int) -> str:
+def shortened(text: str, letters: int = 40) -> str:
     """Text cut to so many letters, with a sign that it is."""
     return text if len(text) <= letters else text[: letters - 1] + "\u2026"
 
 
 def wrapped(text: str, letters: int = 20) -> str:
-    """Text in lines of about so many letters, three at most, broken after spaces and what joins the parts of a name."""
+    """Text in two lines of so many letters at most, broken after spaces and what joins the parts of a name."""
     lines = [""]
     for part in re.findall(r"[^\s_:.-]*[\s_:.-]*", text):
         if lines[-1] and len((lines[-1] + part).rstrip()) > letters:
             lines.append("")
         lines[-1] += part
-    lines = [line.strip() for line in lines]
-    told = lines if len(lines) < 4 else [*lines[:2], lines[2] + "\u2026"]
-    return "\n".join(shortened(line, letters) for line in told)
+    told = lines if len(lines) < 3 else [lines[0], "".join(lines[1:])]
+    return "\n".join(shortened(line.strip(), letters) for line in told)
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -177,9 +190,9 @@ def distinct(names: Sequence[str]) -> list[str]:
     return told
 
 
-def faded(colour: str) -> str:
-    """A colour for an area that things lie in."""
-    return "rgba(" + ",".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5)) + ",0.16)"
+def faded(colour: str, part: float = 0.16) -> str:
+    """A colour of which only a part covers what lies below."""
+    return "rgba(" + ",".join(str(int(colour[at : at + 2], 16)) for at in (1, 3, 5)) + f",{part})"
 
 
 def ramp(number: int) -> list[str]:
@@ -209,4 +222,6 @@ def bounds(values: Iterable[float], always: Sequence[float | None] = ()) -> tupl
     low, high = min(shown), max(shown)
     if high <= low or found.max() - found.min() < 4 * (high - low):
         return None
+    near = found[(found >= 2 * low - high) & (found <= 2 * high - low)]
+    low, high = min(low, float(near.min())), max(high, float(near.max()))
     return low - 0.05 * (high - low), high + 0.05 * (high - low)

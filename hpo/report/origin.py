@@ -9,8 +9,7 @@ from hpo.describe import when
 from hpo.report.blocks import Facts, Table
 from hpo.report.data import JobData
 from hpo.report.page import Block, Section
-from hpo.report.spending import money
-from hpo.words import in_bytes
+from hpo.words import in_bytes, money
 
 LISTED_FILES = 3
 

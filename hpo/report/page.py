@@ -9,11 +9,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 from markupsafe import Markup
 from plotly.io.json import to_json_plotly
 from plotly.offline import get_plotlyjs
@@ -22,6 +20,7 @@ from hpo.report.blocks import Code, Column, Facts, Table, Text
 from hpo.report.cells import cell
 from hpo.report.figure import Figure
 from hpo.report.look import TEMPLATES
+from hpo.report.render import part, template
 
 SHOWN_ROWS = 50
 """Rows of a table that are seen at first."""
@@ -29,19 +28,10 @@ SHOWN_ROWS = 50
 SEARCHED_ROWS = 12
 """A table with more rows can be searched."""
 
-Block = Text | Facts | Code | Table | Figure
+FIRST = 'document.documentElement.classList.add("js");'
+"""Runs before anything is laid out, so that rows beyond the first are not."""
 
-_TONES = {
-    "Completed": "good",
-    "Failed": "bad",
-    "Diverged": "bad",
-    "Stopped": "calm",
-    "Stopping": "calm",
-    "InProgress": "live",
-    "Running": "live",
-    "Paused": "live",
-    "Pending": "live",
-}
+Block = Text | Facts | Code | Table | Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,15 +69,14 @@ class Page:
         """The page: complete, and everything in it that somebody named comes out as text."""
         shown = list(_shown(self.sections))
         figures = [block for section in shown for block in section["blocks"] if block["kind"] == "figure"]
-        script, library = _part("page.js"), _plotly() if figures else ""
-        return _template().render(
+        scripts = {"first": FIRST, "last": part("page.js"), "library": _plotly() if figures else ""}
+        return template("page.html").render(
             page=self,
             sections=shown,
-            script=Markup(script),
-            library=Markup(library),
-            allowed=" ".join(f"'{_digest(each)}'" for each in (script, library) if each),
-            style=Markup(_part("page.css")),
-            templates=inline_json(_templates()) if figures else "",
+            scripts={name: Markup(script) for name, script in scripts.items()},
+            allowed=" ".join(f"'{_digest(script)}'" for script in scripts.values() if script),
+            style=Markup(part("page.css")),
+            templates=inline(json.dumps(_templates())) if figures else "",
         )
 
     def write(self, path: str | Path) -> Path:
@@ -113,12 +102,11 @@ class Page:
         return [path for figure in figures for path in replace(figure, name=names.new(figure.name)).save(into)]
 
 
-def inline_json(value: Any) -> Markup:
-    """JSON for a script element of a page: no letter in it can end the element or a line of JavaScript."""
-    text = value if isinstance(value, str) else json.dumps(value)
+def inline(text: str) -> Markup:
+    """JSON for a script element of a page: no letter in it can end the element, or a line of JavaScript."""
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return Markup(text)  # escaped above
+    return Markup(text)
 
 
 class _Names:
@@ -156,7 +144,7 @@ def _block(block: Block) -> dict[str, Any]:
         return {"kind": "code", "code": block}
     if isinstance(block, Table):
         return {"kind": "table", **_table(block)}
-    return {"kind": "figure", "figure": block, "data": inline_json(_drawing(block))}
+    return {"kind": "figure", "figure": block, "data": inline(_drawing(block))}
 
 
 def _table(table: Table) -> dict[str, Any]:
@@ -186,7 +174,7 @@ def _drawing(figure: Figure) -> str:
 
 
 def _templates() -> dict[str, Any]:
-    return {scheme: template.to_plotly_json() for scheme, template in TEMPLATES.items()}
+    return {scheme: colours.to_plotly_json() for scheme, colours in TEMPLATES.items()}
 
 
 @cache
@@ -194,20 +182,6 @@ def _plotly() -> str:
     return str(get_plotlyjs())
 
 
-@cache
-def _part(name: str) -> str:
-    return files("hpo.report").joinpath(name).read_text(encoding="utf-8")
-
-
 def _digest(script: str) -> str:
     """What the page's policy knows a script by: no other runs."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-@cache
-def _template() -> Template:
-    environment = Environment(
-        loader=FunctionLoader(_part), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
-    )
-    environment.globals["tone"] = lambda shown: _TONES.get(shown.text, "calm")
-    return environment.get_template("page.html")

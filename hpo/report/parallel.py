@@ -15,12 +15,14 @@ from matplotlib.lines import Line2D
 
 from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange
 from hpo.report import look
-from hpo.report.curves import MANY
 from hpo.report.data import JobData
 from hpo.report.figure import Figure
 from hpo.report.scales import fixed, position
 from hpo.store import TrialRow
 from hpo.words import count, short
+
+MOST_LINES = 60
+"""Lines of a group that are drawn at most."""
 
 MOST_AXES = 12
 """Hyperparameters that are shown at most."""
@@ -71,12 +73,8 @@ def coordinates(data: JobData) -> tuple[list[Axis], list[Line]]:
     }
     if not scores or not ranges:
         return [], []
-    low, high = look.bounds(
-        scores.values(), [max(scores.values()), min(scores.values())][:: 1 if data.maximize else -1][:1]
-    ) or (
-        min(scores.values()),
-        max(scores.values()),
-    )
+    top = max(scores.values()) if data.maximize else min(scores.values())
+    low, high = look.bounds(scores.values(), [top]) or (min(scores.values()), max(scores.values()))
     axes = [_axis(name, bounds) for name, bounds in ranges.items()]
     axes.append(Axis(name=data.metric, ticks=((0.0, look.score(low)), (1.0, look.score(high)))))
     sign = 1.0 if data.maximize else -1.0
@@ -86,7 +84,7 @@ def coordinates(data: JobData) -> tuple[list[Axis], list[Line]]:
     for trial in over:
         score = scores.get(trial.trial_id, math.nan)
         if trial.trial_id in scores or trial.status in ("Failed", "Diverged"):
-            height = min(1.0, max(0.0, (score - low) / (high - low))) if high > low else score - score + 0.5
+            height = float(np.clip((score - low) / (high - low), 0, 1)) if high > low else score - low + 0.5
             places = [_place(bounds, trial.hyperparameters[name]) for name, bounds in ranges.items()]
             group = groups.get(trial.trial_id, LOST)
             lines.append(Line(trial=trial, group=group, places=(*places, height)))
@@ -123,13 +121,15 @@ def parallel(data: JobData) -> Figure | None:
     if not lines:
         return None
     drawn = _Drawn(data=data, axes=axes, lines=lines)
-    title = f"{count(len(lines), 'configuration')} and their {data.metric}"
+    title = f"Where the best of {count(len(lines), 'configuration')} lie"
     note = (
         f"A line is a trial; it crosses each axis at its value, on the scale on which that was searched, and ends at "
-        f"its {data.metric}, which for a trial that was stopped is the one that it was stopped with."
+        f"its {look.shortened(data.metric)}, which for a trial that was stopped is the one that it was stopped with."
     )
     if any(axis.scatter for axis in axes):
         note += " Lines of equal whole numbers or categories are drawn a little beside each other."
+    if len(lines) > len(GROUPS) * MOST_LINES:
+        note += f" Of each group, {MOST_LINES} at most are drawn, spread evenly over the job."
     if (left_out := len(data.ranges) - len(axes) + 1) > 0:
         note += f" {count(left_out, 'hyperparameter')} left out: fixed, or beyond the first {MOST_AXES}."
     return Figure(
@@ -157,9 +157,9 @@ class _Drawn:
         for group, colour in colours.items():
             lines = [line for line in self.lines if line.group == group]
             if lines:
-                found.append(
-                    (f"{group} ({len(lines)})", colour, [line for line in lines if line.trial != self.data.best])
-                )
+                drawn = np.unique(np.linspace(0, len(lines) - 1, MOST_LINES).round().astype(int))
+                shown = [lines[place] for place in drawn if lines[place].trial != self.data.best]
+                found.append((f"{group} ({len(lines)})", colour, shown))
         return found
 
     @property
@@ -240,10 +240,9 @@ def _says(drawn: _Drawn, trial: TrialRow) -> list[str]:
 @look.styled
 def _still(drawn: _Drawn, title: str) -> Still:
     still, axes = look.canvas(title, drawn.data.title)
-    many = len(drawn.lines) >= MANY
     for _, colour, lines in drawn.groups:
         for line in lines:
-            axes.plot(drawn.heights(line), color=colour, lw=0.5 if many else 1.1, alpha=0.75, rasterized=many)
+            axes.plot(drawn.heights(line), color=colour, lw=1.1, alpha=0.75)
     for line in drawn.best:
         axes.plot(drawn.heights(line), color=look.BEST, lw=3.2, solid_joinstyle="round")
     box = {"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 0.6}

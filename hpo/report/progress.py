@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
@@ -17,6 +18,7 @@ from hpo.report import look
 from hpo.report.data import JobData
 from hpo.report.figure import Figure
 from hpo.report.timeline import billed_until
+from hpo.words import enumerated
 
 Floats = NDArray[np.float64]
 
@@ -187,12 +189,12 @@ def _chances(number: int, draws: NDArray[np.int64]) -> Floats:
 # ---- the picture
 
 
-def cost_of_best(data: JobData) -> Figure | None:
+def best_by_cost(data: JobData) -> Figure | None:
     """The picture; None where no trial has a score yet, or nothing was billed."""
     found, random = progress(data), baseline(data)
     if found is None or not found.billed[-1]:
         return None
-    score = f"{data.metric} {look.score(float(found.best[-1]))}"
+    score = f"{look.shortened(data.metric)} {look.score(float(found.best[-1]))}"
     title = f"{score} for {look.amount(float(found.billed[-1]))} worker-seconds"
     note = "The line is the score of the best trial so far"
     note += "." if data.by_best else "; where it gets worse, that trial did as it trained on."
@@ -210,14 +212,47 @@ def cost_of_best(data: JobData) -> Figure | None:
     )
 
 
+def best_compared(jobs: Sequence[JobData]) -> Figure | None:
+    """Several jobs' best scores against what was billed; None where none has one, or their objectives are not one."""
+    names = look.distinct([job.title for job in jobs])
+    found = {
+        name: line
+        for name, job in zip(names, jobs, strict=True)
+        if (line := progress(job)) is not None and line.billed[-1]
+    }
+    metrics = {(job.metric, job.maximize) for job in jobs}
+    if not found or len(metrics) > 1:
+        return None
+    ((objective, maximize),) = metrics
+    metric = look.shortened(objective)
+    score = look.score((max if maximize else min)(float(line.best[-1]) for line in found.values()))
+    # Of those that are as good to all digits that are said, the one that cost least.
+    alike = [name for name, line in found.items() if look.score(float(line.best[-1])) == score]
+    first = min(alike, key=lambda name: float(found[name].billed[-1]))
+    title = (
+        f"{look.shortened(first)} found {'the best ' if len(alike) == 1 else ''}{metric} {score} for "
+        f"{look.amount(float(found[first].billed[-1]))} worker-seconds"
+    )
+    if len(alike) > 1:
+        title += f", as {enumerated([look.shortened(name) for name in alike if name != first])} did for more"
+    note = "A line is the score of a job's best trial so far; it ends at all that was billed for the job."
+    return Figure(
+        name="progress-compared",
+        title=title,
+        note=note,
+        interactive=_interactive_compared(found, metric),
+        still=partial(_still_compared, found, metric, title),
+    )
+
+
 def _baseline_note(data: JobData) -> str:
     ended = sum(trial.status == "Completed" for trial in data.trials)
     return (
-        f" Random search is simulated, not run: it trains the same {len(data.trials)} configurations to their end in "
+        f" Random search is simulated, not run: it trains the same {len(data.trials):,} configurations to their end in "
         f"random order, and the dashed line is the expected best so far, the band its 10% to 90% quantiles. Scores at "
         f"the end are known of {ended}; the others are taken to gain what the median of those that went on gained from "
-        f"there, up to the best one's score, and what failed or diverged to be as bad as the worst. A {data.unit} "
-        f"costs it what one cost here, and the gangs as long to start."
+        f"there, up to the best one's score, and what failed or diverged to be as bad as the worst. It begins when "
+        f"this job's first trial did, each {data.unit} costs it what one cost here, and no gang of it is ever idle."
     )
 
 
@@ -280,7 +315,7 @@ def _interactive(drawn: _Drawn) -> go.Figure:
     figure = look.interactive(
         *traces,
         xaxis={"title": {"text": "billed worker-seconds"}, "rangemode": "tozero"},
-        yaxis={"title": {"text": look.plain(f"best {data.metric}")}, "range": drawn.bounds},
+        yaxis={"title": {"text": look.plain(f"best {look.shortened(data.metric)}")}, "range": drawn.bounds},
     )
     if drawn.untuned is not None:
         label = {"text": f"un-tuned: {look.score(drawn.untuned)}", "font": {"size": 11}, "textposition": "start"}
@@ -288,10 +323,46 @@ def _interactive(drawn: _Drawn) -> go.Figure:
     return figure
 
 
+def _interactive_compared(found: Mapping[str, Progress], metric: str) -> go.Figure:
+    traces = [
+        go.Scatter(
+            x=line.billed.astype(np.float32),
+            y=line.best.astype(np.float32),
+            name=look.plain(name),
+            mode="lines+markers",
+            line={"color": look.SERIES[place % len(look.SERIES)], "width": 2.5, "shape": "hv"},
+            marker={"size": [*[0] * (len(line.billed) - 1), 9]},
+            hovertemplate="%{x:.4~g} worker-seconds: %{y:.5g}<extra></extra>",
+        )
+        for place, (name, line) in enumerate(found.items())
+    ]
+    return look.interactive(
+        *traces,
+        showlegend=True,
+        xaxis={"title": {"text": "billed worker-seconds"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": look.plain(f"best {metric}")}},
+    )
+
+
+@look.styled
+def _still_compared(found: Mapping[str, Progress], metric: str, title: str) -> Still:
+    still, axes = look.canvas(title, f"best {metric} against what was billed")
+    for place, (name, line) in enumerate(found.items()):
+        colour = look.SERIES[place % len(look.SERIES)]
+        axes.step(line.billed, line.best, where="post", color=colour, lw=2.4, label=name)
+        axes.plot(line.billed[-1], line.best[-1], "o", color=colour, ms=7)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.set_xlabel("billed worker-seconds")
+    axes.set_ylabel(f"best {metric}")
+    axes.legend(loc="best")
+    return still
+
+
 @look.styled
 def _still(drawn: _Drawn, title: str) -> Still:
     found, random, data = drawn.found, drawn.random, drawn.data
-    still, axes = look.canvas(title, f"{data.title}: best {data.metric} against what was billed")
+    still, axes = look.canvas(title, f"{data.title}: best {look.shortened(data.metric)} against what was billed")
     axes.step(found.billed, found.best, where="post", color=look.BEST, lw=2.8, label="this job", zorder=3)
     axes.plot(found.billed[-1], found.best[-1], "o", color=look.BEST, ms=7, zorder=3)
     if random is not None:
@@ -306,6 +377,6 @@ def _still(drawn: _Drawn, title: str) -> Still:
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("billed worker-seconds")
-    axes.set_ylabel(f"best {data.metric}")
-    axes.legend(loc="lower right")
+    axes.set_ylabel(f"best {look.shortened(data.metric)}")
+    axes.legend(loc="best")
     return still

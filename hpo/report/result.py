@@ -9,10 +9,9 @@ from typing import Any
 from hpo.report.blocks import Code, Column, Facts, Measured, Table
 from hpo.report.data import JobData
 from hpo.report.page import Block, Section
-from hpo.report.spending import money
 from hpo.report.verdict import places, standard_error
 from hpo.store import TrialRow
-from hpo.words import count, details_text, in_bytes, range_text, short
+from hpo.words import count, details_text, in_bytes, money, range_text, short
 
 
 def result(data: JobData) -> Section:
@@ -40,7 +39,7 @@ def configuration(data: JobData) -> Section:
     ]
     table = Table(["hyperparameter", "best", "un-tuned", "range"], rows)
     trainer = (data.job.summary.get("best") or {}).get("trainer")
-    note = f"{best.trial_id}, the best trial{'' if trainer else ' so far'}."
+    note = f"{best.trial_id}, the best trial{'' if data.job.ended_at else ' so far'}."
     return Section("Configuration", [table, *(_codes(data.title, trainer) if trainer else ())], note=note)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hpo.describe import ranked, when
+from hpo.describe import ranked
 from hpo.report.blocks import Code, Column, Table, Text
 from hpo.report.data import JobData
 from hpo.report.figure import Figure
@@ -13,13 +13,13 @@ from hpo.report.origin import origin
 from hpo.report.page import Block, Page, Section
 from hpo.report.result import configuration, result
 from hpo.report.spending import spending
-from hpo.report.verdict import places, verdict
-from hpo.words import count, first_line
+from hpo.report.verdict import places, subtitle, verdict
+from hpo.words import first_line
 
 FIGURES = {
     "Learning": ("learning-curves", "brackets"),
     "Cost": ("cost", "progress"),
-    "Hyperparameters": ("importance", "parallel"),
+    "Hyperparameters": ("importance", "parallel-coordinates"),
     "Staleness": ("staleness",),
 }
 """In which section a picture stands, by its name."""
@@ -37,15 +37,6 @@ def job_sections(data: JobData) -> list[Section]:
     """A job's parts without its verdict; a page may hold those of several jobs. Empty ones are left out."""
     parts = [result(data), *_pictures(data, job_figures(data)), configuration(data), _trials(data), _failures(data)]
     return [part for part in (*parts, origin(data)) if part.blocks]
-
-
-def subtitle(data: JobData) -> str:
-    """What a job searched, and as of when."""
-    job, spec = data.job, data.job.spec
-    moment, word = (job.heartbeat, "as of") if job.ended_at is None else (job.ended_at, "ended")
-    tuned, trainer = count(len(data.ranges), "hyperparameter"), spec["estimator"]["trainer"]
-    state = f"{data.status}, {word} {when(moment):%Y-%m-%d %H:%M:%S} UTC"
-    return f"{spec['strategy']} over {tuned} of {trainer}. {state}"
 
 
 def _pictures(data: JobData, figures: Sequence[Figure]) -> Iterator[Section]:

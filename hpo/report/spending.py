@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from hpo.report.blocks import Column, Measured, Table
-from hpo.report.cells import decimal
 from hpo.report.data import JobData
 from hpo.report.page import Block
 
@@ -15,11 +14,6 @@ def spending(data: JobData) -> list[Block]:
     """Tables of a job's cost; none where nothing was billed or foretold."""
     found = (_kinds(data), _forecast(data))
     return [table for table in found if table is not None]
-
-
-def money(amount: float, currency: str) -> str:
-    """An amount with its label."""
-    return f"{decimal(float(amount))} {currency}".strip()
 
 
 def _kinds(data: JobData) -> Table | None:

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hpo.describe import when
 from hpo.report.cells import decimal, with_error
 from hpo.report.data import JobData
-from hpo.words import count, first_line
+from hpo.words import count, first_line, money
 
 LIKELY = 2.0
 """Standard errors from which on a difference is said without a doubt beside it."""
@@ -68,6 +69,15 @@ def verdict(data: JobData) -> str:
     return f"{_found(data)}{reason and f'; it ended early: {reason}'}."
 
 
+def subtitle(data: JobData) -> str:
+    """What a job searched, and as of when."""
+    job, spec = data.job, data.job.spec
+    moment, word = (job.heartbeat, "as of") if job.ended_at is None else (job.ended_at, "ended")
+    tuned, trainer = count(len(data.ranges), "hyperparameter"), spec["estimator"]["trainer"]
+    state = f"{data.status}, {word} {when(moment):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{spec['strategy']} over {tuned} of {trainer}. {state}"
+
+
 def gap(data: JobData) -> Gap | None:
     """The best trial's score against the un-tuned run's; None where one of them has none."""
     value = data.objective(data.best) if data.best else None
@@ -97,8 +107,8 @@ def price(data: JobData) -> str:
     """What a job used: units, worker-seconds and, with prices, money."""
     used, possible = sum(trial.resource for trial in data.trials), data.max_resource * len(data.trials)
     cost = data.job.summary.get("cost")
-    money = f" ({decimal(cost['total'])} {cost['currency']})" if cost else ""
-    return f"{used:,} of {possible:,} {data.unit}s and {decimal(sum(data.billed.values()), 1)} worker-seconds{money}"
+    paid = f" ({money(cost['total'], cost['currency'])})" if cost else ""
+    return f"{used:,} of {possible:,} {data.unit}s and {sum(data.billed.values()):,.1f} worker-seconds{paid}"
 
 
 def comparison(jobs: Sequence[JobData]) -> str:

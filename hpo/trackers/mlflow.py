@@ -8,11 +8,12 @@ import posixpath
 import re
 import time
 from collections.abc import Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 from hpo.callbacks import JobEnd, JobStart, TrialInfo
 from hpo.tables import encode
-from hpo.trackers.tracker import Finished, Log, Reported, Tracker, job_numbers, trial_numbers
+from hpo.trackers.tracker import Finished, Log, Reported, Tracker, job_numbers, job_words, trial_numbers
 from hpo.words import masked
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ class _Runs:
             "warmband.objective_type": job.objective_type,
             "warmband.seed": str(job.seed),
             **{f"warmband.range.{name}": json.dumps(bounds) for name, bounds in job.ranges.items()},
-            **{tag["Key"]: tag["Value"] for tag in job.tags if {"Key", "Value"} <= tag.keys()},
+            **{tag["Key"]: str(tag["Value"]) for tag in job.tags if {"Key", "Value"} <= tag.keys()},
         }
         self._parent = self._begun(job.name, tags, job.hyperparameters, time.time())
 
@@ -86,7 +87,7 @@ class _Runs:
             Metric(self._keys.key(name), float(value), int(each.at * 1000), each.report.step)
             for each in reports
             for name, value in each.report.metrics.items()
-            if isinstance(value, int | float)
+            if isinstance(value, Real)
         ]
         for start in range(0, len(metrics), MOST_METRICS):
             self._client.log_batch(run, metrics=metrics[start : start + MOST_METRICS])
@@ -101,17 +102,10 @@ class _Runs:
 
     def job_end(self, job: JobEnd) -> None:
         now = time.time()
-        best = job.summary.get("best") or {}
         for run in filter(None, self._runs.values()):
             self._ended(run, {}, {"status": "Stopped"}, 0, "Stopped", now)
-        tags = {
-            "status": job.status,
-            "reason": job.reason,
-            "best_trial": best.get("trial", ""),
-            "best_hyperparameters": json.dumps(encode(best["hyperparameters"])) if best else "",
-        }
         numbers = {f"job/{name}": value for name, value in job_numbers(job).items()}
-        self._ended(self._parent, numbers, tags, 0, job.status, now)
+        self._ended(self._parent, numbers, job_words(job), 0, job.status, now)
 
     def _run(self, trial: TrialInfo, at: float) -> str:
         """The id of a trial's run, which is begun where there is none."""
@@ -126,7 +120,6 @@ class _Runs:
     def _begun(self, name: str, tags: Mapping[str, str], values: Mapping[str, Any], at: float) -> str:
         from mlflow.entities import Param
 
-        # Tags of MLflow's own have a meaning; a server takes no more than so many letters of the others.
         held = {self._keys.key(key): value[:LONGEST_TAG] for key, value in tags.items()}
         begun = self._client.create_run(self._experiment_id, start_time=int(at * 1000), tags=held, run_name=name)
         run: str = begun.info.run_id

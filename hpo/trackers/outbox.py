@@ -6,13 +6,14 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from hpo.words import count, first_line, masked
 from trainers.errors import WarmbandError
 
-MOST_WAITING = 10_000
-"""Events in the queue."""
+MOST_WAITING = 50_000
+"""Events in the queue; some 30 MB."""
 
 GATHER_SECONDS = 0.25
 """How long the first event waits for others to be written with it."""
@@ -73,28 +74,44 @@ class Outbox:
             self._waiting.append(event)
             self._changed.notify_all()
 
-    def close(self, seconds: float) -> None:
-        """Waits until all is written, `seconds` at most, and ends the thread.
+    def close(self, still: float, most: float) -> None:
+        """Waits until all is written, and ends the thread.
+
+        Args:
+            still: seconds in which nothing is written, after which it is waited for no longer.
+            most: seconds after which it is not in any case.
 
         Raises:
             WarmbandError: something was not written; not where the outbox was quiet before.
         """
+        begun = time.monotonic()
         with self._changed:
             self._closing = True
             self._changed.notify_all()
-            done = self._changed.wait_for(self._over, seconds)
+            before = self._left + 1
+            while not self._over() and self._left < before and (left := begun + most - time.monotonic()) > 0:
+                before = self._left
+                self._changed.wait_for(partial(self._moved, before), min(still, left))
             if self._quiet:
                 return
-            if self._failure or not done:
-                raise self._silenced(self._failure or f"it was waited for {seconds:g} s at the job's end", 0)
+            if self._failure or not self._over():
+                waited = f"the job's end waited {time.monotonic() - begun:.0f} s for it"
+                raise self._silenced(self._failure or waited, 0)
             self._quiet = True
 
     def _over(self) -> bool:
-        return bool(self._failure) or self._quiet or not (self._waiting or self._in_hand)
+        return bool(self._failure) or self._quiet or not self._left
+
+    def _moved(self, before: int) -> bool:
+        return self._over() or self._left < before
+
+    @property
+    def _left(self) -> int:
+        return len(self._waiting) + self._in_hand
 
     def _silenced(self, reason: str, more: int) -> WarmbandError:
         """Drops what waits, and says so; the caller holds the lock."""
-        lost = len(self._waiting) + self._in_hand + more
+        lost = self._left + more
         self._quiet = True
         self._waiting.clear()
         self._changed.notify_all()

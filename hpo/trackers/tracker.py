@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from hpo.callbacks import Callback, JobEnd, JobStart, TrialEnd, TrialInfo
+from hpo.tables import encode
 from hpo.trackers.outbox import Outbox
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from trainers.assignment import Report
 
-CLOSE_SECONDS = 10.0
-"""How long a job waits at its end for what is not written yet."""
+CLOSE_SECONDS, LONGEST_CLOSE_SECONDS = 10.0, 30.0
+"""How long a job's end waits for what is not written yet: while nothing is, and in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +74,6 @@ class Tracker(Callback):
                 f"pip install 'warmband[{self.package}]'"
             )
         self._outbox: Outbox | None = None
-        self._log: Log | None = None
 
     def open(self, job: JobStart) -> Log:
         """Begins to log a job, in the writer's thread."""
@@ -80,8 +81,7 @@ class Tracker(Callback):
 
     def on_job_start(self, job: JobStart) -> None:
         """See `Callback`."""
-        self._log = None
-        self._outbox = Outbox(self.name, self._write)
+        self._outbox = Outbox(self.name, _Writing(self.open).write)
         self._outbox.put(job)
 
     def on_trial_report(self, trial: TrialInfo, report: Report) -> None:
@@ -96,37 +96,55 @@ class Tracker(Callback):
         """See `Callback`."""
         self._put(job)
         if self._outbox is not None:
-            self._outbox.close(CLOSE_SECONDS)
+            self._outbox.close(CLOSE_SECONDS, LONGEST_CLOSE_SECONDS)
 
     def _put(self, event: Any) -> None:
         if self._outbox is not None:
             self._outbox.put(event)
 
-    def _write(self, batch: list[Any]) -> Iterator[int]:
-        """Writes events: the reports of a trial that came together at once."""
+
+class _Writing:
+    """One job's events written to its log, by the thread of its outbox.
+
+    Args:
+        open: begins the log.
+    """
+
+    def __init__(self, open: Callable[[JobStart], Log]) -> None:
+        self._open = open
+        self._log: Log | None = None
+
+    def write(self, batch: list[Any]) -> Iterator[int]:
+        """Writes a batch, the reports of a trial that came together at once."""
         together: dict[str, list[Reported]] = {}
         for event in batch:
             if isinstance(event, Reported):
                 together.setdefault(event.trial.id, []).append(event)
                 continue
-            trials = [event.trial.id] if isinstance(event, Finished) else list(together)
-            for trial_id in trials:
-                yield from self._reports(together.pop(trial_id, []))
-            if isinstance(event, JobStart):
-                self._log = self.open(event)
-            elif self._log is not None:
-                if isinstance(event, Finished):
-                    self._log.trial_end(event.trial, event)
-                else:
-                    self._log.job_end(event)
+            for trial_id in [event.trial.id] if isinstance(event, Finished) else list(together):
+                yield self._reports(together.pop(trial_id, []))
+            self._other(event)
             yield 1
         for reports in together.values():
-            yield from self._reports(reports)
+            yield self._reports(reports)
 
-    def _reports(self, reports: list[Reported]) -> Iterator[int]:
-        if reports and self._log is not None:
-            self._log.reports(reports[0].trial, reports)
-        yield len(reports)
+    def _other(self, event: JobStart | Finished | JobEnd) -> None:
+        if isinstance(event, JobStart):
+            self._log = self._open(event)
+        elif isinstance(event, Finished):
+            self._begun.trial_end(event.trial, event)
+        else:
+            self._begun.job_end(event)
+
+    def _reports(self, reports: list[Reported]) -> int:
+        if reports:
+            self._begun.reports(reports[0].trial, reports)
+        return len(reports)
+
+    @property
+    def _begun(self) -> Log:
+        assert self._log is not None, "a job's start is its first event"
+        return self._log
 
 
 def job_numbers(job: JobEnd) -> dict[str, float]:
@@ -145,6 +163,18 @@ def job_numbers(job: JobEnd) -> dict[str, float]:
         "resource_used": summary.get("resource_used"),
     }
     return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def job_words(job: JobEnd) -> dict[str, str]:
+    """How a job ended, by name: status, reason, the best trial and its hyperparameters, the whole summary as JSON."""
+    best = job.summary.get("best") or {}
+    return {
+        "status": job.status,
+        "reason": job.reason,
+        "best_trial": best.get("trial", ""),
+        "best_hyperparameters": json.dumps(encode(best["hyperparameters"])) if best else "",
+        "summary": json.dumps(encode(job.summary)),
+    }
 
 
 def trial_numbers(end: TrialEnd) -> dict[str, float]:

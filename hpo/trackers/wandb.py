@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from hpo.callbacks import JobEnd, JobStart, TrialInfo
 from hpo.tables import encode
-from hpo.trackers.tracker import CLOSE_SECONDS, Finished, Log, Reported, Tracker, job_numbers, trial_numbers
+from hpo.trackers.tracker import CLOSE_SECONDS, Finished, Log, Reported, Tracker, job_numbers, job_words, trial_numbers
 from trainers.errors import ConfigurationError
 from trainers.home import home
 
@@ -54,8 +53,7 @@ class WeightsAndBiases(Tracker):
         import wandb
 
         mode: Any = self.mode or wandb.setup().settings.mode
-        if mode == "online" and not wandb.api.api_key:
-            # It would ask on the terminal.
+        if mode == "online" and not wandb.login(prompt=False, verify=False):
             raise PermissionError("no API key is set: run `wandb login`, set WANDB_API_KEY, or take the mode offline")
         os.makedirs(self.folder, exist_ok=True)
         return _Group(self, mode, job)
@@ -96,14 +94,7 @@ class _Group:
     def job_end(self, job: JobEnd) -> None:
         for run in self._runs.values():
             _finish(run, "trial", {}, {"status": "Stopped"}, failed=True)
-        best = job.summary.get("best") or {}
-        words = {
-            "status": job.status,
-            "reason": job.reason,
-            "best_trial": best.get("trial", ""),
-            "best_hyperparameters": json.dumps(encode(best["hyperparameters"])) if best else "",
-        }
-        _finish(self._parent, "job", job_numbers(job), words, failed=job.status == "Failed")
+        _finish(self._parent, "job", job_numbers(job), job_words(job), failed=job.status == "Failed")
 
     def _run(self, trial: TrialInfo) -> Any:
         if trial.id not in self._runs:
@@ -115,19 +106,19 @@ class _Group:
     def _begun(self, name: str, kind: str, config: Mapping[str, Any]) -> Any:
         import wandb
 
-        # Nothing of the machine, the program and its output: they are not the trial's, and cost time for each run.
+        # Nothing of the machine, the program and its output: they are the job's, and each run would wait for them.
         settings = wandb.Settings(
             console="off",
             disable_code=True,
             disable_git=True,
             finish_timeout=CLOSE_SECONDS,
-            init_timeout=30,
-            login_timeout=1,
+            init_timeout=15,  # The process ends no sooner.
             save_code=False,
             silent=True,
             x_disable_machine_info=True,
             x_disable_meta=True,
             x_disable_stats=True,
+            x_save_requirements=False,
         )
         return wandb.init(
             project=self._tracker.project,

@@ -407,6 +407,52 @@ def test_flush_and_close_give_up_and_say_what_waits(impatient, local, tmp_path):
     assert local.reports("bank") == []
 
 
+@pytest.fixture
+def full(impatient, local, tmp_path, monkeypatch) -> Iterator[tuple[JobWriter, sqlite3.Connection]]:
+    """A writer with as many rows as may wait, since its database is locked."""
+    monkeypatch.setattr(store_writer, "MOST_WAITING", 5)
+    monkeypatch.setattr(store_writer, "LONGEST_PAUSE", 0.05)
+    lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None, check_same_thread=False)
+    lock.execute("BEGIN IMMEDIATE")
+    writer = local.writer("bank")
+    writer.report(*map(report, range(1, 5)))
+    writer.report(report(4))
+    until(lambda: writer._in_hand > 0)
+    writer.ledger(bill(1))
+    yield writer, lock
+    writer._abandoned = True
+    writer._wake.set()
+    lock.close()
+
+
+def test_a_job_pauses_while_as_many_rows_wait_as_may_and_none_is_lost(full, local, caplog):
+    writer, lock = full
+    paused = threading.Thread(target=lambda: [writer.report(report(step)) for step in range(5, 200)])
+    with caplog.at_level(logging.WARNING):
+        paused.start()
+        until(lambda: "job bank pauses: 5 rows wait for its store" in caplog.text)
+        assert paused.is_alive()
+        assert writer._queue.size + writer._in_hand == 5, "the memory stays what it was"
+        lock.execute("ROLLBACK")
+        paused.join(30)
+    assert not paused.is_alive()
+    writer.close()
+    assert [row.step for row in local.reports("bank")] == list(range(1, 200))
+    assert len(local.ledger("bank")) == 1
+
+
+def test_a_database_that_stays_away_ends_the_pause_with_an_error(full, monkeypatch):
+    writer, _ = full
+    monkeypatch.setattr(store_writer, "LONGEST_WAIT", 0.1)
+    with pytest.raises(WarmbandError, match=r"rows of job 'bank' still wait after 0\.1 s .*database is locked"):
+        writer.trial(TrialRow(job="bank", trial_id="t0", number=0))
+    monkeypatch.setattr(store_writer, "LONGEST_WAIT", 3600.0)
+    with pytest.raises(WarmbandError, match="still wait"):  # At once: the job is ending.
+        writer.ledger(bill(2))
+    writer.job(status="Failed")
+    assert writer._queue.size + writer._in_hand == 5
+
+
 def test_threads_that_open_a_new_file_at_once_find_its_tables(tmp_path):
     problems: list[Exception] = []
 

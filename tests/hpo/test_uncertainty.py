@@ -101,6 +101,7 @@ def test_each_metric_has_its_own() -> None:
     [
         ("logloss", 0.5, [0, 1]),  # no formula
         ("auc", 0.5, [1, 1]),  # one class only
+        ("auc", 0.5, [0, 1, 2]),  # more than two
         ("accuracy", 97.2, [0, 1]),  # in percent
         ("accuracy", math.nan, [0, 1]),
         ("accuracy", 0.5, []),

@@ -15,6 +15,7 @@ from typing import Any
 
 import optuna
 import pytest
+import sqlalchemy as sa
 from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 from typer.testing import CliRunner
@@ -161,6 +162,13 @@ def test_a_study_that_is_there_is_left_as_it_is(store: Store, tmp_path: Path) ->
     with pytest.raises(ConfigurationError, match=r"named 'job' is already in sqlite:///.*/study\.db; give another"):
         to_optuna("job", goal(tmp_path), store=url(tmp_path))
     assert optuna.load_study(study_name="job", storage=goal(tmp_path)).user_attrs == {"whose": "mine"}
+
+
+def test_the_record_itself_is_no_place_for_a_study(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="perhaps the record of your jobs; give Optuna a database of its own"):
+        to_optuna("job", url(tmp_path), store=url(tmp_path))
+    tables = sa.inspect(sa.create_engine(url(tmp_path))).get_table_names()
+    assert sorted(tables) == ["jobs", "ledger", "reports", "schema_version", "trials"]
 
 
 def test_a_study_that_cannot_be_written_whole_is_not_there(

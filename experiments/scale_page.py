@@ -1,0 +1,164 @@
+"""The page of `experiments.scale_out`: the blog's first table with what was measured, and pictures of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from experiments import pictures
+from experiments.gap import Scores
+from experiments.scale_out import BLOG, IMAGE, XGBOOST, Measured, most_apart, no_drop, verdict
+from experiments.shard_models import WithoutSharing
+from hpo.report import Column, Figure, Page, Section, Table, Text, look
+from hpo.report import Measured as Value
+from hpo.uncertainty import standard_error
+from hpo.words import count
+from trainers import Channel
+from trainers.datasets import Dataset
+from trainers.datasets.dataset import Rows
+
+PROBLEMS = {IMAGE: "images", XGBOOST: "marketing"}
+MODELS = {IMAGE: "network, 128-64-10 units", XGBOOST: "XGBoost"}
+METRICS = {"accuracy": "accuracy", "auc": "AUC"}
+COLOURS = (look.GREY, look.BEST, look.BLUE, look.GREEN, look.VIOLET)
+
+
+def page(measured: Mapping[str, Measured], data: Mapping[str, Dataset], apart: WithoutSharing) -> Page:
+    """The page of one run.
+
+    Args:
+        measured: the rows, by name.
+        data: the datasets, by problem.
+        apart: XGBoost without shared histograms.
+    """
+    by_problem = {problem: [each for each in measured.values() if each.row.problem == problem] for problem in data}
+    seeds = max(len(each.trainings) for each in measured.values())
+    return Page(
+        title="Scaling out",
+        verdict=verdict(measured, data[XGBOOST]),
+        subtitle=f"{' and '.join(dataset.title for dataset in data.values())}; {count(seeds, 'seed')}",
+        sections=[
+            Section("The table", [table(measured), _trained(by_problem, data)]),
+            *(_problem(problem, rows) for problem, rows in by_problem.items()),
+            _drop(measured, data[XGBOOST], apart),
+        ],
+    )
+
+
+def table(measured: Mapping[str, Measured]) -> Table:
+    """The blog's first table, with standard errors and the blog's own figures."""
+    seeds = max(len(each.trainings) for each in measured.values())
+    of_seeds = ["validation, s.e. over seeds", "test, s.e. over seeds"] if seeds > 1 else []
+    columns: list[Column | str] = [
+        *("problem", "workers", "distribution"),
+        *(Column(which, digits=4) for which in ("validation, last", "validation, best", "test")),
+        *(Column(title, digits=4) for title in of_seeds),
+        *(Column("the blog's", digits=2), Column("training, s", digits=1), Column("billed, s", digits=0)),
+    ]
+    rows = []
+    for each in measured.values():
+        row = each.row
+        last, test = each.last("validation"), each.last("test")
+        rows.append(
+            [
+                *(PROBLEMS[row.problem], row.trainer.workers, row.distribution),
+                *(_value(scores) for scores in (last, each.best("validation"), test)),
+                *(scores and scores.seed_error for scores in ((last, test) if of_seeds else ())),
+                *(BLOG.get(row.name), each.mean("training_seconds"), each.mean("worker_seconds")),
+            ]
+        )
+    caption = (
+        "Scores are means over seeds; the error beside each is that of one score from the rows it was measured on. The "
+        "best validation score is chosen among all epochs or rounds by the rows that it is measured on, and so is a "
+        "little too good. Billed are the seconds of all workers, from the moment they are held. Of the blog's figures, "
+        "only XGBoost's on one and on three instances are at hand; the others are left out, and none is quoted from "
+        "memory."
+    )
+    return Table(columns=columns, rows=rows, caption=caption)
+
+
+def _trained(by_problem: Mapping[str, Sequence[Measured]], data: Mapping[str, Dataset]) -> Table:
+    """What all settings of a problem have in common."""
+    rows = [
+        [
+            *(PROBLEMS[problem], MODELS[problem], data[problem].title, len(_labels(data[problem].train))),
+            *(METRICS[of[0].row.metric], of[0].row.length),
+        ]
+        for problem, of in by_problem.items()
+    ]
+    columns = ["problem", "model", "data", "rows", "metric", "trained for"]
+    return Table(columns, rows, caption="What was trained, in all settings of a problem:")
+
+
+def _value(scores: Scores | None) -> Value | str:
+    return "diverged" if scores is None else Value(scores.mean, scores.row_error)
+
+
+def _problem(problem: str, rows: Sequence[Measured]) -> Section:
+    """Pictures of one model's settings."""
+    metric = METRICS[rows[0].row.metric]
+    labels = [each.row.label for each in rows]
+    dots = [
+        pictures.Dot(label=each.row.label, value=scores.mean, error=scores.error, colour=colour)
+        for each, colour in zip(rows, COLOURS, strict=False)
+        if (scores := each.last("test")) is not None
+    ]
+    of = "over seeds" if len(rows[0].trainings) > 1 else "of the rows that it was measured on"
+    lines = [
+        pictures.Line(
+            label=each.row.label, curves=[training.curves["validation"] for training in each.trained], colour=colour
+        )
+        for each, colour in zip(rows, COLOURS, strict=False)
+    ]
+    blocks: list[Figure | Text] = [
+        pictures.scores(
+            f"{problem}-scores",
+            f"Test {metric} of each setting",
+            f"After the last {rows[0].row.trainer.unit}; a line is two standard errors {of} to either side.",
+            dots,
+            f"test {metric}",
+            {"one worker": dots[0].value} if dots else {},
+        ),
+        pictures.learning(
+            f"{problem}-learning",
+            f"How each setting learns: validation {metric}",
+            "A line is the mean over seeds, in a band from the least to the most of them. Of lines that coincide, the "
+            "last is seen.",
+            lines,
+            rows[0].row.trainer.unit,
+            f"validation {metric}",
+        ),
+        pictures.bars(
+            f"{problem}-cost",
+            "What each setting takes: time, and worker-seconds",
+            "Training leaves out the start of workers; billed worker-seconds hold it.",
+            labels,
+            {
+                "training, seconds": [each.mean("training_seconds") for each in rows],
+                "billed, worker-seconds": [each.mean("worker_seconds") for each in rows],
+            },
+        ),
+    ]
+    titles = {IMAGE: "The image model", XGBOOST: "XGBoost"}
+    return Section(titles[problem], blocks)
+
+
+def _drop(measured: Mapping[str, Measured], dataset: Dataset, apart: WithoutSharing) -> Section:
+    """What could have made the blog's drop, each measured."""
+    one, three = measured["xgboost-1"], measured["xgboost-3-allreduce"]
+    error = standard_error("auc", apart.whole, _labels(dataset.validation))
+    rows: list[list[object]] = [
+        ["all rows, one model", Value(apart.whole, error)],
+        *([f"the rows of worker {rank} alone", Value(auc, error)] for rank, auc in enumerate(apart.alone)),
+        ["the mean of these models' predictions", Value(apart.averaged, error)],
+        ["all rows, one model, its AUC averaged over workers' parts of the validation rows", apart.mean_of_parts],
+        ["1 worker against 3: largest difference of a round", most_apart(one, three)],
+    ]
+    columns: list[Column | str] = ["XGBoost, each row once", Column("validation AUC", digits=4)]
+    return Section("Why the blog's drop does not come out", [Text(no_drop(measured, apart)), Table(columns, rows)])
+
+
+def _labels(rows: Rows) -> NDArray[np.float32]:
+    return Channel.of(rows).read_whole().labels

@@ -1,0 +1,282 @@
+"""The search for what broke a distributed run, on small runs in this process; two of them broken on purpose."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from ray.train import ScalingConfig
+from typer import Typer
+from typer.testing import CliRunner
+
+from experiments import why_it_broke
+from experiments.causes import Cause
+from experiments.diagnosis import Diagnosis
+from experiments.published import Options, Steps
+from experiments.twins import Case, Outcome, image_case, job_case, scored, xgboost_case
+from experiments.why_it_broke import ALONE, DISTRIBUTED, Experiment
+from experiments.why_page import page
+from trainers import Channel, ConfigurationError, ParameterServerTrainer, TorchTrainer
+from trainers.datasets import load
+
+HERE = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
+DIGITS = load("digits")
+
+
+def look_into(case: Case, folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> tuple[Experiment, Diagnosis]:
+    with Steps(folder, lambda line: None) as steps:
+        experiment = Experiment(case=case, seeds=seeds, steps=steps, folder=folder / "models", say=lambda line: None)
+        return experiment, experiment.run()
+
+
+def in_files(folder: Path, rows: tuple[NDArray[Any], NDArray[Any]], parts: Sequence[NDArray[Any]]) -> Channel:
+    """Rows in as many CSV files, which as many workers read whole, one each."""
+    features, labels = rows
+    folder.mkdir()
+    paths = [str(folder / f"{number}.csv") for number in range(len(parts))]
+    for path, part in zip(paths, parts, strict=True):
+        np.savetxt(path, np.column_stack([labels[part], features[part]]), delimiter=",", fmt="%.6g")
+    return Channel.of(paths, target=0, header=False, name="rows")
+
+
+# ---- what is trained
+
+
+def test_a_twin_differs_in_the_number_of_workers_alone(tmp_path: Path) -> None:
+    case = image_case(Options(quick=True, out=tmp_path), 3, real=False)
+    blog = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "epochs": 3, "mode": "async"}
+    assert case.alone().hyperparameters == blog | {"num_workers": 1}
+    assert case.distributed().hyperparameters == blog | {"num_workers": 4}
+    assert case.alone().in_hand
+    real = image_case(Options(quick=True, out=tmp_path), 3, real=True)
+    assert (real.alone().workers, real.distributed().workers) == (1, 4)
+    assert real.alone().workers_for(real.alone().hyperparameters) == 1
+    boosted = xgboost_case(Options(quick=True, out=tmp_path), 7)
+    assert not boosted.simulated
+    assert (boosted.alone().workers, boosted.distributed().workers) == (1, 3)
+    assert boosted.alone().hyperparameters == boosted.distributed().hyperparameters
+
+
+def test_shuffled_rows_are_the_same_rows_and_whole_ones_are_every_workers(tmp_path: Path) -> None:
+    case = image_case(Options(quick=True, out=tmp_path), 3, real=False)
+    by_cause = {change.causes[0]: change for change in why_it_broke.changes(case.run)[0]}
+    shuffled = case.rows(by_cause[Cause.SHARDS], 5)
+    before, after = case.channels["train"].read_whole(), shuffled["train"].read_whole()
+    assert not np.array_equal(before.labels, after.labels)
+    assert np.array_equal(np.sort(before.labels), np.sort(after.labels))
+    assert np.isclose(before.features.sum(), after.features.sum())
+    whole = case.rows(by_cause[Cause.METRIC], 5)
+    for rank in range(4):
+        assert np.array_equal(whole["validation"].read(rank, 4).labels, case.channels["validation"].read_whole().labels)
+    assert whole["train"] is case.channels["train"]
+
+
+def test_columns_keep_their_names(tmp_path: Path) -> None:
+    case = xgboost_case(Options(quick=True, out=tmp_path), 2)
+    [change] = why_it_broke.changes(case.run)[0]
+    shuffled = case.rows(change, 5)["train"].read_whole()
+    assert shuffled.feature_names == case.channels["train"].read_whole().feature_names
+
+
+def test_what_diverged_counts_as_the_worst_that_was_seen() -> None:
+    outcomes = [Outcome(curve=[0.5, 0.9]), Outcome(diverged=True), Outcome(curve=[0.3, float("nan")])]
+    assert scored(outcomes, 0.1).values == (0.9, 0.1, 0.1)
+
+
+# ---- what is found
+
+
+@pytest.fixture(scope="module")
+def image(tmp_path_factory: pytest.TempPathFactory) -> tuple[Experiment, Diagnosis, Path]:
+    """The network on four asynchronous workers, which learns nothing there."""
+    folder = tmp_path_factory.mktemp("image")
+    return *look_into(image_case(Options(quick=True, out=folder), 15, real=False), folder, (1, 2)), folder
+
+
+def test_momentum_or_staleness_broke_the_network(image: tuple[Experiment, Diagnosis, Path]) -> None:
+    experiment, diagnosis, _ = image
+    assert diagnosis.gap.alone.mean > 0.9
+    assert diagnosis.gap.distributed.mean < 0.4
+    shares = {finding.change.causes[0]: finding.share for finding in diagnosis.findings}
+    assert shares[Cause.STALENESS].value > 0.7
+    assert Cause.STALENESS in diagnosis.found
+    for innocent in (Cause.METRIC, Cause.SHARDS, Cause.BATCH):
+        assert shares[innocent].value < 0.3
+    # Its metric is exact: the same model has the same score, whoever evaluates which rows.
+    assert experiment.scores(Cause.METRIC).values == pytest.approx(diagnosis.gap.distributed.values, abs=1e-9)
+    # Without staleness and with the batch of one worker, four workers are one.
+    assert diagnosis.pair is not None
+    assert diagnosis.pair.share.value == pytest.approx(1, abs=0.05)
+    assert {"lr", "mode"} <= diagnosis.ranges.keys()
+
+
+def test_what_was_done_is_not_done_again(image: tuple[Experiment, Diagnosis, Path]) -> None:
+    experiment, diagnosis, folder = image
+    kept = {path: path.stat().st_mtime_ns for path in (folder / "steps").glob("*.json")}
+    assert len(kept) == 2 * len(experiment.outcomes)
+    said: list[str] = []
+    with Steps(folder, said.append) as steps:
+        case = image_case(Options(quick=True, out=folder), 15, real=False)
+        again = Experiment(case=case, seeds=(1, 2), steps=steps, folder=folder, say=lambda line: None).run()
+    assert again.to_json() == diagnosis.to_json()
+    assert len(said) == len(kept)
+    assert {path: path.stat().st_mtime_ns for path in (folder / "steps").glob("*.json")} == kept
+
+
+def test_the_page_says_what_was_found(image: tuple[Experiment, Diagnosis, Path], tmp_path: Path) -> None:
+    experiment, diagnosis, _ = image
+    made = page(experiment, diagnosis)
+    html = made.html()
+    for text in (diagnosis.verdict, "Mitliagkas", "type: continuous", "ContinuousParameter", "Shards"):
+        assert text in html
+    assert [section.title for section in made.sections][:2] == ["What gives it back", "Why"]
+    pictures = {path.name for path in made.write_pictures(tmp_path)}
+    assert pictures == {f"{name}.{kind}" for name in ("gives-back", "learning", "staleness") for kind in ("png", "svg")}
+
+
+def test_sorted_rows_in_a_file_each_are_found_to_be_the_cause(tmp_path: Path) -> None:
+    """Each worker has the rows of two or three labels, and the slowest worker has the last word."""
+    features, labels = DIGITS.train  # type: ignore[misc]  # images are pairs
+    parts = np.array_split(np.argsort(labels, kind="stable")[:1200:2], 4)
+    train = in_files(tmp_path / "train", (features, labels), parts)
+    learning = {"lr": 0.2, "momentum": 0.0, "per_worker_batch_size": 20, "epochs": 6}
+    case = Case(
+        title="sorted digits",
+        trainer=ParameterServerTrainer(
+            "experiments.mnist:train",
+            scaling=HERE,
+            hyperparameters={**learning, "mode": "async", "num_workers": 4, "delay_ms": [0, 5, 20, 80]},
+        ),
+        channels={"train": train, **{name: Channel.of(getattr(DIGITS, name)) for name in ("validation", "test")}},
+        metric="validation:accuracy",
+    )
+    shares = case.label_shares()
+    assert shares is not None
+    assert max(share["0"] for share in shares) > 0.3
+    assert min(share["0"] for share in shares) == 0
+    _, diagnosis = look_into(case, tmp_path, (1, 2))
+    assert diagnosis.findings[0].change.causes == (Cause.SHARDS,)
+    assert diagnosis.verdict.startswith("It is shards that are not alike: 4 workers came to")
+    assert diagnosis.findings[0].enough
+
+
+def test_an_auc_averaged_over_skewed_shards_is_found_to_be_the_cause(tmp_path: Path) -> None:
+    """The model is that of one worker; the hardest rows of both classes lie in one worker's file."""
+    from sklearn.linear_model import LogisticRegression
+
+    (features, labels), (held, known) = DIGITS.train, DIGITS.validation  # type: ignore[misc]  # images are pairs
+    scores = LogisticRegression(C=0.05).fit(features, labels >= 5).decision_function(held)
+    large = np.flatnonzero(known >= 5)[np.argsort(scores[known >= 5])]
+    small = np.flatnonzero(known < 5)[np.argsort(-scores[known < 5])]
+    parts = [np.concatenate(pair) for pair in zip(np.split(large[:140], 4), np.split(small[:140], 4), strict=True)]
+    case = Case(
+        title="skewed evaluation",
+        trainer=TorchTrainer(
+            "tests.experiments.averaging:train",
+            scaling=ScalingConfig(num_workers=4),
+            hyperparameters={"lr": 0.3, "global_batch_size": 100, "epochs": 6},
+        ),
+        channels={
+            "train": Channel.of(DIGITS.train),
+            "validation": in_files(tmp_path / "validation", (held, known), parts),
+        },
+        metric="validation:auc",
+    )
+    experiment, diagnosis = look_into(case, tmp_path)
+    [best, *_] = diagnosis.findings
+    assert best.change.causes == (Cause.METRIC,)
+    assert best.share.value == pytest.approx(1, abs=0.1)
+    assert diagnosis.verdict.startswith("It is a metric averaged over workers:")
+    assert diagnosis.found == [Cause.METRIC]
+    assert "context.sum()" in page(experiment, diagnosis).html()
+
+
+def test_where_nothing_broke_it_stops_there_unless_asked(tmp_path: Path) -> None:
+    case = Case(
+        title="the same batch",
+        trainer=TorchTrainer(
+            "experiments.mnist:train",
+            scaling=ScalingConfig(num_workers=4),
+            hyperparameters={"lr": 0.1, "momentum": 0.9, "global_batch_size": 100, "epochs": 4},
+        ),
+        channels={name: Channel.of(getattr(DIGITS, name)) for name in ("train", "validation", "test")},
+        metric="validation:accuracy",
+    )
+    experiment, diagnosis = look_into(case, tmp_path)
+    assert diagnosis.verdict.startswith("Nothing broke: 4 workers came to")
+    assert list(experiment.outcomes) == [ALONE, DISTRIBUTED]
+    assert diagnosis.verdict in page(experiment, diagnosis).html().replace("&#39;", "'")
+    assert experiment.run(anyway=True).findings
+
+
+# ---- job files
+
+
+def job(tmp_path: Path, trainer: str) -> Path:
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        f"data: {{dataset: digits}}\ntrainer: {{{trainer}}}\n"
+        "tuning:\n"
+        "  objective_metric_name: validation:loss\n"
+        "  objective_type: Minimize\n"
+        "  hyperband: {max_resource: 4}\n"
+        "  ranges: {lr: {type: continuous, min: 0.001, max: 0.5}}\n"
+    )
+    return path
+
+
+def test_a_job_file_gives_its_static_run(tmp_path: Path) -> None:
+    options = Options(out=tmp_path)
+    path = job(
+        tmp_path,
+        "type: torch, train_loop: 'experiments.mnist:train', num_workers: 3, "
+        "hyperparameters: {lr: 0.1, momentum: 0.9, per_worker_batch_size: 50}",
+    )
+    case = job_case(path, options, None, real=False)
+    assert (case.run.workers, case.run.mode, case.metric, case.maximize) == (3, "sync", "validation:loss", False)
+    assert case.trainer.units == 4
+    # AllReduce is simulated by a server that waits for all.
+    assert case.distributed().hyperparameters["mode"] == "sync"
+    real = job_case(path, options, 2, real=True)
+    assert (type(real.distributed()), real.distributed().workers, real.trainer.units) == (TorchTrainer, 3, 2)
+
+
+@pytest.mark.parametrize(
+    ("trainer", "said"),
+    [
+        ("type: xgboost, num_workers: 1, hyperparameters: {eval_metric: auc}", "2 or more"),
+        ("type: torch, train_loop: 'experiments.mnist:train', num_workers: 2, precision: bf16", "precision"),
+    ],
+)
+def test_what_cannot_be_compared_or_simulated_is_refused(trainer: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        job_case(job(tmp_path, trainer), Options(out=tmp_path), None, real=False)
+
+
+def test_a_metric_that_is_not_reported_is_refused_with_those_that_are(tmp_path: Path) -> None:
+    case = image_case(Options(quick=True, out=tmp_path), 1, real=False)
+    wrong = Case(title="", trainer=case.trainer, channels=case.channels, metric="validation:auc")
+    with pytest.raises(ConfigurationError, match="validation:accuracy"):
+        look_into(wrong, tmp_path)
+
+
+def test_the_command_runs_a_job_file_to_its_page(tmp_path: Path) -> None:
+    path = job(
+        tmp_path,
+        "type: parameter_server, train_loop: 'experiments.mnist:train', num_workers: 4, "
+        "hyperparameters: {lr: 0.1, momentum: 0.9, per_worker_batch_size: 100, mode: async}",
+    )
+    app, out = Typer(), tmp_path / "out"
+    app.command()(why_it_broke.main)
+    done = CliRunner().invoke(app, [str(path), "--epochs", "8", "--seeds", "1", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    result = json.loads((out / "result.json").read_text())
+    assert result["metric"] == "validation:loss"
+    assert result["gap"]["size"] > 0
+    assert result["verdict"] in done.output.replace("\n", " ").replace("  ", " ")
+    assert (out / "index.html").stat().st_size > 1e6

@@ -1,0 +1,91 @@
+"""A real Chromium for the session, and pages opened in it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from hpo.report import JobData
+from tests.hpo.report.records import made_up
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+INSTALL = "Chromium is not there: apt-get install chromium, or python -m playwright install --with-deps chromium"
+
+PATIENCE_MS = 120_000
+"""For whatever has to happen sooner or later; other tests may have the processors."""
+
+
+@dataclass
+class Opened:
+    """A page in a browser, and what it did that a page should not."""
+
+    tab: Page
+    url: str
+    asked: list[str] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+
+    def settle(self) -> None:
+        """Looks at every picture, and waits until it is drawn."""
+        for plot in self.tab.locator(".plot").all():
+            plot.scroll_into_view_if_needed()
+            plot.locator(".main-svg").first.wait_for(state="attached")
+
+    def column(self, table: str, place: int) -> list[str]:
+        """The texts of a table's column, of the rows that can be seen, from top to bottom."""
+        cells = self.tab.locator(f"{table} tbody tr > :nth-child({place + 1})")
+        return list(cells.evaluate_all("all => all.filter(c => c.checkVisibility()).map(c => c.textContent)"))
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """Chromium: the one that is installed, or playwright's own."""
+    with sync_playwright() as playwright:
+        own = Path(playwright.chromium.executable_path)
+        path = next((found for name in NAMES if (found := shutil.which(name))), str(own) if own.exists() else None)
+        if path is None:
+            (pytest.fail if os.environ.get("CI") else pytest.skip)(INSTALL)
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def see(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    """Opens a report's HTML; what it asks the network for is noted, and refused."""
+    contexts = []
+
+    def see(html: str, *, width: int = 1280, **options: Any) -> Opened:
+        file = tmp_path / f"page-{len(contexts)}.html"
+        file.write_text(html, encoding="utf-8")
+        context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
+        context.set_default_timeout(PATIENCE_MS)
+        contexts.append(context)
+        opened = Opened(tab=context.new_page(), url=file.as_uri())
+
+        def decide(route: Any) -> None:
+            opened.asked.append(route.request.url)
+            route.continue_() if route.request.url == opened.url else route.abort()
+
+        context.route("**/*", decide)
+        opened.tab.on("console", lambda said: opened.complaints.append(f"{said.type}: {said.text}"))
+        opened.tab.on("pageerror", lambda error: opened.complaints.append(str(error)))
+        opened.tab.on("dialog", lambda dialog: (opened.complaints.append(dialog.message), dialog.dismiss()))
+        opened.tab.goto(opened.url)
+        return opened
+
+    yield see
+    for context in contexts:
+        context.close()
+
+
+@pytest.fixture(scope="session")
+def job() -> JobData:
+    """A job of 60 trials, some of which failed or diverged."""
+    return made_up(name="sixty", trials=60, trainer="ParameterServerTrainer")

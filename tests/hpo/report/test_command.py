@@ -1,0 +1,69 @@
+"""`hpo report` on a record filled by hand."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from hpo.cli import app
+from hpo.store import Store
+from tests.hpo.report.records import made_up, write
+from trainers.errors import ConfigurationError
+
+
+@pytest.fixture(autouse=True)
+def record(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with Store() as store:
+        for name in ("bank", "churn"):
+            write(store, made_up(name=name, trials=8))
+
+
+def report(*arguments: str) -> str:
+    result = CliRunner(env={"COLUMNS": "500", "TERM": "dumb"}).invoke(app, ["report", *arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    assert result.exit_code == 0
+    return result.output
+
+
+def test_a_page_is_written_here_and_its_verdict_said(tmp_path: Path) -> None:
+    said = report("bank").splitlines()
+    assert said[0].startswith("Tuning raised validation:auc from ")
+    assert said[1:] == ["Wrote bank.html"]
+    assert said[0] in (tmp_path / "bank.html").read_text(encoding="utf-8")
+
+
+def test_several_names_make_one_page(tmp_path: Path) -> None:
+    assert report("bank", "churn").endswith("Wrote bank-churn.html\n")
+    assert "Side by side" in (tmp_path / "bank-churn.html").read_text(encoding="utf-8")
+
+
+def test_pictures_are_written_where_they_are_asked_for(tmp_path: Path) -> None:
+    said = report("bank", "-o", "other.html", "--pictures", "pictures")
+    written = sorted(path.name for path in (tmp_path / "pictures").iterdir())
+    assert {"learning-curves.png", "learning-curves.svg", "brackets.png"} <= set(written)
+    assert said.endswith(f"Wrote other.html\nWrote {len(written)} pictures to pictures\n")
+
+
+def test_a_page_that_is_there_is_written_anew(tmp_path: Path) -> None:
+    (tmp_path / "bank.html").write_text("old")
+    report("bank")
+    assert (tmp_path / "bank.html").read_bytes().startswith(b"<!doctype html>")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (["bnak"], "no job named 'bnak' in .*; give 'bank'"),
+        (["bank", "bank"], "'bank' is named twice; give each job once"),
+        (["bank", "-o", "gone/x.html"], "--output 'gone/x.html' cannot be written: No such file or directory"),
+        (["bank", "--pictures", "bank.html/x"], "--pictures 'bank.html/x' cannot be written: Not a directory"),
+        (["bank", "--store", "sqlite:///other.db"], "no job named 'bank' in .*; it has none"),
+    ],
+)
+def test_what_is_wrong_is_said(arguments: list[str], error: str) -> None:
+    with pytest.raises(ConfigurationError, match=error):
+        report(*arguments)

@@ -1,0 +1,112 @@
+"""What a report reads of a job, whatever has become of it."""
+
+import math
+from dataclasses import replace
+from importlib import import_module
+
+import pytest
+
+from hpo.report.data import UNITS, JobData
+from hpo.report.figures import job_figures
+from hpo.store import JobRow, Store
+from tests.hpo.report.records import CREATED, HOSTILE, made_up, write
+from trainers import TRAINERS
+from trainers.errors import ConfigurationError
+
+
+def test_what_is_read_is_what_was_written(home):
+    data = made_up(hostile=True)
+    with Store() as store:
+        write(store, data)
+        read = JobData.read(store, data.title)
+    assert (read.trials, read.untuned, read.ledger) == (data.trials, data.untuned, data.ledger)
+    assert read.reports.keys() == data.reports.keys()
+    for trial, reports in data.reports.items():
+        assert [(each.step, each.objective) for each in read.reports[trial]] == [
+            (each.step, each.objective) for each in reports
+        ]
+    assert (read.metric, read.best, read.billed) == (data.metric, data.best, data.billed)
+
+
+def test_a_mistyped_name_is_an_error(home):
+    with Store() as store, pytest.raises(ConfigurationError, match="no job named"):
+        JobData.read(store, "typo")
+
+
+def test_what_is_billed_adds_up():
+    data = made_up()
+    assert list(data.billed) == ["starting", "training", "checkpointing", "idle"]
+    assert sum(data.billed.values()) == pytest.approx(sum(data.billed_by_trial.values()))
+    assert data.billed["starting"] == 4 * 3 * 20.0  # Gangs of three that came up after 8, 16, 24 and 32 seconds
+
+
+def test_the_best_is_the_jobs_own():
+    data = made_up()
+    assert data.objective(data.best) == max(
+        trial.objective for trial in data.trials if trial.status not in ("Failed", "Diverged") and trial.objective
+    )
+    smallest = made_up(maximize=False)
+    assert smallest.objective(smallest.best) < 0.3
+
+
+def test_rungs_are_those_of_a_trials_bracket():
+    data = made_up()
+    assert data.rungs == (1, 3, 9, 27)
+    assert {data.rungs_of(trial) for trial in data.trials} == {(1, 3, 9, 27), (3, 9, 27), (9, 27), (27,)}
+    assert data.rungs_of(data.untuned) == ()
+    assert data.max_resource == 27
+
+
+def test_units_are_called_what_trainers_call_them():
+    called = {name: getattr(import_module(module), name).unit for name, module in TRAINERS.items()}
+    assert called == UNITS
+    assert made_up().unit == "round"
+
+
+def test_a_job_whose_driver_is_gone_has_failed():
+    data = made_up(ended=False)
+    assert data.status == "InProgress"
+    gone = replace(data, job=replace(data.job, heartbeat=CREATED))
+    assert gone.status == "Failed"
+    assert "last heard of" in gone.reason
+
+
+def nothing() -> JobData:
+    data = made_up()
+    return JobData(job=replace(data.job, plan={}, summary={}), reports={})
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        nothing(),
+        made_up(ended=False),
+        made_up(trials=1, resource=1),
+        replace(made_up(), ledger=()),
+        replace(made_up(), reports={}),
+        replace(made_up(), untuned=None),
+        made_up(trials=2, hostile=True),
+        replace(made_up(), trials=tuple(trial for trial in made_up().trials if trial.status == "Failed")),
+    ],
+    ids=["empty", "running", "one", "no ledger", "no reports", "no un-tuned", "two", "all failed"],
+)
+def test_whatever_is_missing_is_left_out(data, tmp_path):
+    for figure in job_figures(data):
+        assert figure.title
+        assert figure.note
+        assert "nan" not in figure.title.lower().split()
+        figure.still()
+        figure.interactive.to_json()
+
+
+def test_older_records_say_how_large_a_gang_was_by_what_they_billed():
+    data = made_up()
+    older = replace(data, ledger=tuple(replace(entry, workers=0) for entry in data.ledger))
+    assert [figure.title for figure in job_figures(older)] == [figure.title for figure in job_figures(data)]
+
+
+def test_a_job_may_have_any_name():
+    data = JobData(job=JobRow(name=HOSTILE, created_at=1.0, heartbeat=1.0, spec=made_up().job.spec), reports={})
+    assert data.title == HOSTILE
+    assert data.best is None
+    assert math.isclose(sum(data.billed.values()), 0)

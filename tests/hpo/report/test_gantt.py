@@ -1,0 +1,55 @@
+"""The chart of gangs over time."""
+
+from collections import defaultdict
+
+import pytest
+
+from hpo.report.gantt import brackets, chart
+from hpo.report.look import KINDS
+from tests.hpo.report.records import made_up
+
+
+def test_bars_add_up_to_the_ledger():
+    data = made_up(workers=3)
+    found = chart(data)
+    assert sum(bar.seconds for bar in found.bars) * 3 == pytest.approx(sum(data.billed.values()))
+    kinds = defaultdict(float)
+    for bar in found.bars:
+        kinds[bar.group if bar.group in KINDS else "training"] += 3 * bar.seconds
+    assert kinds == pytest.approx(data.billed)
+    assert found.shares["training"] == pytest.approx(data.billed["training"] / sum(data.billed.values()))
+
+
+def test_a_row_is_a_gang_and_brackets_that_cut_alike_are_one():
+    found = chart(made_up(trials=100, resource=9))
+    assert found.rows == ("gang 1", "gang 2", "gang 3", "gang 4")
+    assert found.workers == (3, 3, 3, 3)
+    assert list(found.colours) == [
+        "cut at 1, 3",
+        "cut at 3",
+        "never cut",
+        "probe, un-tuned",
+        "starting",
+        "checkpointing",
+        "idle",
+    ]
+    assert len(set(found.colours.values())) == len(found.colours)
+
+
+def test_a_bar_says_what_it_is():
+    data = made_up(trials=4, resource=9)
+    says = {bar.says for bar in chart(data).bars}
+    assert {"starting", "idle", "trial 0 to 1 round: training", "un-tuned to 9 rounds: training"} <= says
+    assert "0\u21921" in {bar.label for bar in chart(data).bars}
+
+
+def test_both_forms_have_a_bar_for_all_that_can_be_seen():
+    data = made_up()
+    figure = brackets(data)
+    trained = [bar for bar in chart(data).bars if bar.group not in KINDS]
+    drawn = [trace for trace in figure.interactive.data if trace.name not in KINDS]
+    assert sum(len(trace.x) for trace in drawn) == len(trained)
+    (axes,) = figure.still().axes
+    assert len(axes.patches) == sum(len(trace.x) for trace in figure.interactive.data)
+    assert [label.get_text() for label in axes.get_yticklabels()] == list(chart(data).rows)
+    assert figure.title == "4 gangs of 3 workers trained for 8% of their time"

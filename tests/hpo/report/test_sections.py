@@ -1,0 +1,198 @@
+"""What stands on a job's page, whatever has become of the job."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hpo.report import Code, Facts, JobData, Table, job_page, job_sections
+from hpo.report.cells import cell
+from hpo.report.figure import Figure
+from hpo.report.page import Block
+from hpo.report.sections import OPENED_FAILURES
+from tests.hpo.report.records import made_up
+
+
+def titles(data: JobData) -> list[str]:
+    return [section.title for section in job_sections(data)]
+
+
+def blocks(data: JobData, title: str) -> list[Block]:
+    return next(list(section.blocks) for section in job_sections(data) if section.title == title)
+
+
+def table(data: JobData, title: str, place: int = 0) -> dict[str, list[str]]:
+    """A table as texts, by its rows' first cells."""
+    found = [block for block in blocks(data, title) if isinstance(block, Table)][place]
+    digits = [getattr(column, "digits", None) for column in found.columns]
+    said = [[cell(value, places) for value, places in zip(row, digits, strict=True)] for row in found.rows]
+    return {row[0].text: [f"{each.text} {each.error}".strip() for each in row[1:]] for row in said}
+
+
+def with_summary(data: JobData, **summary: Any) -> JobData:
+    return replace(data, job=replace(data.job, summary={**data.job.summary, **summary}))
+
+
+@pytest.fixture(scope="module")
+def data() -> JobData:
+    return made_up(trials=30, trainer="ParameterServerTrainer")
+
+
+def test_the_parts_come_in_the_order_in_which_they_are_asked_for(data: JobData) -> None:
+    assert titles(data) == [
+        *("Result", "Learning", "Cost", "Hyperparameters", "Staleness", "Configuration", "Trials", "Failures"),
+        "Environment",
+    ]
+
+
+def test_every_picture_has_a_place_in_a_section(data: JobData) -> None:
+    shown = {
+        block.name: section.title
+        for section in job_sections(data)
+        for block in section.blocks
+        if isinstance(block, Figure)
+    }
+    assert shown == {
+        "learning-curves": "Learning",
+        "brackets": "Learning",
+        "cost": "Cost",
+        "progress": "Cost",
+        "importance": "Hyperparameters",
+        "parallel-coordinates": "Hyperparameters",
+        "staleness": "Staleness",
+    }
+
+
+def test_a_job_without_a_trial_has_a_page() -> None:
+    empty = replace(made_up(trials=1), trials=(), untuned=None, reports={}, ledger=())
+    assert titles(empty) == ["Result", "Environment"]
+    assert "No trial reported" in job_page(empty).html()
+
+
+def test_a_job_of_an_older_warmband_has_a_page(data: JobData) -> None:
+    old = replace(data, job=replace(data.job, summary={}, plan={}))
+    assert "inputs" in old.job.spec
+    spec = {name: value for name, value in old.job.spec.items() if name not in ("inputs", "environment")}
+    html = job_page(replace(old, job=replace(old.job, spec=spec))).html()
+    assert "Tuning raised" in html
+
+
+def test_a_job_under_way_says_so() -> None:
+    page = job_page(made_up(trials=12, ended=False))
+    assert page.verdict.startswith("Still running: ")
+    assert page.subtitle.startswith("Hyperband over 7 hyperparameters of XGBoostTrainer. InProgress, as of ")
+
+
+def test_scores_are_those_of_the_channel_and_of_the_others_like_it(data: JobData) -> None:
+    assert data.best is not None
+    assert data.untuned is not None
+    best, untuned = data.objective(data.best), data.objective(data.untuned)
+    assert best is not None
+    assert untuned is not None
+    found = table(with_summary(data, best={"standard_error": 0.01234}), "Result")
+    billed = data.billed_by_trial[data.best.trial_id]
+    assert found[f"best, {data.best.trial_id}"] == [f"{best:.4f} ± 0.0123", f"{best - 0.01:.4f}", "27", f"{billed:.2f}"]
+    assert found["un-tuned"][0] == f"{untuned:.4f}"
+    assert found["difference"][0] == f"{best - untuned:+.4f}"
+
+
+def test_the_best_value_counts_where_the_job_says_so(data: JobData) -> None:
+    by_best = replace(data, job=replace(data.job, spec={**data.job.spec, "objective_value": "best"}))
+    best = by_best.best
+    assert best is not None
+    row = table(by_best, "Result")[f"best, {best.trial_id}"]
+    assert row[0] == f"{best.best_objective:.4f}"
+    assert row[2] == str(best.best_resource)
+
+
+def test_a_trial_has_its_row_and_its_hyperparameters(data: JobData) -> None:
+    found = table(data, "Trials")
+    assert data.best is not None
+    assert next(iter(found)) == data.best.trial_id
+    for trial in data.trials:
+        row = found[trial.trial_id]
+        assert row[0] == trial.status
+        assert row[2] == str(trial.resource)
+        assert row[3] == str((trial.bracket or 0) + 1)
+        assert row[-1] == cell(trial.hyperparameters["subsample"]).text
+
+
+def test_cost_is_split_and_paid_for(data: JobData) -> None:
+    billed = data.billed
+    total = sum(billed.values())
+    found = table(data, "Cost")
+    assert {name: row[0] for name, row in found.items()} == {
+        name: f"{seconds:,.1f}" for name, seconds in {**billed, "in all": total}.items()
+    }
+    cost = {"currency": "EUR", "total": 3.0, "by_kind": dict.fromkeys(billed, 0.75)}
+    paid = table(with_summary(data, cost=cost), "Cost")
+    assert [row[2] for row in paid.values()] == ["0.75", "0.75", "0.75", "0.75", "3"]
+
+
+def test_a_forecast_stands_beside_what_the_job_came_to(data: JobData) -> None:
+    total = sum(data.billed.values())
+    told = {"worker_seconds": total / 2, "wall_seconds": 10.0, "cost": None}
+    forecast = {"source": "probe", "expected": told, "at_most": {**told, "wall_seconds": 40.0}}
+    found = table(with_summary(data, forecast=forecast, wall_seconds=8.0), "Cost", 1)
+    half, whole = cell(total / 2).text, cell(total).text
+    assert found == {
+        "worker-seconds": [half, half, whole, "+100"],
+        "wall time, s": ["40", "10", "8", "-20"],
+    }
+
+
+def test_the_configuration_can_be_copied(data: JobData) -> None:
+    values = {"eta": 0.25, "num_round": 27}
+    trainer = {"trainer": "XGBoostTrainer", "scaling": {"num_workers": 3}, "hyperparameters": values}
+    codes = [
+        block
+        for block in blocks(with_summary(data, best={"trainer": trainer}), "Configuration")
+        if isinstance(block, Code)
+    ]
+    assert [code.language for code in codes] == ["YAML", "Python", "Python"]
+    made: dict[str, Any] = {}
+    exec(codes[1].text, made)
+    assert made["trainer"].hyperparameters == values
+    assert "attach('made-up')" in codes[2].text
+    assert not [block for block in blocks(data, "Configuration") if isinstance(block, Code)]
+
+
+def test_failures_come_with_their_tracebacks_folded(data: JobData) -> None:
+    failed = [trial for trial in data.trials if trial.status in ("Failed", "Diverged")]
+    codes = [block for block in blocks(data, "Failures") if isinstance(block, Code)]
+    assert [code.caption.partition(" ")[0] for code in codes] == [trial.trial_id for trial in failed]
+    assert all(code.folded for code in codes)
+    first = next(code for code in codes if "failed" in code.caption)
+    assert first.text == "ValueError: no luck\n\nTraceback (most recent call last):\n  ..."
+
+
+def test_of_very_many_failures_some_are_shown_and_the_rest_counted(data: JobData) -> None:
+    failed = tuple(
+        replace(data.trials[0], number=n, trial_id=f"t{n}", status="Failed") for n in range(OPENED_FAILURES + 3)
+    )
+    found = blocks(replace(data, trials=failed, untuned=None), "Failures")
+    assert len(found) == OPENED_FAILURES + 1
+    assert "And 3 more: hpo trials made-up --tracebacks" in str(found[-1])
+
+
+def test_the_environment_names_versions_machine_seed_and_data(data: JobData) -> None:
+    environment = {"python": "3.11.9", "ray": "2.60.0", "platform": "Linux", "cpus": 2, "memory_bytes": 16e9, "gpus": 0}
+    inputs = {"train": {"kind": "csv", "rows": 35009, "columns": ["y"], "files": list("abcde"), "fingerprint": "12ab"}}
+    spec = {
+        **data.job.spec,
+        "environment": environment,
+        "inputs": inputs,
+        "max_cost": 2.0,
+        "prices": {"currency": "EUR"},
+    }
+    full = replace(data, job=replace(data.job, spec=spec))
+    facts = {
+        name: value for block in blocks(full, "Environment") if isinstance(block, Facts) for name, value in block.items
+    }
+    assert facts["seed"] == "1"
+    assert facts["workers"] == "3 a trial"
+    assert facts["cost limit"] == "2.00 EUR"
+    assert (facts["ray"], facts["memory"], facts["processors"]) == ("2.60.0", "16.0 GB", 2)
+    assert table(full, "Environment") == {"train": ["35,009", "1", "a, b, c and 2 more", "12ab"]}

@@ -1,0 +1,190 @@
+"""What is said of a job: true of every state that it may be in, and no more than its figures bear out."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hpo.report import JobData
+from hpo.report.verdict import comparison, subtitle, verdict
+from hpo.store import JobRow, LedgerRow, TrialRow
+
+BASE = 1_700_000_000.0
+
+
+def job(
+    best: float | None = 0.8,
+    untuned: float | None = 0.75,
+    error: float | None = 0.01,
+    *,
+    name: str = "bank",
+    maximize: bool = True,
+    summary: dict[str, Any] | None = None,
+    **changes: Any,
+) -> JobData:
+    """A job of two trials of 30 rounds, of which one trained 10."""
+    spec = {
+        "estimator": {"trainer": "XGBoostTrainer", "scaling": {"num_workers": 3}, "hyperparameters": {}},
+        "strategy": "Hyperband",
+        "objective_metric_name": "validation:auc",
+        "objective_type": "Maximize" if maximize else "Minimize",
+        "objective_value": "last",
+        "max_jobs": 2,
+        "hyperparameter_ranges": {},
+    }
+    worse = None if best is None else best - 0.1 if maximize else best + 0.1
+    ends = {"created_at": BASE, "ended_at": BASE + 60, "heartbeat": BASE + 60, "status": "Completed", **changes}
+    return JobData(
+        job=JobRow(
+            name=name,
+            spec=spec,
+            plan={"max_resource": 30, "brackets": []},
+            summary={"best": {"standard_error": error}, **(summary or {})},
+            **ends,
+        ),
+        trials=(
+            trial("bank-0", 0, worse, 10, "Stopped"),
+            trial("bank-1", 1, best, 30, "Failed" if best is None else "Completed"),
+        ),
+        untuned=None if untuned is None else trial("untuned", -1, untuned, 30, "Completed"),
+        reports={},
+        ledger=(LedgerRow(job=name, gang="g", kind="training", worker_seconds=12.34, at=BASE + 5),),
+    )
+
+
+def trial(name: str, number: int, value: float | None, resource: int, status: Any) -> TrialRow:
+    reason = "ValueError: no luck.\nmore" if status == "Failed" else ""
+    return TrialRow(
+        job="bank",
+        trial_id=name,
+        number=number,
+        objective=value,
+        resource=resource,
+        status=status,
+        failure_reason=reason,
+        ended_at=BASE + 9,
+    )
+
+
+USED = "40 of 60 rounds and 12.3 worker-seconds"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            job(),
+            "Tuning raised validation:auc from 0.7500 to 0.8000, by 0.0500 or 5.0 standard errors of one such score, "
+            f"with {USED}.",
+        ),
+        (
+            job(0.2, 0.25, maximize=False),
+            "Tuning lowered validation:auc from 0.2500 to 0.2000, by 0.0500 or 5.0 standard errors of one such score, "
+            f"with {USED}.",
+        ),
+        (
+            job(error=0.04),
+            "Tuning raised validation:auc from 0.7500 to 0.8000, by 0.0500 or 1.3 standard errors of one such score, "
+            f"which may be chance, with {USED}.",
+        ),
+        (
+            job(error=0.06),
+            "Tuning made no difference that these rows can show: validation:auc is 0.8000 for the best of 2 trials and "
+            f"0.7500 un-tuned, and one such score has a standard error of 0.0600; it took {USED}.",
+        ),
+        (job(error=None), f"Tuning raised validation:auc from 0.7500 to 0.8000, by 0.0500, with {USED}."),
+        (
+            job(0.7),
+            "Tuning found nothing better: validation:auc is 0.7000 for the best of 2 trials and 0.7500 un-tuned; "
+            f"it took {USED}.",
+        ),
+        (
+            job(untuned=None),
+            f"The best of 2 trials has validation:auc 0.8000 ± 0.0100, with {USED}.",
+        ),
+        (
+            job(untuned=None, summary={"untuned": {"diverged": "nan", "resource": 1}}),
+            "The best of 2 trials has validation:auc 0.8000 ± 0.0100 (the un-tuned configuration diverged after 1 round"
+            f"), with {USED}.",
+        ),
+        (
+            job(untuned=None, summary={"untuned": {"failure": "boom"}}),
+            "The best of 2 trials has validation:auc 0.8000 ± 0.0100 (the un-tuned configuration failed), "
+            f"with {USED}.",
+        ),
+        (
+            job(untuned=None, summary={"cost": {"currency": "EUR", "total": 1.5, "by_kind": {}}}),
+            f"The best of 2 trials has validation:auc 0.8000 ± 0.0100, with {USED} (1.50 EUR).",
+        ),
+        (
+            job(None),
+            "No trial reported a finite validation:auc: 1 stopped, 1 failed; most often because: ValueError: no luck.",
+        ),
+        (
+            job(untuned=None, error=None, reason="the target was reached."),
+            f"The best of 2 trials has validation:auc 0.8000, with {USED}; it ended early: the target was reached.",
+        ),
+        (
+            job(status="Stopped", reason="someone asked for it"),
+            "Stopped before its end (someone asked for it): 2 of 2 trials have ended; the best so far has "
+            "validation:auc 0.8000 ± 0.0100, against 0.7500 un-tuned.",
+        ),
+        (
+            job(None, status="Failed", reason="no gang came up\nat all"),
+            "The job failed: no gang came up; no trial has reported a finite validation:auc.",
+        ),
+        (
+            job(status="Failed", reason=""),
+            "The job failed; the best so far has validation:auc 0.8000 ± 0.0100, against 0.7500 un-tuned.",
+        ),
+    ],
+)
+def test_the_verdict_on_a_job_that_has_ended(data: JobData, said: str) -> None:
+    assert verdict(data) == said
+
+
+@pytest.mark.parametrize(("status", "word"), [("InProgress", "Still running"), ("Stopping", "Asked to stop")])
+def test_a_job_under_way_says_so_and_how_far_it_is(status: Any, word: str) -> None:
+    data = job(status=status, ended_at=None, heartbeat=time.time() + 1000)
+    said = "2 of 2 trials have ended; the best so far has validation:auc 0.8000 ± 0.0100, against 0.7500 un-tuned."
+    assert verdict(data) == f"{word}: {said}"
+    assert ", as of " in subtitle(data)
+    assert subtitle(job()).endswith("Completed, ended 2023-11-14 22:14:20 UTC")
+
+
+def test_a_job_whose_driver_is_gone_has_failed() -> None:
+    assert verdict(job(status="InProgress", ended_at=None)).startswith("The job failed: its driver was last heard of")
+
+
+def test_a_job_without_a_trial_says_so() -> None:
+    assert verdict(replace(job(), trials=())) == "No trial reported a finite validation:auc: none was started."
+
+
+def test_the_better_of_two_jobs_is_named_with_what_both_took() -> None:
+    one, other = job(0.8, name="one"), job(0.75, name="other")
+    for jobs in ([one, other], [other, one]):
+        assert comparison(jobs) == (
+            "one found the best validation:auc, 0.8000, ahead of other by 0.0500 or 5.0 standard errors of one such "
+            f"score; one took {USED}, other {USED}."
+        )
+
+
+def test_jobs_that_noise_could_part_are_not_ranked() -> None:
+    said = comparison([job(0.8, name="one"), job(0.795, name="other")])
+    assert said.startswith(
+        "one and other cannot be told apart: validation:auc is 0.8000 and 0.7950, and one such score"
+    )
+
+
+def test_jobs_that_cannot_be_ranked_are_not() -> None:
+    assert comparison([job(), job(maximize=False)]) == (
+        "These jobs cannot be ranked, since they are after different things: validation:auc (maximized), "
+        "validation:auc (minimized)."
+    )
+    assert comparison([job(), job(None, name="none")]) == (
+        "There is nothing to compare yet: only bank has a validation:auc, 0.8000."
+    )
+    assert comparison([job(None), job(None)]) == "There is nothing to compare yet: none has any."

@@ -1,0 +1,105 @@
+"""Jobs that trackers follow: a search on simulated gangs, with what a real one would tell them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from hpo import Callback
+from hpo.callbacks import Callbacks, JobEnd, JobStart
+from hpo.controller import Controller
+from hpo.hyperband import Cut, lay_out
+from hpo.search import TrialRun
+from tests.hpo.simulated import METRIC, Kept, simulate
+from trainers.assignment import Assignment, Report
+
+PLAN = lay_out(6, 1, 3)
+STATIC = {"num_round": 3, "objective": "binary:logistic", "seed": None, "monotone": [1, 0]}
+ODD = "loss % of  <b>train</b>/../"
+"""The name of a metric that no tracker would choose."""
+
+FAILING, DIVERGING = "job-001", "job-002"
+
+
+class Told(Kept):
+    """Tells callbacks, as a job's record does."""
+
+    def __init__(self, callbacks: Callbacks) -> None:
+        super().__init__()
+        self.callbacks = callbacks
+        self.reported: dict[str, list[Report]] = {}
+
+    def trial(self, run: TrialRun) -> None:
+        self.callbacks.trial(run)
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        if run.tuned:
+            odd = [
+                Report(
+                    step=r.step, metrics={**r.metrics, ODD: math.nan if r.step == 2 else 1 / r.step, "huge": math.inf}
+                )
+                for r in reports
+            ]
+            self.reported.setdefault(run.id, []).extend(odd)
+            self.callbacks.reports(run, odd)
+
+    def rung(self, cut: Cut) -> None:
+        self.callbacks.rung(cut)
+
+    def progress(self, controller: Controller) -> None:
+        self.callbacks.progress(controller)
+
+
+def start(**changes: Any) -> JobStart:
+    """What trackers are told first."""
+    return JobStart(
+        **{
+            "name": "job",
+            "metric": METRIC,
+            "objective_type": "Maximize",
+            "hyperparameters": STATIC,
+            "ranges": {"eta": {"type": "Continuous", "min_value": 0.0, "max_value": 1.0, "scaling_type": "Auto"}},
+            "plan": PLAN.to_json(),
+            "seed": 7,
+            "tags": [{"Key": "team", "Value": "growth"}],
+        }
+        | changes
+    )
+
+
+def curve(assignment: Assignment, step: int) -> float:
+    """Rises towards eta; one trial fails at once, one diverges."""
+    if assignment.trial_id == FAILING:
+        raise ValueError("no such luck")
+    if assignment.trial_id == DIVERGING:
+        return math.nan
+    return float(assignment.hyperparameters.get("eta", 0.0)) * (1 - 0.5**step)
+
+
+def follow(*trackers: Callback) -> tuple[Controller, dict[str, list[Report]], list[str]]:
+    """Runs a job of six trials to its end.
+
+    Returns:
+        The run, what each trial reported, and what was printed.
+    """
+    said: list[str] = []
+    callbacks = Callbacks(trackers, said.append)
+    callbacks.job_start(start())
+    controller, _, told = simulate(plan=PLAN, curve=curve, record=Told(callbacks))
+    best = controller.best()
+    assert best is not None
+    summary = {
+        "best": {
+            "trial": best.id,
+            "value": best.value,
+            "resource": best.resource,
+            "hyperparameters": best.hyperparameters,
+        },
+        "untuned": None,
+        "worker_seconds": {kind.value: seconds for kind, seconds in controller.ledger.totals.items()},
+        "wall_seconds": controller.seconds,
+        "resource_used": controller.trained,
+    }
+    callbacks.job_end(JobEnd(name="job", status="Completed", reason="", summary=summary))
+    return controller, told.reported, said

@@ -1,0 +1,56 @@
+"""A process whose tracker hangs ends all the same, and soon."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import sys, time
+from hpo.trackers import MLflow, WeightsAndBiases, tracker
+from tests.hpo.trackers.followed import follow
+
+tracker.CLOSE_SECONDS = 2.0
+which, port = sys.argv[1:]
+made = MLflow(f"http://127.0.0.1:{port}") if which == "mlflow" else WeightsAndBiases("x", mode="online", folder=".")
+_, _, said = follow(made)
+print(len(said), *said)
+print("left", time.time(), flush=True)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("which", ["mlflow", "wandb"])
+def test_a_hanging_server_does_not_keep_the_process(which: str, tmp_path: Path) -> None:
+    """A socket that takes connections and says nothing: the job's end waits its seconds, the process no more."""
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        port = silent.getsockname()[1]
+        environment = {
+            **os.environ,
+            "HOME": str(tmp_path),
+            "MLFLOW_DISABLE_TELEMETRY": "true",
+            "PYTHONPATH": str(Path(__file__).resolve().parents[3]),
+            "WANDB_API_KEY": "0" * 40,
+            "WANDB_BASE_URL": f"http://127.0.0.1:{port}",
+            "WANDB_ERROR_REPORTING": "false",
+        }
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM, which, str(port)],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=180,
+            check=True,
+        )
+        ended = time.time()
+    said, left = done.stdout.splitlines()[-2:]
+    assert said.startswith("1 warning: ")
+    assert "is left out from now on" in said
+    assert ended - float(left.split()[1]) < 60

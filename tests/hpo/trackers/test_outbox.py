@@ -1,0 +1,124 @@
+"""Events are written once and in order; whatever the writer does, nobody who puts waits for it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hpo.trackers.outbox import Outbox
+from trainers.errors import WarmbandError
+
+
+class Book:
+    """Writes events into a list, when it may; the event "bad" cannot be written."""
+
+    def __init__(self) -> None:
+        self.written: list[Any] = []
+        self.batches = 0
+        self.may = threading.Event()
+        self.may.set()
+        self.begun = threading.Event()
+
+    def write(self, batch: list[Any]) -> Iterator[int]:
+        self.batches += 1
+        for event in batch:
+            self.begun.set()
+            self.may.wait(60)
+            if event == "bad":
+                raise ConnectionError("http://me:secret@host/ refused\nand more")
+            self.written.append(event)
+            yield 1
+
+
+@pytest.fixture
+def book() -> Iterator[Book]:
+    made = Book()
+    yield made
+    made.may.set()  # So that no thread stays.
+
+
+def test_everything_is_written_in_order_and_in_batches(book: Book) -> None:
+    outbox = Outbox("it", book.write)
+    for number in range(1000):
+        outbox.put(number)
+    outbox.close(60, 60)
+    assert book.written == list(range(1000))
+    assert book.batches < 100
+
+
+def test_a_writer_that_hangs_holds_nobody_up_and_is_told_of_once(book: Book) -> None:
+    book.may.clear()
+    outbox = Outbox("it", book.write, patience=0.05)
+    outbox.put(0)
+    assert book.begun.wait(60)
+    time.sleep(0.1)
+    begun = time.monotonic()
+    with pytest.raises(
+        WarmbandError, match=r"it is left out from now on.*not answered for 0.05 s; 2 events not written"
+    ):
+        outbox.put(1)
+    for number in range(10_000):
+        outbox.put(number)
+    outbox.close(60, 60)
+    assert time.monotonic() - begun < 5
+    book.may.set()
+    outbox._thread.join(60)
+    assert not outbox._thread.is_alive()
+    assert book.written == [0], "what was in hand; no more after it was said not to be"
+
+
+def test_a_full_queue_drops_the_writer_and_keeps_the_memory(book: Book) -> None:
+    book.may.clear()
+    outbox = Outbox("it", book.write, most=10)
+    outbox.put("first")
+    assert book.begun.wait(60)
+    for number in range(10):
+        outbox.put(number)
+    with pytest.raises(WarmbandError, match=r"it does not keep up; 12 events not written"):
+        outbox.put(10)
+    outbox.put(11)
+    assert not outbox._waiting
+
+
+def test_a_writer_that_fails_says_why_without_passwords(book: Book) -> None:
+    outbox = Outbox("it", book.write)
+    outbox.put("good")
+    outbox.put("bad")
+    outbox.put("never")
+    outbox._thread.join(60)
+    with pytest.raises(WarmbandError) as caught:
+        outbox.put("late")
+    assert "ConnectionError: http://***@host/ refused; 3 events not written" in str(caught.value)
+    assert book.written == ["good"]
+    outbox.put("later")
+    outbox.close(60, 60)
+
+
+def test_a_failure_at_the_end_is_told_at_the_end(book: Book) -> None:
+    outbox = Outbox("it", book.write)
+    outbox.put("bad")
+    with pytest.raises(WarmbandError, match="1 event not written"):
+        outbox.close(60, 60)
+
+
+def test_the_end_waits_for_what_moves_and_not_for_what_stands_still(book: Book) -> None:
+    book.may.clear()
+    outbox = Outbox("it", book.write)
+    outbox.put(1)
+    outbox.put(2)
+    assert book.begun.wait(60)
+    with pytest.raises(WarmbandError, match=r"the job's end waited 0 s for it; 2 events not written"):
+        outbox.close(0.05, 60)
+    slow = Outbox("it", lambda batch: (time.sleep(0.1) or 1 for _ in batch))
+    for number in range(8):
+        slow.put(number)
+    slow.close(0.7, 60)
+    late = Outbox("it", lambda batch: (time.sleep(0.1) or 1 for _ in batch))
+    for number in range(100):
+        late.put(number)
+    with pytest.raises(WarmbandError, match=r"the job's end waited"):
+        late.close(60, 0.5)
