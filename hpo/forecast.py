@@ -77,7 +77,7 @@ class Forecast:
         return asdict(self)
 
 
-def error(expected: Mapping[str, float], *, worker_seconds: float, wall_seconds: float) -> dict[str, float]:
+def forecast_error(expected: Mapping[str, float], *, worker_seconds: float, wall_seconds: float) -> dict[str, float]:
     """By how much of what was expected a job took more; less than 0 where it took less."""
     measured = {"worker_seconds": worker_seconds, "wall_seconds": wall_seconds}
     return {name: value / expected[name] - 1.0 for name, value in measured.items() if expected[name]}

@@ -12,7 +12,7 @@ from hpo.callbacks import Callback, Callbacks, JobEnd, JobStart
 from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
 from hpo.checks import gang_sizes
 from hpo.controller import Controller
-from hpo.forecast import Forecast, Outlook, error
+from hpo.forecast import Forecast, Outlook, forecast_error
 from hpo.interrupt import INTERRUPTED, Interrupts
 from hpo.pace import Probed
 from hpo.probe import Probing
@@ -98,7 +98,8 @@ class Job:
         with Interrupts(self.notify) as interrupts:
             outlook = Outlook.of(self.search, self.strategy.plan, in_hand=self.estimator.in_hand)
             probing = Probing(self.estimator, self.channels, outlook, self.notify, self.forecast)
-            writer.job(summary=known(probing))
+            if self.forecast is not None:
+                writer.job(summary=_known(probing))
             with (
                 self.watcher,
                 self.estimator.gangs(
@@ -114,7 +115,7 @@ class Job:
 
                 def probed(found: Probed) -> None:
                     probing.served(found)
-                    writer.job(summary=known(probing))
+                    writer.job(summary=_known(probing))
 
                 controller = Controller(
                     self.search,
@@ -128,13 +129,13 @@ class Job:
                 interrupts.stops(controller.stop)
                 controller.run()
                 interrupts.closing()
-        return controller, known(probing)
+        return controller, _known(probing)
 
     def _ended(self, controller: Controller, more: Mapping[str, Any]) -> Ended:
         summary = {**summarize(controller, self.strategy.plan, self._noise, self.estimator), **more}
         if forecast := summary.get("forecast"):
             total = controller.ledger.total
-            wrong = error(forecast["expected"], worker_seconds=total, wall_seconds=summary["wall_seconds"])
+            wrong = forecast_error(forecast["expected"], worker_seconds=total, wall_seconds=summary["wall_seconds"])
             summary["forecast"] = {**forecast, "error": wrong}
         all_failed = bool(controller.runs) and all(run.failure for run in controller.runs.values())
         if controller.hopeless or (all_failed and not controller.stopped):
@@ -172,6 +173,6 @@ class Ended:
         return {"status": self.status, "reason": self.reason, "summary": self.summary}
 
 
-def known(probing: Probing) -> dict[str, Any]:
+def _known(probing: Probing) -> dict[str, Any]:
     """What is known of a job before its first trial, for its summary."""
     return {"probe": probing.to_json(), "forecast": probing.forecast and probing.forecast.to_json()}

@@ -18,7 +18,7 @@ from rich.console import Console
 
 from hpo import HyperparameterTuner, IntegerParameter, Prices
 from hpo.earlier import forecast_from, most_alike, pace_of, part_used
-from hpo.forecast import PROBE, Forecast, Outlook, error
+from hpo.forecast import PROBE, Forecast, Outlook, forecast_error
 from hpo.hyperband import lay_out
 from hpo.ledger import Entry
 from hpo.limits import Limits
@@ -144,11 +144,11 @@ def test_the_outlook_counts_what_runs_beside_the_search() -> None:
 
 
 def test_an_error_is_a_part_of_what_was_expected() -> None:
-    assert error({"worker_seconds": 100.0, "wall_seconds": 10.0}, worker_seconds=150.0, wall_seconds=9.0) == {
+    assert forecast_error({"worker_seconds": 100.0, "wall_seconds": 10.0}, worker_seconds=150.0, wall_seconds=9.0) == {
         "worker_seconds": 0.5,
         "wall_seconds": pytest.approx(-0.1),
     }
-    assert error({"worker_seconds": 0.0, "wall_seconds": 2.0}, worker_seconds=1.0, wall_seconds=2.0) == {
+    assert forecast_error({"worker_seconds": 0.0, "wall_seconds": 2.0}, worker_seconds=1.0, wall_seconds=2.0) == {
         "wall_seconds": 0.0
     }
 
