@@ -25,11 +25,11 @@ import typer
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments import shard_models
+from experiments import boosting, shard_models
 from experiments.benchmark import table
 from experiments.gap import Scores
 from experiments.mnist import Setting
-from experiments.problems import BOOSTING, boosting, channels
+from experiments.problems import channels, trees
 from experiments.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
 from hpo.report.cells import with_error
 from hpo.uncertainty import standard_error
@@ -159,12 +159,12 @@ def xgboost_rows(rounds: int) -> list[Row]:
     """XGBoost's settings, one worker first."""
     through = XGBoostTrainer(
         scaling=ScalingConfig(num_workers=XGBOOST_WORKERS, resources_per_worker={"CPU": 1}),
-        hyperparameters={**BOOSTING, "num_round": rounds},
+        hyperparameters={**boosting.STATIC, "num_round": rounds},
         backend="xgboost_ray",
     )
     ways = [
-        ("1", "–", boosting(1, rounds)),  # noqa: RUF001  # the sign for what is not there
-        ("3-allreduce", "AllReduce", boosting(XGBOOST_WORKERS, rounds)),
+        ("1", "–", trees(1, rounds)),  # noqa: RUF001  # the sign for what is not there
+        ("3-allreduce", "AllReduce", trees(XGBOOST_WORKERS, rounds)),
         ("3-xgboost_ray", "xgboost_ray", through),
     ]
     return [
@@ -198,7 +198,7 @@ def measure(row: Row, dataset: Dataset, options: Options, steps: Steps) -> Measu
         settings = {"trainer": row.trainer.to_json(), "data": dataset.name, "repeat": options.repeat, "seed": seed}
 
         def work(seed: int = seed) -> dict[str, Any]:
-            return asdict(train(row, dataset, seed, options.out / "models"))
+            return asdict(train(row, dataset, seed, options.out.absolute() / "models"))
 
         trainings.append(Training(**steps.do(f"{row.name}-{seed}", settings, work)))
     return Measured(row=row, trainings=trainings, errors=_errors(row, dataset, options.repeat, trainings))
@@ -354,10 +354,10 @@ def main(
         kept = steps.do(
             f"shard-models-{seed}",
             {"data": once.name, "workers": XGBOOST_WORKERS, "rounds": ROUNDS, "seed": seed},
-            lambda: asdict(shard_models.measure(once, XGBOOST_WORKERS, ROUNDS, seed, out / "models")),
+            lambda: asdict(shard_models.measure(once, XGBOOST_WORKERS, ROUNDS, seed, out.absolute() / "models")),
         )
         measured = {}
-        with options.cluster(IMAGE_WORKERS, console.print):
+        with options.cluster(IMAGE_WORKERS, steps, console.print):
             for row in rows:
                 measured[row.name] = measure(row, data[row.problem], options, steps)
                 console.print(f"{row.problem}, {row.label}: {_said(measured[row.name].last('test'))} (test)")
