@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ray.train import ScalingConfig
 
-from experiments.problems import BOOSTING
+from experiments import boosting
 from trainers import Channel, XGBoostTrainer
 from trainers.datasets import Dataset
 
@@ -51,7 +52,7 @@ def measure(dataset: Dataset, workers: int, rounds: int, seed: int, folder: Path
 
         trainer = XGBoostTrainer(
             scaling=ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}),
-            hyperparameters={**BOOSTING, "num_round": rounds},
+            hyperparameters={**boosting.STATIC, "num_round": rounds},
         )
         given = {"train": (train[0][rows], train[1][rows]), "validation": validation}
         booster = trainer.fit(given, storage_path=str(folder), seed=seed).model()
@@ -71,7 +72,8 @@ def measure(dataset: Dataset, workers: int, rounds: int, seed: int, folder: Path
 def mean_of_parts(labels: NDArray[Any], scores: NDArray[Any], workers: int) -> float:
     """The mean of the AUCs of each worker's part of some rows; a part without both classes has none and is left out."""
     parts = [(labels[rank::workers], scores[rank::workers]) for rank in range(workers)]
-    return float(np.mean([_auc(*part) for part in parts if len(np.unique(part[0])) == 2]))
+    known = [_auc(*part) for part in parts if len(np.unique(part[0])) == 2]
+    return sum(known) / len(known) if known else math.nan
 
 
 def _table(rows: Any) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -175,7 +175,7 @@ def main(
         nullcontext() if case.simulated else options.cluster(case.run.workers, steps, console.print),
     ):
         experiment = Experiment(
-            case=case, seeds=options.each_seed, steps=steps, folder=options.out / "models", say=console.print
+            case=case, seeds=options.each_seed, steps=steps, folder=options.out.absolute() / "models", say=console.print
         )
         diagnosis = experiment.run(anyway=anyway)
     console.print(f"\n[bold]{diagnosis.verdict}[/]\n")

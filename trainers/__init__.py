@@ -19,9 +19,10 @@ from trainers.errors import (
 if TYPE_CHECKING:
     from trainers.channels import Channel
     from trainers.pytorch.context import TrainContext
+    from trainers.result import TrainingResult
     from trainers.torch_allreduce import TorchTrainer
     from trainers.torch_parameter_server import ParameterServerTrainer
-    from trainers.trainer import Trainer, TrainingResult
+    from trainers.trainer import Trainer
     from trainers.xgboost_allreduce import XGBoostTrainer
 
 else:
@@ -63,7 +64,7 @@ _HOMES = {
     "TorchTrainer": TRAINERS["TorchTrainer"],
     "TrainContext": "trainers.pytorch.context",
     "Trainer": "trainers.trainer",
-    "TrainingResult": "trainers.trainer",
+    "TrainingResult": "trainers.result",
     "XGBoostTrainer": TRAINERS["XGBoostTrainer"],
 }
 

@@ -12,7 +12,7 @@ from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
 from trainers.gang import Program, WorkerContext
 from trainers.pytorch.trainer import REPORT_SECONDS, FunctionTrainer, but
-from trainers.trainer import check_alone
+from trainers.scaling import check_alone
 
 if TYPE_CHECKING:
     from trainers.pytorch.distribution import Distribution, Peers

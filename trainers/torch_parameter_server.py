@@ -9,7 +9,7 @@ from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
 from trainers.gang import Program
 from trainers.pytorch.trainer import FunctionTrainer
-from trainers.trainer import WORKERS
+from trainers.scaling import WORKERS
 
 if TYPE_CHECKING:
     pass

@@ -4,89 +4,38 @@ from __future__ import annotations
 
 import difflib
 import logging
-import math
 import re
-import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
 from trainers import TRAINERS, storage
-from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
+from trainers.assignment import Assignment
 from trainers.channels import Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster, cluster
-from trainers.errors import ConfigurationError, DivergedError, GangError, TrialError
+from trainers.errors import ConfigurationError
 from trainers.gang import Program, resources_per_worker
 from trainers.gangs import Gangs
 from trainers.home import home
 from trainers.in_hand import InHand, cores
-from trainers.notebook import facts_html
 from trainers.ray_gangs import RayGangs
+from trainers.result import TrainingResult, serve_alone
 from trainers.room import check_capacity
+from trainers.scaling import WORKERS, check_resources, check_scaling
 
 if TYPE_CHECKING:
-    import pandas
+    pass
 
 logger = logging.getLogger(__name__)
 
-WORKERS = "num_workers"
-"""The hyperparameter that gives a configuration a gang of its own size, where the trainer has gangs of several."""
-
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
-_PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 _SCALING_FIELDS = ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingResult:
-    """What one training gave.
-
-    Args:
-        metrics: the last report's, by "channel:metric".
-        reports: one a unit of resource.
-        checkpoint: URI of the trained model.
-        worker_seconds: billed seconds times workers, starting included.
-        training_seconds: of wall time that the workers trained.
-        trainer: what trained it, with the model.
-        details: what happened beside the metrics, as its trainer tells it; empty where that is nothing.
-    """
-
-    metrics: dict[str, float]
-    reports: tuple[Report, ...]
-    checkpoint: str
-    worker_seconds: float
-    training_seconds: float
-    trainer: Trainer
-    details: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def curve(self) -> pandas.DataFrame:
-        """A row a unit of resource, indexed by `step`; a column a metric."""
-        import pandas
-
-        rows = [{"step": report.step, **report.metrics} for report in self.reports]
-        return pandas.DataFrame(rows).set_index("step")
-
-    def model(self) -> Any:
-        """The trained model, in its library's own form."""
-        return self.trainer.model()
-
-    def _repr_html_(self) -> str:
-        """For notebooks: what it came to."""
-        facts = {
-            **self.metrics,
-            "units": len(self.reports),
-            "billed": f"{self.worker_seconds:.1f} worker-seconds",
-            "checkpoint": self.checkpoint,
-            **self.details,
-        }
-        return facts_html(type(self.trainer).__name__, facts)
 
 
 class Trainer(ABC):
@@ -120,8 +69,8 @@ class Trainer(ABC):
         self.hyperparameters = dict(hyperparameters or {})
         self.checkpoint = ""
         self._missing = ""
-        _check_scaling(self.scaling)
-        _check_resources(self.scaling)
+        check_scaling(self.scaling)
+        check_resources(self.scaling)
         _ = self.units
         self.check(self.hyperparameters)
 
@@ -282,7 +231,7 @@ class Trainer(ABC):
             save_to=storage.join(storage_path or f"{home()}/runs", name, f"{units:06d}{self.suffix}"),
         )
         with self.gangs(name, checked) as gangs:
-            segment, worker_seconds = _serve_alone(gangs, assignment, self._static_workers, self.patience)
+            segment, worker_seconds = serve_alone(gangs, assignment, self._static_workers, self.patience)
         return TrainingResult(
             metrics=dict(segment.reports[-1].metrics),
             reports=segment.reports,
@@ -436,87 +385,3 @@ def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
         hint = f"; did you mean it by {near[0]!r}?" if near else ""
         raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
     return {name: Channel.of(source, name=name) for name, source in channels.items()}
-
-
-def _serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: float) -> tuple[Segment, float]:
-    """Serves one assignment; returns it and the worker-seconds that its gang was held for.
-
-    Raises:
-        GangError: no report for `patience` seconds, or the workers were lost again and again.
-        TrialError: training failed, or diverged.
-    """
-    attempts = 0
-    deadline = math.inf
-    while True:
-        gangs.want({workers: 1}, None)
-        for event in gangs.events(1.0):
-            match event:
-                case Progress():
-                    deadline = time.monotonic() + patience
-                case GangLost() | GangEnded():
-                    deadline = math.inf  # Starting has deadlines of its own.
-                case GangUp():
-                    attempts += 1
-                    if attempts > 3:
-                        raise GangError(f"gang {event.gang} lost its workers {attempts - 1} times in this training")
-                    held = gangs.held_since(event.gang)
-                    gangs.assign(event.gang, assignment)
-                    deadline = time.monotonic() + patience
-                case Served(segment=Segment() as segment):
-                    return segment, (time.time() - held) * workers
-                case Served():
-                    raise (DivergedError if event.diverged else TrialError)(event.error, event.traceback, event.logs)
-        if time.monotonic() > deadline:
-            raise GangError(f"waited {patience:g} s for a report of {assignment.trial_id}, and none came")
-
-
-def check_workers(hyperparameters: Mapping[str, Any]) -> None:
-    """Refuses a `num_workers` among the hyperparameters that is no number of workers.
-
-    Raises:
-        ConfigurationError: naming it.
-    """
-    workers = hyperparameters.get(WORKERS)
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise ConfigurationError(f"hyperparameter {WORKERS!r} is {workers!r}; give a whole number, 1 or more")
-
-
-def check_alone(hyperparameters: Mapping[str, Any]) -> None:
-    """Refuses more than one worker for a configuration that is trained in hand.
-
-    Raises:
-        ConfigurationError: naming the number.
-    """
-    if hyperparameters.get(WORKERS) not in (None, 1):
-        raise ConfigurationError(
-            f"hyperparameter {WORKERS!r} is {hyperparameters[WORKERS]!r}, and ScalingConfig(num_workers=0) trains "
-            "in this process, on one worker; leave it out, or give a num_workers of 1 or more to scaling"
-        )
-
-
-def _check_scaling(scaling: ScalingConfig) -> None:
-    if not isinstance(scaling, ScalingConfig):
-        raise ConfigurationError(f"scaling is {scaling!r}; give a ray.train.ScalingConfig")
-    if not isinstance(scaling.num_workers, int):
-        raise ConfigurationError(
-            f"ScalingConfig(num_workers={scaling.num_workers!r}) does not make a gang; give a whole number, 1 or more, "
-            "or 0 to train in this process"
-        )
-
-
-def _check_resources(scaling: ScalingConfig) -> None:
-    given: Any = scaling.resources_per_worker
-    if not isinstance(given, Mapping | None):
-        raise ConfigurationError(f"ScalingConfig(resources_per_worker={given!r}): give a dict, such as {{'CPU': 2}}")
-    for name, amount in (given or {}).items():
-        number = isinstance(amount, int | float) and not isinstance(amount, bool)
-        if not isinstance(name, str) or not number or not 0 <= amount < math.inf:
-            raise ConfigurationError(
-                f"ScalingConfig(resources_per_worker={given!r}): {name!r} is {amount!r}; give a number, 0 or more"
-            )
-    if not isinstance(scaling.use_gpu, bool):
-        raise ConfigurationError(f"ScalingConfig(use_gpu={scaling.use_gpu!r}): give True or False")
-    if scaling.placement_strategy not in _PLACEMENTS:
-        raise ConfigurationError(
-            f"ScalingConfig(placement_strategy={scaling.placement_strategy!r}): give one of {', '.join(_PLACEMENTS)}"
-        )

@@ -20,7 +20,8 @@ from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError, DataError
 from trainers.gang import WorkerContext
 from trainers.gangs import Gangs
-from trainers.trainer import WORKERS, Trainer, check_alone, check_workers
+from trainers.scaling import WORKERS, check_alone, check_workers
+from trainers.trainer import Trainer
 from trainers.ubjson import flaw
 from trainers.xgboost_parameters import ROUNDS, check_parameters, label_rules, metric_names
 from trainers.xgboost_ray_options import check_backend

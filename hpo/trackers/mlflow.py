@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpo.callbacks import JobEnd, JobStart, TrialInfo
 from hpo.tables import encode
-from hpo.trackers.tracker import Finished, Log, Reported, Tracker, job_numbers, trial_numbers
+from hpo.trackers.tracker import Finished, Log, Reported, Tracker, job_numbers, job_words, trial_numbers
 from hpo.words import masked
 
 if TYPE_CHECKING:
@@ -102,17 +102,10 @@ class _Runs:
 
     def job_end(self, job: JobEnd) -> None:
         now = time.time()
-        best = job.summary.get("best") or {}
         for run in filter(None, self._runs.values()):
             self._ended(run, {}, {"status": "Stopped"}, 0, "Stopped", now)
-        tags = {
-            "status": job.status,
-            "reason": job.reason,
-            "best_trial": best.get("trial", ""),
-            "best_hyperparameters": json.dumps(encode(best["hyperparameters"])) if best else "",
-        }
         numbers = {f"job/{name}": value for name, value in job_numbers(job).items()}
-        self._ended(self._parent, numbers, tags, 0, job.status, now)
+        self._ended(self._parent, numbers, job_words(job), 0, job.status, now)
 
     def _run(self, trial: TrialInfo, at: float) -> str:
         """The id of a trial's run, which is begun where there is none."""

@@ -12,8 +12,8 @@ from typing import Any
 from hpo.words import count, first_line, masked
 from trainers.errors import WarmbandError
 
-MOST_WAITING = 10_000
-"""Events in the queue."""
+MOST_WAITING = 50_000
+"""Events in the queue; some 30 MB."""
 
 GATHER_SECONDS = 0.25
 """How long the first event waits for others to be written with it."""

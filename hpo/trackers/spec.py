@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from hpo.callbacks import Callback
 from hpo.job_keys import Give, Strict
-from hpo.trackers.mlflow import MLflow
-from hpo.trackers.tensorboard import TensorBoard
-from hpo.trackers.tracker import Tracker
-from hpo.trackers.wandb import WeightsAndBiases
+
+if TYPE_CHECKING:
+    from hpo.callbacks import Callback
+    from hpo.trackers.tracker import Tracker
 
 
 class _Tracked(Strict):
@@ -34,6 +33,8 @@ class TensorBoardSpec(_Tracked):
 
     def tracker(self) -> Tracker:
         """In the Python API's form."""
+        from hpo.trackers import TensorBoard
+
         return TensorBoard(self.folder)
 
 
@@ -49,6 +50,8 @@ class MLflowSpec(_Tracked):
 
     def tracker(self) -> Tracker:
         """In the Python API's form."""
+        from hpo.trackers import MLflow
+
         return MLflow(self.tracking_uri, self.experiment)
 
 
@@ -64,6 +67,8 @@ class WeightsAndBiasesSpec(_Tracked):
 
     def tracker(self) -> Tracker:
         """In the Python API's form."""
+        from hpo.trackers import WeightsAndBiases
+
         return WeightsAndBiases(self.project, self.entity, self.mode, self.folder)
 
 

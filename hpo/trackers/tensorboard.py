@@ -53,12 +53,11 @@ class _EventFiles:
         self._folder, self._job = folder, job
         self._files: dict[str, Path] = {}
         about = {"metric": job.metric, "seed": job.seed, "static": job.hyperparameters, "ranges": job.ranges}
-        self._add("", [_text("job", about)], 0, time.time())
+        self._add("", [_event([_text("job", about)], 0, time.time())])
 
     def reports(self, trial: TrialInfo, reports: Sequence[Reported]) -> None:
         self._begin(trial, reports[0].at)
-        for each in reports:
-            self._add(trial.id, _scalars(each.report.metrics), each.report.step, each.at)
+        self._add(trial.id, [_event(_scalars(each.report.metrics), each.report.step, each.at) for each in reports])
 
     def trial_end(self, trial: TrialInfo, finished: Finished) -> None:
         end = finished.end
@@ -66,12 +65,12 @@ class _EventFiles:
         about = {"status": end.status, **({"failure": end.failure} if end.failure else {})}
         numbers = {f"trial/{name}": value for name, value in trial_numbers(end).items()}
         summaries = [*_scalars(numbers), _text("trial/end", about), _session_end(finished)]
-        self._add(trial.id, summaries, end.resource, finished.at)
+        self._add(trial.id, [_event(summaries, end.resource, finished.at)])
 
     def job_end(self, job: JobEnd) -> None:
         numbers = {f"job/{name}": value for name, value in job_numbers(job).items()}
-        about = {"status": job.status, "reason": job.reason, "best": job.summary.get("best")}
-        self._add("", [*_scalars(numbers), _text("job/end", about)], 0, time.time())
+        about = {"status": job.status, "reason": job.reason, "summary": job.summary}
+        self._add("", [_event([*_scalars(numbers), _text("job/end", about)], 0, time.time())])
 
     def _begin(self, trial: TrialInfo, at: float) -> None:
         """Hyperparameters come first, once a trial."""
@@ -80,23 +79,29 @@ class _EventFiles:
         if trial.id not in self._files:
             values = {**self._job.hyperparameters, **trial.hyperparameters}
             shown = {name: _hyperparameter(value) for name, value in values.items()}
-            self._add(trial.id, [hparams_pb(shown, trial_id=trial.id, start_time_secs=at)], 0, at)
+            self._add(trial.id, [_event([hparams_pb(shown, trial_id=trial.id, start_time_secs=at)], 0, at)])
 
-    def _add(self, name: str, summaries: Iterable[Any], step: int, at: float) -> None:
+    def _add(self, name: str, events: list[Any]) -> None:
         from tensorboard.compat.proto.event_pb2 import Event
         from tensorboard.summary.writer.record_writer import RecordWriter
 
-        events = [Event(wall_time=at, step=step, summary=summary) for summary in summaries]
         if name not in self._files:
-            folder = self._folder / name
+            folder, at = self._folder / name, events[0].wall_time
             folder.mkdir(parents=True)
-            file = f"events.out.tfevents.{int(at)}.{socket.gethostname()}.{os.getpid()}"
-            self._files[name] = folder / file
-            events.insert(0, Event(wall_time=at, file_version="brain.Event:2"))
+            self._files[name] = folder / f"events.out.tfevents.{int(at)}.{socket.gethostname()}.{os.getpid()}"
+            events = [Event(wall_time=at, file_version="brain.Event:2"), *events]
         with self._files[name].open("ab") as stream:
             writer = RecordWriter(stream)
             for event in events:
                 writer.write(event.SerializeToString())
+
+
+def _event(summaries: Iterable[Any], step: int, at: float) -> Any:
+    """Summaries of one step as one event."""
+    from tensorboard.compat.proto.event_pb2 import Event
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    return Event(wall_time=at, step=step, summary=Summary(value=[value for each in summaries for value in each.value]))
 
 
 def _scalars(values: Mapping[str, Any]) -> list[Any]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from hpo.callbacks import Callback, JobEnd, JobStart, TrialEnd, TrialInfo
+from hpo.tables import encode
 from hpo.trackers.outbox import Outbox
 from trainers.errors import ConfigurationError
 
@@ -161,6 +163,18 @@ def job_numbers(job: JobEnd) -> dict[str, float]:
         "resource_used": summary.get("resource_used"),
     }
     return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def job_words(job: JobEnd) -> dict[str, str]:
+    """How a job ended, by name: status, reason, the best trial and its hyperparameters, the whole summary as JSON."""
+    best = job.summary.get("best") or {}
+    return {
+        "status": job.status,
+        "reason": job.reason,
+        "best_trial": best.get("trial", ""),
+        "best_hyperparameters": json.dumps(encode(best["hyperparameters"])) if best else "",
+        "summary": json.dumps(encode(job.summary)),
+    }
 
 
 def trial_numbers(end: TrialEnd) -> dict[str, float]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from hpo.callbacks import JobEnd, JobStart, TrialInfo
 from hpo.tables import encode
-from hpo.trackers.tracker import CLOSE_SECONDS, Finished, Log, Reported, Tracker, job_numbers, trial_numbers
+from hpo.trackers.tracker import CLOSE_SECONDS, Finished, Log, Reported, Tracker, job_numbers, job_words, trial_numbers
 from trainers.errors import ConfigurationError
 from trainers.home import home
 
@@ -95,14 +94,7 @@ class _Group:
     def job_end(self, job: JobEnd) -> None:
         for run in self._runs.values():
             _finish(run, "trial", {}, {"status": "Stopped"}, failed=True)
-        best = job.summary.get("best") or {}
-        words = {
-            "status": job.status,
-            "reason": job.reason,
-            "best_trial": best.get("trial", ""),
-            "best_hyperparameters": json.dumps(encode(best["hyperparameters"])) if best else "",
-        }
-        _finish(self._parent, "job", job_numbers(job), words, failed=job.status == "Failed")
+        _finish(self._parent, "job", job_numbers(job), job_words(job), failed=job.status == "Failed")
 
     def _run(self, trial: TrialInfo) -> Any:
         if trial.id not in self._runs:
@@ -114,7 +106,7 @@ class _Group:
     def _begun(self, name: str, kind: str, config: Mapping[str, Any]) -> Any:
         import wandb
 
-        # Nothing of the machine, the program and its output: they are not the trial's, and cost time for each run.
+        # Nothing of the machine, the program and its output: they are the job's, and each run would wait for them.
         settings = wandb.Settings(
             console="off",
             disable_code=True,
@@ -126,6 +118,7 @@ class _Group:
             x_disable_machine_info=True,
             x_disable_meta=True,
             x_disable_stats=True,
+            x_save_requirements=False,
         )
         return wandb.init(
             project=self._tracker.project,

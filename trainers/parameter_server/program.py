@@ -17,7 +17,7 @@ from trainers.pytorch.context import Worker
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.program import FunctionSettings, device_of, held, threads, worker_of
 from trainers.pytorch.segment import train_segment
-from trainers.trainer import WORKERS
+from trainers.scaling import WORKERS
 
 
 class Serving:

@@ -10,7 +10,8 @@ from ray.train import ScalingConfig
 
 from trainers.errors import ConfigurationError
 from trainers.pytorch.function import name_of, recorded, resolve
-from trainers.trainer import Trainer, check_workers
+from trainers.scaling import check_workers
+from trainers.trainer import Trainer
 
 if TYPE_CHECKING:
     from trainers.pytorch.function import TrainFunction

@@ -65,7 +65,7 @@ def test_pictures_have_no_title_or_background_of_their_own():
         assert layout["template"]["layout"]["paper_bgcolor"] == "rgba(0,0,0,0)"
         assert figure.interactive.layout.template == look.TEMPLATES["light"]
         still = figure.still()
-        assert still.get_suptitle() == figure.title
+        assert " ".join(still.get_suptitle().split()) == figure.title
 
 
 @pytest.mark.slow

@@ -1,0 +1,96 @@
+"""What one training gives, and the serving of it on a gang of its own."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
+from trainers.errors import DivergedError, GangError, TrialError
+from trainers.gangs import Gangs
+from trainers.notebook import facts_html
+
+if TYPE_CHECKING:
+    import pandas
+
+    from trainers.trainer import Trainer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainingResult:
+    """What one training gave.
+
+    Args:
+        metrics: the last report's, by "channel:metric".
+        reports: one a unit of resource.
+        checkpoint: URI of the trained model.
+        worker_seconds: billed seconds times workers, starting included.
+        training_seconds: of wall time that the workers trained.
+        trainer: what trained it, with the model.
+        details: what happened beside the metrics, as its trainer tells it; empty where that is nothing.
+    """
+
+    metrics: dict[str, float]
+    reports: tuple[Report, ...]
+    checkpoint: str
+    worker_seconds: float
+    training_seconds: float
+    trainer: Trainer
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def curve(self) -> pandas.DataFrame:
+        """A row a unit of resource, indexed by `step`; a column a metric."""
+        import pandas
+
+        rows = [{"step": report.step, **report.metrics} for report in self.reports]
+        return pandas.DataFrame(rows).set_index("step")
+
+    def model(self) -> Any:
+        """The trained model, in its library's own form."""
+        return self.trainer.model()
+
+    def _repr_html_(self) -> str:
+        """For notebooks: what it came to."""
+        facts = {
+            **self.metrics,
+            "units": len(self.reports),
+            "billed": f"{self.worker_seconds:.1f} worker-seconds",
+            "checkpoint": self.checkpoint,
+            **self.details,
+        }
+        return facts_html(type(self.trainer).__name__, facts)
+
+
+def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: float) -> tuple[Segment, float]:
+    """Serves one assignment; returns it and the worker-seconds that its gang was held for.
+
+    Raises:
+        GangError: no report for `patience` seconds, or the workers were lost again and again.
+        TrialError: training failed, or diverged.
+    """
+    attempts = 0
+    deadline = math.inf
+    while True:
+        gangs.want({workers: 1}, None)
+        for event in gangs.events(1.0):
+            match event:
+                case Progress():
+                    deadline = time.monotonic() + patience
+                case GangLost() | GangEnded():
+                    deadline = math.inf  # Starting has deadlines of its own.
+                case GangUp():
+                    attempts += 1
+                    if attempts > 3:
+                        raise GangError(f"gang {event.gang} lost its workers {attempts - 1} times in this training")
+                    held = gangs.held_since(event.gang)
+                    gangs.assign(event.gang, assignment)
+                    deadline = time.monotonic() + patience
+                case Served(segment=Segment() as segment):
+                    return segment, (time.time() - held) * workers
+                case Served():
+                    raise (DivergedError if event.diverged else TrialError)(event.error, event.traceback, event.logs)
+        if time.monotonic() > deadline:
+            raise GangError(f"waited {patience:g} s for a report of {assignment.trial_id}, and none came")
