@@ -175,7 +175,9 @@ def learning(name: str, title: str, note: str, lines: Sequence[Line], unit: str,
                 hovertemplate=f"{unit} %{{x}}: %{{y:.4f}}<extra>{look.plain(line.label)}</extra>",
             )
         )
-    layout = {"xaxis": {"title": {"text": f"{unit}s"}}, "yaxis": {"title": {"text": look.plain(metric)}}}
+    longest = max((len(line.mean) for line in lines), default=0)
+    xaxis = {"title": {"text": f"{unit}s"}, "dtick": 1 if longest <= 12 else None}
+    layout = {"xaxis": xaxis, "yaxis": {"title": {"text": look.plain(metric)}}}
     shown = look.interactive(*traces, height=look.HEIGHT + 26 * (len(lines) // 2), **layout)
     return Figure(
         name=name, title=title, note=note, interactive=shown, still=partial(_learning, title, lines, unit, metric)

@@ -11,6 +11,7 @@ from experiments.diagnosis import Diagnosis, Finding
 from experiments.gap import Scores
 from hpo.report import Code, Column, Facts, Figure, Measured, Page, Section, Text, look
 from hpo.report import Table as Rows
+from hpo.report.cells import with_error
 from hpo.report.page import Block
 from hpo.words import count
 
@@ -24,8 +25,7 @@ def page(experiment: Experiment, diagnosis: Diagnosis) -> Page:
     """The page of one diagnosis."""
     sections = [
         _what(experiment, diagnosis),
-        *([_why(experiment, diagnosis)] if diagnosis.findings else []),
-        *([_tune(diagnosis)] if diagnosis.gap.is_one else []),
+        *([_why(experiment, diagnosis), _tune(diagnosis)] if diagnosis.gap.is_one else []),
         _training(experiment),
         _shards(experiment),
         _measured(experiment, diagnosis),
@@ -62,7 +62,9 @@ def _what(experiment: Experiment, diagnosis: Diagnosis) -> Section:
     blocks: list[Block] = [Rows(columns=columns, rows=rows, caption=caption)]
     if not diagnosis.findings:
         return Section("One worker and several", blocks)
-    return Section("What gives it back", [*blocks, Text(diagnosis.adding_up), _picture(diagnosis, tried)])
+    if diagnosis.gap.is_one:
+        blocks.append(Text(diagnosis.adding_up))
+    return Section("What gives it back", [*blocks, _picture(diagnosis, tried)])
 
 
 def _row(
@@ -84,7 +86,8 @@ def _picture(diagnosis: Diagnosis, tried: Sequence[Finding]) -> Figure:
             label="distributed", value=gap.distributed.mean, error=gap.distributed.error, colour=DISTRIBUTED_COLOUR
         ),
     ]
-    enough = f"Taking away {diagnosis.named} gives it back" if diagnosis.enough else ""
+    each = "Each enough" if len(diagnosis.enough) > 1 else "Enough"
+    enough = f"{each} by itself: {diagnosis.named}" if diagnosis.enough else ""
     return pictures.scores(
         "gives-back",
         enough or "What each change gives back",
@@ -127,7 +130,7 @@ def _tune(diagnosis: Diagnosis) -> Section:
             Code(as_yaml(diagnosis.ranges), "YAML", caption="In a job file"),
             Code(as_python(diagnosis.ranges), "Python", caption="For a HyperparameterTuner"),
         ]
-    note = "Each range holds the value that gave something back, and the one that broke." if diagnosis.ranges else ""
+    note = "Each range holds the value that gave something back." if diagnosis.ranges else ""
     return Section("What to tune", blocks, note=note)
 
 
@@ -204,7 +207,7 @@ def _measured(experiment: Experiment, diagnosis: Diagnosis) -> Section:
         ("mode", diagnosis.run.mode),
         ("hyperparameters", dict(case.trainer.hyperparameters)),
         ("rows to train on", len(case.channels["train"].read_whole().labels)),
-        ("the gap and its noise", Measured(gap.size, gap.error)),
+        ("the gap and its noise", with_error(gap.size, gap.error, 4)),
         ("standard error of one score from its rows", gap.alone.row_error),
     ]
     if diverged:
