@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,18 @@ from trainers.trainer import open_channels
 
 if TYPE_CHECKING:
     from hpo.tuner import HyperparameterTuner
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TuningJob:
+    """A job by its name, as SageMaker's SDK gives it."""
+
+    name: str
+
+    @property
+    def job_name(self) -> str:
+        """The same name, as SDK version 2 spells it."""
+        return self.name
 
 
 def new_name(tuner: HyperparameterTuner) -> str:

@@ -8,14 +8,13 @@ import secrets
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 from rich.console import Console
 
 from hpo import made_with
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
-from hpo.assembly import goal_for, new_name, opened, outlook_for, plan_of, search_for, warnings
+from hpo.assembly import TuningJob, goal_for, new_name, opened, outlook_for, plan_of, search_for, warnings
 from hpo.callbacks import Callback
 from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
 from hpo.checks import check_arguments, check_cost, check_job_name, check_name_free, check_not_there_yet
@@ -40,18 +39,6 @@ from trainers.errors import ConfigurationError, WarmbandError
 from trainers.trainer import Trainer
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TuningJob:
-    """A job by its name, as SageMaker's SDK gives it."""
-
-    name: str
-
-    @property
-    def job_name(self) -> str:
-        """The same name, as SDK version 2 spells it."""
-        return self.name
 
 
 class HyperparameterTuner:
