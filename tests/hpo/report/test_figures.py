@@ -88,7 +88,7 @@ def test_pictures_have_no_title_or_background_of_their_own(figures):
 def test_a_thousand_long_trials_stay_small():
     sizes = {figure.name: len(figure.interactive.to_json()) for figure in job_figures(large())}
     assert list(sizes) == NAMES
-    assert sum(sizes.values()) < 4_000_000, sizes
+    assert sum(sizes.values()) < 1_000_000, sizes
 
 
 def contrast(colour: str, other: str) -> float:
