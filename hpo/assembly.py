@@ -1,4 +1,4 @@
-"""What a tuner's job is put together from: its name, channels, search and goal."""
+"""What a tuner's job is put together from: its name, channels, plan, search and goal."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from hpo.checks import check_objective, gang_sizes
+from hpo.checks import check_objective, gang_sizes, inert_lengths, longest
 from hpo.forecast import Outlook
+from hpo.hyperband import Plan
 from hpo.limits import Limits
 from hpo.probe import probes
 from hpo.progress import Goal
 from hpo.search import Search
+from hpo.strategies import plan_for
 from trainers import storage
 from trainers.channels import Channel
 from trainers.home import home
@@ -36,6 +38,19 @@ def opened(tuner: HyperparameterTuner, inputs: Mapping[str, Any] | None) -> dict
     check_objective(tuner.objective_metric_name, tuner.estimator.metrics(channels))
     _, largest = gang_sizes(tuner.estimator, tuner.ranges)
     return tuner.estimator.checked(channels, tuner.objective_metric_name, workers=largest)
+
+
+def plan_of(tuner: HyperparameterTuner) -> Plan:
+    """The brackets of its jobs."""
+    trainer = tuner.estimator
+    units = longest(trainer.resource_names, tuner.ranges, trainer.hyperparameters)
+    return plan_for(tuner.strategy, tuner.strategy_config, tuner.max_jobs, units)
+
+
+def warnings(tuner: HyperparameterTuner) -> list[str]:
+    """What of its ranges changes nothing."""
+    names, static = tuner.estimator.resource_names, tuner.estimator.hyperparameters
+    return inert_lengths(names, tuner.ranges, static, tuner.strategy, tuner.plan().max_resource)
 
 
 def search_for(tuner: HyperparameterTuner, name: str, seed: int) -> Search:

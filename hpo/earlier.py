@@ -32,7 +32,9 @@ def forecast_from(store: Store, spec: Mapping[str, Any], outlook: Outlook) -> Fo
 
 
 def most_alike(jobs: Iterable[JobRow], spec: Mapping[str, Any]) -> list[JobRow]:
-    """Jobs that have ended of the same trainer, workers and data, those with the same ranges first, then the newest.
+    """Jobs that have ended of the same trainer, workers and data.
+
+    Those from such a machine come first, then those with the same ranges, then the newest.
 
     Args:
         jobs: the newest first.
@@ -42,7 +44,7 @@ def most_alike(jobs: Iterable[JobRow], spec: Mapping[str, Any]) -> list[JobRow]:
     if asked is None:
         return []
     alike = [job for job in jobs if job.ended_at and job.summary.get("resource_used") and _identity(job.spec) == asked]
-    return sorted(alike, key=lambda job: _search(job.spec) != _search(spec))
+    return sorted(alike, key=lambda job: (_machine(job.spec) != _machine(spec), _search(job.spec) != _search(spec)))
 
 
 def part_used(job: JobRow) -> float:
@@ -100,6 +102,11 @@ def _identity(spec: Mapping[str, Any]) -> Any:
     trainer = spec["estimator"]
     sizes = (spec["hyperparameter_ranges"].get("num_workers"), trainer["hyperparameters"].get("num_workers"))
     return trainer["trainer"], trainer.get("options", {}), trainer["scaling"], sizes, inputs
+
+
+def _machine(spec: Mapping[str, Any]) -> Any:
+    environment = spec.get("environment", {})
+    return [environment.get(name) for name in ("platform", "cpus", "memory_bytes", "gpus")]
 
 
 def _search(spec: Mapping[str, Any]) -> Any:

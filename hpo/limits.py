@@ -98,7 +98,7 @@ class Budget:
         for workers, count in sizes.items():
             cost = self._start_seconds * workers
             more = max(0, count - there[workers])
-            new = more if not cost else max(0, min(more, int(left // cost)))
+            new = int(min(more, max(0.0, left / cost))) if cost else more
             left -= new * cost
             paid[workers] = min(count, there[workers]) + new
         return paid

@@ -15,18 +15,10 @@ from rich.console import Console
 
 from hpo import made_with
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
-from hpo.assembly import goal_for, new_name, opened, outlook_for, search_for
+from hpo.assembly import goal_for, new_name, opened, outlook_for, plan_of, search_for, warnings
 from hpo.callbacks import Callback
 from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
-from hpo.checks import (
-    check_arguments,
-    check_cost,
-    check_job_name,
-    check_name_free,
-    check_not_there_yet,
-    inert_lengths,
-    longest,
-)
+from hpo.checks import check_arguments, check_cost, check_job_name, check_name_free, check_not_there_yet
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.describe import best_trial, describe, status_and_reason
 from hpo.earlier import forecast_from
@@ -40,7 +32,7 @@ from hpo.ranges import ParameterRange
 from hpo.rehearsal import rehearse
 from hpo.search import Search
 from hpo.store import JobRow, Store, TrialRow
-from hpo.strategies import StrategyConfig, make_strategy, plan_for
+from hpo.strategies import StrategyConfig, make_strategy
 from hpo.summary import show_next, show_plan, show_summary
 from trainers import storage
 from trainers.channels import Channel
@@ -340,9 +332,7 @@ class HyperparameterTuner:
 
     def plan(self) -> Plan:
         """The brackets of the job, before it starts."""
-        trainer = self.estimator
-        units = longest(trainer.resource_names, self.ranges, trainer.hyperparameters)
-        return plan_for(self.strategy, self.strategy_config, self.max_jobs, units)
+        return plan_of(self)
 
     def _repr_html_(self) -> str:
         """For notebooks: the job, or before `fit` the plan."""
@@ -392,8 +382,7 @@ class HyperparameterTuner:
         self._console.print(show_plan(plan))
         if forecast is not None:
             self._say(forecast.text)
-        names, static = self.estimator.resource_names, self.estimator.hyperparameters
-        for warning in inert_lengths(names, self.ranges, static, self.strategy, plan.max_resource):
+        for warning in warnings(self):
             self._say(f"warning: {warning}")
 
     def _say(self, text: str) -> None:

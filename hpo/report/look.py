@@ -8,6 +8,7 @@ from __future__ import annotations
 import html
 import math
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import plotly.graph_objects as go
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Still
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from numpy.typing import NDArray
 
 BEST = "#d9501e"
@@ -117,10 +119,17 @@ def rows(names: Sequence[str]) -> dict[str, Any]:
 
 def canvas(title: str, subtitle: str, *, height: float = STILL_HEIGHT) -> tuple[Still, Axes]:
     """A still with its title and one pair of axes; call it within `styled`."""
-    still = Still(figsize=(WIDTH, height), layout="constrained")
+    lines = textwrap.wrap(title, 90)
+    # Inches from the top: the title's first line, and what its lines and the subtitle take.
+    top, line = 0.12, 0.22
+    header = top + line * len(lines) + 0.26
+    height += line * (len(lines) - 1)
+    layout = ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08, rect=(0, 0, 1, 1 - header / height))
+    still = Still(figsize=(WIDTH, height), layout=layout)
+    left = 0.1 / WIDTH
+    still.suptitle("\n".join(lines), x=left, y=1 - top / height, ha="left", fontsize=12.5, weight="bold")
+    still.text(left, 1 - (header - 0.23) / height, shortened(subtitle, 110), va="top", fontsize=9.5, color="#66707c")
     axes = still.subplots()
-    axes.set_title(subtitle, loc="left", fontsize=9.5, color="#66707c", pad=8)
-    still.suptitle(title, x=0.012, ha="left", fontsize=12.5, weight="bold", wrap=True)
     axes.grid()
     axes.spines[["top", "right"]].set_visible(False)
     return still, axes

@@ -1,6 +1,7 @@
 "use strict";
 // The page without this script is whole; the script sorts and searches tables, copies, draws and changes colours.
 const all = (selector, inside = document) => [...inside.querySelectorAll(selector)];
+const said = (number) => number.toLocaleString("en");
 
 // ---- tables: rows that a search leaves out are "out", rows past the first are "more" until all are asked for
 for (const box of all(".table")) {
@@ -18,28 +19,31 @@ for (const box of all(".table")) {
     const whole = box.classList.contains("whole");
     let found = 0;
     for (const row of order) {
-      const fits = (!wanted || row.textContent.toLowerCase().includes(wanted))
+      const fits = (!wanted || [...row.cells].some((cell) => cell.textContent.toLowerCase().includes(wanted)))
         && selects.every((select) => !select.value || row.cells[select.dataset.column].textContent === select.value);
       row.classList.toggle("out", !fits);
       row.classList.toggle("more", fits && found >= first);
       found += fits;
     }
-    if (told) told.textContent = `${(whole ? found : Math.min(found, first)).toLocaleString("en")} of ${rows.length.toLocaleString("en")} rows`
-      + (found < rows.length ? `, ${found.toLocaleString("en")} fit` : "");
+    const seen = whole ? found : Math.min(found, first);
+    if (told && found === rows.length) told.textContent = `${said(seen)} of ${said(rows.length)} rows`;
+    else if (told) told.textContent = `${said(found)} of ${said(rows.length)} rows fit${seen < found ? `, ${said(seen)} shown` : ""}`;
     if (more) {
       more.hidden = whole || found <= first;
-      more.textContent = `Show all ${found.toLocaleString("en")} rows`;
+      more.textContent = `Show all ${said(found)} rows`;
     }
   };
 
-  const compare = (place) => (a, b) => {
-    const [one, other] = [a.cells[place], b.cells[place]];
-    const numbers = [one.dataset.number, other.dataset.number];
-    if (numbers[0] === undefined || numbers[1] === undefined)
-      return one.textContent.localeCompare(other.textContent, "en", { numeric: true });
-    return Number(numbers[0]) - Number(numbers[1]);
+  // What is not there has an empty number, and comes last either way.
+  const sorted = (place, down) => {
+    const given = (row) => row.cells[place].dataset.number;
+    const numbers = rows.every((row) => given(row) !== undefined);
+    const by = numbers
+      ? (one, other) => Number(given(one)) - Number(given(other))
+      : (one, other) => one.cells[place].textContent.localeCompare(other.cells[place].textContent, "en", { numeric: true });
+    const full = rows.filter((row) => given(row) !== "").sort((one, other) => (down ? by(other, one) : by(one, other)));
+    return [...full, ...rows.filter((row) => given(row) === "")];
   };
-  const empty = (row, place) => row.cells[place].dataset.number === "";
 
   all("thead th", box).forEach((head, place) => {
     if (rows.length < 2) return;
@@ -48,12 +52,11 @@ for (const box of all(".table")) {
     button.append(...head.childNodes);
     head.append(button);
     button.addEventListener("click", () => {
-      const down = head.ariaSort ? head.ariaSort === "ascending" : head.classList.contains("number");
+      const before = head.getAttribute("aria-sort");
+      const down = before ? before === "ascending" : head.classList.contains("number");
       all("thead th", box).forEach((each) => each.removeAttribute("aria-sort"));
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const by = compare(place);
-      const full = rows.filter((row) => !empty(row, place)).sort((a, b) => (down ? by(b, a) : by(a, b)));
-      order = [...full, ...rows.filter((row) => empty(row, place))];
+      order = sorted(place, down);
       body.append(...order);
       show();
     });
@@ -111,6 +114,7 @@ const draw = (plot, colours = scheme()) => {
     // The library's own set has a button that uploads the picture.
     modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]],
     plotlyServerURL: "",
+    toImageButtonOptions: { filename: plot.dataset.name, scale: 2 },
   });
 };
 
@@ -142,7 +146,8 @@ if (library) addEventListener("load", () => (window.requestIdleCallback || setTi
 const links = new Map(all("nav a").map((link) => [link.hash.slice(1), link]));
 const headings = all("h2");
 const follow = () => {
-  const above = headings.filter((heading) => heading.getBoundingClientRect().top < innerHeight * 0.35);
+  const end = scrollY > 0 && scrollY + innerHeight >= root.scrollHeight - 2;
+  const above = end ? headings : headings.filter((heading) => heading.getBoundingClientRect().top < innerHeight * 0.35);
   const now = above.length ? above[above.length - 1].id : "";
   for (const [id, link] of links) {
     if (id === now) {

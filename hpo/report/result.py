@@ -39,7 +39,7 @@ def configuration(data: JobData) -> Section:
     ]
     table = Table(["hyperparameter", "best", "un-tuned", "range"], rows)
     trainer = (data.job.summary.get("best") or {}).get("trainer")
-    note = f"{best.trial_id}, the best trial{'' if trainer else ' so far'}."
+    note = f"{best.trial_id}, the best trial{'' if data.job.ended_at else ' so far'}."
     return Section("Configuration", [table, *(_codes(data.title, trainer) if trainer else ())], note=note)
 
 

@@ -51,7 +51,7 @@ class Span:
 def spans(data: JobData) -> list[Span]:
     """Every entry of the ledger whose gang's size is known, as time; gangs by when they began, each in order.
 
-    A gang's entries follow each other without gaps, and those that were booked together end together.
+    A gang's entries follow each other without gaps. In older records, those that were booked together have one time.
     """
     resource_at = _resources(data)
     found: list[list[Span]] = []
@@ -124,23 +124,40 @@ def billed_until(data: JobData) -> Callable[[float], float]:
 
 
 def _resources(data: JobData) -> Callable[[str, float], int]:
-    """The units that a trial had reached by an assignment that was booked at a moment."""
-    served: dict[str, list[float]] = defaultdict(list)
-    for entry in data.ledger:
-        if entry.trial_id and (not served[entry.trial_id] or served[entry.trial_id][-1] < entry.at):
-            served[entry.trial_id].append(entry.at)
+    """The units that a trial had reached by the assignment of which an entry was booked at a moment."""
+    ends = _ends(data.ledger)
     batches = {
         trial: [(at, max(report.step for report in rows)) for at, rows in groupby(reports, key=lambda each: each.at)]
         for trial, reports in data.reports.items()
     }
 
     def resource(trial: str, at: float) -> int:
-        found = batches.get(trial, [])
-        place = bisect_left(found, (at, 0))
-        later = served[trial][bisect_left(served[trial], at) + 1 :][:1] if trial else []
-        # Reports are recorded just after the assignment was booked; those of the next one are not this one's.
-        if place == len(found) or (later and found[place][0] >= later[0]):
+        found, served = batches.get(trial, []), ends.get(trial, [])
+        if not found or not served:
             return 0
-        return found[place][1]
+        place = bisect_left(served, at)
+        # Reports are recorded just after their assignment was booked, and before the next one is.
+        batch = bisect_left(found, (served[place], 0))
+        late = batch == len(found) or (place + 1 < len(served) and found[batch][0] >= served[place + 1])
+        return 0 if late else found[batch][1]
 
     return resource
+
+
+def _ends(ledger: Iterable[LedgerRow]) -> dict[str, list[float]]:
+    """When each trial's assignments ended. Their entries come in the order of the kinds."""
+    ends: dict[str, list[float]] = defaultdict(list)
+    for entries in by_gang(ledger).values():
+        last = None
+        for entry in entries:
+            goes_on = last is not None and last.trial_id == entry.trial_id and _rank(last) < _rank(entry)
+            if entry.trial_id and goes_on:
+                ends[entry.trial_id][-1] = entry.at
+            elif entry.trial_id:
+                ends[entry.trial_id].append(entry.at)
+            last = entry
+    return {trial: sorted(times) for trial, times in ends.items()}
+
+
+def _rank(entry: LedgerRow) -> int:
+    return ("starting", "training", "checkpointing", "idle").index(entry.kind)

@@ -1,6 +1,6 @@
 """Callbacks that log a job to the trackers people have.
 
-They are loaded when they are first used, since every job file is read with their keys; their packages, when a job starts.
+They are loaded when they are first used, as every job file is read with their keys; their packages, when a job starts.
 """
 
 from importlib import import_module

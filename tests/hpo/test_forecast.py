@@ -239,6 +239,7 @@ def test_only_jobs_of_the_same_trainer_workers_and_data_count() -> None:
     no_data = {name: {"kind": "ray.data"} for name in mine["inputs"]}
     jobs = [
         ended("running", mine, ended_at=None),
+        ended("other-machine", {**mine, "environment": {**mine["environment"], "cpus": 512}}),
         ended("other-statics", {**mine, "estimator": other_statics}),
         ended("newest", mine),
         ended("older", mine),
@@ -249,7 +250,7 @@ def test_only_jobs_of_the_same_trainer_workers_and_data_count() -> None:
         ended("unknown-rows", {**mine, "inputs": no_data}),
         ended("before-fingerprints", {**mine, "inputs": {"train": {"kind": "pandas"}}}),
     ]
-    assert [job.name for job in most_alike(jobs, mine)] == ["newest", "older", "other-statics"]
+    assert [job.name for job in most_alike(jobs, mine)] == ["newest", "older", "other-statics", "other-machine"]
     assert most_alike(jobs, {**mine, "inputs": no_data}) == []
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from hpo.controller import Controller
 from hpo.hyperband import Plan, lay_out
-from hpo.ledger import Kind, Ledger
+from hpo.ledger import Entry, Kind, Ledger
 from hpo.limits import Budget, Limits
 from hpo.prices import Tariff
 from tests.hpo.simulated import WORKERS, Kept, outcome, simulate
@@ -45,7 +45,10 @@ def limited(max_cost: float, **options: object) -> tuple[Controller, Kept]:
 def test_a_job_costs_no_more_than_its_limit_and_what_was_in_hand(
     max_cost: float, parallel: int, trials: int, units: int, sizes: list[int], losses: frozenset[int], seed: int
 ) -> None:
-    """What was in hand: an assignment on each gang, or its start."""
+    """It ends when what was being trained as the limit was reached is back, and is billed until then.
+
+    A gang that starts is billed once it is up, so the limit may have been reached a start before that is known.
+    """
     plan = lay_out(trials, 1, units)
 
     def seconds(assignment: Assignment) -> float:
@@ -59,9 +62,10 @@ def test_a_job_costs_no_more_than_its_limit_and_what_was_in_hand(
         losses=losses,
         workers=lambda values: random.Random(str(values.get("eta"))).choice(sizes),
     )
-    gangs = {entry.gang: entry.workers for entry in record.entries}
-    longest = START_SECONDS + 1.1 * units + losses_take(losses)
-    assert controller.ledger.total <= max_cost + longest * sum(gangs.values())
+    if controller.ledger.total > max_cost:
+        longest = max((entry.worker_seconds / entry.workers for entry in record.entries if entry.trial_id), default=0.0)
+        end = max(entry.at for entry in record.entries)
+        assert end - reached(record.entries, max_cost) <= START_SECONDS + max(longest, START_SECONDS) + 1e-6
     assert all(run.trial.is_finished() for run in controller.runs.values())
     if controller.stopped:
         assert controller.stopped.startswith("max_cost reached: ")
@@ -70,9 +74,19 @@ def test_a_job_costs_no_more_than_its_limit_and_what_was_in_hand(
         assert len(controller.runs) == trials
 
 
-def losses_take(losses: frozenset[int]) -> float:
-    """A gang that is lost starts again without being asked."""
-    return len(losses) * (START_SECONDS + 33.0)
+def reached(entries: list[Entry], max_cost: float) -> float:
+    """When so much had been spent, starts included: a gang is billed from its first entry's start to its last's end."""
+    rates: Counter[float] = Counter()
+    for entry in entries:
+        rates[entry.at - entry.worker_seconds / entry.workers] += entry.workers
+        rates[entry.at] -= entry.workers
+    spent, rate, before = 0.0, 0, 0.0
+    for now in sorted(rates):
+        spent += rate * (now - before)
+        if spent >= max_cost:
+            return now - (spent - max_cost) / rate
+        rate, before = rate + rates[now], now
+    return before
 
 
 @pytest.mark.parametrize("plan", [lay_out(30, 1, 30), lay_out(9, 1, 9)])

@@ -29,6 +29,7 @@ class MadeUp:
         halving: False trains every trial to the end, whatever the plan says.
         hostile: names, values and errors hold HTML.
         gangs: how many, of `workers` each, one started after the other.
+        together: the entries of an assignment have one time in the ledger, as in older records.
         ended: False leaves the job as if it were running.
         trainer: "ParameterServerTrainer" has staleness.
     """
@@ -41,6 +42,7 @@ class MadeUp:
     gangs: int = 4
     workers: int = 3
     seed: int = 1
+    together: bool = False
     ended: bool = True
     trainer: str = "XGBoostTrainer"
     maximize: bool = True
@@ -210,7 +212,9 @@ class MadeUp:
 
     def _book(self, trial: str, gang: str, at: float, **kinds: float) -> None:
         self._until[gang] = at
+        left = sum(kinds.values())
         for kind, seconds in kinds.items():
+            left = 0.0 if self.together or kind == [*kinds][-1] else left - seconds
             if seconds > 0:
                 self._ledger.append(
                     LedgerRow(
@@ -220,7 +224,7 @@ class MadeUp:
                         kind=kind,
                         worker_seconds=seconds * self.workers,
                         workers=self.workers,
-                        at=CREATED + at,
+                        at=CREATED + at - left,
                         id=f"{len(self._ledger):06}",
                     )
                 )

@@ -164,7 +164,7 @@ def test_trials_are_found_by_status_and_by_text(text: str, see: See, job: JobDat
     assert opened.column(TRIALS, 0) == failed
     opened.tab.get_by_role("searchbox").fill(failed[1][-4:])
     assert opened.column(TRIALS, 0) == [failed[1]]
-    assert opened.tab.locator(f"{TRIALS} output").inner_text() == "1 of 60 rows, 1 fit"
+    assert opened.tab.locator(f"{TRIALS} output").inner_text() == "1 of 60 rows fit"
     opened.tab.get_by_role("searchbox").fill("nothing is called this")
     assert opened.column(TRIALS, 0) == []
 
@@ -211,6 +211,17 @@ def test_colours_change_in_the_text_and_in_the_pictures(html: str, see: See) -> 
     opened.tab.wait_for_function("ink => getComputedStyle(document.querySelector('.xtick text')).fill !== ink", arg=ink)
     opened.tab.get_by_role("button", name="Colours").click()
     assert luminance(opened.tab, "body", "background-color") > 0.9
+    assert opened.complaints == []
+
+
+def test_a_picture_can_be_taken_along(html: str, see: See) -> None:
+    opened = see(html)
+    first = opened.tab.locator(".plot").first
+    first.hover()
+    with opened.tab.expect_download() as download:
+        first.locator("[data-title^=Download]").click()
+    assert download.value.suggested_filename == "learning-curves.png"
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
     assert opened.complaints == []
 
 

@@ -95,6 +95,14 @@ def test_assignments_say_how_far_their_trial_came():
         assert reached.get(trial.trial_id, []) == rungs
 
 
+def test_older_records_have_one_time_for_all_of_an_assignment():
+    older, newer = spans(made_up(together=True)), spans(made_up())
+    assert len(older) == len(newer)
+    for before, after in zip(older, newer, strict=True):
+        assert (after.trial_id, after.kind, after.resource) == (before.trial_id, before.kind, before.resource)
+        assert (after.start, after.end) == pytest.approx((before.start, before.end), abs=1e-5)
+
+
 def test_what_failed_reached_nothing():
     data = made_up()
     failed = {trial.trial_id for trial in data.trials if trial.status == "Failed"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import struct
+import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -90,10 +91,19 @@ def read(folder: Path) -> dict[str, Found]:
     return dict(runs)
 
 
+def read_whole(folder: Path, runs: int) -> dict[str, Found]:
+    """The same once all of them have ended: the process that writes the files is a moment behind."""
+    deadline = time.monotonic() + 60
+    while len(found := read(folder)) < runs or any(run.exit_code is None for run in found.values()):
+        assert time.monotonic() < deadline, f"only {sorted(found)} ended in a minute"
+        time.sleep(0.1)
+    return found
+
+
 def test_offline_files_hold_the_job_and_its_trials(tmp_path: Path) -> None:
     controller, reported, said = follow(WeightsAndBiases("churn", mode="offline", folder=tmp_path))
     assert not said
-    runs = read(tmp_path)
+    runs = read_whole(tmp_path, len(controller.runs) + 1)
     assert runs.keys() == {"job", *controller.runs}
     assert {run.group for run in runs.values()} == {"job"}
     assert {run.project for run in runs.values()} == {"churn"}
