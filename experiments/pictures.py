@@ -105,10 +105,11 @@ def scores(name: str, title: str, note: str, dots: Sequence[Dot], axis: str, mar
         yaxis={"autorange": "reversed", "type": "category", "automargin": True},
         height=150 + _ROW * len(dots),
     )
+    middle = sum(_around(dots, marks.values()) or (0.0, 0.0)) / 2
     for text, value in marks.items():
-        figure.add_vline(
-            x=value, line={"dash": "dot", "color": look.GREY}, annotation={"text": look.plain(text), "yshift": 14}
-        )
+        side = "right" if value > middle else "left"  # Else it would be cut off.
+        label = {"text": look.plain(text), "yshift": 14, "xanchor": side}
+        figure.add_vline(x=value, line={"dash": "dot", "color": look.GREY}, annotation=label)
     figure.update_layout(margin={"t": 40})
     return Figure(
         name=name, title=title, note=note, interactive=figure, still=partial(_scores, title, dots, axis, marks)

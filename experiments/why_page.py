@@ -54,7 +54,7 @@ def _what(experiment: Experiment, diagnosis: Diagnosis) -> Section:
     caption += " Staleness is how many updates come between a worker's pull and its push; seconds are of one training."
     blocks: list[Block] = [
         Rows(
-            columns=["changed back", "to", score, "gives back, %", "staleness", "seconds"],
+            columns=["changed back", "gives back, %", score, "to", "staleness", "seconds"],
             rows=[alone, *rows, distributed],
             caption=caption,
         )
@@ -83,7 +83,7 @@ def _row(
     share = finding and Measured(100 * finding.share.value, finding.share.error and 100 * finding.share.error)
     stale = sum(outcome.stale for outcome in outcomes) / len(outcomes)
     seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
-    return [name, change, Measured(scores.mean, scores.error), share, round(stale, 2), round(seconds, 1)]
+    return [name, share, Measured(scores.mean, scores.error), change, round(stale, 2), round(seconds, 1)]
 
 
 def _picture(diagnosis: Diagnosis, tried: Sequence[Finding]) -> Figure:
