@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from experiments import pictures
-from experiments.causes import Cause, as_python, as_yaml, mechanism
+from experiments.causes import BOOSTING, Cause, as_python, as_yaml, mechanism
 from experiments.diagnosis import Diagnosis, Finding
 from experiments.gap import Scores
 from hpo.report import Code, Column, Facts, Figure, Measured, Page, Section, Text, look
@@ -41,30 +41,39 @@ def page(experiment: Experiment, diagnosis: Diagnosis) -> Page:
 def _what(experiment: Experiment, diagnosis: Diagnosis) -> Section:
     """Scores and shares of the gap."""
     gap, tried = diagnosis.gap, [*diagnosis.findings, *([diagnosis.pair] if diagnosis.pair else [])]
-    columns: list[Column | str] = [
-        "changed back",
-        "to",
-        Column(diagnosis.metric, digits=4),
-        "gives back, %",
-        "staleness",
-        "seconds",
-    ]
-    rows = [
-        _row(experiment, "nothing: as on one worker", "", "one worker", gap.alone, None),
-        *(_row(experiment, f.change.name, f.change.said, f.change.name, f.scores, f) for f in tried),
-        _row(experiment, "nothing: as distributed", "", "distributed", gap.distributed, None),
-    ]
     errors = "over seeds" if gap.alone.seed_error is not None else "from the rows that were evaluated"
-    caption = (
-        f"Scores after the last {experiment.case.trainer.unit}, with their standard errors {errors}. Staleness is how "
-        "many updates come between a worker's pull and its push, in the mean; seconds are of one training."
-    )
-    blocks: list[Block] = [Rows(columns=columns, rows=rows, caption=caption)]
-    if not diagnosis.findings:
-        return Section("One worker and several", blocks)
+    caption = f"Scores after the last {experiment.case.trainer.unit}, with their standard errors {errors}."
+    alone = _row(experiment, "as on one worker", "", "one worker", gap.alone, None)
+    distributed = _row(experiment, "as distributed", "", "distributed", gap.distributed, None)
+    score = Column(diagnosis.metric, digits=4)
+    if not tried:
+        few = [[row[0], row[2], row[-1]] for row in (alone, distributed)]
+        table = Rows(columns=["trained", score, "seconds"], rows=few, caption=caption)
+        return Section("One worker and several", [table, *_alike(diagnosis)])
+    rows = [_row(experiment, f.change.name, f.change.said, f.change.name, f.scores, f) for f in tried]
+    caption += " Staleness is how many updates come between a worker's pull and its push; seconds are of one training."
+    blocks: list[Block] = [
+        Rows(
+            columns=["changed back", "gives back, %", score, "to", "staleness", "seconds"],
+            rows=[alone, *rows, distributed],
+            caption=caption,
+        )
+    ]
     if diagnosis.gap.is_one:
         blocks.append(Text(diagnosis.adding_up))
     return Section("What gives it back", [*blocks, _picture(diagnosis, tried)])
+
+
+def _alike(diagnosis: Diagnosis) -> list[Text]:
+    """Why the number of workers makes no difference, where that is known."""
+    if diagnosis.run.mode != BOOSTING:
+        return []
+    return [
+        Text(
+            "XGBoost sums the histograms of all workers' rows before it chooses a split: the number of workers changes "
+            "nothing but the order in which numbers are added up."
+        )
+    ]
 
 
 def _row(
@@ -74,7 +83,7 @@ def _row(
     share = finding and Measured(100 * finding.share.value, finding.share.error and 100 * finding.share.error)
     stale = sum(outcome.stale for outcome in outcomes) / len(outcomes)
     seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
-    return [name, change, Measured(scores.mean, scores.error), share, round(stale, 2), round(seconds, 1)]
+    return [name, share, Measured(scores.mean, scores.error), change, round(stale, 2), round(seconds, 1)]
 
 
 def _picture(diagnosis: Diagnosis, tried: Sequence[Finding]) -> Figure:
