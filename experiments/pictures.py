@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -101,18 +101,29 @@ def scores(name: str, title: str, note: str, dots: Sequence[Dot], axis: str, mar
     )
     figure = look.interactive(
         trace,
-        xaxis={"title": {"text": look.plain(axis)}},
+        xaxis={"title": {"text": look.plain(axis)}, "range": _around(dots, marks.values())},
         yaxis={"autorange": "reversed", "type": "category", "automargin": True},
         height=150 + _ROW * len(dots),
     )
+    middle = sum(_around(dots, marks.values()) or (0.0, 0.0)) / 2
     for text, value in marks.items():
-        figure.add_vline(
-            x=value, line={"dash": "dot", "color": look.GREY}, annotation={"text": look.plain(text), "yshift": 14}
-        )
+        side = "right" if value > middle else "left"  # Else it would be cut off.
+        label = {"text": look.plain(text), "yshift": 14, "xanchor": side}
+        figure.add_vline(x=value, line={"dash": "dot", "color": look.GREY}, annotation=label)
     figure.update_layout(margin={"t": 40})
     return Figure(
         name=name, title=title, note=note, interactive=figure, still=partial(_scores, title, dots, axis, marks)
     )
+
+
+def _around(dots: Sequence[Dot], marks: Iterable[float]) -> tuple[float, float] | None:
+    """Between which values everything lies, with some room; None where there is nothing."""
+    ends = [dot.value + side * (dot.error or 0.0) for dot in dots for side in (-2, 2)]
+    ends += [value for value in marks if math.isfinite(value)]
+    if not ends:
+        return None
+    room = 0.08 * (max(ends) - min(ends)) or 0.01
+    return min(ends) - room, max(ends) + room
 
 
 @look.styled
@@ -175,7 +186,9 @@ def learning(name: str, title: str, note: str, lines: Sequence[Line], unit: str,
                 hovertemplate=f"{unit} %{{x}}: %{{y:.4f}}<extra>{look.plain(line.label)}</extra>",
             )
         )
-    layout = {"xaxis": {"title": {"text": f"{unit}s"}}, "yaxis": {"title": {"text": look.plain(metric)}}}
+    longest = max((len(line.mean) for line in lines), default=0)
+    xaxis = {"title": {"text": f"{unit}s"}, "dtick": 1 if longest <= 12 else None}
+    layout = {"xaxis": xaxis, "yaxis": {"title": {"text": look.plain(metric)}}}
     shown = look.interactive(*traces, height=look.HEIGHT + 26 * (len(lines) // 2), **layout)
     return Figure(
         name=name, title=title, note=note, interactive=shown, still=partial(_learning, title, lines, unit, metric)
@@ -197,7 +210,7 @@ def _learning(title: str, lines: Sequence[Line], unit: str, metric: str) -> Stil
 
 
 def bars(name: str, title: str, note: str, labels: Sequence[str], panels: Mapping[str, Sequence[float]]) -> Figure:
-    """Bars of several quantities side by side, over the same labels.
+    """Bars of several quantities over the same labels.
 
     Args:
         name: a slug.
@@ -206,21 +219,22 @@ def bars(name: str, title: str, note: str, labels: Sequence[str], panels: Mappin
         labels: from top to bottom.
         panels: each quantity's values, by its name and unit.
     """
-    figure = make_subplots(rows=1, cols=len(panels), shared_yaxes=True, horizontal_spacing=0.04)
-    base = look.interactive(height=130 + _ROW * len(labels)).layout
+    # One under the other: side by side they do not fit a phone.
+    figure = make_subplots(rows=len(panels), cols=1, vertical_spacing=0.3 / len(panels))
+    base = look.interactive(height=60 + len(panels) * (70 + 28 * len(labels))).layout
     figure.update_layout(template=base.template, height=base.height, showlegend=False)
-    for column, (axis, values) in enumerate(panels.items(), 1):
-        colour = COLOURS[(column - 1) % len(COLOURS)]
+    for number, (axis, values) in enumerate(panels.items(), 1):
         bar = go.Bar(
             x=list(values),
             y=[look.plain(label) for label in labels],
             orientation="h",
-            marker={"color": colour},
+            marker={"color": COLOURS[(number - 1) % len(COLOURS)]},
             text=[_amount(value) for value in values],
+            textangle=0,
             hovertemplate="%{y}: %{x:,.4~r}<extra></extra>",
         )
-        figure.add_trace(bar, row=1, col=column)
-        figure.update_xaxes(title_text=look.plain(axis), row=1, col=column)
+        figure.add_trace(bar, row=number, col=1)
+        figure.update_xaxes(title_text=look.plain(axis), row=number, col=1)
     figure.update_yaxes(autorange="reversed")
     return Figure(name=name, title=title, note=note, interactive=figure, still=partial(_bars, title, labels, panels))
 

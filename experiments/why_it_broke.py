@@ -34,6 +34,7 @@ from experiments.diagnosis import Diagnosis, diagnose, pairs_of, percent, said
 from experiments.gap import Gap, Scores
 from experiments.published import SEED, Address, DataDir, Options, Quick, Repeat, Seed, Steps, finish
 from experiments.twins import Case, Outcome, image_case, job_case, measure, scored, xgboost_case
+from trainers import ConfigurationError
 
 ALONE, DISTRIBUTED = "one worker", "distributed"
 EPOCHS, QUICK_EPOCHS, ROUNDS = 5, 40, 150
@@ -64,9 +65,17 @@ class Experiment:
 
         Args:
             anyway: change things one at a time though there is no gap.
+
+        Raises:
+            ConfigurationError: one worker diverges too, so that there is nothing to come back to.
         """
         run, metric = self.case.run, self.case.metric
         self._train(ALONE, None)
+        if all(outcome.diverged for outcome in self.outcomes[ALONE]):
+            raise ConfigurationError(
+                "one worker diverges with these hyperparameters too, and not for its distribution; give a lower "
+                "learning rate"
+            )
         self._train(DISTRIBUTED, None)
         made, ruled_out = changes(run)
         if not (self._gap.is_one or (anyway and self._gap.size)):
@@ -75,7 +84,7 @@ class Experiment:
             self._train(change.name, change)
         tried = [(change, self.scores(change.name)) for change in made]
         single = diagnose(run, metric, self._gap, tried, [], ruled_out)
-        pairs = pairs_of(single) if single.interact else []
+        pairs = pairs_of(single) if self._gap.is_one and single.interact else []
         for pair in pairs:
             self._train(pair.name, pair)
         return diagnose(run, metric, self._gap, tried, [(pair, self.scores(pair.name)) for pair in pairs], ruled_out)

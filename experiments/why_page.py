@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from experiments import pictures
-from experiments.causes import Cause, as_python, as_yaml, mechanism
+from experiments.causes import BOOSTING, Cause, as_python, as_yaml, mechanism
 from experiments.diagnosis import Diagnosis, Finding
 from experiments.gap import Scores
 from hpo.report import Code, Column, Facts, Figure, Measured, Page, Section, Text, look
 from hpo.report import Table as Rows
+from hpo.report.cells import with_error
 from hpo.report.page import Block
 from hpo.words import count
 
@@ -24,8 +25,7 @@ def page(experiment: Experiment, diagnosis: Diagnosis) -> Page:
     """The page of one diagnosis."""
     sections = [
         _what(experiment, diagnosis),
-        *([_why(experiment, diagnosis)] if diagnosis.findings else []),
-        *([_tune(diagnosis)] if diagnosis.gap.is_one else []),
+        *([_why(experiment, diagnosis), _tune(diagnosis)] if diagnosis.gap.is_one else []),
         _training(experiment),
         _shards(experiment),
         _measured(experiment, diagnosis),
@@ -41,28 +41,39 @@ def page(experiment: Experiment, diagnosis: Diagnosis) -> Page:
 def _what(experiment: Experiment, diagnosis: Diagnosis) -> Section:
     """Scores and shares of the gap."""
     gap, tried = diagnosis.gap, [*diagnosis.findings, *([diagnosis.pair] if diagnosis.pair else [])]
-    columns: list[Column | str] = [
-        "changed back",
-        "to",
-        Column(diagnosis.metric, digits=4),
-        "gives back, %",
-        "staleness",
-        "seconds",
-    ]
-    rows = [
-        _row(experiment, "nothing: as on one worker", "", "one worker", gap.alone, None),
-        *(_row(experiment, f.change.name, f.change.said, f.change.name, f.scores, f) for f in tried),
-        _row(experiment, "nothing: as distributed", "", "distributed", gap.distributed, None),
-    ]
     errors = "over seeds" if gap.alone.seed_error is not None else "from the rows that were evaluated"
-    caption = (
-        f"Scores after the last {experiment.case.trainer.unit}, with their standard errors {errors}. Staleness is how "
-        "many updates come between a worker's pull and its push, in the mean; seconds are of one training."
-    )
-    blocks: list[Block] = [Rows(columns=columns, rows=rows, caption=caption)]
-    if not diagnosis.findings:
-        return Section("One worker and several", blocks)
-    return Section("What gives it back", [*blocks, Text(diagnosis.adding_up), _picture(diagnosis, tried)])
+    caption = f"Scores after the last {experiment.case.trainer.unit}, with their standard errors {errors}."
+    alone = _row(experiment, "as on one worker", "", "one worker", gap.alone, None)
+    distributed = _row(experiment, "as distributed", "", "distributed", gap.distributed, None)
+    score = Column(diagnosis.metric, digits=4)
+    if not tried:
+        few = [[row[0], row[2], row[-1]] for row in (alone, distributed)]
+        table = Rows(columns=["trained", score, "seconds"], rows=few, caption=caption)
+        return Section("One worker and several", [table, *_alike(diagnosis)])
+    rows = [_row(experiment, f.change.name, f.change.said, f.change.name, f.scores, f) for f in tried]
+    caption += " Staleness is how many updates come between a worker's pull and its push; seconds are of one training."
+    blocks: list[Block] = [
+        Rows(
+            columns=["changed back", "gives back, %", score, "to", "staleness", "seconds"],
+            rows=[alone, *rows, distributed],
+            caption=caption,
+        )
+    ]
+    if diagnosis.gap.is_one:
+        blocks.append(Text(diagnosis.adding_up))
+    return Section("What gives it back", [*blocks, _picture(diagnosis, tried)])
+
+
+def _alike(diagnosis: Diagnosis) -> list[Text]:
+    """Why the number of workers makes no difference, where that is known."""
+    if diagnosis.run.mode != BOOSTING:
+        return []
+    return [
+        Text(
+            "XGBoost sums the histograms of all workers' rows before it chooses a split: the number of workers changes "
+            "nothing but the order in which numbers are added up."
+        )
+    ]
 
 
 def _row(
@@ -72,7 +83,7 @@ def _row(
     share = finding and Measured(100 * finding.share.value, finding.share.error and 100 * finding.share.error)
     stale = sum(outcome.stale for outcome in outcomes) / len(outcomes)
     seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
-    return [name, change, Measured(scores.mean, scores.error), share, round(stale, 2), round(seconds, 1)]
+    return [name, share, Measured(scores.mean, scores.error), change, round(stale, 2), round(seconds, 1)]
 
 
 def _picture(diagnosis: Diagnosis, tried: Sequence[Finding]) -> Figure:
@@ -84,7 +95,8 @@ def _picture(diagnosis: Diagnosis, tried: Sequence[Finding]) -> Figure:
             label="distributed", value=gap.distributed.mean, error=gap.distributed.error, colour=DISTRIBUTED_COLOUR
         ),
     ]
-    enough = f"Taking away {diagnosis.named} gives it back" if diagnosis.enough else ""
+    each = "Each enough" if len(diagnosis.enough) > 1 else "Enough"
+    enough = f"{each} by itself: {diagnosis.named}" if diagnosis.enough else ""
     return pictures.scores(
         "gives-back",
         enough or "What each change gives back",
@@ -127,7 +139,7 @@ def _tune(diagnosis: Diagnosis) -> Section:
             Code(as_yaml(diagnosis.ranges), "YAML", caption="In a job file"),
             Code(as_python(diagnosis.ranges), "Python", caption="For a HyperparameterTuner"),
         ]
-    note = "Each range holds the value that gave something back, and the one that broke." if diagnosis.ranges else ""
+    note = "Each range holds the value that gave something back." if diagnosis.ranges else ""
     return Section("What to tune", blocks, note=note)
 
 
@@ -204,7 +216,7 @@ def _measured(experiment: Experiment, diagnosis: Diagnosis) -> Section:
         ("mode", diagnosis.run.mode),
         ("hyperparameters", dict(case.trainer.hyperparameters)),
         ("rows to train on", len(case.channels["train"].read_whole().labels)),
-        ("the gap and its noise", Measured(gap.size, gap.error)),
+        ("the gap and its noise", with_error(gap.size, gap.error, 4)),
         ("standard error of one score from its rows", gap.alone.row_error),
     ]
     if diverged:

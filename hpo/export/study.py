@@ -155,7 +155,7 @@ def _about_job(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
         "hyperparameters": job.spec["estimator"]["hyperparameters"],
         **({"best_trial": best.trial_id} if best else {}),
         **({"untuned": objective(job, untuned)} if untuned else {}),
-        **({"worker_seconds": job.summary["worker_seconds"]} if "worker_seconds" in job.summary else {}),
+        **{key: job.summary[key] for key in ("worker_seconds", "cost") if job.summary.get(key)},
     }
 
 

@@ -127,7 +127,7 @@ def _interactive(rows: Costs) -> go.Figure:
         *traces,
         height=150 + 44 * len(names),
         barmode="stack",
-        xaxis={"title": {"text": "worker-seconds"}, "range": [0, 1.14 * max(totals)]},
+        xaxis={"title": {"text": "worker-seconds"}, "range": [0, 1.25 * max(totals)]},
         yaxis=look.rows(names),
     )
 

@@ -79,8 +79,8 @@ def chart(data: JobData) -> Chart | None:
         return None
     brackets = _brackets(data)
     numbers = {trial.trial_id: trial for trial in data.trials}
-    rows = list(dict.fromkeys(span.gang for span in line))
     workers = {span.gang: span.workers for span in line}
+    rows = {gang: place for place, gang in enumerate(workers)}
     bars = []
     for span in line:
         trial = numbers.get(span.trial_id)
@@ -92,12 +92,12 @@ def chart(data: JobData) -> Chart | None:
         says = f"{who}{rung}: {span.kind}" if who else span.kind
         bars.append(
             Bar(
-                row=rows.index(span.gang),
+                row=rows[span.gang],
                 group=group,
                 start=span.start,
                 seconds=span.seconds,
                 says=says,
-                label=f"{trial.number}→{span.resource}" if trial and span.resource else "",
+                label=f"{trial.number}→{span.resource}" if trial and span.resource and span.kind == "training" else "",
             )
         )
     total = sum(span.worker_seconds for span in line) or 1.0
@@ -107,7 +107,7 @@ def chart(data: JobData) -> Chart | None:
     there = {bar.group for bar in bars}
     return Chart(
         rows=tuple(f"gang {place}" for place in range(1, len(rows) + 1)),
-        workers=tuple(workers[gang] for gang in rows),
+        workers=tuple(workers.values()),
         bars=tuple(bars),
         colours={group: colour for group, colour in colours.items() if group in there},
         seconds=max(span.end for span in line),
@@ -183,7 +183,7 @@ def _interactive(found: Chart) -> go.Figure:
                 textangle=0,
                 textfont={"color": "white", "size": 11},
                 constraintext="none",
-                hovertext=[bar.says for bar in bars],
+                hovertext=[look.plain(bar.says) for bar in bars],
                 hovertemplate="%{hovertext}, %{customdata:.3~g} s<extra></extra>",
             )
         )

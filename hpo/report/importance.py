@@ -28,7 +28,7 @@ from hpo.words import count, enumerated
 FEWEST = 8
 """Trials below which nothing is said."""
 
-MOST = 500
+MOST = 400
 """Trials that are used at most, spread evenly over all: the time grows faster than their number."""
 
 SEEDS, TREES, DEPTH = 6, 16, 5

@@ -114,6 +114,7 @@ const draw = (plot, colours = scheme()) => {
     // The library's own set has a button that uploads the picture.
     modeBarButtons: [["zoom2d", "pan2d", "resetScale2d", "toImage"]],
     plotlyServerURL: "",
+    toImageButtonOptions: { filename: plot.dataset.name, scale: 2 },
   });
 };
 

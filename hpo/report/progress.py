@@ -69,7 +69,8 @@ def progress(data: JobData) -> Progress | None:
     sign = 1.0 if data.maximize else -1.0
     billed = billed_until(data)
     current: dict[str, float] = {}
-    best, found = -math.inf, []
+    best = -math.inf
+    found: list[tuple[float, float | None]] = []
     for at, trial, value in _events(data):
         before = current.pop(trial, -math.inf)
         if value is not None:
@@ -81,8 +82,7 @@ def progress(data: JobData) -> Progress | None:
         if top != best:
             best = top
             found.append((billed(at), sign * best if current else math.nan))
-    total = sum(data.billed.values())
-    found.append((total, sign * best))
+    found.append((sum(data.billed.values()), data.objective(data.best)))
     at_cost = dict(found)
     return Progress(billed=np.array([*at_cost]), best=np.array([*at_cost.values()]))
 
@@ -112,10 +112,7 @@ def full_scores(data: JobData) -> dict[str, float]:
     without a single score is left out unless it failed.
     """
     sign = 1.0 if data.maximize else -1.0
-    curves = {
-        trial.trial_id: {report.step: report.objective for report in data.reports.get(trial.trial_id, ())}
-        for trial in data.trials
-    }
+    curves = {trial.trial_id: _compared(data, trial.trial_id) for trial in data.trials}
     ended = {
         trial.trial_id: score
         for trial in data.trials
@@ -141,6 +138,18 @@ def full_scores(data: JobData) -> dict[str, float]:
         worst = sign * min(sign * score for score in scores.values())
         scores |= {trial.trial_id: worst for trial in data.trials if trial.status in ("Failed", "Diverged")}
     return {trial.trial_id: scores[trial.trial_id] for trial in data.trials if trial.trial_id in scores}
+
+
+def _compared(data: JobData, trial: str) -> dict[int, float]:
+    """By resource, what a trial is compared by there: its value, or its best one so far."""
+    better = max if data.maximize else min
+    values: dict[int, float] = {}
+    best = None
+    for report in data.reports.get(trial, ()):
+        if report.objective is not None:
+            best = report.objective if best is None else better(best, report.objective)
+            values[report.step] = best if data.by_best else report.objective
+    return values
 
 
 def baseline(data: JobData) -> Baseline | None:
@@ -234,7 +243,8 @@ def best_compared(jobs: Sequence[JobData]) -> Figure | None:
         f"{look.amount(float(found[first].billed[-1]))} worker-seconds"
     )
     if len(alike) > 1:
-        title += f", as {enumerated([look.shortened(name) for name in alike if name != first])} did for more"
+        others = [look.shortened(name) for name in alike if name != first]
+        title += f", as {enumerated(others) if len(others) < 4 else f'{len(others)} others'} did for more"
     note = "A line is the score of a job's best trial so far; it ends at all that was billed for the job."
     return Figure(
         name="progress-compared",

@@ -62,10 +62,12 @@ def verdict(data: JobData) -> str:
         return f"Asked to stop: {_progress(data)}; {_so_far(data)}."
     if data.status == "Failed":
         return f"The job failed{reason and f': {reason}'}; {_so_far(data)}."
-    if data.status == "Stopped":
-        return f"Stopped before its end{reason and f' ({reason})'}: {_progress(data)}; {_so_far(data)}."
+    stopped = data.status == "Stopped"
     if data.best is None:
-        return f"No trial reported a finite {data.metric}: {_statuses(data)}{_usual_failure(data)}."
+        nothing = f"No trial reported a finite {data.metric}: {_statuses(data)}{_usual_failure(data)}"
+        return f"{nothing}{_stopped(reason) if stopped else ''}."
+    if stopped:
+        return f"{_found(data)}{_stopped(reason)}: {_progress(data)}."
     return f"{_found(data)}{reason and f'; it ended early: {reason}'}."
 
 
@@ -132,6 +134,10 @@ def comparison(jobs: Sequence[JobData]) -> str:
     return f"{first.title} found the best {first.metric}, {score(value)}, {ahead}; {costs}."
 
 
+def _stopped(reason: str) -> str:
+    return f"; the job was stopped before its end{reason and f' ({reason})'}"
+
+
 def _found(data: JobData) -> str:
     """What a job found that came to its end."""
     assert data.best is not None
@@ -151,13 +157,14 @@ def _found(data: JobData) -> str:
 
 
 def _so_far(data: JobData) -> str:
-    """What was found by a job that did not come to its end."""
+    """What was found by a job that is under way or has failed."""
     value = data.objective(data.best) if data.best else None
     if value is None:
         return f"no trial has reported a finite {data.metric}"
     between = gap(data)
     against = f", against {score(between.other)} un-tuned" if between else ""
-    return f"the best so far has {data.metric} {score(value, standard_error(data))}{against}"
+    best = "the best so far" if data.job.ended_at is None else f"the best of {count(len(data.trials), 'trial')}"
+    return f"{best} has {data.metric} {score(value, standard_error(data))}{against}"
 
 
 def _no_untuned(data: JobData) -> str:

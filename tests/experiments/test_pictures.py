@@ -51,7 +51,7 @@ def test_a_score_stands_with_two_standard_errors_and_what_is_not_finite_is_left_
     assert list(trace.x) == [0.9]
     assert list(trace.y) == ["a &amp; b"]
     assert list(trace.error_x.array) == [0.02]
-    assert list(trace.text) == ["0.900 ± 0.010"]
+    assert list(trace.text) == ["0.9000 ± 0.0100"]
 
 
 def test_curves_and_bands_hold_the_seeds() -> None:

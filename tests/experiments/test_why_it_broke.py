@@ -211,7 +211,9 @@ def test_where_nothing_broke_it_stops_there_unless_asked(tmp_path: Path) -> None
     assert diagnosis.verdict.startswith("Nothing broke: 4 workers came to")
     assert list(experiment.outcomes) == [ALONE, DISTRIBUTED]
     assert diagnosis.verdict in page(experiment, diagnosis).html().replace("&#39;", "'")
-    assert experiment.run(anyway=True).findings
+    asked = experiment.run(anyway=True)
+    assert asked.findings
+    assert [section.title for section in page(experiment, asked).sections][:2] == ["What gives it back", "In training"]
 
 
 # ---- job files
@@ -256,6 +258,18 @@ def test_a_job_file_gives_its_static_run(tmp_path: Path) -> None:
 def test_what_cannot_be_compared_or_simulated_is_refused(trainer: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=said):
         job_case(job(tmp_path, trainer), Options(out=tmp_path), None, real=False)
+
+
+def test_a_twin_that_diverges_too_is_nothing_to_come_back_to(tmp_path: Path) -> None:
+    case = image_case(Options(quick=True, out=tmp_path), 1, real=False)
+    wild = Case(
+        title="",
+        trainer=case.trainer.with_hyperparameters({"lr": 1e30}),
+        channels=case.channels,
+        metric="validation:accuracy",
+    )
+    with pytest.raises(ConfigurationError, match="one worker diverges"):
+        look_into(wild, tmp_path, (1,))
 
 
 def test_a_metric_that_is_not_reported_is_refused_with_those_that_are(tmp_path: Path) -> None:

@@ -80,7 +80,11 @@ def record(store: Store, name: str, trials: int, steps: int = 9, *, ended: bool 
         writer.report(untuned)
         writer.ledger(LedgerRow(job=name, gang="gang-0", kind="idle", worker_seconds=1 / 3, at=STARTED))
         if ended:
-            writer.job(status="Completed", ended_at=STARTED + 99, summary={"worker_seconds": {"training": 6.0}})
+            writer.job(
+                status="Completed",
+                ended_at=STARTED + 99,
+                summary={"worker_seconds": {"training": 6.0}, "cost": {"total": 0.5}},
+            )
 
 
 def _trial(writer: Any, name: str, number: int, steps: int, last: str) -> None:

@@ -83,6 +83,7 @@ def test_a_study_holds_what_the_store_does(store: Store, tmp_path: Path) -> None
     assert study.trials[1].user_attrs["failure"].startswith("ValueError")
     assert study.user_attrs["untuned"] == 0.7
     assert study.user_attrs["worker_seconds"] == {"training": 6.0}
+    assert study.user_attrs["cost"] == {"total": 0.5}
 
 
 def test_its_rows_are_those_that_optuna_itself_would_write(store: Store, tmp_path: Path) -> None:

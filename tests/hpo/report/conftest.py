@@ -1,4 +1,4 @@
-"""A real Chromium for the session, and pages opened in it."""
+"""A real Chromium, and pages opened in it."""
 
 from __future__ import annotations
 
@@ -43,9 +43,12 @@ class Opened:
         return list(cells.evaluate_all("all => all.filter(c => c.checkVisibility()).map(c => c.textContent)"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Chromium: the one that is installed, or playwright's own."""
+    """Chromium: the one that is installed, or playwright's own.
+
+    No longer than a module's tests: while playwright runs, `asyncio.run` does not, which others may call.
+    """
     with sync_playwright() as playwright:
         own = Path(playwright.chromium.executable_path)
         path = next((found for name in NAMES if (found := shutil.which(name))), str(own) if own.exists() else None)

@@ -214,6 +214,17 @@ def test_colours_change_in_the_text_and_in_the_pictures(html: str, see: See) -> 
     assert opened.complaints == []
 
 
+def test_a_picture_can_be_taken_along(html: str, see: See) -> None:
+    opened = see(html)
+    first = opened.tab.locator(".plot").first
+    first.hover()
+    with opened.tab.expect_download() as download:
+        first.locator("[data-title^=Download]").click()
+    assert download.value.suggested_filename == "learning-curves.png"
+    assert download.value.path().read_bytes().startswith(b"\x89PNG")
+    assert opened.complaints == []
+
+
 def test_the_navigation_stays_and_says_where_the_reader_is(text: str, see: See) -> None:
     opened = see(text, width=390, reduced_motion="reduce")
     opened.tab.locator("nav a", has_text="Trials").click()

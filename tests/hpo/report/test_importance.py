@@ -21,7 +21,7 @@ def test_the_one_that_decides_is_found_with_its_uncertainty():
 
 
 def test_the_same_job_gives_the_same_answer():
-    assert importances(made_up()) == importances(made_up())
+    assert importances(made_up(trials=12)) == importances(made_up(trials=12))
 
 
 def test_few_trials_say_nothing():
@@ -38,7 +38,7 @@ def test_optuna_is_left_as_it_was(caplog):
     before = optuna.logging.get_verbosity()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        importances(made_up())
+        assert importances(made_up(trials=12))
     assert optuna.logging.get_verbosity() == before
     assert "study" not in caplog.text
 

@@ -96,6 +96,7 @@ def test_it_ends_at_all_that_was_billed_and_at_the_best(seed, maximize, halving)
     found = progress(data)
     assert found.billed[-1] == pytest.approx(sum(data.billed.values()))
     assert found.best[-1] == data.objective(data.best)
+    assert found.best[-2] == found.best[-1]
     assert (np.diff(found.billed) >= 0).all()
 
 
@@ -129,6 +130,12 @@ def test_a_stopped_trial_gains_what_those_that_went_on_did():
             "t6": 0.4,  # failed: the worst
         }
     )
+
+
+def test_the_gain_is_of_what_is_compared():
+    curves = [[0.4, 0.1, 0.5], [0.3, 0.2]]
+    assert full_scores(by_hand(curves, statuses="cs", value="last"))["t1"] == pytest.approx(0.5)  # capped
+    assert full_scores(by_hand(curves, statuses="cs", value="best"))["t1"] == pytest.approx(0.3 + 0.5 - 0.4)
 
 
 def test_the_baseline_ends_at_the_best_score():

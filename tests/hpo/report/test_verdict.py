@@ -129,8 +129,13 @@ USED = "40 of 60 rounds and 12.3 worker-seconds"
         ),
         (
             job(status="Stopped", reason="someone asked for it"),
-            "Stopped before its end (someone asked for it): 2 of 2 trials have ended; the best so far has "
-            "validation:auc 0.8000 ± 0.0100, against 0.7500 un-tuned.",
+            "Tuning raised validation:auc from 0.7500 to 0.8000, by 0.0500 or 5.0 standard errors of one such score, "
+            f"with {USED}; the job was stopped before its end (someone asked for it): 2 of 2 trials have ended.",
+        ),
+        (
+            job(None, status="Stopped"),
+            "No trial reported a finite validation:auc: 1 stopped, 1 failed; most often because: ValueError: no luck; "
+            "the job was stopped before its end.",
         ),
         (
             job(None, status="Failed", reason="no gang came up\nat all"),
@@ -138,7 +143,7 @@ USED = "40 of 60 rounds and 12.3 worker-seconds"
         ),
         (
             job(status="Failed", reason=""),
-            "The job failed; the best so far has validation:auc 0.8000 ± 0.0100, against 0.7500 un-tuned.",
+            "The job failed; the best of 2 trials has validation:auc 0.8000 ± 0.0100, against 0.7500 un-tuned.",
         ),
     ],
 )

@@ -111,14 +111,14 @@ def test_the_end_waits_for_what_moves_and_not_for_what_stands_still(book: Book) 
     outbox.put(1)
     outbox.put(2)
     assert book.begun.wait(60)
-    with pytest.raises(WarmbandError, match=r"the job's end waited 0 s for it; 2 events not written"):
+    with pytest.raises(WarmbandError, match=r"the job's end waited \d+ s for it; 2 events not written"):
         outbox.close(0.05, 60)
     slow = Outbox("it", lambda batch: (time.sleep(0.1) or 1 for _ in batch))
-    for number in range(8):
+    for number in range(25):
         slow.put(number)
-    slow.close(0.7, 60)
+    slow.close(2, 60)
     late = Outbox("it", lambda batch: (time.sleep(0.1) or 1 for _ in batch))
     for number in range(100):
         late.put(number)
-    with pytest.raises(WarmbandError, match=r"the job's end waited"):
+    with pytest.raises(WarmbandError, match="the job's end waited"):
         late.close(60, 0.5)

@@ -75,6 +75,7 @@ def test_the_job_has_its_best_and_what_was_billed(tmp_path: Path) -> None:
     assert best is not None
     assert same(scalars(found, "job/best"), [(0, best.value)])
     assert same(scalars(found, "job/worker_seconds"), [(0, controller.ledger.total)])
+    assert same(scalars(found, "job/cost"), [(0, 0.25)])
     [text] = found.Tensors("job/end")
     assert best.id in str(text.tensor_proto.string_val[0])
 
