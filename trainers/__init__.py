@@ -3,8 +3,7 @@
 Names are loaded when they are first used, so that what trains nothing does not wait for Ray.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainers.errors import (
     ConfigurationError,
@@ -15,6 +14,7 @@ from trainers.errors import (
     TrialError,
     WarmbandError,
 )
+from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.channels import Channel
@@ -24,15 +24,6 @@ if TYPE_CHECKING:
     from trainers.torch_parameter_server import ParameterServerTrainer
     from trainers.trainer import Trainer
     from trainers.xgboost_allreduce import XGBoostTrainer
-
-else:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
-        return found
-
 
 __all__ = [
     "Channel",
@@ -58,16 +49,15 @@ TRAINERS = {
 }
 """The modules of the trainers that a record may name."""
 
-_HOMES = {
-    "Channel": "trainers.channels",
-    "ParameterServerTrainer": TRAINERS["ParameterServerTrainer"],
-    "TorchTrainer": TRAINERS["TorchTrainer"],
-    "TrainContext": "trainers.pytorch.context",
-    "Trainer": "trainers.trainer",
-    "TrainingResult": "trainers.result",
-    "XGBoostTrainer": TRAINERS["XGBoostTrainer"],
-}
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+load_when_used(
+    __name__,
+    {
+        "Channel": "trainers.channels",
+        "ParameterServerTrainer": TRAINERS["ParameterServerTrainer"],
+        "TorchTrainer": TRAINERS["TorchTrainer"],
+        "TrainContext": "trainers.pytorch.context",
+        "Trainer": "trainers.trainer",
+        "TrainingResult": "trainers.result",
+        "XGBoostTrainer": TRAINERS["XGBoostTrainer"],
+    },
+)

@@ -3,8 +3,9 @@
 Names are loaded when they are first used, since drawing libraries take a while to come.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.report.blocks import Code, Column, Facts, Measured, Table, Text
@@ -14,15 +15,6 @@ if TYPE_CHECKING:
     from hpo.report.figures import comparison_figures, job_figures
     from hpo.report.page import Page, Section
     from hpo.report.sections import job_page, job_sections
-
-else:
-
-    def __getattr__(name: str) -> Any:
-        if name not in _HOMES:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-        globals()[name] = found = getattr(import_module(_HOMES[name]), name)
-        return found
-
 
 __all__ = [
     "Code",
@@ -42,24 +34,23 @@ __all__ = [
     "job_sections",
 ]
 
-_HOMES = {
-    "Code": "hpo.report.blocks",
-    "Column": "hpo.report.blocks",
-    "Facts": "hpo.report.blocks",
-    "Figure": "hpo.report.figure",
-    "JobData": "hpo.report.data",
-    "Measured": "hpo.report.blocks",
-    "Page": "hpo.report.page",
-    "Section": "hpo.report.page",
-    "Table": "hpo.report.blocks",
-    "Text": "hpo.report.blocks",
-    "comparison_page": "hpo.report.comparison",
-    "comparison_figures": "hpo.report.figures",
-    "job_figures": "hpo.report.figures",
-    "job_page": "hpo.report.sections",
-    "job_sections": "hpo.report.sections",
-}
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+load_when_used(
+    __name__,
+    {
+        "Code": "hpo.report.blocks",
+        "Column": "hpo.report.blocks",
+        "Facts": "hpo.report.blocks",
+        "Figure": "hpo.report.figure",
+        "JobData": "hpo.report.data",
+        "Measured": "hpo.report.blocks",
+        "Page": "hpo.report.page",
+        "Section": "hpo.report.page",
+        "Table": "hpo.report.blocks",
+        "Text": "hpo.report.blocks",
+        "comparison_page": "hpo.report.comparison",
+        "comparison_figures": "hpo.report.figures",
+        "job_figures": "hpo.report.figures",
+        "job_page": "hpo.report.sections",
+        "job_sections": "hpo.report.sections",
+    },
+)
