@@ -23,6 +23,7 @@ from hpo import (
     IntegerParameter,
     StrategyConfig,
 )
+from hpo.assembly import new_name
 from hpo.checks import check_job_name
 from hpo.ranges import range_from_json, search_space
 from hpo.tables import decode, encode
@@ -214,7 +215,7 @@ def planned(make: Callable[[], HyperparameterTuner], max_jobs: int | None) -> No
         plan = tuner.plan()
         assert plan.trials == (max_jobs or 1)
         assert all(1 <= rung <= plan.max_resource for bracket in plan.brackets for rung in bracket.rungs)
-        check_job_name(tuner._new_name(), tuner.TUNING_JOB_NAME_MAX_LENGTH)
+        check_job_name(new_name(tuner), tuner.TUNING_JOB_NAME_MAX_LENGTH)
         assert recorded(tuner._spec({}, 1))
 
 
