@@ -414,6 +414,7 @@ def test_the_public_names_are_these() -> None:
         "HyperparameterTuner",
         "HyperparameterTuningJobAnalytics",
         "IntegerParameter",
+        "Prices",
         "StrategyConfig",
         "TuningJobCompletionCriteriaConfig",
     ]
