@@ -192,13 +192,13 @@ def page(founds: Sequence[Found], searches: Searches, options: Options) -> Page:
             f"{problem.max_resource} units; without tuning {problem.units} units. {BLOG}"
         )
         figures = comparison_figures([first[Way.HYPERBAND], first[Way.TO_THE_END]])
-        sections.append(
-            Section(problem.title, [Text(verdict(found)), Table(COLUMNS, closing(found), caption=caption), *figures])
-        )
+        said = [Text(verdict(found))] if len(founds) > 1 else []
+        sections.append(Section(problem.title, [*said, Table(COLUMNS, closing(found), caption=caption), *figures]))
     for found in founds:
         with Store(searches.store) as store:
             data = JobData.read(store, found.outcomes[Way.HYPERBAND][0].job)
-        sections += titled(job_sections(data), f"{found.problem.name} under Hyperband")
+        whose = f"{found.problem.name}, Hyperband" if len(founds) > 1 else "Hyperband"
+        sections += titled(job_sections(data), whose)
     return Page("Tuning distributed training", " ".join(map(verdict, founds)), sections)
 
 
