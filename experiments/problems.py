@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from ray.train import ScalingConfig
 
@@ -104,8 +103,3 @@ def problems(options: Options) -> dict[str, Problem]:
         max_resource=9,
     )
     return {problem.name: problem for problem in (xgboost, image)}
-
-
-def channels(dataset: Dataset) -> dict[str, Any]:
-    """A dataset's parts, as trainers and tuners take them."""
-    return {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}

@@ -28,8 +28,8 @@ from rich.console import Console
 from experiments import boosting, shard_models
 from experiments.benchmark import table
 from experiments.gap import Scores
-from experiments.mnist import Setting
-from experiments.problems import channels, trees
+from experiments.mnist import Setting, channels
+from experiments.problems import trees
 from experiments.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
 from hpo.report.cells import with_error
 from hpo.uncertainty import standard_error

@@ -10,7 +10,8 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.problems import Problem, channels
+from experiments.mnist import channels
+from experiments.problems import Problem
 from experiments.published import Steps
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.ranges import ParameterRange
