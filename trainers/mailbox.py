@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -40,17 +41,17 @@ class Mailbox:
         self._desks: dict[str, _Desk] = {}
         self._events: list[Event] = []
         self._arrived = asyncio.Event()
-        self._claim: Any = None
+        self._claim: tuple[float, Any] | None = None
 
     # ---- what the job says to others
 
     async def claim(self, claim: Any) -> None:
         """Keeps what the job wants of the cluster; see `trainers.shares`."""
-        self._claim = claim
+        self._claim = time.monotonic(), claim
 
-    async def claims(self) -> Any:
-        """What the job wants of the cluster; None if it has not said."""
-        return self._claim
+    async def claims(self) -> tuple[float, Any] | None:
+        """How many seconds ago the job said what it wants, and that; None if it has not."""
+        return self._claim and (time.monotonic() - self._claim[0], self._claim[1])
 
     # ---- the driver's side
 

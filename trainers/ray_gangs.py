@@ -71,6 +71,7 @@ class RayGangs:
         need = resources_per_worker(scaling)
         # A private cluster has this job alone.
         self._share = None if self._cluster.private else Share(self._mailbox, self._mailbox.name, priority, need)
+        self._told_share = False
         self._wanted: dict[int, int] = {}
         self._allowed: dict[int, int] = {}
         self._gangs: dict[str, Gang] = {}
@@ -111,7 +112,7 @@ class RayGangs:
         def fits(workers: int, returned: int) -> bool:
             # Idle gangs of other sizes are no reason to wait: they go as soon as that helps.
             waited_for = sum(size == workers or name not in self._idle for name, size in held.items())
-            return self._room(workers).for_another(sizes[workers], waited_for, returned)
+            return self._room(workers).for_another(self._wanted[workers], waited_for, returned)
 
         match next_change(sizes, held, list(self._idle), worth_another=worth_another, fits=fits):
             case Start(workers=workers):
@@ -143,6 +144,12 @@ class RayGangs:
         if self._share is not None:
             holds = [gang.workers for gang in (*self._gangs.values(), *self._leaving)]
             self._allowed = self._share.allowed(sizes, holds)
+            if self._allowed != self._wanted and not self._told_share:
+                self._told_share = True
+                self._notify(
+                    f"Shares this cluster with {', '.join(self._share.others)}: may hold "
+                    f"{sum(self._allowed.values())} of the {sum(self._wanted.values())} gangs that it could use now"
+                )
             if self._share.waits_for_others:
                 for room in self._rooms.values():
                     room.wait_on()

@@ -134,12 +134,20 @@ class Share:
         return self._last[1]
 
     @property
+    def others(self) -> list[str]:
+        """The other jobs that hold or want gangs."""
+        return sorted(claim.name.rpartition(":")[0] for claim in self._claims())
+
+    @property
     def waits_for_others(self) -> bool:
         """Whether other jobs hold gangs now: then a job that has none waits for its turn, not for ever."""
-        return any(claim.holds for _, claim in self._others.values())
+        return any(claim.holds for claim in self._claims())
+
+    def _claims(self) -> list[Claim]:
+        return [claim for _, claim in self._others.values() if claim.wants or claim.holds]
 
     def _work_out(self, mine: Claim, sizes: Mapping[int, int]) -> dict[int, int]:
-        others = [claim for _, claim in self._others.values() if claim.wants or claim.holds]
+        others = self._claims()
         if not others:
             self.others_short = False
             return dict(sizes)
@@ -181,17 +189,17 @@ class Share:
                 continue  # It has just ended.
 
     def _read(self, now: float) -> None:
-        for name, answer in list(self._asked.items()):
-            ready, _ = ray.wait([answer], timeout=0)
+        for name, asked in list(self._asked.items()):
+            ready, _ = ray.wait([asked], timeout=0)
             if not ready:
                 continue
             del self._asked[name]
             try:
-                claim = ray.get(answer)
+                answer = ray.get(asked)
             except ray.exceptions.RayError:
-                claim = None  # Its job has ended.
-            if claim is not None:
-                self._others[name] = now, claim
+                answer = None  # Its job has ended.
+            if answer is not None and answer[0] < SILENT_AFTER:
+                self._others[name] = now, answer[1]
             else:
                 self._others.pop(name, None)
         for name, (at, _) in list(self._others.items()):
