@@ -9,7 +9,7 @@ from typing import Annotated, Optional
 
 import typer
 
-from hpo.cli.options import AsJson, DataDir, StoreUrl
+from hpo.cli.options import AllowCode, AsJson, DataDir, StoreUrl
 
 
 def forecast(
@@ -20,6 +20,7 @@ def forecast(
         typer.Option("--set", metavar="KEY=VALUE", help="A dotted key of the file and its value; may be repeated."),
     ] = None,
     store: StoreUrl = None,
+    allow_code: AllowCode = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")
     ] = False,
@@ -39,7 +40,7 @@ def forecast(
     from hpo.summary import show_plan
 
     overrides = [*(set_ or []), *([f"store={json.dumps(store)}"] if store is not None else [])]
-    spec = read_job(job, overrides)
+    spec = read_job(job, overrides, allow_code=allow_code)
     if not verbose:
         # Ray Train announces num_workers=0 as soon as it is configured.
         logging.getLogger("ray.train").setLevel(logging.WARNING)

@@ -18,6 +18,10 @@ StoreUrl = Annotated[
         "--store", metavar="URL", help="The record's database; else WARMBAND_STORE, else a file in WARMBAND_HOME."
     ),
 ]
+AllowCode = Annotated[
+    bool,
+    typer.Option("--allow-code", help="Run the Python function that the job names, as module:function, if it does."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 DataDir = Annotated[
     Optional[str],  # noqa: UP045
