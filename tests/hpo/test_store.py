@@ -6,6 +6,7 @@ Set WARMBAND_TEST_POSTGRES to a PostgreSQL URL to run the same tests on it; each
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import logging
 import math
@@ -392,8 +393,8 @@ def test_rows_arrive_after_a_lock_of_the_database(tmp_path, monkeypatch, busy_se
 
 def test_flush_and_close_give_up_and_say_what_waits(impatient, local, tmp_path):
     lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
-    lock.execute("BEGIN IMMEDIATE")
     writer = local.writer("bank")
+    lock.execute("BEGIN IMMEDIATE")
     writer.report(report(1), report(2))
     writer.ledger(bill(1))
     with pytest.raises(WarmbandError, match=r"3 rows of job 'bank' still wait after 0\.2 s .*database is locked"):
@@ -413,8 +414,8 @@ def full(impatient, local, tmp_path, monkeypatch) -> Iterator[tuple[JobWriter, s
     monkeypatch.setattr(store_writer, "MOST_WAITING", 5)
     monkeypatch.setattr(store_writer, "LONGEST_PAUSE", 0.05)
     lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None, check_same_thread=False)
-    lock.execute("BEGIN IMMEDIATE")
     writer = local.writer("bank")
+    lock.execute("BEGIN IMMEDIATE")
     writer.report(*map(report, range(1, 5)))
     writer.report(report(4))
     until(lambda: writer._in_hand > 0)
@@ -578,22 +579,27 @@ INSERT INTO ledger VALUES ('bank', 't0', 'g0', 'training', 3.0, 1002.0, 'a-1');
 """
 
 
-# What the second made of it.
+# And what the next ones made of it.
 VERSION_2 = """
 ALTER TABLE trials ADD COLUMN logs TEXT NOT NULL DEFAULT '';
 UPDATE schema_version SET version = 2;
 """
 
 
-# And the third.
 VERSION_3 = """
 ALTER TABLE trials ADD COLUMN details JSON NOT NULL DEFAULT '{}';
 UPDATE schema_version SET version = 3;
 """
-VERSIONS = [VERSION_1, VERSION_1 + VERSION_2.lstrip(), VERSION_1 + VERSION_2.lstrip() + VERSION_3.lstrip()]
 
 
-@pytest.fixture(params=VERSIONS, ids=["1", "2", "3"])
+VERSION_4 = """
+ALTER TABLE ledger ADD COLUMN workers BIGINT NOT NULL DEFAULT 0;
+UPDATE schema_version SET version = 4;
+"""
+VERSIONS = list(itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSION_2, VERSION_3, VERSION_4)))
+
+
+@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4"])
 def older_version(url, request) -> str:
     """The URL of a store that an older version made."""
     engine = sa.create_engine(url)
@@ -607,7 +613,8 @@ def older_version(url, request) -> str:
 def check_upgraded(store: Store) -> None:
     (trial,) = store.trials("bank")
     assert (trial.hyperparameters, trial.failure_reason, trial.logs, trial.details) == ({"eta": 0.5}, "boom", "", {})
-    assert store.job("bank").spec == {"max_jobs": 1}
+    found = store.job("bank")
+    assert (found.spec, found.owner, found.lease, found.driver) == ({"max_jobs": 1}, "", "", {})
     assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
     assert [(row.worker_seconds, row.workers) for row in store.ledger("bank")] == [(3.0, 0)]
 
@@ -625,7 +632,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(older_version):
         assert [row.workers for row in store.ledger("bank")] == [0, 3]
         assert [trial.logs for trial in store.trials("bank")] == ["", "10.0.0.1:/tmp/ray/worker.err"]
         assert [trial.details for trial in store.trials("bank")] == [{}, {"x": {"0": 1}}]
-        for table, row in (("trials", TrialRow), ("ledger", LedgerRow)):
+        for table, row in (("jobs", JobRow), ("trials", TrialRow), ("ledger", LedgerRow)):
             columns = {column["name"] for column in sa.inspect(store._engine).get_columns(table)}
             assert columns == {field.name for field in dataclasses.fields(row)}
 
@@ -665,7 +672,7 @@ def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
 
 
 def test_an_upgrade_that_breaks_off_changes_nothing(older_version, monkeypatch):
-    broken = {3: (*module._UPGRADES[3], "ALTER TABLE nowhere ADD COLUMN x TEXT")}
+    broken = {4: (*module._UPGRADES[4], "ALTER TABLE nowhere ADD COLUMN x TEXT")}
     monkeypatch.setattr(module, "_UPGRADES", {**module._UPGRADES, **broken})
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.0)
     with pytest.raises(ConfigurationError, match=r"cannot be opened: .*nowhere"):
@@ -692,7 +699,7 @@ def test_another_version_s_store_is_refused(local, tmp_path, version, age):
 def test_an_unknown_job_is_an_error_that_names_the_nearest(store):
     with pytest.raises(ConfigurationError, match=r"no job named 'bnak' in .*; give 'bank'"):
         store.job("bnak")
-    for call in (store.trials, store.reports, store.ledger, store.request_stop, store.writer):
+    for call in (store.trials, store.reports, store.ledger, store.request_stop, store.writer, store.delete_job):
         with pytest.raises(ConfigurationError, match="no job named 'bnak'"):
             call("bnak")
     assert store.trials("bank") == store.reports("bank") == store.ledger("bank") == []
@@ -719,6 +726,7 @@ def test_values_are_checked_before_they_are_queued(store):
         (r"jobs.status is 'Done': give one of InProgress, Completed", lambda w: w.job(status="Done")),
         (r"no field 'stauts' to change; give one of status, reason", lambda w: w.job(stauts="Failed")),
         (r"no field 'heartbeat'", lambda w: w.job(heartbeat=1.0)),
+        (r"no field 'lease'", lambda w: w.job(lease="mine")),
         (r"job is 'other' in a row for the writer of 'bank'", lambda w: w.report(report(1, job="other"))),
     ]
     with store.writer("bank") as writer:
