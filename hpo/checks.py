@@ -11,6 +11,7 @@ from typing import Any
 from hpo.prices import Prices, Tariff
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
 from hpo.strategies import StrategyConfig, check_strategy
+from trainers import storage
 from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 
@@ -69,6 +70,8 @@ def check_arguments(
     for field, (kind, remedy) in _KINDS.items():
         if field in options and not isinstance(options[field], kind):
             raise ConfigurationError(f"{field} is {options[field]!r}; give {remedy}")
+    if options.get("storage_path"):
+        storage.check_no_credentials(options["storage_path"], "storage_path")
     base = options.get("base_tuning_job_name")
     if base is not None and not _NAME.fullmatch(base):
         raise ConfigurationError(

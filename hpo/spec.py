@@ -16,6 +16,7 @@ from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.cost_spec import Cost
 from hpo.hyperband import lay_out, run_all
 from hpo.job_keys import Give, Strict, did_you_mean, problems
+from hpo.named_code import NamedCode, check_allowed
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
 from hpo.trackers.spec import Trackers
@@ -215,7 +216,8 @@ class _FunctionSpec(_TrainerSpec):
 
     train_loop: Annotated[str, Give("a module and a function, such as mnist:train")] = Field(
         pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
-        description="the training function as module:name; the module is looked for in the working directory too",
+        description="the training function as module:name, which runs with --allow-code alone; the module is looked "
+        "for in the working directory too",
     )
     metrics: Annotated[list[str], Give("a list of names, such as [validation:accuracy]")] | None = Field(
         None, description="what the function reports, so that the objective is checked before the job starts; null: not"
@@ -371,6 +373,12 @@ class JobSpec(Strict):
         None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
     )
 
+    def code(self) -> list[NamedCode]:
+        """What it names of Python code, which would be imported and called."""
+        if isinstance(self.trainer, _FunctionSpec):
+            return [NamedCode(key="trainer.train_loop", name=self.trainer.train_loop)]
+        return []
+
     def tuner(self, **options: Any) -> HyperparameterTuner:
         """In the Python API's form.
 
@@ -393,15 +401,17 @@ class JobSpec(Strict):
             )
 
 
-def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:
-    """Reads a job file.
+def read_job(path: str | Path, overrides: Iterable[str] = (), *, allow_code: bool = False) -> JobSpec:
+    """Reads a job file. It runs nothing, and names nothing that would run later unless that is allowed.
 
     Args:
         path: the YAML file.
         overrides: "dotted.key=value", the value as YAML, over what the file says.
+        allow_code: whether the job may name Python functions of the user's own.
 
     Raises:
         ConfigurationError: it is not there, not YAML, or keys or values are wrong; the message names each and its line.
+            Or it names code, and that is not allowed.
     """
     file = job_file.read(path, overrides)
     try:
@@ -410,6 +420,7 @@ def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:
         raise file.refusal(problems(error, JobSpec, file)) from error
     if file.problems:
         raise file.refusal([])
+    check_allowed(spec.code(), allow_code, f"job file {str(path)!r}")
     return spec
 
 

@@ -219,6 +219,8 @@ class Trainer(ABC):
             raise ConfigurationError(
                 f"hyperparameters do not say how long to train; give one of {', '.join(self.resource_names)}"
             )
+        if storage_path:
+            storage.check_no_credentials(storage_path, "storage_path")
         checked = self.checked(open_channels(channels))
         name = f"run-{uuid.uuid4().hex[:8]}"
         assignment = Assignment(

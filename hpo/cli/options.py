@@ -29,6 +29,10 @@ Address = Annotated[
         help="The cluster's jobs server, http://HEAD:8265; else RAY_API_SERVER_ADDRESS, else RAY_ADDRESS.",
     ),
 ]
+AllowCode = Annotated[
+    bool,
+    typer.Option("--allow-code", help="Run the Python function that the job names, as module:function, if it does."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 DataDir = Annotated[
     Optional[str],  # noqa: UP045

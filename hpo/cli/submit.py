@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hpo.cli.options import Address, AsJson, DataDir, Overrides
+from hpo.cli.options import Address, AllowCode, AsJson, DataDir, Overrides
 from trainers.errors import ConfigurationError, WarmbandError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ def submit(
     working_dir: Annotated[
         str, typer.Option(metavar="FOLDER", help="The folder that goes along, and that the job runs in.")
     ] = ".",
+    allow_code: AllowCode = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the job's end, in silence.")] = False,
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Show what the job prints, until its end.")] = False,
     as_json: AsJson = False,
@@ -53,10 +54,10 @@ def submit(
         check_no_password(text)
     folder, file = _inside(job, working_dir)
     overrides = [*(set_ or []), *([f"name={name}"] if name else [])]
-    spec = read_job(job, overrides)
+    spec = read_job(job, overrides, allow_code=allow_code)
     name = spec.name or name_from(spec.trainer.type.replace("_", ""))
     _check(spec)
-    command = ["hpo", "tune", file, *_options(set_, name, data_dir)]
+    command = ["hpo", "tune", file, *_options(set_, name, data_dir), *(["--allow-code"] if allow_code else [])]
     out = terminal(stderr=as_json)
     server = JobsServer(address)
     submission = server.submit(name, command, working_dir=folder, tags=spec.tags)
@@ -100,7 +101,7 @@ def _check(spec: JobSpec) -> None:
     Raises:
         ConfigurationError: as a tuner does.
     """
-    if not hasattr(spec.trainer, "train_loop"):
+    if not spec.code():
         spec.model_copy(update={"cost": None, "trackers": None}).tuner()
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hpo.cli.options import AsJson, DataDir, Overrides, StoreUrl
+from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl
 
 if TYPE_CHECKING:
     from hpo.spec import JobSpec
@@ -27,6 +27,7 @@ def tune(
     data_dir: DataDir = None,
     set_: Overrides = None,
     store: StoreUrl = None,
+    allow_code: AllowCode = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")
     ] = False,
@@ -45,7 +46,7 @@ def tune(
         overrides.append(f"tuning.max_parallel_jobs={max_parallel_jobs}")
     if store is not None:
         overrides.append(f"store={json.dumps(store)}")
-    _run(read_job(job, overrides), data_dir, verbose, as_json)
+    _run(read_job(job, overrides, allow_code=allow_code), data_dir, verbose, as_json)
 
 
 def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> None:

@@ -31,6 +31,7 @@ from trainers.channels.table import (
     without_index,
 )
 from trainers.errors import ConfigurationError, DataError
+from trainers.storage import check_no_credentials
 
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 _NO_ROWS = "holds no rows: write it again, or leave it out"
@@ -260,6 +261,8 @@ def open_files(paths: Sequence[str], target: str | int | None, header: bool | No
 
 def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any]]:
     """The file system, its scheme, and what it says about each file; directories and patterns sorted by name."""
+    for path in paths:
+        check_no_credentials(path, "path")
     places = [_filesystem(path) for path in paths]
     filesystem, scheme, _ = places[0]
     found: list[Any] = []
