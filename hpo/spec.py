@@ -20,7 +20,7 @@ from hpo.named_code import NamedCode, check_allowed
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
 from hpo.trackers.spec import Trackers
-from trainers.datasets import DATASETS, load
+from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -156,8 +156,9 @@ class Data(Strict):
                 name: Channel.of(f.path, target=f.target, header=f.header, delimiter=f.delimiter, name=name)
                 for name, f in self.channels.items()
             }
-        found = load(str(self.dataset), data_dir=data_dir, repeat=self.repeat)
-        return {"train": found.train, "validation": found.validation, "test": found.test}
+        from hpo.inputs import dataset_channels
+
+        return dict(dataset_channels(str(self.dataset), data_dir=data_dir, repeat=self.repeat))
 
 
 class _TrainerSpec(Strict):

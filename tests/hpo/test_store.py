@@ -1,7 +1,4 @@
-"""The store: what goes in comes out, nothing is lost or written twice, and errors say what to do.
-
-Set WARMBAND_TEST_POSTGRES to a PostgreSQL URL to run the same tests on it; each makes a schema and drops it again.
-"""
+"""The store: what goes in comes out, nothing is lost or written twice, and errors say what to do; on both databases."""
 
 from __future__ import annotations
 
@@ -10,14 +7,12 @@ import itertools
 import json
 import logging
 import math
-import os
 import re
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -34,28 +29,11 @@ from hpo.tables import decode, encode
 from trainers.errors import ConfigurationError, WarmbandError
 
 ROOT = Path(__file__).resolve().parents[2]
-POSTGRES = os.environ.get("WARMBAND_TEST_POSTGRES")
-
-
-@pytest.fixture(params=["sqlite", *(["postgresql"] if POSTGRES else [])])
-def url(request, tmp_path) -> Iterator[str]:
-    """The URL of a database without a table."""
-    if request.param == "sqlite":
-        yield sqlite_url(tmp_path)
-        return
-    schema = f"test_{uuid.uuid4().hex}"
-    engine = sa.create_engine(sa.make_url(POSTGRES), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(sa.text(f"CREATE SCHEMA {schema}"))
-        fresh = engine.url.update_query_dict({"options": f"-csearch_path={schema}"})
-        yield fresh.render_as_string(hide_password=False)
-        connection.execute(sa.text(f"DROP SCHEMA {schema} CASCADE"))
-    engine.dispose()
 
 
 @pytest.fixture
-def store(url) -> Iterator[Store]:
-    with Store(url) as opened:
+def store(database) -> Iterator[Store]:
+    with Store(database) as opened:
         opened.create_job(job())
         yield opened
 
@@ -273,8 +251,8 @@ def test_a_job_is_lost_while_it_should_run_and_its_writer_is_silent():
     assert not job(status="Stopped").lost(2000.0)
 
 
-def test_a_request_to_stop_is_seen_and_kept(store, url):
-    with store.writer("bank") as writer, Store(url) as elsewhere:
+def test_a_request_to_stop_is_seen_and_kept(store, database):
+    with store.writer("bank") as writer, Store(database) as elsewhere:
         writer.job(status="InProgress")
         writer.flush()
         assert not writer.stop_requested
@@ -501,11 +479,11 @@ with store.writer(name) as writer:
 """
 
 
-def test_processes_that_make_and_fill_one_database_at_once_lose_nothing(url):
+def test_processes_that_make_and_fill_one_database_at_once_lose_nothing(database):
     names = [f"job-{number}" for number in range(4)]
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", WRITE_A_JOB, url, name],
+            [sys.executable, "-c", WRITE_A_JOB, database, name],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -519,9 +497,9 @@ def test_processes_that_make_and_fill_one_database_at_once_lose_nothing(url):
         process.stdin.write("go\n")
         process.stdin.flush()
     for process in processes:
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     assert [process.returncode for process in processes] == [0] * 4
-    with Store(url) as store:
+    with Store(database) as store:
         for name in names:
             steps = [(row.trial_id, row.step) for row in store.reports(name)]
             assert steps == [(t, s) for t in sorted(f"t{n}" for n in range(20)) for s in range(100)]
@@ -600,14 +578,14 @@ VERSIONS = list(itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSI
 
 
 @pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4"])
-def older_version(url, request) -> str:
+def older_version(database, request) -> str:
     """The URL of a store that an older version made."""
-    engine = sa.create_engine(url)
+    engine = sa.create_engine(database)
     with engine.begin() as connection:
         for statement in request.param.split(";\n")[:-1]:
             connection.exec_driver_sql(statement)
     engine.dispose()
-    return url
+    return database
 
 
 def check_upgraded(store: Store) -> None:

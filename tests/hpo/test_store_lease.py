@@ -17,13 +17,13 @@ from hpo import lease, store_writer
 from hpo.lease import is_dead, is_held, this_process
 from hpo.store import Store, TrialRow
 from hpo.tables import JOBS, LOST_AFTER
-from tests.hpo.test_store import ROOT, bill, job, report, until, url  # noqa: F401 (a fixture)
+from tests.hpo.test_store import ROOT, bill, job, report, until
 from trainers.errors import ConfigurationError, LeaseError
 
 
 @pytest.fixture
-def store(url) -> Iterator[Store]:  # noqa: F811
-    with Store(url) as opened:
+def store(database) -> Iterator[Store]:
+    with Store(database) as opened:
         opened.create_job(job())
         yield opened
 
@@ -116,12 +116,16 @@ def test_a_silent_driver_that_nobody_replaced_goes_on(store, quiet):
         assert is_held(store.job("bank"), time.time())
 
 
-def test_of_many_that_want_a_free_job_one_gets_it(url):  # noqa: F811
-    with Store(url) as store:
+def test_of_many_that_want_a_free_job_one_gets_it(database):
+    with Store(database) as store:
         store.create_job(job())
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", TAKE_IT, url], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+            [sys.executable, "-c", TAKE_IT, database],
+            cwd=ROOT,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
         )
         for _ in range(4)
     ]
@@ -174,8 +178,8 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 @pytest.mark.fault
-def test_a_driver_that_was_killed_on_this_machine_is_replaced_at_once(store, url):  # noqa: F811
-    dead = subprocess.run([sys.executable, "-c", DIE, url], cwd=ROOT, timeout=60)
+def test_a_driver_that_was_killed_on_this_machine_is_replaced_at_once(store, database):
+    dead = subprocess.run([sys.executable, "-c", DIE, database], cwd=ROOT, timeout=60)
     assert dead.returncode == -9
     row = store.job("bank")
     assert row.lease
