@@ -373,6 +373,9 @@ class JobSpec(Strict):
         None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
     )
 
+    tags: dict[str, str] = Field(
+        default_factory=dict, description="words of your own and their values, kept with the job and in Ray's metadata"
+    )
     trackers: Annotated[Trackers | None, Give("a group of keys, such as {tensorboard: {folder: runs}}")] = Field(
         None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
     )
@@ -398,10 +401,17 @@ class JobSpec(Strict):
         with _about("cost"):
             check_cost(trainer, **cost)
         with _about("tuning"):
-            own = _same(self, "name", "data", "trainer", "tuning", "cost", "trackers")
+            own = _same(self, "name", "data", "trainer", "tuning", "cost", "tags", "trackers")
+            tags = [{"Key": key, "Value": value} for key, value in self.tags.items()]
             callbacks = self.trackers.callbacks() if self.trackers else ()
             return HyperparameterTuner(
-                trainer, **self.tuning.arguments(), **cost, **own, callbacks=callbacks, **options
+                trainer,
+                **self.tuning.arguments(),
+                **cost,
+                **own,
+                tags=tags or None,
+                callbacks=callbacks,
+                **options,
             )
 
 
