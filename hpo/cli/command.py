@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from hpo.cli import data, export, files, forecast, records, report, tuning
+from hpo.cli import data, db, export, files, forecast, records, report, tuning
 from hpo.cli.options import Command, Group
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
@@ -64,6 +64,7 @@ _add(
 _add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
 _add("schema", files.schema, "hpo schema > job.schema.json")
 app.add_typer(data.app, name="data")
+app.add_typer(db.app, name="db")
 
 
 def _version(asked: bool) -> None:
