@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from trainers.assignment import Event, GangLost, GangUp, Goodbye, Halt, Order, Served
 
@@ -165,7 +166,10 @@ class MailboxHandle:
     @classmethod
     def open(cls) -> MailboxHandle:
         """Starts a mailbox next to the driver. It ends with the driver, or with `close`."""
-        return cls(ray.remote(num_cpus=0)(Mailbox).options(max_concurrency=10_000).remote())
+        # On the driver's machine, whose end is the driver's too: the death of another must not take the mailbox along.
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        options = {"max_concurrency": 10_000, "scheduling_strategy": here}
+        return cls(ray.remote(num_cpus=0)(Mailbox).options(**options).remote())
 
     def order(self, gang: str, incarnation: str, order: Order) -> None:
         """See `Mailbox.order`; does not wait."""
