@@ -9,16 +9,20 @@ from __future__ import annotations
 import difflib
 import os
 import time
+import uuid
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, ProgrammingError
 
-from hpo.store_writer import JobWriter, explained
+from hpo.lease import is_dead, refusal, this_process
+from hpo.store_writer import JobWriter, clock, explained, job_changes
 from hpo.tables import (
     JOBS,
     LEDGER,
+    LOST_AFTER,
     METADATA,
     REPORTS,
     TRIALS,
@@ -29,13 +33,14 @@ from hpo.tables import (
     TrialRow,
     checked,
     decode,
+    encode,
 )
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
 
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "ReportRow", "Store", "TrialRow"]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 """Raised with every change of the tables; `_UPGRADES` say how an older store becomes one of it."""
 
 BUSY_SECONDS = 30.0
@@ -48,6 +53,11 @@ _UPGRADES = {
     1: ("ALTER TABLE trials ADD COLUMN logs TEXT NOT NULL DEFAULT ''",),
     2: ("ALTER TABLE trials ADD COLUMN details JSON NOT NULL DEFAULT '{}'",),
     3: ("ALTER TABLE ledger ADD COLUMN workers BIGINT NOT NULL DEFAULT 0",),
+    4: (
+        "ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE jobs ADD COLUMN lease TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE jobs ADD COLUMN driver JSON NOT NULL DEFAULT '{}'",
+    ),
 }
 
 _JOB_VALUES = checked(JOBS)
@@ -125,9 +135,59 @@ class Store:
         running = sa.update(JOBS).where(JOBS.c.name == name, JOBS.c.status == "InProgress")
         return self._write(running.values(status="Stopping")) > 0 or self.job(name).status == "Stopping"
 
-    def writer(self, name: str) -> JobWriter:
-        """The one writer of a job; close it before the store."""
-        return JobWriter(self._engine, self.url, self.job(name))
+    def writer(self, name: str, driver: Mapping[str, Any] | None = None) -> JobWriter:
+        """The one writer of a job, which holds its lease until it is closed; close it before the store.
+
+        The lease is free, or its holder has not been heard of for `LOST_AFTER` seconds, or was a process of this
+        machine that is gone.
+
+        Args:
+            name: the job's.
+            driver: what is known of where this process runs, beside what `hpo.lease.this_process` tells.
+
+        Raises:
+            LeaseError: another process drives the job.
+        """
+        lease = uuid.uuid4().hex
+        values = {
+            "lease": lease,
+            "driver": encode({**this_process(), **(driver or {})}),
+            "heartbeat": clock(self._engine),
+        }
+        if not self._write(sa.update(JOBS).where(self._free(self.job(name))).values(values)):
+            raise refusal(self.job(name), "driven from here", time.time())
+        return JobWriter(self._engine, self.url, self.job(name), lease)
+
+    def update_job(self, name: str, **changes: Any) -> None:
+        """Changes fields of a job that nobody drives, as `JobWriter.job` does.
+
+        Raises:
+            LeaseError: a process drives the job.
+        """
+        values = job_changes(changes)
+        if not self._write(sa.update(JOBS).where(self._free(self.job(name))).values(values)):
+            raise refusal(self.job(name), "changed", time.time())
+
+    def delete_job(self, name: str) -> None:
+        """Deletes a job that nobody drives, and all that the record holds of it.
+
+        Raises:
+            LeaseError: a process drives the job.
+        """
+        job = self.job(name)
+        with explained(self.url, "written"), self._engine.begin() as connection:
+            # The job first: from then on nobody can take its lease.
+            deleted = connection.execute(sa.delete(JOBS).where(self._free(job))).rowcount
+            for table in (TRIALS, REPORTS, LEDGER) if deleted else ():
+                connection.execute(sa.delete(table).where(table.c.job == name))
+        if not deleted:
+            raise refusal(self.job(name), "deleted", time.time())
+
+    def _free(self, job: JobRow) -> sa.ColumnElement[bool]:
+        """The condition that a job is there and nobody drives it."""
+        silent = JOBS.c.heartbeat < clock(self._engine) - LOST_AFTER
+        gone = JOBS.c.lease == (job.lease if is_dead(job.driver) else "")
+        return sa.and_(JOBS.c.name == job.name, sa.or_(JOBS.c.lease == "", gone, silent))
 
     def close(self) -> None:
         """Lets go of the database."""

@@ -28,7 +28,12 @@ _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A tuning job: `spec` holds all it was made with, `heartbeat` when its writer was last heard of."""
+    """A tuning job: `spec` holds all it was made with, `heartbeat` when its writer was last heard of.
+
+    `owner` is the user it is of. `lease` is the id of the writer that holds the job, empty where none does. `driver` is
+    where that one runs, or the last one ran: see `hpo.lease.this_process`; where known also "submission_id" and
+    "address" of the Ray job that it is, and "log", the file of its output.
+    """
 
     name: str
     status: JobStatus = "InProgress"
@@ -39,6 +44,9 @@ class JobRow:
     spec: dict[str, Any] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
+    owner: str = ""
+    lease: str = ""
+    driver: dict[str, Any] = field(default_factory=dict)
 
     def lost(self, now: float) -> bool:
         """Whether it should be running and its writer has not been heard of for a minute."""

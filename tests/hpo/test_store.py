@@ -1,22 +1,18 @@
-"""The store: what goes in comes out, nothing is lost or written twice, and errors say what to do.
-
-Set WARMBAND_TEST_POSTGRES to a PostgreSQL URL to run the same tests on it; each makes a schema and drops it again.
-"""
+"""The store: what goes in comes out, nothing is lost or written twice, and errors say what to do; on both databases."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import logging
 import math
-import os
 import re
 import sqlite3
 import subprocess
 import sys
 import threading
 import time
-import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -33,28 +29,11 @@ from hpo.tables import decode, encode
 from trainers.errors import ConfigurationError, WarmbandError
 
 ROOT = Path(__file__).resolve().parents[2]
-POSTGRES = os.environ.get("WARMBAND_TEST_POSTGRES")
-
-
-@pytest.fixture(params=["sqlite", *(["postgresql"] if POSTGRES else [])])
-def url(request, tmp_path) -> Iterator[str]:
-    """The URL of a database without a table."""
-    if request.param == "sqlite":
-        yield sqlite_url(tmp_path)
-        return
-    schema = f"test_{uuid.uuid4().hex}"
-    engine = sa.create_engine(sa.make_url(POSTGRES), isolation_level="AUTOCOMMIT")
-    with engine.connect() as connection:
-        connection.execute(sa.text(f"CREATE SCHEMA {schema}"))
-        fresh = engine.url.update_query_dict({"options": f"-csearch_path={schema}"})
-        yield fresh.render_as_string(hide_password=False)
-        connection.execute(sa.text(f"DROP SCHEMA {schema} CASCADE"))
-    engine.dispose()
 
 
 @pytest.fixture
-def store(url) -> Iterator[Store]:
-    with Store(url) as opened:
+def store(database) -> Iterator[Store]:
+    with Store(database) as opened:
         opened.create_job(job())
         yield opened
 
@@ -272,8 +251,8 @@ def test_a_job_is_lost_while_it_should_run_and_its_writer_is_silent():
     assert not job(status="Stopped").lost(2000.0)
 
 
-def test_a_request_to_stop_is_seen_and_kept(store, url):
-    with store.writer("bank") as writer, Store(url) as elsewhere:
+def test_a_request_to_stop_is_seen_and_kept(store, database):
+    with store.writer("bank") as writer, Store(database) as elsewhere:
         writer.job(status="InProgress")
         writer.flush()
         assert not writer.stop_requested
@@ -392,8 +371,8 @@ def test_rows_arrive_after_a_lock_of_the_database(tmp_path, monkeypatch, busy_se
 
 def test_flush_and_close_give_up_and_say_what_waits(impatient, local, tmp_path):
     lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
-    lock.execute("BEGIN IMMEDIATE")
     writer = local.writer("bank")
+    lock.execute("BEGIN IMMEDIATE")
     writer.report(report(1), report(2))
     writer.ledger(bill(1))
     with pytest.raises(WarmbandError, match=r"3 rows of job 'bank' still wait after 0\.2 s .*database is locked"):
@@ -413,8 +392,8 @@ def full(impatient, local, tmp_path, monkeypatch) -> Iterator[tuple[JobWriter, s
     monkeypatch.setattr(store_writer, "MOST_WAITING", 5)
     monkeypatch.setattr(store_writer, "LONGEST_PAUSE", 0.05)
     lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None, check_same_thread=False)
-    lock.execute("BEGIN IMMEDIATE")
     writer = local.writer("bank")
+    lock.execute("BEGIN IMMEDIATE")
     writer.report(*map(report, range(1, 5)))
     writer.report(report(4))
     until(lambda: writer._in_hand > 0)
@@ -500,11 +479,11 @@ with store.writer(name) as writer:
 """
 
 
-def test_processes_that_make_and_fill_one_database_at_once_lose_nothing(url):
+def test_processes_that_make_and_fill_one_database_at_once_lose_nothing(database):
     names = [f"job-{number}" for number in range(4)]
     processes = [
         subprocess.Popen(
-            [sys.executable, "-c", WRITE_A_JOB, url, name],
+            [sys.executable, "-c", WRITE_A_JOB, database, name],
             cwd=ROOT,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -518,9 +497,9 @@ def test_processes_that_make_and_fill_one_database_at_once_lose_nothing(url):
         process.stdin.write("go\n")
         process.stdin.flush()
     for process in processes:
-        process.communicate(timeout=30)
+        process.communicate(timeout=120)
     assert [process.returncode for process in processes] == [0] * 4
-    with Store(url) as store:
+    with Store(database) as store:
         for name in names:
             steps = [(row.trial_id, row.step) for row in store.reports(name)]
             assert steps == [(t, s) for t in sorted(f"t{n}" for n in range(20)) for s in range(100)]
@@ -578,36 +557,42 @@ INSERT INTO ledger VALUES ('bank', 't0', 'g0', 'training', 3.0, 1002.0, 'a-1');
 """
 
 
-# What the second made of it.
+# And what the next ones made of it.
 VERSION_2 = """
 ALTER TABLE trials ADD COLUMN logs TEXT NOT NULL DEFAULT '';
 UPDATE schema_version SET version = 2;
 """
 
 
-# And the third.
 VERSION_3 = """
 ALTER TABLE trials ADD COLUMN details JSON NOT NULL DEFAULT '{}';
 UPDATE schema_version SET version = 3;
 """
-VERSIONS = [VERSION_1, VERSION_1 + VERSION_2.lstrip(), VERSION_1 + VERSION_2.lstrip() + VERSION_3.lstrip()]
 
 
-@pytest.fixture(params=VERSIONS, ids=["1", "2", "3"])
-def older_version(url, request) -> str:
+VERSION_4 = """
+ALTER TABLE ledger ADD COLUMN workers BIGINT NOT NULL DEFAULT 0;
+UPDATE schema_version SET version = 4;
+"""
+VERSIONS = list(itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSION_2, VERSION_3, VERSION_4)))
+
+
+@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4"])
+def older_version(database, request) -> str:
     """The URL of a store that an older version made."""
-    engine = sa.create_engine(url)
+    engine = sa.create_engine(database)
     with engine.begin() as connection:
         for statement in request.param.split(";\n")[:-1]:
             connection.exec_driver_sql(statement)
     engine.dispose()
-    return url
+    return database
 
 
 def check_upgraded(store: Store) -> None:
     (trial,) = store.trials("bank")
     assert (trial.hyperparameters, trial.failure_reason, trial.logs, trial.details) == ({"eta": 0.5}, "boom", "", {})
-    assert store.job("bank").spec == {"max_jobs": 1}
+    found = store.job("bank")
+    assert (found.spec, found.owner, found.lease, found.driver) == ({"max_jobs": 1}, "", "", {})
     assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
     assert [(row.worker_seconds, row.workers) for row in store.ledger("bank")] == [(3.0, 0)]
 
@@ -625,7 +610,7 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(older_version):
         assert [row.workers for row in store.ledger("bank")] == [0, 3]
         assert [trial.logs for trial in store.trials("bank")] == ["", "10.0.0.1:/tmp/ray/worker.err"]
         assert [trial.details for trial in store.trials("bank")] == [{}, {"x": {"0": 1}}]
-        for table, row in (("trials", TrialRow), ("ledger", LedgerRow)):
+        for table, row in (("jobs", JobRow), ("trials", TrialRow), ("ledger", LedgerRow)):
             columns = {column["name"] for column in sa.inspect(store._engine).get_columns(table)}
             assert columns == {field.name for field in dataclasses.fields(row)}
 
@@ -665,7 +650,7 @@ def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
 
 
 def test_an_upgrade_that_breaks_off_changes_nothing(older_version, monkeypatch):
-    broken = {3: (*module._UPGRADES[3], "ALTER TABLE nowhere ADD COLUMN x TEXT")}
+    broken = {4: (*module._UPGRADES[4], "ALTER TABLE nowhere ADD COLUMN x TEXT")}
     monkeypatch.setattr(module, "_UPGRADES", {**module._UPGRADES, **broken})
     monkeypatch.setattr(module, "BUSY_SECONDS", 0.0)
     with pytest.raises(ConfigurationError, match=r"cannot be opened: .*nowhere"):
@@ -692,7 +677,7 @@ def test_another_version_s_store_is_refused(local, tmp_path, version, age):
 def test_an_unknown_job_is_an_error_that_names_the_nearest(store):
     with pytest.raises(ConfigurationError, match=r"no job named 'bnak' in .*; give 'bank'"):
         store.job("bnak")
-    for call in (store.trials, store.reports, store.ledger, store.request_stop, store.writer):
+    for call in (store.trials, store.reports, store.ledger, store.request_stop, store.writer, store.delete_job):
         with pytest.raises(ConfigurationError, match="no job named 'bnak'"):
             call("bnak")
     assert store.trials("bank") == store.reports("bank") == store.ledger("bank") == []
@@ -719,6 +704,7 @@ def test_values_are_checked_before_they_are_queued(store):
         (r"jobs.status is 'Done': give one of InProgress, Completed", lambda w: w.job(status="Done")),
         (r"no field 'stauts' to change; give one of status, reason", lambda w: w.job(stauts="Failed")),
         (r"no field 'heartbeat'", lambda w: w.job(heartbeat=1.0)),
+        (r"no field 'lease'", lambda w: w.job(lease="mine")),
         (r"job is 'other' in a row for the writer of 'bank'", lambda w: w.report(report(1, job="other"))),
     ]
     with store.writer("bank") as writer:
