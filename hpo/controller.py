@@ -358,9 +358,13 @@ class Controller:
                 self._tell(run, event.reports)
                 self._fail(run, event.error, event.traceback, event.logs)
             return
-        self._demand.served(work.assignment.stop - work.assignment.start, seconds)
+        self._demand.served(len(event.segment.reports), seconds)
         if self.first_step_at is None:
             self.first_step_at = event.segment.first_step_at
+        halted = bool(event.segment.reports) and event.segment.reached < work.assignment.stop
+        if halted and not self.search.exact_from(run.trial.config):
+            self._again(run, event.segment)
+            return
         self._take_up(run, event.segment)
 
     def _take_up(self, run: TrialRun, segment: Segment) -> None:
@@ -385,7 +389,7 @@ class Controller:
         self._record.reports(run, segment.reports)
         over = not segment.reports or run.resource >= run.limit
         if not run.tuned:
-            run.trial.set_status(Trial.TERMINATED)
+            run.trial.set_status(Trial.TERMINATED if over else Trial.PENDING)
             self._keep(run)
         elif action == TrialScheduler.STOP or over:
             run.trial.set_status(Trial.TERMINATED)
@@ -397,6 +401,12 @@ class Controller:
             self._keep(run)
         if run.tuned:
             self._complete(self.completion.reported(self.objective(run)))
+
+    def _again(self, run: TrialRun, segment: Segment) -> None:
+        """A trial that was halted where it cannot go on exactly trains from its last rung again."""
+        self._record.reports(run, segment.reports)
+        run.trial.set_status(Trial.PENDING)
+        self._keep(run)
 
     def _follow(self, run: TrialRun, report: Report) -> None:
         if run.tuned:
