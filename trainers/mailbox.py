@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -151,9 +152,15 @@ class MailboxHandle:
         self._actor = actor
 
     @classmethod
-    def open(cls) -> MailboxHandle:
-        """Starts a mailbox next to the driver. It ends with the driver, or with `close`."""
-        return cls(ray.remote(num_cpus=0)(Mailbox).options(max_concurrency=10_000).remote())
+    def open(cls, name: str = "") -> MailboxHandle:
+        """Starts a mailbox next to the driver. It ends with the driver, or with `close`.
+
+        Args:
+            name: whose it is, for Ray's list of actors. The actor's own name has something random behind it: no two of
+                one name may be there at once, and the one of a driver that died may still be there.
+        """
+        called = f"{name}-mailbox-{uuid.uuid4().hex[:4]}" if name else None
+        return cls(ray.remote(num_cpus=0)(Mailbox).options(max_concurrency=10_000, name=called).remote())
 
     def order(self, gang: str, incarnation: str, order: Order) -> None:
         """See `Mailbox.order`; does not wait."""

@@ -63,7 +63,7 @@ class RayGangs:
         self._notify = notify
         self._eager = eager
         self._cluster = on or Cluster(private=False)
-        self._mailbox = MailboxHandle.open()
+        self._mailbox = MailboxHandle.open(name)
         self._gangs: dict[str, Gang] = {}
         self._idle: dict[str, None] = {}
         """Gangs that are up and free, the least recently used first."""
