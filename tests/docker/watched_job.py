@@ -63,18 +63,18 @@ def tell(what: str, **more: Any) -> None:
     sys.stdout.flush()
 
 
-def listed() -> dict[str, Any]:
+def listed(address: str) -> dict[str, Any]:
     """What Ray's state API, which `ray logs` and the dashboard ask too, has of the job."""
     node = ray.get_runtime_context().get_node_id()
 
     def log(name: str) -> str:
-        return "".join(get_log(node_id=node, filename=name, tail=-1))
+        return "".join(get_log(address=address, node_id=node, filename=name, tail=-1))
 
-    workers = list_logs(node_id=node, glob_filter="train/ray-train-app-worker*")
+    workers = list_logs(address=address, node_id=node, glob_filter="train/ray-train-app-worker*")
     return {
         "job_log": log(f"warmband-{JOB}.log"),
         "worker_logs": [log(name) for names in workers.values() for name in names],
-        "actors": [{"class_name": actor.class_name, "name": actor.name} for actor in list_actors()],
+        "actors": [{"class_name": actor.class_name, "name": actor.name} for actor in list_actors(address=address)],
     }
 
 
@@ -107,7 +107,7 @@ def main(folder: Path) -> None:
     )
     sys.stdin.readline()
     tuner.fit({"train": digits.train, "validation": digits.validation}, job_name=JOB)
-    tell("ended", **listed())
+    tell("ended", **listed(found.address_info["address"]))
     sys.stdin.readline()
     ray.shutdown()
     tell("gone")
