@@ -25,6 +25,7 @@ from hpo.store import JobWriter, Store
 from hpo.strategies import Strategy
 from hpo.summary import how_to_look, summarize
 from hpo.uncertainty import standard_error
+from hpo.whereabouts import driver_details
 from trainers.channels import Channel
 from trainers.errors import DataError
 from trainers.trainer import Trainer
@@ -72,7 +73,7 @@ class Job:
             KeyboardInterrupt: a second Ctrl-C, or one before there was anything to stop gracefully.
         """
         callbacks = Callbacks(self.callbacks, self.notify)
-        with Store(self.store) as store, store.writer(self.search.name) as writer:
+        with Store(self.store) as store, store.writer(self.search.name, driver_details()) as writer:
             checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
             try:
                 callbacks.job_start(JobStart.of(store.job(self.search.name)))
