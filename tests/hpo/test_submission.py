@@ -177,7 +177,7 @@ def test_callbacks_and_functions_of_a_script_cannot_follow() -> None:
     with pytest.raises(ConfigurationError, match="'train' is in another function, where the other process"):
         check_can_follow(HyperparameterTuner(TorchTrainer(train, **trained), "validation:x", ranges, strategy="Random"))
     train.__module__, train.__qualname__ = "__main__", "train"
-    with pytest.raises(ConfigurationError, match="'train' is in this script or notebook.*give it as 'training:train'"):
+    with pytest.raises(ConfigurationError, match=r"'train' is in this script or notebook.*give it as 'training:train'"):
         check_can_follow(HyperparameterTuner(TorchTrainer(train, **trained), "validation:x", ranges, strategy="Random"))
 
 
@@ -272,7 +272,7 @@ def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
     finally:
         process.send_signal(signal.SIGTERM)
         with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=30)
+            process.wait(timeout=10)
         end_all(str(scratch))
         shutil.rmtree(scratch, ignore_errors=True)
 
