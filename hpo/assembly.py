@@ -95,6 +95,7 @@ def search_for(tuner: HyperparameterTuner, name: str, seed: int) -> Search:
             max_cost=math.inf if tuner.max_cost is None else tuner.max_cost,
             tariff=tuner.tariff,
         ),
+        exact_from=trainer.exact_from,
         patience=trainer.patience,
         completion=tuner.completion_criteria_config,
     )

@@ -27,6 +27,11 @@ def one_worker(hyperparameters: Mapping[str, Any]) -> int:
     return 1
 
 
+def anywhere(hyperparameters: Mapping[str, Any]) -> bool:
+    """Where nothing is said, a trial goes on from wherever it was halted."""
+    return True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
     """What a controller is to carry out.
@@ -51,6 +56,8 @@ class Search:
             measured, and those before it warm the gang up.
         limits: what the run may take, in time and money.
         completion: what else ends it before all trials have run.
+        exact_from: whether a trial of a configuration that was halted between two rungs goes on from there to the same
+            model; see `trainers.trainer.Trainer.exact_from`.
         patience: seconds that a gang may serve without a report before it is taken for dead.
     """
 
@@ -72,6 +79,7 @@ class Search:
     probes: tuple[int, ...] = ()
     limits: Limits = field(default_factory=Limits)
     completion: TuningJobCompletionCriteriaConfig | None = None
+    exact_from: Callable[[Mapping[str, Any]], bool] = anywhere
     patience: float = 600.0
 
 
@@ -90,6 +98,8 @@ class TrialRun:
         checkpoint: its latest; None where it has none yet, or it was dropped.
         logs: where the output of the worker that failed it is, as "address:path".
         details: what happened beside the metrics, over all its assignments.
+        cut: a stop ended it on its way, so that it goes on if the job does.
+        back: where it goes on from then, if that is not where it stands; see `hpo.memory.goes_on_from`.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
     """
 
@@ -112,6 +122,8 @@ class TrialRun:
     traceback: str = ""
     logs: str = ""
     diverged: str = ""
+    cut: bool = False
+    back: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None
     ended_at: float | None = None
@@ -146,6 +158,11 @@ def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping
         limit=min([search.max_resource, *lengths[:1]]),
         workers=search.workers(config),
     )
+
+
+def start_over(run: TrialRun) -> None:
+    """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
+    run.resource, run.details, run.back = 0, {}, {}
 
 
 def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
