@@ -87,6 +87,7 @@ def search_for(tuner: HyperparameterTuner, name: str, seed: int) -> Search:
         suffix=trainer.suffix,
         static=trainer.hyperparameters,
         workers=trainer.workers_for,
+        exact_from=trainer.exact_from,
         length_names=trainer.resource_names if tuner.strategy == "Random" else (),
         best_value=tuner.objective_value == "best",
         probes=probes(trainer),
@@ -95,7 +96,6 @@ def search_for(tuner: HyperparameterTuner, name: str, seed: int) -> Search:
             max_cost=math.inf if tuner.max_cost is None else tuner.max_cost,
             tariff=tuner.tariff,
         ),
-        exact_from=trainer.exact_from,
         patience=trainer.patience,
         completion=tuner.completion_criteria_config,
     )

@@ -164,7 +164,7 @@ class Callbacks:
         """Hands on that a trial has ended, and forgets it."""
         if run.ended_at is not None and run.tuned:
             self._steps.pop(run.id, None)
-            if self._memory and self._memory.ended_at(run) is not None:
+            if self._memory is not None and self._memory.ended_at(run) is not None:
                 return
             self._call("on_trial_end", _info(run), self._end(run))
 
@@ -173,7 +173,7 @@ class Callbacks:
         if not run.tuned or not self._callbacks:
             return
         info = _info(run)
-        before = self._memory.reported(run.id) if self._memory else 0
+        before = 0 if self._memory is None else self._memory.reported(run.id)
         for report in reports:
             if report.step > self._steps.get(run.id, before):
                 self._steps[run.id] = report.step

@@ -23,7 +23,18 @@ from hpo.roster import Roster, Work
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import UNTUNED, Search, TrialRun, new_run, next_assignment, start_over
 from hpo.watch import Record
-from trainers.assignment import Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served, merged
+from trainers.assignment import (
+    Assignment,
+    Event,
+    GangEnded,
+    GangLost,
+    GangUp,
+    Progress,
+    Report,
+    Segment,
+    Served,
+    merged,
+)
 from trainers.errors import GangError
 from trainers.gangs import Gangs
 
@@ -348,7 +359,9 @@ class Controller:
         """The units at which its next assignment ends."""
         if not run.tuned:
             return run.limit
-        return min(run.limit, self._hyperband.next_rung(run.trial, run.resource) if self._hyperband else run.resource + 1)
+        if self._hyperband is None:
+            return min(run.limit, run.resource + 1)
+        return min(run.limit, self._hyperband.next_rung(run.trial, run.resource))
 
     def _nothing_left(self) -> bool:
         unfinished = len(self._live)
@@ -406,26 +419,26 @@ class Controller:
         if event.segment is not None:
             if self.first_step_at is None:
                 self.first_step_at = event.segment.first_step_at
-            if event.segment.reached < work.assignment.stop and not self._halted(run, event.segment):
+            if self._goes_back(run, event.segment, work.assignment):
                 return
-            self._demand.served(event.segment.reached - work.assignment.start, seconds)
+            self._demand.served(len(event.segment.reports), seconds)
         self._booked(run, event)
 
-    def _halted(self, run: TrialRun, segment: Segment) -> bool:
-        """A trial was halted on its way to a rung; returns whether what it reached counts.
+    def _goes_back(self, run: TrialRun, segment: Segment, assignment: Assignment) -> bool:
+        """Whether a trial was halted on its way and, as it cannot go on exactly from there, stands at its rung again.
 
-        Where its trainer cannot go on from there, it will go on from its last rung; if the job stops now, what it
-        reached is kept all the same.
+        If the job stops, what it reached is kept all the same, and beside it what it goes on from.
         """
-        if self.search.exact_from(run.trial.config):
-            return True
+        halted = bool(segment.reports) and segment.reached < assignment.stop
+        if not halted or self.search.exact_from(run.trial.config):
+            return False
         if self._stopping:
             run.back = goes_on_from(run)
-            return True
+            return False
         self._tell(run, segment.reports)
         run.trial.set_status(Trial.PENDING)
         self._keep(run)
-        return False
+        return True
 
     def _booked(self, run: TrialRun, event: Served) -> None:
         """Takes what an assignment came to: a segment, a failure, or numbers that are not finite any more."""

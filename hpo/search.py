@@ -22,14 +22,14 @@ PROBE = "probe"
 """Id of the first few units that a gang trains, to measure what they cost there."""
 
 
+def from_anywhere(hyperparameters: Mapping[str, Any]) -> bool:
+    """Every trial goes on exactly from any report where nothing is said."""
+    return True
+
+
 def one_worker(hyperparameters: Mapping[str, Any]) -> int:
     """The size of every gang where nothing is said."""
     return 1
-
-
-def anywhere(hyperparameters: Mapping[str, Any]) -> bool:
-    """Where nothing is said, a trial goes on from wherever it was halted."""
-    return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +48,8 @@ class Search:
         suffix: ending of their names.
         static: the trainer's own hyperparameters, which tuned values override.
         workers: of the gang that a configuration needs, static and tuned values together.
+        exact_from: whether a trial of a configuration that was halted between two rungs goes on from there to the same
+            model; one of another goes on from its rung.
         length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
         best_value: compare trials by their best value so far instead of their last.
         max_attempts: how often a trial may lose its workers before it is failed.
@@ -56,8 +58,6 @@ class Search:
             measured, and those before it warm the gang up.
         limits: what the run may take, in time and money.
         completion: what else ends it before all trials have run.
-        exact_from: whether a trial of a configuration that was halted between two rungs goes on from there to the same
-            model; see `trainers.trainer.Trainer.exact_from`.
         patience: seconds that a gang may serve without a report before it is taken for dead.
     """
 
@@ -71,6 +71,7 @@ class Search:
     storage_path: str
     static: dict[str, Any] = field(default_factory=dict)
     workers: Callable[[Mapping[str, Any]], int] = one_worker
+    exact_from: Callable[[Mapping[str, Any]], bool] = from_anywhere
     length_names: tuple[str, ...] = ()
     best_value: bool = False
     suffix: str = ""
@@ -79,7 +80,6 @@ class Search:
     probes: tuple[int, ...] = ()
     limits: Limits = field(default_factory=Limits)
     completion: TuningJobCompletionCriteriaConfig | None = None
-    exact_from: Callable[[Mapping[str, Any]], bool] = anywhere
     patience: float = 600.0
 
 

@@ -160,6 +160,13 @@ def join(base: str, *parts: str) -> str:
     return "/".join([place.rstrip("/"), *parts]) + mark + options
 
 
+def beside(uri: str, stem: str) -> str:
+    """A file in the folder of another, with its ending."""
+    place, mark, options = (uri, "", "") if _is_local(uri) else uri.partition("?")
+    folder, slash, name = place.rpartition("/")
+    return folder + slash + stem + Path(name).suffix + mark + options
+
+
 def shown(uri: str) -> str:
     """A place as messages may show it: without keys and passwords."""
     return re.sub(r"://[^/?]*@", "://***@", uri)
