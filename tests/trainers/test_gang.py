@@ -21,7 +21,7 @@ from ray.util import placement_group, remove_placement_group
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Report, Segment, Served
 from trainers.errors import DivergedError
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, never
 from trainers.ray_gangs import RayGangs
 from trainers.room import capacity
 
@@ -286,7 +286,9 @@ class Loud:
         self._tell("open")
         return {}
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         self._tell("train")
         raise AssertionError
 
@@ -355,7 +357,9 @@ class Breaks:
         self._rank = context.rank
         return {}
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         if not self._marker.exists():
             if self._rank == 1:
                 self._marker.touch()

@@ -22,7 +22,7 @@ from trainers import Channel, ConfigurationError, DataError, GangError, TrialErr
 from trainers.assignment import Assignment, GangUp, Report, Segment, Served
 from trainers.channels import PlacedChannel
 from trainers.errors import DivergedError
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, never
 from trainers.in_hand import InHand, cores
 from trainers.trainer import trainer_from_json
 
@@ -43,7 +43,9 @@ class Scripted:
         self.context = context
         return {"load": 0.0}
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         self.threads.append(threading.get_ident())
         self._train(assignment)
         return Segment(
@@ -128,7 +130,9 @@ def test_what_was_reported_before_an_error_comes_with_it(error: type[Exception],
     told = Report(step=1, metrics={"loss": 0.5})
 
     class Reports(Scripted):
-        def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+        def train(
+            self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+        ) -> Segment:
             on_report(told)
             raise error("the loss is nan")
 
