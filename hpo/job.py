@@ -50,6 +50,7 @@ class Job:
         callbacks: the user's own code.
         forecast: what earlier jobs say that it takes; None where its own probe has to.
         num_to_keep: trials whose checkpoints stay, the best; None keeps every one's.
+        priority: its weight where other jobs want gangs on the same cluster.
         notify: prints a line.
         verbose: whether Ray may talk too.
     """
@@ -65,6 +66,7 @@ class Job:
     forecast: Forecast | None = None
     callbacks: Sequence[Callback] = ()
     num_to_keep: int | None = NUM_TO_KEEP
+    priority: int = 1
     notify: Callable[[str], None]
     verbose: bool = False
 
@@ -148,6 +150,7 @@ class Job:
                     at_once=at_once,
                     workers=largest,
                     several_sizes=smallest < largest,
+                    priority=self.priority,
                     notify=self.notify,
                     verbose=self.verbose,
                 ) as gangs,

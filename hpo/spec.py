@@ -313,6 +313,9 @@ class Tuning(Strict):
     )
     max_jobs: Positive = Field(1, description="trials in all")
     max_parallel_jobs: Positive = Field(1, description="trials at once; each holds a gang of workers")
+    priority: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="the job's weight where several share a cluster: 2 may hold twice what 1 may"
+    )
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
     )

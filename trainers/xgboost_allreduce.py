@@ -122,11 +122,11 @@ class XGBoostTrainer(Trainer):
         return XGBoostProgram(channels)
 
     def start_gangs(
-        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None]
+        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None], priority: int = 1
     ) -> Gangs:
         """See `Trainer.start_gangs`."""
         if self.backend == "native":
-            return super().start_gangs(name, channels, on, notify)
+            return super().start_gangs(name, channels, on, notify, priority)
         # Imported here: workers of native gangs import this module, and need none of it.
         from trainers.xgboost_ray_backend import XGBoostRayGangs
 
