@@ -38,7 +38,7 @@ _SOME = 5
 def jobs_table(snapshots: Sequence[Snapshot], width: int) -> RenderableType:
     """A line a job, with what it cost where one has prices, and who owns it and where it runs where that fits."""
     table = _jobs(snapshots, wide=True)
-    return table if _WIDE <= width and _width(table) <= width else _jobs(snapshots, wide=False)
+    return table if width >= _WIDE and _width(table) <= width else _jobs(snapshots, wide=False)
 
 
 def _jobs(snapshots: Sequence[Snapshot], *, wide: bool) -> Table:
