@@ -42,6 +42,9 @@ MOST_WAITING = 100_000
 LONGEST_WAIT = 600.0
 """Seconds for which it does."""
 
+CLOSE_WITHIN = 120.0
+"""Seconds for which a job that has ended waits for its store: a database that is away for half a minute comes back."""
+
 _log = logging.getLogger(__name__)
 
 _VALUES = {table.name: checked(table) for table in (TRIALS, REPORTS, LEDGER)}
@@ -146,17 +149,17 @@ class JobWriter:
 
         Raises:
             WarmbandError: it is not after `timeout` seconds; the rows stay queued.
-            LeaseError: another process drives the job; the rows are given up.
+            LeaseError: another process drives the job; what waited is given up.
         """
         with self._changed:
             target = self._queued
             self._wake.set()
             if not self._changed.wait_for(lambda: self._written >= target or self._taken, timeout):
                 raise self._late(timeout)
-            if self._taken and self._written < target:
+            if self._taken:
                 raise self._taken
 
-    def close(self, timeout: float = 30.0) -> None:
+    def close(self, timeout: float = CLOSE_WITHIN) -> None:
         """Writes what waits, gives the lease back and ends the thread; nothing can be queued afterwards.
 
         Raises:
