@@ -369,7 +369,7 @@ def test_a_driver_that_stands_still_in_the_middle_of_a_batch_holds_its_job_s_row
         with store._engine.connect() as standing_still:
             standing_still.execute(sa.update(JOBS).values(reason="half a batch"))
             other.update_job("bank", owner="another")
-            with pytest.raises(sa.exc.OperationalError, match="idle-in-transaction"):
+            with pytest.raises(sa.exc.DBAPIError, match="idle-in-transaction"):
                 standing_still.execute(sa.select(JOBS.c.name))
         assert (store.job("bank").owner, store.job("bank").reason) == ("another", "")
         with other._engine.connect() as connection:
