@@ -16,6 +16,7 @@ from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 
 MOST_JOBS = 1_000_000
+MOST_PRIORITY = 100
 """Trials in a job; a plan names a bracket for each few of them."""
 
 _KINDS: dict[str, tuple[Any, str]] = {
@@ -67,6 +68,8 @@ def check_arguments(
     for field in ("max_jobs", "max_parallel_jobs"):
         if field in options and not _is_whole(options[field], 1, MOST_JOBS, none=field == "max_jobs"):
             raise ConfigurationError(f"{field} is {options[field]!r}; give a whole number from 1 to {MOST_JOBS}")
+    if "priority" in options and not _is_whole(options["priority"], 1, MOST_PRIORITY, none=False):
+        raise ConfigurationError(f"priority is {options['priority']!r}; give a whole number from 1 to {MOST_PRIORITY}")
     for field, (kind, remedy) in _KINDS.items():
         if field in options and not isinstance(options[field], kind):
             raise ConfigurationError(f"{field} is {options[field]!r}; give {remedy}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -216,6 +216,7 @@ class Controller:
 
     def _hand_out(self) -> None:
         """What waits for a gang of its size comes first, then what the free gangs' other places hold; then gangs."""
+        self._gone(self._gangs.give_back())
         self._chosen = [run for run in self._chosen if not run.trial.is_finished() and not self._assign(run)]
         while self._roster.free and len(self._roster.busy) + len(self._chosen) < self.search.max_parallel_jobs:
             run = self._next()
@@ -232,13 +233,17 @@ class Controller:
         """Says which gangs could be busy, as far as they can be paid; stops where nothing can go on without others."""
         there = Counter(self._roster.sizes.values())
         paid = self._budget.pays_for(sizes, there, self._gangs.starting)
-        for gang in self._gangs.want(paid, self._demand.seconds_left(self.trained, self._roster.longest)):
-            self._roster.released(gang)
-            self.ledger.ended(gang)
+        self._gone(self._gangs.want(paid, self._demand.seconds_left(self.trained, self._roster.longest)))
         unpaid = [workers for workers in sizes if paid[workers] < sizes[workers]]
         to_come = self._gangs.starting or any(paid[workers] > there[workers] for workers in paid)
         if unpaid and not self._roster.busy and not to_come:
             self.stop(self._budget.short_of(unpaid[0]))
+
+    def _gone(self, gangs: Collection[str]) -> None:
+        """Idle gangs were given back."""
+        for gang in gangs:
+            self._roster.released(gang)
+            self.ledger.ended(gang)
 
     def _assign(self, run: TrialRun) -> bool:
         """Hands a trial's next assignment to a free gang of its size, if there is one."""
@@ -353,9 +358,13 @@ class Controller:
                 self._tell(run, event.reports)
                 self._fail(run, event.error, event.traceback, event.logs)
             return
-        self._demand.served(work.assignment.stop - work.assignment.start, seconds)
+        self._demand.served(len(event.segment.reports), seconds)
         if self.first_step_at is None:
             self.first_step_at = event.segment.first_step_at
+        halted = bool(event.segment.reports) and event.segment.reached < work.assignment.stop
+        if halted and not self.search.exact_from(run.trial.config):
+            self._again(run, event.segment)
+            return
         self._take_up(run, event.segment)
 
     def _take_up(self, run: TrialRun, segment: Segment) -> None:
@@ -380,7 +389,7 @@ class Controller:
         self._record.reports(run, segment.reports)
         over = not segment.reports or run.resource >= run.limit
         if not run.tuned:
-            run.trial.set_status(Trial.TERMINATED)
+            run.trial.set_status(Trial.TERMINATED if over else Trial.PENDING)
             self._keep(run)
         elif action == TrialScheduler.STOP or over:
             run.trial.set_status(Trial.TERMINATED)
@@ -392,6 +401,12 @@ class Controller:
             self._keep(run)
         if run.tuned:
             self._complete(self.completion.reported(self.objective(run)))
+
+    def _again(self, run: TrialRun, segment: Segment) -> None:
+        """A trial that was halted where it cannot go on exactly trains from its last rung again."""
+        self._record.reports(run, segment.reports)
+        run.trial.set_status(Trial.PENDING)
+        self._keep(run)
 
     def _follow(self, run: TrialRun, report: Report) -> None:
         if run.tuned:

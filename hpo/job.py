@@ -13,6 +13,7 @@ from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
 from hpo.checks import gang_sizes
 from hpo.controller import Controller
 from hpo.forecast import Forecast, Outlook, forecast_error
+from hpo.inputs import Copying, remove_copies
 from hpo.interrupt import INTERRUPTED, Interrupts
 from hpo.pace import Probed
 from hpo.probe import Probing
@@ -25,6 +26,7 @@ from hpo.strategies import Strategy
 from hpo.summary import how_to_look, summarize
 from hpo.uncertainty import standard_error
 from trainers.channels import Channel
+from trainers.errors import DataError
 from trainers.trainer import Trainer
 
 
@@ -38,11 +40,13 @@ class Job:
         ranges: the tuned hyperparameters.
         estimator: what trains.
         channels: what it reads.
+        recorded: what the record says of them, where their copies are still to be made; empty where they are there.
         store: database URL of the record; the job is in it.
         watcher: shows how the job goes.
         callbacks: the user's own code.
         forecast: what earlier jobs say that it takes; None where its own probe has to.
         num_to_keep: trials whose checkpoints stay, the best; None keeps every one's.
+        priority: its weight where other jobs want gangs on the same cluster.
         notify: prints a line.
         verbose: whether Ray may talk too.
     """
@@ -52,11 +56,13 @@ class Job:
     ranges: Mapping[str, ParameterRange]
     estimator: Trainer
     channels: Mapping[str, Channel]
+    recorded: Mapping[str, Any] = field(default_factory=dict)
     store: str | None
     watcher: Progress
     forecast: Forecast | None = None
     callbacks: Sequence[Callback] = ()
     num_to_keep: int | None = NUM_TO_KEEP
+    priority: int = 1
     notify: Callable[[str], None]
     verbose: bool = False
 
@@ -89,7 +95,16 @@ class Job:
                 changes = {"status": ended.status, "reason": ended.reason, "ended_at": time.time()}
                 writer.job(**changes, **({"summary": ended.summary} if ended.summary else {}))
                 callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
+        if ended.status == "Completed":
+            self._tidy()
         return ended
+
+    def _tidy(self) -> None:
+        """Nobody resumes a job that is Completed: the copies of its inputs go."""
+        try:
+            remove_copies(self.search.storage_path)
+        except DataError as error:
+            self.notify(f"warning: copies of {self.search.name}'s inputs stay: {error}")
 
     def _searched(self, record: JobRecord, writer: JobWriter) -> tuple[Controller, dict[str, Any]]:
         """The search, carried out and closed, and what was known of it before its first trial."""
@@ -108,6 +123,7 @@ class Job:
                     at_once=at_once,
                     workers=largest,
                     several_sizes=smallest < largest,
+                    priority=self.priority,
                     notify=self.notify,
                     verbose=self.verbose,
                 ) as gangs,
@@ -127,7 +143,8 @@ class Job:
                     on_probe=probed,
                 )
                 interrupts.stops(controller.stop)
-                controller.run()
+                with Copying(self.recorded, self.channels if self.recorded else {}):
+                    controller.run()
                 interrupts.closing()
         return controller, _known(probing)
 

@@ -22,6 +22,11 @@ PROBE = "probe"
 """Id of the first few units that a gang trains, to measure what they cost there."""
 
 
+def from_anywhere(hyperparameters: Mapping[str, Any]) -> bool:
+    """Every trial goes on exactly from any report where nothing is said."""
+    return True
+
+
 def one_worker(hyperparameters: Mapping[str, Any]) -> int:
     """The size of every gang where nothing is said."""
     return 1
@@ -43,6 +48,8 @@ class Search:
         suffix: ending of their names.
         static: the trainer's own hyperparameters, which tuned values override.
         workers: of the gang that a configuration needs, static and tuned values together.
+        exact_from: whether a trial of a configuration that was halted between two rungs goes on from there to the same
+            model; one of another goes on from its rung.
         length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
         best_value: compare trials by their best value so far instead of their last.
         max_attempts: how often a trial may lose its workers before it is failed.
@@ -64,6 +71,7 @@ class Search:
     storage_path: str
     static: dict[str, Any] = field(default_factory=dict)
     workers: Callable[[Mapping[str, Any]], int] = one_worker
+    exact_from: Callable[[Mapping[str, Any]], bool] = from_anywhere
     length_names: tuple[str, ...] = ()
     best_value: bool = False
     suffix: str = ""

@@ -20,7 +20,7 @@ from hpo.named_code import NamedCode, check_allowed
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
 from hpo.trackers.spec import Trackers
-from trainers.datasets import DATASETS, load
+from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -156,8 +156,9 @@ class Data(Strict):
                 name: Channel.of(f.path, target=f.target, header=f.header, delimiter=f.delimiter, name=name)
                 for name, f in self.channels.items()
             }
-        found = load(str(self.dataset), data_dir=data_dir, repeat=self.repeat)
-        return {"train": found.train, "validation": found.validation, "test": found.test}
+        from hpo.inputs import dataset_channels
+
+        return dict(dataset_channels(str(self.dataset), data_dir=data_dir, repeat=self.repeat))
 
 
 class _TrainerSpec(Strict):
@@ -312,6 +313,9 @@ class Tuning(Strict):
     )
     max_jobs: Positive = Field(1, description="trials in all")
     max_parallel_jobs: Positive = Field(1, description="trials at once; each holds a gang of workers")
+    priority: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="the job's weight where several share a cluster: 2 may hold twice what 1 may"
+    )
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
     )
@@ -369,6 +373,9 @@ class JobSpec(Strict):
         None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
     )
 
+    tags: dict[str, str] = Field(
+        default_factory=dict, description="words of your own and their values, kept with the job and in Ray's metadata"
+    )
     trackers: Annotated[Trackers | None, Give("a group of keys, such as {tensorboard: {folder: runs}}")] = Field(
         None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
     )
@@ -394,10 +401,17 @@ class JobSpec(Strict):
         with _about("cost"):
             check_cost(trainer, **cost)
         with _about("tuning"):
-            own = _same(self, "name", "data", "trainer", "tuning", "cost", "trackers")
+            own = _same(self, "name", "data", "trainer", "tuning", "cost", "tags", "trackers")
+            tags = [{"Key": key, "Value": value} for key, value in self.tags.items()]
             callbacks = self.trackers.callbacks() if self.trackers else ()
             return HyperparameterTuner(
-                trainer, **self.tuning.arguments(), **cost, **own, callbacks=callbacks, **options
+                trainer,
+                **self.tuning.arguments(),
+                **cost,
+                **own,
+                tags=tags or None,
+                callbacks=callbacks,
+                **options,
             )
 
 

@@ -12,9 +12,9 @@ from typing import Any, ClassVar, Self
 
 from rich.console import Console
 
-from hpo import made_with
+from hpo import driver, made_with
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
-from hpo.assembly import TuningJob, goal_for, new_name, opened, outlook_for, plan_of, search_for, warnings
+from hpo.assembly import TuningJob, new_name, opened, outlook_for, plan_of, search_for, warnings
 from hpo.callbacks import Callback
 from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
 from hpo.checks import check_arguments, check_cost, check_job_name, check_name_free, check_not_there_yet
@@ -23,16 +23,14 @@ from hpo.describe import best_trial, describe, status_and_reason
 from hpo.earlier import forecast_from
 from hpo.forecast import PROBE, Forecast
 from hpo.hyperband import Plan
+from hpo.inputs import record_inputs
 from hpo.interrupt import INTERRUPTED
-from hpo.job import Job
-from hpo.live import watcher_for
 from hpo.prices import Prices
 from hpo.ranges import ParameterRange
 from hpo.rehearsal import rehearse
-from hpo.search import Search
 from hpo.store import JobRow, Store, TrialRow
-from hpo.strategies import StrategyConfig, make_strategy
-from hpo.summary import show_next, show_plan, show_summary
+from hpo.strategies import StrategyConfig
+from hpo.summary import show_plan
 from trainers import storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
@@ -76,6 +74,7 @@ class HyperparameterTuner:
         verbose: also show Ray's own logs and what workers print.
         prices: what workers cost, so that reports say it in money too.
         max_cost: the job stops once it was billed so much at these prices, with what it has found.
+        priority: the job's weight where several share a cluster: with 2 it may hold twice what one with 1 may.
 
     Raises:
         ConfigurationError: a value is wrong, or asks for what is not there yet.
@@ -114,6 +113,7 @@ class HyperparameterTuner:
         verbose: bool = False,
         prices: Prices | None = None,
         max_cost: float | None = None,
+        priority: int = 1,
     ) -> None:
         check_arguments(
             estimator,
@@ -137,6 +137,7 @@ class HyperparameterTuner:
             warm_start_config=warm_start_config,
             autotune=autotune,
             hyperparameters_to_keep_static=hyperparameters_to_keep_static,
+            priority=priority,
         )
         self.estimator = estimator
         self.objective_metric_name = objective_metric_name
@@ -162,6 +163,7 @@ class HyperparameterTuner:
         self.random_seed = random_seed
         self.objective_value = objective_value
         self.storage_path = storage_path
+        self.priority = priority
         self.latest_tuning_job: TuningJob | None = None
         self._store = store
         self._console = console or Console(highlight=False)
@@ -205,16 +207,17 @@ class HyperparameterTuner:
         storage.check_writable(search.storage_path)
         now = time.time()
         with Store(self._store) as store:
-            spec = self._spec(channels, seed)
+            spec = self._spec(record_inputs(channels, search.storage_path), seed)
             forecast = forecast_from(store, spec, outlook_for(self, search))
-            store.create_job(JobRow(name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json()))
+            job = JobRow(name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json())
+            store.create_job(job)
         self.latest_tuning_job = TuningJob(name=name)
         self._failure = None
         self._announce(name, plan, forecast)
         if wait:
-            self._run(search, channels, forecast)
+            self._run(job, channels, forecast)
             return
-        self._thread = threading.Thread(target=self._run_apart, args=(search, channels, forecast), name=name)
+        self._thread = threading.Thread(target=self._run_apart, args=(job, channels, forecast), name=name)
         self._thread.start()
 
     def forecast(self, inputs: Mapping[str, Any]) -> Forecast:
@@ -233,7 +236,7 @@ class HyperparameterTuner:
         channels = opened(self, inputs)
         search = search_for(self, f"forecast-{secrets.token_hex(4)}", self.random_seed or 0)
         with Store(self._store) as store:
-            spec = self._spec(channels, search.seed)
+            spec = self._spec(record_inputs(channels, search.storage_path), search.seed)
             found = forecast_from(store, spec, outlook_for(self, search))
             url = store.url
         if found is not None:
@@ -333,27 +336,19 @@ class HyperparameterTuner:
 
     # ---- within
 
-    def _run(self, search: Search, channels: dict[str, Channel], forecast: Forecast | None) -> None:
-        name, plan = search.name, self.plan()
-        job = Job(
-            search=search,
-            strategy=make_strategy(plan, self.ranges, metric=search.metric, mode=search.mode, seed=search.seed),
-            ranges=self.ranges,
-            estimator=self.estimator,
-            channels=channels,
+    def _run(self, job: JobRow, channels: dict[str, Channel], forecast: Forecast | None) -> None:
+        ended = driver.run(
+            self,
+            job,
+            channels,
+            forecast,
             store=self._store,
-            watcher=watcher_for(self._console, goal_for(self, name)),
-            forecast=forecast,
-            callbacks=self.callbacks,
-            num_to_keep=self.num_to_keep,
-            notify=self._say,
+            console=self._console,
             verbose=self._verbose,
+            copied=False,
         )
-        ended = job.run()
-        self._console.print(show_summary(name, ended.status, self.objective_metric_name, ended.summary))
-        self._console.print(show_next(name, ended.summary, self._store), soft_wrap=True)
         if ended.status == "Failed":
-            raise WarmbandError(f"tuning job {name} failed: {ended.reason}")
+            raise WarmbandError(f"tuning job {job.name} failed: {ended.reason}")
         if ended.reason == INTERRUPTED:
             raise KeyboardInterrupt
 
@@ -375,8 +370,8 @@ class HyperparameterTuner:
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True, markup=False)
 
-    def _spec(self, channels: Mapping[str, Channel], seed: int) -> dict[str, Any]:
-        return made_with.spec_of(self, channels, seed)
+    def _spec(self, inputs: Mapping[str, Any], seed: int) -> dict[str, Any]:
+        return made_with.spec_of(self, inputs, seed)
 
     def _name(self) -> str:
         if self.latest_tuning_job is None:

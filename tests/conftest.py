@@ -1,4 +1,4 @@
-"""One Ray cluster for the whole session, and a home of its own for what tests keep."""
+"""One Ray cluster and one database server for the whole session, and a home of its own for what tests keep."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.postgres import Postgres, programs
 
 os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
 # The keys of the `s3` fixture. Here, since Ray's workers have the environment that Ray was started in.
@@ -38,6 +40,27 @@ def s3() -> Iterator[str]:
     options = f"endpoint_override=http%3A%2F%2F{host}%3A{port}&region=us-east-1&allow_bucket_creation=true"
     yield f"s3://warmband/jobs?{options}"
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server of the tests' own, at work like any; what it writes need not outlive the machine."""
+    if programs() is None:
+        pytest.skip("PostgreSQL IS NOT INSTALLED, so this was not tested on it: apt install postgresql")
+    with Postgres("fsync=off") as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database without a table, once on SQLite and once on PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/store.db"
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    url = server.new_database()
+    yield url
+    server.drop(url)
 
 
 @pytest.fixture(autouse=True)

@@ -113,6 +113,16 @@ class Trainer(ABC):
         """Why a few units of its static hyperparameters cannot be measured in one process; empty if they can."""
         return "it trains on a GPU" if self.scaling.use_gpu else ""
 
+    def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
+        """Whether a trial that was halted between two rungs goes on from there to the very same model.
+
+        Where it does not, it goes on from its rung.
+
+        Args:
+            hyperparameters: static and tuned values together.
+        """
+        return True
+
     def load_code(self, checkpoint: str) -> str:
         """An import and, in a second line, what loads a checkpoint's model without Warmband; empty if nothing does."""
         return ""
@@ -277,6 +287,7 @@ class Trainer(ABC):
         at_once: int = 1,
         workers: int | None = None,
         several_sizes: bool = False,
+        priority: int = 1,
         notify: Callable[[str], None] = logger.info,
         verbose: bool = False,
     ) -> Iterator[Gangs]:
@@ -289,6 +300,7 @@ class Trainer(ABC):
             workers: of the largest of them; None: that of the static hyperparameters.
             several_sizes: whether there are smaller ones too; a private cluster then has room for one more of the
                 largest, so that a gang of another size need not make way and start again.
+            priority: their weight where other jobs want gangs on the same cluster.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
 
@@ -306,21 +318,21 @@ class Trainer(ABC):
             return
         with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as found:
             check_capacity(replace(self.scaling, num_workers=workers))
-            gangs = self.start_gangs(name, channels, found, notify)
+            gangs = self.start_gangs(name, channels, found, notify, priority)
             try:
                 yield gangs
             finally:
                 gangs.close()
 
     def start_gangs(
-        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None]
+        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None], priority: int = 1
     ) -> Gangs:
         """Gangs on a Ray cluster, as `gangs` makes them; nothing is started before it is wanted."""
 
         def placed(workers: int) -> Program:
             return self.program({channel: source.place(workers) for channel, source in channels.items()})
 
-        return RayGangs(name, placed, self.scaling, notify=notify, on=on)
+        return RayGangs(name, placed, self.scaling, notify=notify, priority=priority, on=on)
 
     def logical_cpus(self, gangs: int, workers: int | None = None) -> int:
         """CPUs that so many of its gangs ask Ray for, each of so many workers; none in hand."""

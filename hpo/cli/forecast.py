@@ -5,20 +5,17 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-from hpo.cli.options import AllowCode, AsJson, DataDir, StoreUrl
+from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl
 
 
 def forecast(
     job: Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file.")],
     data_dir: DataDir = None,
-    set_: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--set", metavar="KEY=VALUE", help="A dotted key of the file and its value; may be repeated."),
-    ] = None,
+    set_: Overrides = None,
     store: StoreUrl = None,
     allow_code: AllowCode = False,
     verbose: Annotated[

@@ -519,17 +519,13 @@ def test_a_missing_file_is_named_by_its_channel(path: Path, tmp_path: Path) -> N
 def test_a_dataset_comes_with_its_three_channels(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
 
-    class Found:
-        train, validation, test = "the train rows", "the validation rows", "the test rows"
-
-    def load(name: str, **options: Any) -> type[Found]:
+    def channels(name: str, **options: Any) -> dict[str, str]:
         asked.update(name=name, **options)
-        return Found
+        return {"train": "the train rows", "validation": "the validation rows", "test": "the test rows"}
 
-    monkeypatch.setattr("hpo.spec.load", load)
+    monkeypatch.setattr("hpo.inputs.dataset_channels", channels)
     change(path, "data", {"dataset": "bank-marketing", "repeat": 3})
-    found = read_job(path).data.open("a-folder")
-    assert found == {"train": Found.train, "validation": Found.validation, "test": Found.test}
+    assert read_job(path).data.open("a-folder") == channels("bank-marketing")
     assert asked == {"name": "bank-marketing", "data_dir": "a-folder", "repeat": 3}
 
 

@@ -64,6 +64,8 @@ class Files:
     width: int
     delimiter: str
     position: int
+    options: str = ""
+    """What stands behind the question mark of their URIs."""
 
     @property
     def rows(self) -> int | None:
@@ -103,6 +105,16 @@ class Files:
             "columns": list(self.columns) if self.columns else None,
             "files": [self.scheme + file.path for file in self.files],
             "target": self.columns[self.position] if self.columns else self.position,
+        }
+
+    def reopened_with(self) -> dict[str, Any]:
+        """Arguments of `open_files` that open the same files again, as JSON takes them."""
+        options = f"?{self.options}" if self.options else ""
+        return {
+            "paths": [f"{self.scheme}{file.path}{options}" for file in self.files],
+            "target": self.position,
+            "header": None if self.kind == "parquet" else self.columns is not None,
+            "delimiter": self.delimiter,
         }
 
     def read(self, rank: int, world_size: int) -> Table:
@@ -256,6 +268,7 @@ def open_files(paths: Sequence[str], target: str | int | None, header: bool | No
         width=heads[0].width,
         delimiter=delimiter,
         position=position,
+        options=paths[0].partition("?")[2] if scheme else "",
     )
 
 
