@@ -99,13 +99,13 @@ JOB = """
             for features, labels in batches:
                 context.step(torch.nn.functional.cross_entropy(model(features), labels), optimizer)
             time.sleep(1)
-            context.report({"validation:loss": 1.0})
+            context.report({"validation:loss": 1.0}, checkpoint={"model": model.state_dict()})
 
     if __name__ == "__main__":
         rows = np.random.default_rng(0).normal(size=(4000, 2)).astype("f4")
         both = rows, (rows[:, 0] > 0).astype("f4")
         scaling, all_found = ScalingConfig(num_workers=2), {}
-        function = {"train_loop_per_worker": learn, "hyperparameters": {"epochs": 2, "per_worker_batch_size": 500}
+        function = {"train_loop_per_worker": learn, "hyperparameters": {"epochs": 2, "per_worker_batch_size": 500}}
         with cluster(8, print):
             for trainer in (
                 XGBoostTrainer(scaling=scaling, hyperparameters={"eval_metric": "auc", "num_round": 300}),
