@@ -13,6 +13,7 @@ from trainers.errors import WarmbandError
 if TYPE_CHECKING:  # Job files name trackers, which are callbacks, and are read without Ray.
     from hpo.controller import Controller
     from hpo.hyperband import Cut
+    from hpo.ledger import Entry
     from hpo.search import TrialRun
     from hpo.tables import JobRow, TrialStatus
     from trainers.assignment import Report
@@ -174,6 +175,9 @@ class Callbacks:
     def rung(self, cut: Cut) -> None:
         """Hands it on."""
         self._call("on_rung", cut)
+
+    def ledger(self, entries: Sequence[Entry]) -> None:
+        """What a trial was billed is told at its end."""
 
     def progress(self, controller: Controller) -> None:
         """Keeps it, for what it has billed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -15,6 +16,8 @@ from hpo.controller import Controller
 from hpo.forecast import Forecast, Outlook, forecast_error
 from hpo.inputs import Copying, remove_copies
 from hpo.interrupt import INTERRUPTED, Interrupts
+from hpo.logs import JobLog
+from hpo.metrics import Metrics
 from hpo.pace import Probed
 from hpo.probe import Probing
 from hpo.progress import Progress
@@ -78,8 +81,9 @@ class Job:
             checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
             try:
                 callbacks.job_start(JobStart.of(store.job(self.search.name)))
-                record = JobRecord(writer, self.search.metric, [self.watcher, callbacks], checkpoints)
-                controller, known = self._searched(record, writer)
+                on_ray = self._on_ray()
+                record = JobRecord(writer, self.search.metric, [self.watcher, callbacks, *on_ray], checkpoints)
+                controller, known = self._searched(record, writer, on_ray)
                 ended = self._ended(controller, {"checkpoints": checkpoints.close(), **known})
             except BaseException as error:
                 interrupted = isinstance(error, KeyboardInterrupt)
@@ -106,7 +110,9 @@ class Job:
         except DataError as error:
             self.notify(f"warning: copies of {self.search.name}'s inputs stay: {error}")
 
-    def _searched(self, record: JobRecord, writer: JobWriter) -> tuple[Controller, dict[str, Any]]:
+    def _searched(
+        self, record: JobRecord, writer: JobWriter, on_ray: Sequence[Metrics | JobLog]
+    ) -> tuple[Controller, dict[str, Any]]:
         """The search, carried out and closed, and what was known of it before its first trial."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
         smallest, largest = gang_sizes(self.estimator, self.ranges)
@@ -127,7 +133,10 @@ class Job:
                     notify=self.notify,
                     verbose=self.verbose,
                 ) as gangs,
+                ExitStack() as stack,
             ):
+                for watcher in on_ray:
+                    stack.enter_context(watcher)
 
                 def probed(found: Probed) -> None:
                     probing.served(found)
@@ -147,6 +156,12 @@ class Job:
                     controller.run()
                 interrupts.closing()
         return controller, _known(probing)
+
+    def _on_ray(self) -> Sequence[Metrics | JobLog]:
+        """What shows the job where the rest of its cluster is watched; nothing of it where there is no cluster."""
+        if self.estimator.in_hand:
+            return ()
+        return Metrics(self.watcher.goal, self.watcher.tally), JobLog(self.search)
 
     def _ended(self, controller: Controller, more: Mapping[str, Any]) -> Ended:
         summary = {**summarize(controller, self.strategy.plan, self._noise, self.estimator), **more}
