@@ -95,6 +95,7 @@ def search_for(tuner: HyperparameterTuner, name: str, seed: int) -> Search:
         suffix=trainer.suffix,
         static=trainer.hyperparameters,
         workers=trainer.workers_for,
+        exact_from=trainer.exact_from,
         length_names=trainer.resource_names if tuner.strategy == "Random" else (),
         best_value=tuner.objective_value == "best",
         probes=probes(trainer),

@@ -12,7 +12,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from trainers.assignment import Event, GangLost, GangUp, Goodbye, Order, Served
+from trainers.assignment import Event, GangLost, GangUp, Goodbye, Halt, Order, Served
 
 NAMESPACE = "warmband"
 """Of the mailboxes' names, so that the jobs on one cluster find each other's."""
@@ -27,6 +27,7 @@ class _Desk:
     number: int = 0
     order: Order | None = None
     closing: bool = False
+    halted: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     refusals: dict[int, Served] = field(default_factory=dict)
     all_refused: asyncio.Event = field(default_factory=asyncio.Event)
@@ -56,12 +57,19 @@ class Mailbox:
     # ---- the driver's side
 
     async def order(self, gang: str, incarnation: str, order: Order) -> None:
-        """Leaves an order for one incarnation of a gang; `Goodbye` is for every incarnation, now or later."""
+        """Leaves an order for one incarnation of a gang; `Goodbye` is for every incarnation, now or later.
+
+        `Halt` is for the assignment that was ordered last.
+        """
         desk = self._desk(gang)
         if isinstance(order, Goodbye):
             desk.closing = True
         elif incarnation != desk.incarnation:
             return  # That worker group is gone; its GangLost is on the way to the driver.
+        elif isinstance(order, Halt):
+            desk.halted = True
+            return
+        desk.halted = False
         desk.number += 1
         desk.order = order
         desk.refusals.clear()
@@ -111,6 +119,10 @@ class Mailbox:
                 return seen, None
         return (desk.number, Goodbye()) if desk.closing else (desk.number, desk.order)
 
+    async def halted(self, gang: str) -> bool:
+        """Whether the assignment that a gang serves is to end with its next report."""
+        return self._desk(gang).halted
+
     async def opened(self, up: GangUp, rank: int, world_size: int) -> None:
         """One rank is ready; once all are, the driver is told, with each rank's process id."""
         desk = self._desk(up.gang)
@@ -118,7 +130,7 @@ class Mailbox:
         ranks[rank] = up
         if len(ranks) == world_size:
             del desk.opened[up.incarnation]
-            desk.incarnation, desk.order = up.incarnation, None
+            desk.incarnation, desk.order, desk.halted = up.incarnation, None, False
             pids = tuple(ranks[other].pids[0] for other in range(world_size))
             await self.post(replace(ranks[0], pids=pids))
 
@@ -171,8 +183,9 @@ class MailboxHandle:
     @classmethod
     def open(cls, job: str) -> MailboxHandle:
         """Starts the mailbox of a job, on the driver's node. It ends with the driver, or with `close`."""
-        # A job that is resumed may come before the mailbox of the driver that died has gone.
-        name = f"{job}:{uuid.uuid4().hex[:4]}"
+        # On its machine, as the death of another must not take the mailbox along. The name ends in something random, as a
+        # job that is resumed may come before the mailbox of the driver that died has gone.
+        name = f"{job}-mailbox-{uuid.uuid4().hex[:4]}"
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         actor = (
             ray.remote(num_cpus=0)(Mailbox)
@@ -215,6 +228,10 @@ class MailboxHandle:
             self._actor.fetch.remote(gang, incarnation, seen, timeout, served), timeout=timeout + 60
         )
         return found
+
+    def halted(self, gang: str) -> Any:
+        """See `Mailbox.halted`; does not wait, but returns a reference to the answer."""
+        return self._actor.halted.remote(gang)
 
     def controller(self, gang: str, timeout: float) -> Any:
         """See `Mailbox.controller`."""

@@ -12,7 +12,7 @@ from enum import Enum
 
 from ray.train import ScalingConfig
 
-from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Order, Served
+from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Halt, Order, Served
 from trainers.cluster import Cluster
 from trainers.errors import GangError
 from trainers.fleet import Release, Start, next_change
@@ -159,6 +159,11 @@ class RayGangs:
         """Hands an assignment to a gang that is up and free, with the next call of `events`."""
         self._idle.pop(gang, None)
         self._orders.append((gang, self._incarnation[gang], assignment))
+
+    def halt(self, gang: str) -> None:
+        """See `Gangs.halt`; it goes out with the next call of `events`."""
+        if gang in self._incarnation:
+            self._orders.append((gang, self._incarnation[gang], Halt()))
 
     def events(self, timeout: float) -> Sequence[Event]:
         """What has happened since the last call; waits up to `timeout` seconds for something."""

@@ -78,6 +78,25 @@ def write(uri: str, data: bytes) -> None:
         _write(uri, data)
 
 
+def size(uri: str) -> int | None:
+    """The bytes of a file; None where it is not there.
+
+    Raises:
+        DataError: it cannot be looked at.
+    """
+    with _explained(uri, "looked at"):
+        if _is_local(uri):
+            try:
+                return Path(uri).stat().st_size
+            except FileNotFoundError:
+                return None
+        from pyarrow.fs import FileType
+
+        filesystem, path = _resolve(uri)
+        info = filesystem.get_file_info(path)
+        return int(info.size) if info.type == FileType.File else None
+
+
 def delete(uri: str) -> None:
     """Removes a file; that it is not there is no error.
 
@@ -145,6 +164,13 @@ def join(base: str, *parts: str) -> str:
     """`base` and `parts` as one path or URI; the options of a URI stay at its end."""
     place, mark, options = (base, "", "") if _is_local(base) else base.partition("?")
     return "/".join([place.rstrip("/"), *parts]) + mark + options
+
+
+def beside(uri: str, stem: str) -> str:
+    """A file in the folder of another, with its ending."""
+    place, mark, options = (uri, "", "") if _is_local(uri) else uri.partition("?")
+    folder, slash, name = place.rpartition("/")
+    return folder + slash + stem + Path(name).suffix + mark + options
 
 
 def absolute(uri: str) -> str:

@@ -113,6 +113,16 @@ class Trainer(ABC):
         """Why a few units of its static hyperparameters cannot be measured in one process; empty if they can."""
         return "it trains on a GPU" if self.scaling.use_gpu else ""
 
+    def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
+        """Whether a trial that was halted between two rungs goes on from there to the very same model.
+
+        Where it does not, it goes on from its rung.
+
+        Args:
+            hyperparameters: static and tuned values together.
+        """
+        return True
+
     def load_code(self, checkpoint: str) -> str:
         """An import and, in a second line, what loads a checkpoint's model without Warmband; empty if nothing does."""
         return ""
