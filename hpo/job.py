@@ -108,6 +108,7 @@ class Job:
                     at_once=at_once,
                     workers=largest,
                     several_sizes=smallest < largest,
+                    storage_path=self.search.storage_path,
                     notify=self.notify,
                     verbose=self.verbose,
                 ) as gangs,

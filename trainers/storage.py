@@ -141,6 +141,14 @@ def join(base: str, *parts: str) -> str:
     return "/".join([place.rstrip("/"), *parts]) + mark + options
 
 
+def local_path(uri: str) -> str | None:
+    """The path of a place on disks that this machine has; None for object stores."""
+    if _is_local(uri):
+        return uri
+    split = urlsplit(uri)
+    return unquote(split.path) if split.scheme == "file" else None
+
+
 def shown(uri: str) -> str:
     """A place as messages may show it: without keys and passwords."""
     return re.sub(r"://[^/?]*@", "://***@", uri)
