@@ -21,6 +21,9 @@ ROOT = Path(__file__).parents[2]
 START_SECONDS = 90.0
 """How long `ray start` may take, on cores that are busy with other tests."""
 
+START_ATTEMPTS = 3
+"""Ray itself gives a start up after 30 s, which busy cores may take."""
+
 PORT = 6379
 
 # The head looks after the other nodes every second, and gives up on one after three looks without an answer within 3 s
@@ -94,8 +97,15 @@ class RayMachines:
 
     def add(self, cpus: int = 4, resources: str = "{}") -> Machine:
         """A machine more, whose Ray has joined the cluster's; the first is the head."""
-        machine = self.machine()
-        self.join(machine, cpus, resources)
+        for left in reversed(range(START_ATTEMPTS)):
+            machine = self.machine()
+            try:
+                self.join(machine, cpus, resources)
+                break
+            except RuntimeError:
+                self.kill(machine)
+                if not left:
+                    raise
         return machine
 
     def join(self, machine: Machine, cpus: int = 4, resources: str = "{}") -> None:
