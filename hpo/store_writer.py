@@ -8,8 +8,8 @@ import operator
 import threading
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -17,8 +17,22 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
-from hpo.tables import JOBS, LEDGER, REPORTS, TRIALS, JobRow, LedgerRow, ReportRow, TrialRow, checked, holder
-from trainers.errors import ConfigurationError, WarmbandError
+from hpo.database import cause, clock
+from hpo.lease import holder_of
+from hpo.tables import (
+    JOBS,
+    LEDGER,
+    LOST_AFTER,
+    REPORTS,
+    TRIALS,
+    JobRow,
+    LedgerRow,
+    ReportRow,
+    TrialRow,
+    checked,
+    holder,
+)
+from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 
 FLUSH_EVERY, LOOK_EVERY, BEAT_EVERY, LONGEST_PAUSE = 0.25, 1.0, 5.0, 4.0
 
@@ -60,17 +74,20 @@ class _Batch:
 
 
 class JobWriter:
-    """Writes one job from a thread of its own. Made by `Store.writer`; use it as a context manager.
+    """Writes one job, whose lease it holds, from a thread of its own. Made by `Store.writer`; a context manager.
 
     Any thread may call. `job`, `trial`, `report` and `ledger` only queue; they raise ConfigurationError where a value
     is wrong, and WarmbandError once the writer is closed. What is queued is written within a quarter of a second, one
     transaction a batch. While the database is away or locked, up to `MOST_WAITING` rows wait in memory and are tried
     again; then `trial`, `report` and `ledger` wait as well, which pauses the job, and raise WarmbandError after
     `LONGEST_WAIT` seconds.
+
+    Every heartbeat renews the lease, and every batch is written only while it is held. Once another process has it,
+    which it can have after `LOST_AFTER` seconds without a heartbeat, nothing more is written and all raise LeaseError.
     """
 
-    def __init__(self, engine: sa.Engine, url: str, job: JobRow) -> None:
-        self.name = job.name
+    def __init__(self, engine: sa.Engine, url: str, job: JobRow, lease: str) -> None:
+        self.name, self._lease = job.name, lease
         self._engine, self._url = engine, url
         self._upserts = {table.name: _upsert(engine, table) for table in (TRIALS, REPORTS, LEDGER)}
         self._stop_requested = job.status == "Stopping"
@@ -84,6 +101,7 @@ class JobWriter:
         self._given_up = False
         self._closed = self._abandoned = False
         self._problem: Exception | None = None
+        self._taken: LeaseError | None = None
         self._wake = threading.Event()
         self._looked = self._beaten = -math.inf
         self._thread = threading.Thread(target=self._run, name=f"store writer of {job.name}", daemon=True)
@@ -100,12 +118,14 @@ class JobWriter:
         """Whether someone has asked the job to stop; a second or two old at most."""
         return self._stop_requested
 
+    @property
+    def lost_lease(self) -> bool:
+        """Whether another process drives the job now, or it was deleted."""
+        return self._taken is not None
+
     def job(self, **changes: Any) -> None:
         """Changes fields of the job. `status="InProgress"` does not undo a stop that was requested."""
-        names = [column.name for column in JOBS.columns if column.name not in ("name", "heartbeat")]
-        for unknown in changes.keys() - set(names):
-            raise ConfigurationError(f"a job has no field {unknown!r} to change; give one of {', '.join(names)}")
-        values = {name: _HOLDERS[name](value) for name, value in changes.items()}
+        values = job_changes(changes)
         with self._queueing(1) as queue:
             queue.job |= values
 
@@ -126,18 +146,22 @@ class JobWriter:
 
         Raises:
             WarmbandError: it is not after `timeout` seconds; the rows stay queued.
+            LeaseError: another process drives the job; the rows are given up.
         """
         with self._changed:
             target = self._queued
             self._wake.set()
-            if not self._changed.wait_for(lambda: self._written >= target, timeout):
+            if not self._changed.wait_for(lambda: self._written >= target or self._taken, timeout):
                 raise self._late(timeout)
+            if self._taken and self._written < target:
+                raise self._taken
 
     def close(self, timeout: float = 30.0) -> None:
-        """Writes what waits and ends the thread; nothing can be queued afterwards.
+        """Writes what waits, gives the lease back and ends the thread; nothing can be queued afterwards.
 
         Raises:
             WarmbandError: rows still wait after `timeout` seconds; they are given up.
+            LeaseError: rows waited when another process took the job over; they are given up.
         """
         with self._changed:
             self._closed = True
@@ -148,6 +172,8 @@ class JobWriter:
             self._abandoned = True
             self._wake.set()
             raise self._late(timeout)
+        if self._taken and self._written < self._queued:
+            raise self._taken
 
     def _late(self, seconds: float) -> WarmbandError:
         why = f" ({cause(self._problem)})" if self._problem else ""
@@ -161,13 +187,15 @@ class JobWriter:
         with self._changed:
             if bounded and not self._room():
                 self._wait_for_room()
+            if self._taken:
+                raise self._taken
             if self._closed:
                 raise WarmbandError(f"the writer of job {self.name!r} is closed; Store.writer gives a new one")
             yield self._queue
             self._queued += rows
 
     def _room(self) -> bool:
-        return self._closed or self._queue.size + self._in_hand < MOST_WAITING
+        return self._closed or self._taken is not None or self._queue.size + self._in_hand < MOST_WAITING
 
     def _wait_for_room(self) -> None:
         """Pauses whoever has more to record; the caller holds the lock, which is free meanwhile."""
@@ -208,6 +236,9 @@ class JobWriter:
                 reached, closing = self._queued, self._closed
             try:
                 self._exchange(batch)
+            except LeaseError as error:
+                self._stop_writing(error)
+                return
             except Exception as error:  # Whatever it is: rows that wait are not lost, a thread that ended loses them.
                 pause = min(2 * pause, LONGEST_PAUSE)
                 if self._problem is None:
@@ -220,16 +251,24 @@ class JobWriter:
                 self._in_hand, self._given_up = 0, False
                 self._changed.notify_all()
             if closing:
+                self._give_back()
                 return
 
     def _exchange(self, batch: _Batch) -> None:
-        """Writes the batch if there is one, or a heartbeat if one is due, and looks for a request to stop."""
-        this, now = JOBS.c.name == self.name, time.monotonic()
-        status = sa.select(JOBS.c.status).where(this)
+        """Writes the batch if there is one, or a heartbeat if one is due, and looks for a request to stop.
+
+        Raises:
+            LeaseError: another process has the lease, so that nothing was written.
+        """
+        now = time.monotonic()
+        status = sa.select(JOBS.c.status).where(self._mine)
         if batch.job or batch.rows or now - self._beaten >= BEAT_EVERY:
             with self._engine.begin() as connection:
                 # The write comes first: SQLite refuses at once to turn a reading transaction into a writing one.
-                connection.execute(sa.update(JOBS).where(this).values(_changes(batch.job)))
+                # It also locks the job's row, so that nobody takes the lease before the batch is there.
+                update = sa.update(JOBS).where(self._mine).values(_changes(batch.job, clock(self._engine)))
+                if not connection.execute(update).rowcount:
+                    raise self._refused(connection)
                 for table, rows in batch.rows.items():
                     connection.execute(self._upserts[table], list(rows.values()))
                 found = connection.scalar(status)
@@ -237,14 +276,55 @@ class JobWriter:
         elif now - self._looked >= LOOK_EVERY:
             with self._engine.connect() as connection:
                 found = connection.scalar(status)
+                if found is None:
+                    raise self._refused(connection)
         else:
             return
         self._looked = now
         self._stop_requested = self._stop_requested or found == "Stopping"
 
+    @property
+    def _mine(self) -> sa.ColumnElement[bool]:
+        """The condition that the job is there and its lease is held."""
+        return sa.and_(JOBS.c.name == self.name, JOBS.c.lease == self._lease)
 
-def _changes(job: dict[str, Any]) -> dict[str, Any]:
-    changes = {**job, "heartbeat": time.time()}
+    def _refused(self, connection: sa.Connection) -> LeaseError:
+        """Says why the lease is not held any more."""
+        now = connection.execute(sa.select(JOBS.c.driver).where(JOBS.c.name == self.name)).scalar()
+        who = "it was deleted" if now is None else f"{holder_of(now)} took it over"
+        return LeaseError(
+            f"job {self.name!r} is not driven from here any more: {who}, as it may after {LOST_AFTER:g} s without a "
+            f"word from here; what this process still finds is not recorded, so let it end"
+        )
+
+    def _stop_writing(self, error: LeaseError) -> None:
+        with self._changed:
+            self._taken = error
+            self._queue = _Batch()
+            self._in_hand = 0
+            self._changed.notify_all()
+        _log.error("%s", error)
+
+    def _give_back(self) -> None:
+        """Lets another process drive the job at once; where that fails, it can a minute later."""
+        with suppress(SQLAlchemyError), self._engine.begin() as connection:
+            connection.execute(sa.update(JOBS).where(self._mine).values(lease=""))
+
+
+def job_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What the columns hold of changed fields of a job.
+
+    Raises:
+        ConfigurationError: there is no such field, it is not to be changed, or a value is wrong.
+    """
+    names = [column.name for column in JOBS.columns if column.name not in ("name", "heartbeat", "lease")]
+    for unknown in changes.keys() - set(names):
+        raise ConfigurationError(f"a job has no field {unknown!r} to change; give one of {', '.join(names)}")
+    return {name: _HOLDERS[name](value) for name, value in changes.items()}
+
+
+def _changes(job: dict[str, Any], now: sa.ColumnElement[float]) -> dict[str, Any]:
+    changes = {**job, "heartbeat": now}
     if job.get("status") == "InProgress":
         changes["status"] = sa.case((JOBS.c.status == "Stopping", JOBS.c.status), else_="InProgress")
     return changes
@@ -254,22 +334,3 @@ def _upsert(engine: sa.Engine, table: sa.Table) -> Any:
     statement: Any = (postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert)(table)
     others = {column.name: statement.excluded[column.name] for column in table.columns if not column.primary_key}
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=others)
-
-
-@contextmanager
-def explained(url: str, done: str, kind: type[WarmbandError] = WarmbandError) -> Iterator[None]:
-    """Makes one of our errors of what SQLAlchemy or the driver raises."""
-    try:
-        yield
-    except WarmbandError:
-        raise
-    except (SQLAlchemyError, ValueError) as error:  # ValueError: JSON that is not
-        raise kind(
-            f"the store at {url} cannot be {done}: {cause(error)}; check that it is there, whole, and may be written "
-            f"to, or name another in WARMBAND_STORE"
-        ) from error
-
-
-def cause(error: Exception | None) -> str:
-    """The driver's own words, without the statement and its values."""
-    return " ".join(str(getattr(error, "orig", None) or error).split())

@@ -28,7 +28,12 @@ _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A tuning job: `spec` holds all it was made with, `heartbeat` when its writer was last heard of."""
+    """A tuning job: `spec` holds all it was made with, `heartbeat` when its writer was last heard of.
+
+    `owner` is the user it is of. `lease` is the id of the writer that holds the job, empty where none does. `driver` is
+    where that one runs, or the last one ran: see `hpo.lease.this_process`; where known also "submission_id" and
+    "address" of the Ray job that it is, and "log", the file of its output.
+    """
 
     name: str
     status: JobStatus = "InProgress"
@@ -39,6 +44,9 @@ class JobRow:
     spec: dict[str, Any] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
+    owner: str = ""
+    lease: str = ""
+    driver: dict[str, Any] = field(default_factory=dict)
 
     def lost(self, now: float) -> bool:
         """Whether it should be running and its writer has not been heard of for a minute."""
@@ -128,7 +136,10 @@ TRIALS = _table("trials", TrialRow, "job", "trial_id")
 REPORTS = _table("reports", ReportRow, "job", "trial_id", "step")
 # The writer makes the id, not the database: a batch that is written again must not bill again.
 LEDGER = _table("ledger", LedgerRow, "job", "id")
+MARK = sa.Table("warmband_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
+"""The schema's version, as Alembic keeps it."""
 VERSION = sa.Table("schema_version", METADATA, sa.Column("version", sa.Integer, primary_key=True))
+"""Where it was kept up to 4. It says 5 ever since, so that a Warmband from before Alembic refuses the store."""
 
 
 def encode(value: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One Ray cluster for the whole session, and a home of its own for what tests keep."""
+"""One Ray cluster and one database server for the whole session, and a home of its own for what tests keep."""
 
 from __future__ import annotations
 
@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from tests.postgres import Postgres, programs
+
 os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
+# The keys of the `s3` fixture. Here, since Ray's workers have the environment that Ray was started in.
+os.environ.update(AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret", AWS_EC2_METADATA_DISABLED="true")
 
 
 @pytest.fixture(scope="session")
@@ -26,7 +30,7 @@ def ray_cluster() -> Iterator[None]:
 def s3() -> Iterator[str]:
     """A URI of a bucket on an S3-compatible server of the tests' own, `moto`.
 
-    The keys are in the URI, as Ray's workers have another environment.
+    Its keys are in the environment, as everybody's have to be.
     """
     from moto.server import ThreadedMotoServer
 
@@ -34,8 +38,29 @@ def s3() -> Iterator[str]:
     running.start()
     host, port = running.get_host_and_port()
     options = f"endpoint_override=http%3A%2F%2F{host}%3A{port}&region=us-east-1&allow_bucket_creation=true"
-    yield f"s3://key:secret@warmband/jobs?{options}"
+    yield f"s3://warmband/jobs?{options}"
     running.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server of the tests' own, at work like any; what it writes need not outlive the machine."""
+    if programs() is None:
+        pytest.skip("PostgreSQL IS NOT INSTALLED, so this was not tested on it: apt install postgresql")
+    with Postgres("fsync=off") as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """The URL of a database without a table, once on SQLite and once on PostgreSQL."""
+    if request.param == "sqlite":
+        yield f"sqlite:///{tmp_path}/store.db"
+        return
+    server: Postgres = request.getfixturevalue("postgres")
+    url = server.new_database()
+    yield url
+    server.drop(url)
 
 
 @pytest.fixture(autouse=True)

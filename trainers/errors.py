@@ -2,6 +2,7 @@
 
     WarmbandError
     ├── ConfigurationError   a value the user gave is wrong; also a ValueError
+    │   └── LeaseError       another process drives the job
     ├── DataError            a channel's data is missing, cut short or not what it says; also a ValueError
     ├── ResourcesError       the cluster cannot hold what was asked for
     ├── GangError            a gang could not start, or was lost and did not come back
@@ -20,6 +21,10 @@ class WarmbandError(Exception):
 
 class ConfigurationError(WarmbandError, ValueError):
     """A value the user gave is wrong."""
+
+
+class LeaseError(ConfigurationError):
+    """Another process drives the job, and only one may."""
 
 
 class DataError(WarmbandError, ValueError):

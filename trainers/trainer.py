@@ -114,6 +114,16 @@ class Trainer(ABC):
         """Why a few units of its static hyperparameters cannot be measured in one process; empty if they can."""
         return "it trains on a GPU" if self.scaling.use_gpu else ""
 
+    def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
+        """Whether a trial that was halted between two rungs goes on from there to the very same model.
+
+        Where it does not, it goes on from its rung.
+
+        Args:
+            hyperparameters: static and tuned values together.
+        """
+        return True
+
     def load_code(self, checkpoint: str) -> str:
         """An import and, in a second line, what loads a checkpoint's model without Warmband; empty if nothing does."""
         return ""
@@ -220,6 +230,8 @@ class Trainer(ABC):
             raise ConfigurationError(
                 f"hyperparameters do not say how long to train; give one of {', '.join(self.resource_names)}"
             )
+        if storage_path:
+            storage.check_no_credentials(storage_path, "storage_path")
         checked = self.checked(open_channels(channels))
         name, folder = f"run-{uuid.uuid4().hex[:8]}", storage_path or f"{home()}/runs"
         assignment = Assignment(
@@ -277,6 +289,7 @@ class Trainer(ABC):
         workers: int | None = None,
         several_sizes: bool = False,
         storage_path: str = "",
+        priority: int = 1,
         notify: Callable[[str], None] = logger.info,
         verbose: bool = False,
     ) -> Iterator[Gangs]:
@@ -290,6 +303,7 @@ class Trainer(ABC):
             several_sizes: whether there are smaller ones too; a private cluster then has room for one more of the
                 largest, so that a gang of another size need not make way and start again.
             storage_path: where they write checkpoints, if every node that could hold a worker has to see it.
+            priority: their weight where other jobs want gangs on the same cluster.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
 
@@ -309,21 +323,21 @@ class Trainer(ABC):
         with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as found:
             check_capacity(replace(self.scaling, num_workers=workers))
             with reaching(resources_per_worker(self.scaling), channels, storage_path, notify) as reach:
-                gangs = self.start_gangs(name, channels, replace(found, reach=reach), notify)
+                gangs = self.start_gangs(name, channels, replace(found, reach=reach), notify, priority)
                 try:
                     yield gangs
                 finally:
                     gangs.close()
 
     def start_gangs(
-        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None]
+        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None], priority: int = 1
     ) -> Gangs:
         """Gangs on a Ray cluster, as `gangs` makes them; nothing is started before it is wanted."""
 
         def placed(workers: int) -> Program:
             return self.program({channel: source.place(workers) for channel, source in channels.items()})
 
-        return RayGangs(name, placed, self.scaling, notify=notify, on=on)
+        return RayGangs(name, placed, self.scaling, notify=notify, priority=priority, on=on)
 
     def logical_cpus(self, gangs: int, workers: int | None = None) -> int:
         """CPUs that so many of its gangs ask Ray for, each of so many workers; none in hand."""

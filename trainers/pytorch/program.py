@@ -16,7 +16,7 @@ import torch
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel, Table
 from trainers.errors import DataError, GangError
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, never
 from trainers.pytorch.context import Worker
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
@@ -102,7 +102,9 @@ class FunctionProgram:
         self._distributing.open(context, peers)
         return {"import": started - began, "load": loaded - started, "join": time.perf_counter() - loaded}
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         """Runs the function from the assignment's checkpoint to its rung; see `Program.train`."""
         context, worker, peers, settings = self._context, self._worker, self._peers, self._settings
         assert context is not None, "a gang opens its program before it serves"
@@ -119,6 +121,7 @@ class FunctionProgram:
                     peers,
                     partial(self._distributing.distribution, assignment, peers),
                     on_report,
+                    halted,
                     report_timeout_s=settings.report_timeout_s,
                 )
         except GangError:

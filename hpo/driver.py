@@ -1,0 +1,176 @@
+"""A job's driver: takes the job's row in the record, and runs it from there to its end."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from hpo import made_with
+from hpo.assembly import goal_for, opened, outlook_for, search_for
+from hpo.callbacks import Callback
+from hpo.earlier import forecast_from
+from hpo.forecast import Forecast
+from hpo.inputs import check_same, open_inputs
+from hpo.interrupt import INTERRUPTED
+from hpo.job import Ended, Job
+from hpo.live import watcher_for
+from hpo.store import JobRow, Store
+from hpo.strategies import make_strategy
+from hpo.submission import check_pinned
+from hpo.summary import show_next, show_summary
+from trainers.channels import Channel
+from trainers.errors import ConfigurationError, WarmbandError
+
+if TYPE_CHECKING:
+    from hpo.tuner import HyperparameterTuner
+
+
+def drive(
+    store: str | None,
+    name: str,
+    *,
+    console: Console,
+    verbose: bool = False,
+    resume: bool = False,
+    inputs: Mapping[str, Any] | None = None,
+    data_dir: str | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Ended:
+    """Runs a job of the record to its end; what the record already holds of it is not done again.
+
+    Args:
+        store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
+        name: the job's; its row has all that it is made with.
+        console: where progress and summary are printed.
+        verbose: also show Ray's own logs and what workers print.
+        resume: also where it has ended as Stopped or Failed, or was asked to stop.
+        inputs: its channels, where the record cannot open them: the rows have to be the same.
+        data_dir: where named datasets lie, where that is not where they were.
+        callbacks: the user's own code, which no record keeps.
+
+    Returns:
+        How it ended, now or, where it was Completed already, before.
+
+    Raises:
+        ConfigurationError: there is no such job, it has ended and `resume` is False, or it cannot be made again here.
+        DataError: its data cannot be opened from here, or has changed.
+        WarmbandError: the job could not be run.
+        KeyboardInterrupt: a second Ctrl-C.
+    """
+    from hpo.tuner import HyperparameterTuner  # which drives its own jobs with `run`
+
+    with Store(store) as found:
+        job = found.job(name)
+    if job.status == "Completed":
+        console.print(f"{name} is Completed; there is nothing left to run", markup=False)
+        return Ended(status=job.status, reason=job.reason, summary=job.summary)
+    if job.status in ("Stopped", "Failed") and not resume:
+        raise ConfigurationError(f"job {name!r} is {job.status}: {job.reason}; to go on with it: hpo resume {name}")
+    tuner = HyperparameterTuner(
+        **made_with.arguments(job.spec), store=store, callbacks=callbacks, console=console, verbose=verbose
+    )
+    recorded = job.spec["inputs"]
+    channels = opened(tuner, open_inputs(recorded, data_dir=data_dir) if inputs is None else inputs)
+    if inputs is not None:
+        check_same(recorded, channels)
+    return run(tuner, job, channels, _forecast(tuner, job, store), store=store, console=console, verbose=verbose)
+
+
+def run(
+    tuner: HyperparameterTuner,
+    job: JobRow,
+    channels: Mapping[str, Channel],
+    forecast: Forecast | None,
+    *,
+    store: str | None,
+    console: Console,
+    verbose: bool,
+    copied: bool = True,
+) -> Ended:
+    """Runs a job in this process and prints what it came to.
+
+    Args:
+        tuner: made with what the job's row says.
+        job: its row.
+        channels: as `hpo.assembly.opened` gives them.
+        forecast: what earlier jobs say that it takes.
+        store: as `drive` takes it.
+        console: as `drive` takes it.
+        verbose: as `drive` takes it.
+        copied: the copies of its inputs that the row speaks of are there; False makes them while the first gang starts.
+
+    Raises:
+        WarmbandError: the job could not be run.
+        KeyboardInterrupt: a second Ctrl-C.
+    """
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, markup=False)
+
+    search, plan = search_for(tuner, job.name, job.spec["random_seed"]), tuner.plan()
+    ended = Job(
+        search=search,
+        strategy=make_strategy(plan, tuner.ranges, metric=search.metric, mode=search.mode, seed=search.seed),
+        ranges=tuner.ranges,
+        estimator=tuner.estimator,
+        channels=channels,
+        recorded={} if copied else job.spec["inputs"],
+        store=store,
+        watcher=watcher_for(console, goal_for(tuner, job.name)),
+        forecast=forecast,
+        callbacks=tuner.callbacks,
+        num_to_keep=tuner.num_to_keep,
+        priority=tuner.priority,
+        notify=say,
+        verbose=verbose,
+    ).run()
+    console.print(show_summary(job.name, ended.status, search.metric, ended.summary))
+    console.print(show_next(job.name, ended.summary, store), soft_wrap=True)
+    return ended
+
+
+def _forecast(tuner: HyperparameterTuner, job: JobRow, store: str | None) -> Forecast | None:
+    """What earlier jobs say that this one takes."""
+    search = search_for(tuner, job.name, job.spec["random_seed"])
+    with Store(store) as found:
+        return forecast_from(found, job.spec, outlook_for(tuner, search))
+
+
+def exit_code(ended: Ended) -> int:
+    """What a process that ran a job says of it, as the `hpo` command does."""
+    if ended.status == "Failed":
+        return 1
+    return 130 if ended.reason == INTERRUPTED else 0
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a job of the record, whose database `WARMBAND_STORE` names.
+
+    Args:
+        arguments: of the command line.
+
+    Returns:
+        The exit code.
+    """
+    parser = argparse.ArgumentParser(prog="python -m hpo.driver", description=main.__doc__.partition("\n")[0])  # type: ignore[union-attr]
+    parser.add_argument("name", help="the job's name")
+    parser.add_argument("--resume", action="store_true", help="also if it is Stopped or Failed")
+    parser.add_argument("--verbose", action="store_true", help="show Ray's own logs too, and what workers print")
+    given = parser.parse_args(arguments)
+    console = Console(highlight=False)
+    try:
+        check_pinned()
+        return exit_code(drive(None, given.name, console=console, verbose=given.verbose, resume=given.resume))
+    except KeyboardInterrupt:
+        return 130
+    except WarmbandError as error:
+        Console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        return 2 if isinstance(error, ValueError) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

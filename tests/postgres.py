@@ -1,0 +1,109 @@
+"""A real PostgreSQL server of the tests' own: Debian's programs, a folder and a port that nobody else has."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import uuid
+from pathlib import Path
+from typing import Self
+
+import sqlalchemy as sa
+
+PASSWORD = "planted-Secret-7"
+_AS_ROOT = ("setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups")
+"""PostgreSQL refuses to run as root."""
+
+
+def programs() -> Path | None:
+    """The folder of PostgreSQL's programs, the newest; None where it is not installed."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda path: int(path.parent.name))
+    on_path = shutil.which("initdb")
+    return found[-1] if found else Path(on_path).parent if on_path else None
+
+
+class Postgres:
+    """A server that is up until it is stopped, killed or frozen, and can be started again on the same port."""
+
+    def __init__(self, *settings: str) -> None:
+        bin_folder = programs()
+        assert bin_folder is not None, "PostgreSQL is not installed"
+        self.programs = bin_folder
+        # Not in pytest's folder: the server's user may not go there, and a socket's path has to be short.
+        self.folder = Path(tempfile.mkdtemp(prefix="warmband-pg-"))
+        self._user = _AS_ROOT if os.geteuid() == 0 else ()
+        if self._user:
+            shutil.chown(self.folder, "postgres", "postgres")
+        secret = self.folder / "password"
+        secret.write_text(PASSWORD)
+        secret.chmod(0o644)
+        command = ["initdb", "-D", "data", "-U", "warm", "--pwfile=password", "-A", "scram-sha-256", "-E", "UTF8"]
+        self._run(*command, "--no-sync", "--no-instructions")
+        self._settings = [f"-c{setting}" for setting in (f"unix_socket_directories={self.folder}", *settings)]
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+        shutil.rmtree(self.folder)
+
+    def start(self) -> None:
+        """Starts it and waits until it answers. It ends with this process, whatever becomes of that."""
+        assert self._process is None
+        command = [self.programs / "postgres", "-D", "data", "-h", "127.0.0.1", "-p", str(self.port), *self._settings]
+        guard = ("setpriv", *self._user[1:], "--pdeathsig=INT")
+        with (self.folder / "log").open("ab") as log:
+            self._process = subprocess.Popen([*guard, *command], cwd=self.folder, stdout=log, stderr=log)
+        deadline = time.monotonic() + 60
+        while True:
+            try:
+                with sa.create_engine(self.url("postgres"), poolclass=sa.NullPool).connect():
+                    return
+            except sa.exc.OperationalError as error:
+                ended = self._process.poll() is not None
+                if ended or time.monotonic() > deadline:
+                    raise AssertionError((self.folder / "log").read_text()) from error
+                time.sleep(0.05)
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Ends it: SIGINT in order, SIGQUIT as after a crash."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGCONT)
+            self._process.send_signal(how)
+            self._process.wait(60)
+            self._process = None
+
+    def new_database(self) -> str:
+        """The URL of an empty database."""
+        name = f"test_{uuid.uuid4().hex[:12]}"
+        self._admin(f"CREATE DATABASE {name}")
+        return self.url(name)
+
+    def drop(self, url: str) -> None:
+        """Drops a database, whoever is connected to it."""
+        self._admin(f"DROP DATABASE {sa.make_url(url).database} WITH (FORCE)")
+
+    def url(self, database: str) -> str:
+        """A URL, with the password, of one of its databases."""
+        return f"postgresql+psycopg://warm:{PASSWORD}@127.0.0.1:{self.port}/{database}"
+
+    def _admin(self, statement: str) -> None:
+        engine = sa.create_engine(self.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+        with engine.connect() as connection:
+            connection.execute(sa.text(statement))
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [*self._user, str(self.programs / program), *arguments]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
