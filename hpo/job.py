@@ -155,6 +155,7 @@ class Job:
                     at_once=at_once,
                     workers=largest,
                     several_sizes=smallest < largest,
+                    storage_path=self.search.storage_path,
                     priority=self.priority,
                     notify=self.notify,
                     verbose=self.verbose,

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import ray
 from ray.train import ScalingConfig
+from ray.util import placement_group_table
 
 from trainers.errors import ResourcesError
 from trainers.gang import resources_per_worker
+from trainers.places import free_places, gangs_that_fit, places
 
 WAIT_SECONDS = 120.0
 """How long a job without a gang waits for others to give back what it needs."""
@@ -53,7 +55,7 @@ class Room:
         if now < self._look_again:
             return False
         check_capacity(self._scaling)
-        holds = capacity(need, self._workers)
+        holds = capacity(self._scaling)
         if holds < wanted and not self._told:
             self._told = True
             self._notify(
@@ -83,9 +85,14 @@ class Room:
         self._look_again = 0.0
 
     def _fits(self, free: dict[str, float], returned: int) -> bool:
-        return all(
+        enough = all(
             free.get(name, 0.0) + amount * returned >= amount * self._workers for name, amount in self._need.items()
         )
+        if not enough or returned:  # Which nodes would get workers back is not known here.
+            return enough
+        # Two nodes with a free CPU each do not hold a worker that needs two.
+        nodes = free_places(ray.nodes(), placement_group_table(), self._need)
+        return gangs_that_fit(list(nodes.values()), self._workers, str(self._scaling.placement_strategy)) > 0
 
 
 def check_capacity(scaling: ScalingConfig) -> None:
@@ -94,25 +101,28 @@ def check_capacity(scaling: ScalingConfig) -> None:
     Raises:
         ResourcesError: it would not fit if nothing else ran there.
     """
-    need, workers = resources_per_worker(scaling), int(scaling.num_workers)  # type: ignore[arg-type]
-    if capacity(need, workers) == 0:
-        held = ray.cluster_resources()
-        remedy = "a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
-        if need.get("GPU") and not held.get("GPU"):
-            remedy = "ScalingConfig(use_gpu=False), or add nodes with GPUs"
-        raise ResourcesError(
-            f"a gang needs {workers} workers of {_amounts(need)} each, and the cluster holds "
-            f"{_amounts(held, need)} on {_nodes()}; give {remedy}"
+    if capacity(scaling) > 0:
+        return
+    need, placement, held = resources_per_worker(scaling), str(scaling.placement_strategy), ray.cluster_resources()
+    remedy = "a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
+    if need.get("GPU") and not held.get("GPU"):
+        remedy = "ScalingConfig(use_gpu=False), or add nodes with GPUs"
+    elif placement.startswith("STRICT") and capacity(replace(scaling, placement_strategy="PACK")) > 0:
+        kind = "one node" if placement == "STRICT_PACK" else "a node each"
+        remedy = (
+            f"ScalingConfig(placement_strategy={placement.removeprefix('STRICT_')!r}), which does not ask for {kind}"
         )
+    raise ResourcesError(
+        f"a gang needs {scaling.num_workers} workers of {_amounts(need)} each, and the cluster holds "
+        f"{_amounts(held, need)} on {_nodes()}; give {remedy}"
+    )
 
 
-def capacity(need: dict[str, float], workers: int) -> int:
+def capacity(scaling: ScalingConfig) -> int:
     """How many gangs the cluster's nodes hold when it is otherwise empty."""
-    places = 0
-    for node in ray.nodes():
-        if node["Alive"]:
-            places += math.floor(min(node["Resources"].get(name, 0.0) / amount for name, amount in need.items()))
-    return places // workers
+    held = places(ray.nodes(), resources_per_worker(scaling))
+    workers = int(scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
+    return gangs_that_fit(list(held.values()), workers, str(scaling.placement_strategy))
 
 
 def _amounts(resources: dict[str, float], names: dict[str, float] | None = None) -> str:
