@@ -38,8 +38,8 @@ from trainers.assignment import (
 from trainers.errors import GangError
 from trainers.gangs import Gangs
 
-DRAIN_SECONDS = 10.0
-"""How long a job that is stopped waits for what its gangs are serving."""
+DRAIN_SECONDS = 15.0
+"""How long a job that is stopped waits for its trials' next reports."""
 
 FIRST_FAILURES = 5
 """A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""
