@@ -38,11 +38,19 @@ class TuningJob:
         return self.name
 
 
+NAME_LENGTH = 32
+"""The most characters of a job's name."""
+
+
 def new_name(tuner: HyperparameterTuner) -> str:
     """A name that no job has, of the tuner's base name or its trainer's, and the time."""
-    base = tuner.base_tuning_job_name or type(tuner.estimator).__name__.removesuffix("Trainer").lower()
+    return name_from(tuner.base_tuning_job_name or type(tuner.estimator).__name__.removesuffix("Trainer").lower())
+
+
+def name_from(base: str) -> str:
+    """A name that no job has, of what it begins with and the time."""
     stamp = datetime.now(UTC).strftime("%y%m%d-%H%M") + f"-{secrets.token_hex(2)}"
-    return f"{base[: tuner.TUNING_JOB_NAME_MAX_LENGTH - len(stamp) - 1]}-{stamp}"
+    return f"{base[: NAME_LENGTH - len(stamp) - 1]}-{stamp}"
 
 
 def opened(tuner: HyperparameterTuner, inputs: Mapping[str, Any] | None) -> dict[str, Channel]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -280,6 +280,7 @@ class Controller:
 
     def _hand_out(self) -> None:
         """What waits for a gang of its size comes first, then what the free gangs' other places hold; then gangs."""
+        self._gone(self._gangs.give_back())
         self._chosen = [run for run in self._chosen if not run.trial.is_finished() and not self._assign(run)]
         while self._roster.free and len(self._roster.busy) + len(self._chosen) < self.search.max_parallel_jobs:
             run = self._next()
@@ -296,13 +297,17 @@ class Controller:
         """Says which gangs could be busy, as far as they can be paid; stops where nothing can go on without others."""
         there = Counter(self._roster.sizes.values())
         paid = self._budget.pays_for(sizes, there, self._gangs.starting)
-        for gang in self._gangs.want(paid, self._demand.seconds_left(self.trained, self._roster.longest)):
-            self._roster.released(gang)
-            self.ledger.ended(gang)
+        self._gone(self._gangs.want(paid, self._demand.seconds_left(self.trained, self._roster.longest)))
         unpaid = [workers for workers in sizes if paid[workers] < sizes[workers]]
         to_come = self._gangs.starting or any(paid[workers] > there[workers] for workers in paid)
         if unpaid and not self._roster.busy and not to_come:
             self.stop(self._budget.short_of(unpaid[0]))
+
+    def _gone(self, gangs: Collection[str]) -> None:
+        """Idle gangs were given back."""
+        for gang in gangs:
+            self._roster.released(gang)
+            self.ledger.ended(gang)
 
     def _assign(self, run: TrialRun) -> bool:
         """Hands a trial's next assignment to a free gang of its size, if there is one."""

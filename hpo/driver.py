@@ -123,6 +123,7 @@ def run(
         forecast=forecast,
         callbacks=tuner.callbacks,
         num_to_keep=tuner.num_to_keep,
+        priority=tuner.priority,
         notify=say,
         verbose=verbose,
     ).run()

@@ -29,6 +29,7 @@ _PLAIN = (
     "objective_value",
     "storage_path",
     "num_to_keep",
+    "priority",
 )
 """Arguments that are JSON as they are; a record of an older Warmband may lack some."""
 

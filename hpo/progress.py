@@ -12,6 +12,7 @@ from typing import Self
 from hpo.controller import DRAIN_SECONDS, Controller
 from hpo.hyperband import Cut, Plan
 from hpo.interrupt import INTERRUPTED
+from hpo.ledger import Entry
 from hpo.pace import Countdown
 from hpo.search import UNTUNED, TrialRun
 from hpo.tally import Tally
@@ -92,6 +93,9 @@ class Progress:
     def rung(self, cut: Cut) -> None:
         """See `Watcher.rung`."""
         self.tally.rung(cut)
+
+    def ledger(self, entries: Sequence[Entry]) -> None:
+        """See `Watcher.ledger`; the ledger itself says what it adds up to."""
 
     def progress(self, controller: Controller) -> None:
         """See `Watcher.progress`."""
@@ -180,6 +184,8 @@ class PlainProgress(Progress):
 
 def stopping(controller: Controller) -> str:
     """What is said as soon as a job is asked to stop."""
-    first = f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if controller.gangs_busy else "gangs are ended"
+    first = (
+        f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if controller.gangs_busy else "gangs are ended"
+    )
     again = "; Ctrl-C again stops now" if controller.stopped == INTERRUPTED else ""
     return f"stopping, {controller.stopped}: {first}{again}"

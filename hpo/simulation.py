@@ -95,6 +95,10 @@ class SimulatedGangs:
             self._push(self._start_seconds, GangUp(gang=gang, workers=change.workers, incarnation=""))
         return gone
 
+    def give_back(self) -> Collection[str]:
+        """None: a simulated cluster has one job."""
+        return ()
+
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Serves an assignment; its event comes when the simulated time has passed."""
         self._idle.pop(gang, None)

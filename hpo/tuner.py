@@ -74,6 +74,7 @@ class HyperparameterTuner:
         verbose: also show Ray's own logs and what workers print.
         prices: what workers cost, so that reports say it in money too.
         max_cost: the job stops once it was billed so much at these prices, with what it has found.
+        priority: the job's weight where several share a cluster: with 2 it may hold twice what one with 1 may.
 
     Raises:
         ConfigurationError: a value is wrong, or asks for what is not there yet.
@@ -112,6 +113,7 @@ class HyperparameterTuner:
         verbose: bool = False,
         prices: Prices | None = None,
         max_cost: float | None = None,
+        priority: int = 1,
     ) -> None:
         check_arguments(
             estimator,
@@ -135,6 +137,7 @@ class HyperparameterTuner:
             warm_start_config=warm_start_config,
             autotune=autotune,
             hyperparameters_to_keep_static=hyperparameters_to_keep_static,
+            priority=priority,
         )
         self.estimator = estimator
         self.objective_metric_name = objective_metric_name
@@ -160,6 +163,7 @@ class HyperparameterTuner:
         self.random_seed = random_seed
         self.objective_value = objective_value
         self.storage_path = storage_path
+        self.priority = priority
         self.latest_tuning_job: TuningJob | None = None
         self._store = store
         self._console = console or Console(highlight=False)

@@ -34,6 +34,13 @@ class Gangs(Protocol):
             GangError: gangs cannot start.
         """
 
+    def give_back(self) -> Collection[str]:
+        """Ends idle gangs that the work has no use for any more, or that other jobs on the cluster have a right to.
+
+        Returns:
+            Those, which are there no more.
+        """
+
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Hands an assignment to a gang that is up and free."""
 

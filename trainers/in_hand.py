@@ -67,6 +67,10 @@ class InHand:
         self._news.append(self._up)
         return ()
 
+    def give_back(self) -> Collection[str]:
+        """None: nothing else wants this process."""
+        return ()
+
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Puts an assignment by until `events` is asked for."""
         self._halted = False

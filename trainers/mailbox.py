@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from trainers.assignment import Event, GangLost, GangUp, Goodbye, Halt, Order, Served
+
+NAMESPACE = "warmband"
+"""Of the mailboxes' names, so that the jobs on one cluster find each other's."""
 
 
 @dataclass(slots=True)
@@ -36,6 +42,17 @@ class Mailbox:
         self._desks: dict[str, _Desk] = {}
         self._events: list[Event] = []
         self._arrived = asyncio.Event()
+        self._claim: tuple[float, Any] | None = None
+
+    # ---- what the job says to others
+
+    async def claim(self, claim: Any) -> None:
+        """Keeps what the job wants of the cluster; see `trainers.shares`."""
+        self._claim = time.monotonic(), claim
+
+    async def claims(self) -> tuple[float, Any] | None:
+        """How many seconds ago the job said what it wants, and that; None if it has not."""
+        return self._claim and (time.monotonic() - self._claim[0], self._claim[1])
 
     # ---- the driver's side
 
@@ -159,13 +176,40 @@ async def _wait(event: asyncio.Event, timeout: float) -> bool:
 class MailboxHandle:
     """A typed, picklable handle to a `Mailbox` actor, for both sides."""
 
-    def __init__(self, actor: Any) -> None:
+    def __init__(self, actor: Any, name: str) -> None:
         self._actor = actor
+        self.name = name
 
     @classmethod
-    def open(cls) -> MailboxHandle:
-        """Starts a mailbox next to the driver. It ends with the driver, or with `close`."""
-        return cls(ray.remote(num_cpus=0)(Mailbox).options(max_concurrency=10_000).remote())
+    def open(cls, job: str) -> MailboxHandle:
+        """Starts the mailbox of a job, on the driver's node. It ends with the driver, or with `close`."""
+        # On its machine, as the death of another must not take the mailbox along. The name ends in something random, as a
+        # job that is resumed may come before the mailbox of the driver that died has gone.
+        name = f"{job}-mailbox-{uuid.uuid4().hex[:4]}"
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        actor = (
+            ray.remote(num_cpus=0)(Mailbox)
+            .options(name=name, namespace=NAMESPACE, max_concurrency=10_000, scheduling_strategy=here)
+            .remote()
+        )
+        return cls(actor, name)
+
+    @classmethod
+    def of(cls, name: str) -> MailboxHandle:
+        """Another job's.
+
+        Raises:
+            ValueError: there is none of that name.
+        """
+        return cls(ray.get_actor(name, namespace=NAMESPACE), name)
+
+    def claim(self, claim: Any) -> None:
+        """See `Mailbox.claim`; does not wait."""
+        self._actor.claim.remote(claim)
+
+    def claims(self) -> Any:
+        """See `Mailbox.claims`; returns a reference to the answer."""
+        return self._actor.claims.remote()
 
     def order(self, gang: str, incarnation: str, order: Order) -> None:
         """See `Mailbox.order`; does not wait."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
@@ -15,9 +16,10 @@ from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, 
 from trainers.cluster import Cluster
 from trainers.errors import GangError
 from trainers.fleet import Release, Start, next_change
-from trainers.gang import END_SECONDS, Gang, Program
+from trainers.gang import END_SECONDS, Gang, Program, resources_per_worker
 from trainers.mailbox import MailboxHandle
 from trainers.room import Room
+from trainers.shares import Share
 
 logger = logging.getLogger(__name__)
 
@@ -42,6 +44,7 @@ class RayGangs:
         program: makes what the workers of a gang of so many run; called once a size.
         scaling: what each worker needs; how many there are is for `want` to say.
         notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
+        priority: the job's weight where it shares the cluster with others.
         eager: start gangs as soon as they fit, without weighing the work that is left.
         on: the cluster they run on. Where it ends with the job, gangs that are still starting are left to that.
     """
@@ -53,6 +56,7 @@ class RayGangs:
         scaling: ScalingConfig,
         *,
         notify: Callable[[str], None] = logger.info,
+        priority: int = 1,
         eager: bool = False,
         on: Cluster | None = None,
     ) -> None:
@@ -63,7 +67,13 @@ class RayGangs:
         self._notify = notify
         self._eager = eager
         self._cluster = on or Cluster(private=False)
-        self._mailbox = MailboxHandle.open()
+        self._mailbox = MailboxHandle.open(name)
+        need = resources_per_worker(scaling)
+        # A private cluster has this job alone.
+        self._share = None if self._cluster.private else Share(self._mailbox, self._mailbox.name, priority, need)
+        self._told_share = False
+        self._wanted: dict[int, int] = {}
+        self._allowed: dict[int, int] = {}
         self._gangs: dict[str, Gang] = {}
         self._idle: dict[str, None] = {}
         """Gangs that are up and free, the least recently used first."""
@@ -91,6 +101,7 @@ class RayGangs:
     def want(self, sizes: Mapping[int, int], seconds_left: float | None) -> Collection[str]:
         """Starts a gang if one is missing and worth its start, or gives an idle one back for it; see `Gangs.want`."""
         self._see_off()
+        sizes = self._shared(sizes)
         if self._leaving or _Phase.STARTING in self._phase.values():
             return ()
         up = len(self._gangs)
@@ -101,7 +112,7 @@ class RayGangs:
         def fits(workers: int, returned: int) -> bool:
             # Idle gangs of other sizes are no reason to wait: they go as soon as that helps.
             waited_for = sum(size == workers or name not in self._idle for name, size in held.items())
-            return self._room(workers).for_another(sizes[workers], waited_for, returned)
+            return self._room(workers).for_another(self._wanted[workers], waited_for, returned)
 
         match next_change(sizes, held, list(self._idle), worth_another=worth_another, fits=fits):
             case Start(workers=workers):
@@ -110,6 +121,39 @@ class RayGangs:
                 self._release(name)
                 return (name,)
         return ()
+
+    def give_back(self) -> Collection[str]:
+        """Ends idle gangs that are of no use any more, or that others have a right to; see `Gangs.give_back`."""
+        held = {name: gang.workers for name, gang in self._gangs.items()}
+        short = self._share is not None and self._share.others_short
+        # Of several sizes, one that nothing waits for may be what the next trial needs.
+        if not short and len({*held.values(), *self._wanted}) > 1:
+            return ()
+        surplus = Counter(held.values()) - Counter(self._allowed)
+        gone = []
+        for name in list(self._idle):
+            if surplus[held[name]] > 0:
+                surplus[held[name]] -= 1
+                self._release(name)
+                gone.append(name)
+        return gone
+
+    def _shared(self, sizes: Mapping[int, int]) -> dict[int, int]:
+        """What of the wanted gangs the job may hold, beside the other jobs on the cluster."""
+        self._wanted = self._allowed = dict(sizes)
+        if self._share is not None:
+            holds = [gang.workers for gang in (*self._gangs.values(), *self._leaving)]
+            self._allowed = self._share.allowed(sizes, holds)
+            if self._allowed != self._wanted and not self._told_share:
+                self._told_share = True
+                self._notify(
+                    f"Shares this cluster with {', '.join(self._share.others)}: may hold "
+                    f"{sum(self._allowed.values())} of the {sum(self._wanted.values())} gangs that it could use now"
+                )
+            if self._share.waits_for_others:
+                for room in self._rooms.values():
+                    room.wait_on()
+        return self._allowed
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Hands an assignment to a gang that is up and free, with the next call of `events`."""

@@ -74,6 +74,10 @@ class Room:
             )
         return False
 
+    def wait_on(self) -> None:
+        """What is short is on its way: the wait for it begins anew."""
+        self._none_since = None
+
     def look_now(self) -> None:
         """Something was given back: the next question is worth a look."""
         self._look_again = 0.0

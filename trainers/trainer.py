@@ -229,6 +229,8 @@ class Trainer(ABC):
             raise ConfigurationError(
                 f"hyperparameters do not say how long to train; give one of {', '.join(self.resource_names)}"
             )
+        if storage_path:
+            storage.check_no_credentials(storage_path, "storage_path")
         checked = self.checked(open_channels(channels))
         name = f"run-{uuid.uuid4().hex[:8]}"
         assignment = Assignment(
@@ -285,6 +287,7 @@ class Trainer(ABC):
         at_once: int = 1,
         workers: int | None = None,
         several_sizes: bool = False,
+        priority: int = 1,
         notify: Callable[[str], None] = logger.info,
         verbose: bool = False,
     ) -> Iterator[Gangs]:
@@ -297,6 +300,7 @@ class Trainer(ABC):
             workers: of the largest of them; None: that of the static hyperparameters.
             several_sizes: whether there are smaller ones too; a private cluster then has room for one more of the
                 largest, so that a gang of another size need not make way and start again.
+            priority: their weight where other jobs want gangs on the same cluster.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
 
@@ -314,21 +318,21 @@ class Trainer(ABC):
             return
         with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as found:
             check_capacity(replace(self.scaling, num_workers=workers))
-            gangs = self.start_gangs(name, channels, found, notify)
+            gangs = self.start_gangs(name, channels, found, notify, priority)
             try:
                 yield gangs
             finally:
                 gangs.close()
 
     def start_gangs(
-        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None]
+        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None], priority: int = 1
     ) -> Gangs:
         """Gangs on a Ray cluster, as `gangs` makes them; nothing is started before it is wanted."""
 
         def placed(workers: int) -> Program:
             return self.program({channel: source.place(workers) for channel, source in channels.items()})
 
-        return RayGangs(name, placed, self.scaling, notify=notify, on=on)
+        return RayGangs(name, placed, self.scaling, notify=notify, priority=priority, on=on)
 
     def logical_cpus(self, gangs: int, workers: int | None = None) -> int:
         """CPUs that so many of its gangs ask Ray for, each of so many workers; none in hand."""

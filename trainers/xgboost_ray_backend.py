@@ -226,6 +226,10 @@ class XGBoostRayGangs:
             self._start()
         return ()
 
+    def give_back(self) -> Collection[str]:
+        """None: the package's gangs take no part in fair shares."""
+        return ()
+
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Hands an assignment to a gang that is up and free."""
         held = self._gangs[gang]

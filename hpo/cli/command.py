@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from hpo.cli import data, export, files, forecast, records, report, tuning
+from hpo.cli import data, db, export, files, forecast, logs, records, report, submit, tuning
 from hpo.cli.options import Command, Group
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
@@ -51,6 +51,12 @@ _add(
     "hpo forecast job.yaml",
     "hpo forecast job.yaml --set tuning.max_jobs=60 --json",
 )
+_add(
+    "submit",
+    submit.submit,
+    "hpo submit job.yaml --address http://HEAD:8265",
+    "hpo submit job.yaml --name churn-2 --set tuning.max_jobs=60 --follow",
+)
 _add("jobs", records.jobs, "hpo jobs", "hpo jobs --store postgresql://me@host/jobs")
 _add("describe", records.describe, "hpo describe churn-1", "hpo describe churn-1 --json")
 _add("trials", records.trials, "hpo trials churn-1", "hpo trials churn-1 --csv trials.csv")
@@ -62,8 +68,11 @@ _add(
     "hpo export churn-1 --format optuna -o sqlite:///churn-1.db",
 )
 _add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
+_add("logs", logs.logs, "hpo logs churn-1 --follow", "hpo logs churn-1 --tail 20", "hpo logs churn-1 --trial ID")
+_add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes")
 _add("schema", files.schema, "hpo schema > job.schema.json")
 app.add_typer(data.app, name="data")
+app.add_typer(db.app, name="db")
 
 
 def _version(asked: bool) -> None:

@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hpo.cli.snapshot import Snapshot
-from hpo.describe import when
+from hpo.describe import tags_of, when
+from hpo.lease import holder_of
 from hpo.tables import LedgerKind, TrialRow
 from hpo.words import details_text, forecast_text, money, range_text, untuned_text
 
@@ -27,19 +28,24 @@ STYLES = {
     "Stopping": "yellow",
     "Stopped": "yellow",
 }
+_WIDE = 100
+"""Columns from which on a list of jobs also says whose they are, and where."""
+
 _SOME = 5
 """Failures that are listed where nobody asked for all of them."""
 
 
-def jobs_table(snapshots: Sequence[Snapshot]) -> RenderableType:
-    """A line a job, with what it cost where one has prices."""
-    priced = any(snapshot.tariff for snapshot in snapshots)
+def jobs_table(snapshots: Sequence[Snapshot], width: int = _WIDE) -> RenderableType:
+    """A line a job, with what it cost where one has prices, and who owns it and where it runs where that fits."""
+    priced, wide = any(snapshot.tariff for snapshot in snapshots), width >= _WIDE
     table = _table()
     table.add_column("job", overflow="fold")
     for name in ("status", "strategy"):
         table.add_column(name, no_wrap=True)
     for name in ("trials", "best", "worker-s", *(["cost"] if priced else []), "age"):
         table.add_column(name, justify="right", no_wrap=True)
+    for name in ("owner", "runs on") if wide else ():
+        table.add_column(name, overflow="fold")
     for snapshot in snapshots:
         table.add_row(
             snapshot.job.name,
@@ -50,6 +56,7 @@ def jobs_table(snapshots: Sequence[Snapshot]) -> RenderableType:
             f"{snapshot.worker_seconds:,.0f}",
             *([_cost(snapshot, snapshot.worker_seconds) or "-"] if priced else []),
             ago(time.time() - snapshot.job.created_at),
+            *((snapshot.job.owner or "-", _place(snapshot.job.driver)) if wide else ()),
         )
     return table
 
@@ -66,9 +73,10 @@ def job_page(snapshot: Snapshot) -> RenderableType:
         "Search": _search(snapshot),
         "Trainer": _trainer(snapshot),
         "Data": _data(snapshot.job.spec["inputs"]),
+        "Driver": _driver(snapshot),
     }
     for title, rows in sections.items():
-        parts += ["", Text(title, style="bold"), _section(rows)]
+        parts += ["", Text(title, style="bold"), _section(rows)] if rows else []
     failed = failures(snapshot.trials, limit=_SOME)
     return Group(*parts, *(("", failed) if failed else ()))
 
@@ -228,6 +236,26 @@ def _data(inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, RenderableType]:
         return ", ".join(part for part in (rows, columns, where or channel.get("kind", "")) if part)
 
     return {name: text(channel) for name, channel in inputs.items()}
+
+
+def _driver(snapshot: Snapshot) -> dict[str, RenderableType]:
+    job, driver = snapshot.job, snapshot.job.driver
+    rows: dict[str, RenderableType] = {"owner": job.owner} if job.owner else {}
+    if driver:
+        heard = "" if job.ended_at else f", last heard of {ago(time.time() - job.heartbeat)} ago"
+        rows["process"] = holder_of(driver) + heard
+    if submission := driver.get("submission_id"):
+        rows["Ray job"] = f"{submission} on {driver.get('address') or 'an unknown cluster'}"
+    if log := driver.get("log"):
+        rows["log"] = log
+    if tags := tags_of(job.spec.get("tags")):
+        rows["tags"] = _settings(tags)
+    return rows
+
+
+def _place(driver: Mapping[str, Any]) -> str:
+    """Where a job's driver runs, or ran."""
+    return driver.get("address") or driver.get("host") or "-"
 
 
 def _trials(snapshot: Snapshot, names: list[str], *, folded: bool) -> Table:

@@ -133,7 +133,7 @@ LEARNING = {"lr": {"type": "continuous", "min": 0.001, "max": 1}}
 def test_trainers_of_functions(path: Path, kind: str, more: dict[str, Any], trainer: str) -> None:
     change(path, "trainer", {**TORCH, **more, "type": kind})
     change(path, "tuning.ranges", {**LEARNING, "num_workers": {"type": "integer", "min": 1, "max": 4}})
-    made = read_job(path).tuner().estimator
+    made = read_job(path, allow_code=True).tuner().estimator
     kept = made.to_json()
     assert (kept["trainer"], kept["scaling"]["num_workers"]) == (trainer, 2)
     assert kept["hyperparameters"] == TORCH["hyperparameters"]
@@ -166,7 +166,7 @@ def test_a_function_that_is_not_there_is_named(path: Path) -> None:
     change(path, "trainer", {**TORCH, "train_loop": "no_such_module:train"})
     change(path, "tuning.ranges", LEARNING)
     with pytest.raises(ConfigurationError, match="trainer: train_loop 'no_such_module:train' cannot be loaded"):
-        read_job(path).tuner()
+        read_job(path, allow_code=True).tuner()
 
 
 def test_a_function_beside_the_job_file_is_found(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,7 +175,7 @@ def test_a_function_beside_the_job_file_is_found(path: Path, tmp_path: Path, mon
     monkeypatch.setattr("sys.path", list(sys.path))
     change(path, "trainer", {**TORCH, "train_loop": "beside_the_job:train"})
     change(path, "tuning.ranges", LEARNING)
-    assert read_job(path).tuner().estimator.options["train_loop_per_worker"] == "beside_the_job:train"
+    assert read_job(path, allow_code=True).tuner().estimator.options["train_loop_per_worker"] == "beside_the_job:train"
 
 
 def test_every_key_reaches_the_tuner(path: Path) -> None:
