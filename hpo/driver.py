@@ -15,7 +15,7 @@ from hpo.callbacks import Callback
 from hpo.earlier import forecast_from
 from hpo.forecast import Forecast
 from hpo.inputs import check_same, open_inputs
-from hpo.interrupt import INTERRUPTED
+from hpo.interrupt import EXIT_CODES, INTERRUPTED
 from hpo.job import Ended, Job
 from hpo.live import watcher_for
 from hpo.store import JobRow, Store
@@ -142,9 +142,7 @@ def _forecast(tuner: HyperparameterTuner, job: JobRow, store: str | None) -> For
 
 def exit_code(ended: Ended) -> int:
     """What a process that ran a job says of it, as the `hpo` command does."""
-    if ended.status == "Failed":
-        return 1
-    return 130 if ended.reason == INTERRUPTED else 0
+    return 1 if ended.status == "Failed" else EXIT_CODES.get(ended.reason, 0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -166,7 +164,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_pinned()
         return exit_code(drive(None, given.name, console=console, verbose=given.verbose, resume=given.resume))
     except KeyboardInterrupt:
-        return 130
+        return EXIT_CODES[INTERRUPTED]
     except WarmbandError as error:
         Console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         return 2 if isinstance(error, ValueError) else 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
@@ -12,10 +13,10 @@ from hpo.beside import OnProbe
 from hpo.callbacks import Callback, Callbacks, JobEnd, JobStart
 from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
 from hpo.checks import gang_sizes
-from hpo.controller import Controller
+from hpo.controller import STOP_REQUESTED, Controller
 from hpo.forecast import Forecast, Outlook, forecast_error
 from hpo.inputs import Copying, remove_copies
-from hpo.interrupt import INTERRUPTED, Interrupts
+from hpo.interrupt import INTERRUPTED, Interrupts, Requests
 from hpo.memory import Memory
 from hpo.pace import Probed
 from hpo.probe import Probing
@@ -94,7 +95,7 @@ class Job:
         record.note(runs=[*notes["runs"], [time.time(), None]])
         try:
             callbacks.job_start(JobStart.of(job))
-            controller = self._searched(record, memory)
+            controller = self._searched(record, writer, memory)
             ended = self._ended(controller, {"checkpoints": checkpoints.close(), **known(record.notes)})
         except LeaseError:
             checkpoints.leave()  # All of the job is another driver's now.
@@ -132,7 +133,7 @@ class Job:
         except DataError as error:
             self.notify(f"warning: copies of {self.search.name}'s inputs stay: {error}")
 
-    def _searched(self, record: JobRecord, memory: Memory) -> Controller:
+    def _searched(self, record: JobRecord, writer: JobWriter, memory: Memory) -> Controller:
         """The search, carried out and closed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
         smallest, largest = gang_sizes(self.estimator, self.ranges)
@@ -166,7 +167,11 @@ class Job:
                     memory=memory,
                 )
                 interrupts.stops(controller.stop)
-                with Copying(self.recorded, self.channels if self.recorded else {}):
+                asked, stop = partial(getattr, writer, "stop_requested"), partial(controller.stop, STOP_REQUESTED)
+                with (
+                    Copying(self.recorded, self.channels if self.recorded else {}),
+                    Requests(asked, stop) if self.estimator.in_hand else nullcontext(),
+                ):
                     controller.run()
                 interrupts.closing()
         return controller
