@@ -30,6 +30,7 @@ from hpo.store import JobRow, JobWriter, Store
 from hpo.strategies import Strategy
 from hpo.summary import how_to_look, summarize
 from hpo.uncertainty import standard_error
+from hpo.whereabouts import driver_details
 from hpo.words import count
 from trainers.channels import Channel
 from trainers.errors import DataError, LeaseError
@@ -81,7 +82,7 @@ class Job:
         """
         with Store(self.store) as store:
             heard = store.job(self.search.name).heartbeat
-            with store.writer(self.search.name) as writer:
+            with store.writer(self.search.name, driver_details()) as writer:
                 return self._written(store, writer, heard)
 
     def _written(self, store: Store, writer: JobWriter, heard: float) -> Ended:
