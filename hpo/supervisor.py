@@ -162,7 +162,9 @@ class Supervisor:
     def _over(self, code: int, deaths: int) -> bool:
         """Waits until the driver is to be started again; returns whether it is not."""
         with Store() as store:
-            job = store.job(self._name)
+            job = next((each for each in store.jobs() if each.name == self._name), None)
+            if job is None:
+                return True  # It was deleted.
             verdict = judge(job.status, code, deaths, _last_line(self._log))
             if verdict.reason:
                 self._say(f"{verdict.reason}; given up")
