@@ -124,6 +124,7 @@ class Job:
                     workers=largest,
                     several_sizes=smallest < largest,
                     priority=self.priority,
+                    patient=self.search.limits.patient,
                     notify=self.notify,
                     verbose=self.verbose,
                 ) as gangs,

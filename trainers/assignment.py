@@ -113,6 +113,7 @@ class GangUp:
         incarnation: which worker group of the gang this is; orders name it, so that none reaches another.
         placement_group: hex id of the placement group that holds its workers.
         pids: process id of each rank, on its own node.
+        nodes: hex id of each rank's node.
         opening: wall seconds that rank 0 spent by step: "load", "join", "build".
     """
 
@@ -121,6 +122,7 @@ class GangUp:
     incarnation: str
     placement_group: str = ""
     pids: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
     opening: dict[str, float] = field(default_factory=dict)
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import ray
 from ray.train import ScalingConfig
 
+from trainers.draining import Notices
 from trainers.errors import ResourcesError
 from trainers.gang import resources_per_worker
 
@@ -24,14 +25,27 @@ class Room:
     Args:
         scaling: workers of a gang, and what each needs.
         notify: is told, once, that fewer gangs fit than could work.
+        notices: of nodes that are drained, which have no room; None where there are none to come.
+        patient: whether to wait for room as long as it takes, also for nodes that are not there yet.
     """
 
-    def __init__(self, scaling: ScalingConfig, notify: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        scaling: ScalingConfig,
+        notify: Callable[[str], None],
+        notices: Notices | None = None,
+        *,
+        patient: bool = False,
+    ) -> None:
         self._scaling = scaling
         self._workers = int(scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
         self._need = resources_per_worker(scaling)
         self._notify = notify
+        self._notices = notices
         self._told = False
+        self._patience = math.inf if patient else WAIT_SECONDS
+        self._fitted = patient
+        """Whether it had room once: nodes that have gone since may be replaced."""
         self._none_since: float | None = None
         self._look_again = 0.0
 
@@ -44,16 +58,18 @@ class Room:
             returned: workers that would be given back before.
 
         Raises:
-            ResourcesError: the cluster holds none even when it is empty, or others kept it full for `WAIT_SECONDS`.
+            ResourcesError: the cluster has never held one, even when it is empty; or there was no room for
+                `WAIT_SECONDS`.
         """
         need = self._need
         if returned:
-            return self._fits(ray.available_resources(), returned)
+            return self._fits(self._free(), returned)
         now = time.monotonic()
         if now < self._look_again:
             return False
-        check_capacity(self._scaling)
-        holds = capacity(need, self._workers)
+        holds = capacity(need, self._workers, self._drained)
+        if not holds and not self._fitted:
+            check_capacity(self._scaling)
         if holds < wanted and not self._told:
             self._told = True
             self._notify(
@@ -61,15 +77,16 @@ class Room:
                 f"({_amounts(ray.cluster_resources(), need)} on {_nodes()}); "
                 f"running with those that fit, and more as they come up"
             )
-        free = ray.available_resources()
+        free = self._free()
         if self._fits(free, 0):
+            self._fitted = True
             self._none_since = None
             return True
         self._look_again = now + LOOK_AGAIN_SECONDS
         self._none_since = None if held else self._none_since or now
-        if self._none_since is not None and now - self._none_since > WAIT_SECONDS:
+        if self._none_since is not None and now - self._none_since > self._patience:
             raise ResourcesError(
-                f"waited {WAIT_SECONDS:.0f} s for room for a gang of {self._workers} workers of "
+                f"waited {self._patience:.0f} s for room for a gang of {self._workers} workers of "
                 f"{_amounts(need)} each; free now: {_amounts(free, need)}. Other jobs hold the rest: see `ray status`"
             )
         return False
@@ -81,6 +98,13 @@ class Room:
     def look_now(self) -> None:
         """Something was given back: the next question is worth a look."""
         self._look_again = 0.0
+
+    @property
+    def _drained(self) -> frozenset[str]:
+        return self._notices.nodes if self._notices else frozenset()
+
+    def _free(self) -> dict[str, float]:
+        return self._notices.free() if self._notices else dict(ray.available_resources())
 
     def _fits(self, free: dict[str, float], returned: int) -> bool:
         return all(
@@ -106,11 +130,11 @@ def check_capacity(scaling: ScalingConfig) -> None:
         )
 
 
-def capacity(need: dict[str, float], workers: int) -> int:
-    """How many gangs the cluster's nodes hold when it is otherwise empty."""
+def capacity(need: dict[str, float], workers: int, drained: Container[str] = ()) -> int:
+    """How many gangs the cluster's nodes hold when it is otherwise empty, but for those that are drained."""
     places = 0
     for node in ray.nodes():
-        if node["Alive"]:
+        if node["Alive"] and node["NodeID"] not in drained:
             places += math.floor(min(node["Resources"].get(name, 0.0) / amount for name, amount in need.items()))
     return places // workers
 

@@ -288,6 +288,7 @@ class Trainer(ABC):
         workers: int | None = None,
         several_sizes: bool = False,
         priority: int = 1,
+        patient: bool = False,
         notify: Callable[[str], None] = logger.info,
         verbose: bool = False,
     ) -> Iterator[Gangs]:
@@ -301,6 +302,7 @@ class Trainer(ABC):
             several_sizes: whether there are smaller ones too; a private cluster then has room for one more of the
                 largest, so that a gang of another size need not make way and start again.
             priority: their weight where other jobs want gangs on the same cluster.
+            patient: wait for room as long as it takes: the caller knows when to give up.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
 
@@ -317,22 +319,29 @@ class Trainer(ABC):
                 yield hand
             return
         with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as found:
-            check_capacity(replace(self.scaling, num_workers=workers))
-            gangs = self.start_gangs(name, channels, found, notify, priority)
+            if not patient:
+                check_capacity(replace(self.scaling, num_workers=workers))
+            gangs = self.start_gangs(name, channels, found, notify, priority, patient)
             try:
                 yield gangs
             finally:
                 gangs.close()
 
     def start_gangs(
-        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None], priority: int = 1
+        self,
+        name: str,
+        channels: Mapping[str, Channel],
+        on: Cluster,
+        notify: Callable[[str], None],
+        priority: int = 1,
+        patient: bool = False,
     ) -> Gangs:
         """Gangs on a Ray cluster, as `gangs` makes them; nothing is started before it is wanted."""
 
         def placed(workers: int) -> Program:
             return self.program({channel: source.place(workers) for channel, source in channels.items()})
 
-        return RayGangs(name, placed, self.scaling, notify=notify, priority=priority, on=on)
+        return RayGangs(name, placed, self.scaling, notify=notify, priority=priority, patient=patient, on=on)
 
     def logical_cpus(self, gangs: int, workers: int | None = None) -> int:
         """CPUs that so many of its gangs ask Ray for, each of so many workers; none in hand."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -42,11 +43,16 @@ def train(context: TrainContext) -> None:
         optimizer.load_state_dict(context.checkpoint["optimizer"])
     batches = context.prepare_data("train", labels=torch.float32)
     held = context.shard("validation", labels=torch.float32)
-    for _ in context.epochs():
+    for epoch in context.epochs():
         for features, labels in batches:
             context.step(functional.binary_cross_entropy_with_logits(model(features)[:, 0], labels), optimizer)
         with torch.no_grad():
             right = ((model(held.features)[:, 0] > 0) == (held.labels > 0.5)).sum()
+        if "trace" in context.hyperparameters:
+            time.sleep(context.hyperparameters["epoch_seconds"])
+            if context.rank == 0:
+                with open(context.hyperparameters["trace"], "a") as trace:
+                    trace.write(f"{context.seed} {epoch} {context.world_size}\n")
         right, rows = context.sum(torch.stack([right, torch.tensor(len(held))])).tolist()
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
         context.report({"validation:auc": right / rows}, checkpoint=state)
@@ -61,7 +67,7 @@ def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
     )
     ranges: dict[str, Any] = {"eta": ContinuousParameter(0.01, 0.5)}
     if job.get("trainer") == "torch":
-        static = {"batch_size": 60}
+        static = {"batch_size": 60, **job.get("static", {})}
         trainer: Any = TorchTrainer(train, scaling=scaling, hyperparameters=static, report_timeout_s=60)
     else:
         ranges["max_depth"] = IntegerParameter(1, 6)

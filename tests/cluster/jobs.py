@@ -9,7 +9,6 @@ import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from hpo.store import Store

@@ -1,0 +1,61 @@
+"""A machine that is to be taken away: its trial moves, nothing is trained twice, and the answer is the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cluster.conftest import Machines
+from tests.cluster.jobs import END_SECONDS, START_SECONDS, WORKER, Job
+from tests.cluster.machine import Machine
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow]
+
+NOTICE = [
+    "--reason=DRAIN_NODE_REASON_PREEMPTION",
+    "--reason-message=taken back",
+    "--deadline-remaining-seconds=120",
+]
+
+
+class Slow(Job):
+    """One trial of nine epochs, the last six in one rung; each leaves a line."""
+
+    def __init__(self, machines: Machines, name: str, epoch_seconds: float, **job: Any) -> None:
+        self.trace = machines.base / f"{name}.trace"
+        static = {"trace": str(self.trace), "epoch_seconds": epoch_seconds, "global_batch_size": 60, "eta": 0.1}
+        super().__init__(machines, name=name, trainer="torch", trials=1, placement="SPREAD", static=static, **job)
+
+    def trained(self) -> list[list[str]]:
+        """Of each epoch: the trial's seed, its number, the workers."""
+        path = Path(self.trace)
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
+    def trials(self) -> list[list[str]]:
+        """Of each epoch of the trial and the un-tuned run; the probe, which comes first, takes as long as it may."""
+        lines = self.trained()
+        return sorted(line for line in lines if line[0] != lines[0][0])
+
+    def until_epoch(self, number: int) -> None:
+        self.until(lambda: len(self.trained()) >= number, f"epoch {number}", START_SECONDS)
+
+
+def test_a_drained_machine_is_left_at_the_next_report(machines: Machines) -> None:
+    undisturbed = Slow(machines, "still", 0.0)
+    expected = undisturbed.answer()
+    job = Slow(machines, "drained", 2.0)
+    job.until_epoch(4)
+    victim = machines.machines[-1]
+    assert victim.processes(WORKER)
+    assert isinstance(victim, Machine)
+    said = machines.run(["ray", "drain-node", f"--address={machines.address}", *NOTICE], on=victim, timeout=60)
+    assert said.returncode == 0, said.stdout
+    job.until(lambda: not victim.processes(WORKER), "the machine to be empty", END_SECONDS)
+    machines.kill(victim)
+    assert job.answer() == expected
+    assert "is being taken away: its trial goes on elsewhere" in job.said
+    assert job.attempts() == 0
+    # No epoch twice: neither those before the notice nor the one that was being trained.
+    assert job.trials() == undisturbed.trials()
