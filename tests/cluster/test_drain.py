@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 
 from tests.cluster.conftest import Machines
 from tests.cluster.jobs import END_SECONDS, START_SECONDS, WORKER, Job
-from tests.cluster.machine import Machine
+from tests.cluster.machine import Machine, signal_it
+from tests.cluster.ray_machines import RayMachines
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
 
@@ -59,3 +61,31 @@ def test_a_drained_machine_is_left_at_the_next_report(machines: Machines) -> Non
     assert job.attempts() == 0
     # No epoch twice: neither those before the notice nor the one that was being trained.
     assert job.trials() == undisturbed.trials()
+
+
+def test_sigterm_makes_a_node_leave_before_it_ends(machines: Machines) -> None:
+    if not isinstance(machines, RayMachines):
+        pytest.skip("without namespaces a process cannot tell which node of this machine is its own")
+    machine = machines.machine()
+    options = [
+        f"--node-ip-address={machine.address}",
+        "--num-cpus=4",
+        "--object-store-memory=100000000",
+        f"--temp-dir={machines.private}/ray",
+        "--disable-usage-stats",
+    ]
+    log = machines.base / "node.log"
+    with log.open("w") as said:
+        node = machines.start(
+            ["python", "-m", "trainers.node", machines.address, "--grace=100", "--", *options], said, on=machine
+        )
+    job = Slow(machines, "terminated", 2.0, workers=4)
+    job.until_epoch(4)
+    assert machine.processes(WORKER), "four workers are spread over four machines"
+    signal_it(node, signal.SIGTERM)
+    assert node.wait(110) == 0, log.read_text()
+    machines.kill(machine)
+    job.answer()
+    assert job.attempts() == 0
+    lines = job.trials()
+    assert len(lines) == len({tuple(line) for line in lines}), "an epoch was trained twice"
