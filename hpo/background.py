@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from hpo import supervisor
 from hpo.describe import tags_of
-from hpo.lease import is_dead, this_process
+from hpo.lease import is_dead, is_held, refusal, this_process
 from hpo.store import JobRow, Store
 from hpo.submission import ADDRESS_VARIABLES, JobsServer
 from trainers.errors import ConfigurationError, LeaseError
@@ -47,11 +47,11 @@ def check_can_follow(tuner: HyperparameterTuner) -> None:
         )
     module, _, name = str(tuner.estimator.options.get(FUNCTION, "")).partition(":")
     if module == "__main__" or "<" in name:
+        plain = name.rpartition(".")[2].strip("<>")
         where = "this script or notebook" if module == "__main__" else "another function"
         raise ConfigurationError(
-            f"{FUNCTION} {name!r} is in {where}, where the other process of fit(wait=False) does not find it; put it "
-            f"into a module, say training.py, and give it as 'training:{name.rpartition('.')[2].strip('<>')}', or call "
-            "fit(wait=True)"
+            f"{FUNCTION} {plain!r} is in {where}, where the other process of fit(wait=False) does not find it; put it "
+            f"into a module, say training.py, and give it as 'training:{plain}', or call fit(wait=True)"
         )
 
 
@@ -88,11 +88,15 @@ def start(name: str, store: str | None, server: JobsServer | None, *, resume: bo
         Where it runs, in words.
 
     Raises:
-        ConfigurationError: the driver could not reach the record from there, or refuses to run.
+        ConfigurationError: the driver could not reach the record from there, or refuses to run; or the job to be
+            resumed is Completed.
+        LeaseError: another process drives it.
         WarmbandError: it does not start.
     """
     with Store(store) as opened:
         before = opened.job(name)
+        if resume:
+            _check_resumable(before)
         if server is None:
             pid = supervisor.start(name, store, resume=resume)
             where, failed = f"in the background, as process {pid}; its log is {supervisor.log_file(name)}", _nothing
@@ -113,12 +117,21 @@ def start(name: str, store: str | None, server: JobsServer | None, *, resume: bo
     return where if begun else f"{where}; it has not begun after {START_SECONDS:g} s"
 
 
+def _check_resumable(job: JobRow) -> None:
+    """Refuses what there is nothing to go on with, or what another process drives."""
+    if job.status == "Completed":
+        raise ConfigurationError(f"job {job.name!r} is Completed; there is nothing left to run")
+    if is_held(job, time.time()):
+        raise refusal(job, "resumed", time.time())
+
+
 def _wait_until_driven(store: Store, before: JobRow, failed: Callable[[], str]) -> bool:
     """Returns whether a driver has taken a job, and raises where it has failed instead."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         job = store.job(before.name)
-        if job.heartbeat != before.heartbeat:
+        again = job.status in ("InProgress", "Stopping") or job.ended_at != before.ended_at
+        if job.heartbeat != before.heartbeat and again:
             return True
         if job.status == "Failed" and job.ended_at != before.ended_at:
             raise ConfigurationError(f"job {job.name!r} did not start: {job.reason}")

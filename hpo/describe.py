@@ -51,10 +51,7 @@ def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
             "NumberOfTrainingJobsObjectiveNotImproving": job.summary.get("trials_not_improving", 0)
         },
         "ConsumedResources": {"RuntimeInSeconds": round((job.ended_at or job.heartbeat) - job.created_at)},
-        "Summary": job.summary,
-        "Owner": job.owner,
-        "Driver": {**job.driver, "HoldsTheLease": is_held(job, time.time())},
-        "Tags": tags_of(spec.get("tags")),
+        "Summary": {**job.summary, **whose(job)},
     }
     if job.ended_at is not None:
         response["HyperParameterTuningEndTime"] = when(job.ended_at)
@@ -141,6 +138,12 @@ def ranked(job: JobRow, trials: list[TrialRow]) -> list[TrialRow]:
 def objective(job: JobRow, trial: TrialRow) -> float | None:
     """What the job compares trials by: the last value, or the best."""
     return trial.best_objective if job.spec["objective_value"] == "best" else trial.objective
+
+
+def whose(job: JobRow) -> dict[str, Any]:
+    """Whose job it is, and where its driver runs, or ran."""
+    driven = {**job.driver, "holds_the_lease": is_held(job, time.time())} if job.driver else None
+    return {"owner": job.owner, "driver": driven, "tags": tags_of(job.spec.get("tags"))}
 
 
 def tags_of(tags: Sequence[Mapping[str, str]] | None) -> dict[str, str]:

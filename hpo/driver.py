@@ -20,6 +20,7 @@ from hpo.job import Ended, Job
 from hpo.live import watcher_for
 from hpo.store import JobRow, Store
 from hpo.strategies import make_strategy
+from hpo.submission import check_pinned
 from hpo.summary import show_next, show_summary
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
@@ -162,6 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     console = Console(highlight=False)
     try:
+        check_pinned()
         return exit_code(drive(None, given.name, console=console, verbose=given.verbose, resume=given.resume))
     except KeyboardInterrupt:
         return 130

@@ -98,6 +98,8 @@ class TrialRun:
         checkpoint: its latest; None where it has none yet, or it was dropped.
         logs: where the output of the worker that failed it is, as "address:path".
         details: what happened beside the metrics, over all its assignments.
+        cut: a stop ended it on its way, so that it goes on if the job does.
+        back: where it goes on from then, if that is not where it stands; see `hpo.memory.goes_on_from`.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
     """
 
@@ -120,6 +122,8 @@ class TrialRun:
     traceback: str = ""
     logs: str = ""
     diverged: str = ""
+    cut: bool = False
+    back: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None
     ended_at: float | None = None
@@ -154,6 +158,11 @@ def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping
         limit=min([search.max_resource, *lengths[:1]]),
         workers=search.workers(config),
     )
+
+
+def start_over(run: TrialRun) -> None:
+    """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
+    run.resource, run.details, run.back = 0, {}, {}
 
 
 def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:

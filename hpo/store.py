@@ -7,26 +7,24 @@ seconds. SQLite serves one machine; a PostgreSQL URL serves many.
 from __future__ import annotations
 
 import difflib
-import os
 import time
 import uuid
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, ProgrammingError
+from sqlalchemy.exc import IntegrityError
 
+from hpo.database import clock, explained, open_engine, shown
 from hpo.lease import is_dead, refusal, this_process
-from hpo.store_writer import JobWriter, clock, explained, job_changes
+from hpo.schema import prepare
+from hpo.store_writer import JobWriter, job_changes
 from hpo.tables import (
     JOBS,
     LEDGER,
     LOST_AFTER,
-    METADATA,
     REPORTS,
     TRIALS,
-    VERSION,
     JobRow,
     LedgerRow,
     ReportRow,
@@ -36,29 +34,8 @@ from hpo.tables import (
     encode,
 )
 from trainers.errors import ConfigurationError, WarmbandError
-from trainers.home import home
 
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "ReportRow", "Store", "TrialRow"]
-
-SCHEMA_VERSION = 5
-"""Raised with every change of the tables; `_UPGRADES` say how an older store becomes one of it."""
-
-BUSY_SECONDS = 30.0
-"""How long a lock of the database is waited for."""
-
-CONNECT_SECONDS = 10
-"""How long a database server may take to answer."""
-
-_UPGRADES = {
-    1: ("ALTER TABLE trials ADD COLUMN logs TEXT NOT NULL DEFAULT ''",),
-    2: ("ALTER TABLE trials ADD COLUMN details JSON NOT NULL DEFAULT '{}'",),
-    3: ("ALTER TABLE ledger ADD COLUMN workers BIGINT NOT NULL DEFAULT 0",),
-    4: (
-        "ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE jobs ADD COLUMN lease TEXT NOT NULL DEFAULT ''",
-        "ALTER TABLE jobs ADD COLUMN driver JSON NOT NULL DEFAULT '{}'",
-    ),
-}
 
 _JOB_VALUES = checked(JOBS)
 _Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow)
@@ -71,18 +48,18 @@ class Store:
     WarmbandError where the database cannot be read or written.
 
     Args:
-        url: a SQLAlchemy URL of SQLite or PostgreSQL; by default `WARMBAND_STORE`, or `warmband.db` in `home()`.
+        url: a SQLAlchemy URL of SQLite or PostgreSQL; by default the environment's, see `hpo.database.open_engine`.
 
     Raises:
         ConfigurationError: the URL is wrong, the database cannot be opened, or another version of Warmband wrote it.
+            A SQLite file of an older one is brought up to this; a PostgreSQL database is by `hpo db upgrade`.
     """
 
     def __init__(self, url: str | None = None) -> None:
-        self._engine = _engine(url or os.environ.get("WARMBAND_STORE") or None)
-        self.url = self._engine.url.render_as_string(hide_password=True)
+        self._engine = open_engine(url)
+        self.url = shown(self._engine.url)
         with explained(self.url, "opened", ConfigurationError):
-            _check_file(self._engine)
-            _prepare(self._engine)
+            prepare(self._engine)
 
     def __enter__(self) -> Self:
         return self
@@ -207,97 +184,3 @@ class Store:
     def _none(self, name: str) -> list[Any]:
         self.job(name)  # That there are no rows may be a mistyped name.
         return []
-
-
-def _engine(text: str | None) -> sa.Engine:
-    """An engine for the URL, or for the default; nothing is opened yet."""
-    try:
-        url = sa.make_url(text) if text else sa.URL.create("sqlite", database=_default_file())
-        if url.get_backend_name() not in ("sqlite", "postgresql"):
-            raise ArgumentError(f"it names {url.get_backend_name()}")
-        if url.get_backend_name() == "sqlite" and url.database in (None, "", ":memory:"):
-            raise ArgumentError("a database in memory has one reader only")
-        waits = {"connect_timeout": CONNECT_SECONDS} if url.get_backend_name() == "postgresql" else {}
-        engine = sa.create_engine(url, pool_pre_ping=True, connect_args=waits)
-    except (ArgumentError, ImportError) as error:
-        remedy = "pip install 'psycopg[binary]'" if isinstance(error, ImportError) else "correct it"
-        # It may hold a password, so the message does not repeat it.
-        raise ConfigurationError(
-            f"the store's URL cannot be used: {error}; {remedy}, or give sqlite:///path/to/file.db or "
-            f"postgresql://user:password@host/database, as the argument or in WARMBAND_STORE"
-        ) from error
-    if engine.dialect.name == "sqlite":
-        sa.event.listen(engine, "connect", _set_up_sqlite)
-    return engine
-
-
-def _check_file(engine: sa.Engine) -> None:
-    """Tells what SQLite itself only calls a file that it is unable to open."""
-    path = engine.url.database or ""
-    if engine.dialect.name != "sqlite" or path.startswith("file:"):
-        return
-    if os.path.isdir(path):
-        raise ValueError(f"{path} is a folder, not a file")
-    if not (folder := Path(path).absolute().parent).is_dir():
-        raise ValueError(f"there is no folder {folder}")
-
-
-def _default_file() -> str:
-    """`warmband.db` in `home()`, which is made where it is missing."""
-    folder = home()
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(
-            f"WARMBAND_HOME, {folder}, cannot be made: {error}; set WARMBAND_HOME to a folder that can be written to"
-        ) from error
-    return str(folder / "warmband.db")
-
-
-def _set_up_sqlite(connection: Any, _: object) -> None:
-    # So that readers never wait for the writer, nor it for them, and two writers wait for each other.
-    for setting in (f"busy_timeout={BUSY_SECONDS * 1000:.0f}", "journal_mode=WAL", "synchronous=NORMAL"):
-        connection.execute(f"PRAGMA {setting}")
-
-
-def _prepare(engine: sa.Engine) -> None:
-    """Makes the tables where there are none. It tries again, since another process may be making them."""
-    deadline = time.monotonic() + BUSY_SECONDS
-    for attempt in range(10):
-        try:
-            _make_tables(engine)
-        except (IntegrityError, OperationalError, ProgrammingError):
-            if attempt == 9 or time.monotonic() > deadline:
-                raise
-            time.sleep(0.05)
-        else:
-            return
-
-
-def _make_tables(engine: sa.Engine) -> None:
-    with engine.begin() as connection:
-        found = sa.select(VERSION.c.version)
-        version = connection.scalar(found) if sa.inspect(connection).has_table(VERSION.name) else None
-        if version is None:
-            METADATA.create_all(connection)
-            # Last, so that whoever finds a version finds the tables.
-            connection.execute(sa.insert(VERSION).values(version=SCHEMA_VERSION))
-        elif version != SCHEMA_VERSION and not _upgrade(connection, version):
-            age = "an older" if version < SCHEMA_VERSION else "a newer"
-            raise ConfigurationError(
-                f"{age} Warmband wrote the store at {engine.url!r}: its schema is {version}, this one's "
-                f"{SCHEMA_VERSION}; open it with that Warmband, or name another store, in WARMBAND_STORE say"
-            )
-
-
-def _upgrade(connection: sa.Connection, version: int) -> bool:
-    """Makes an older store one of this version, in one transaction; returns whether there is a way."""
-    for older in range(version, SCHEMA_VERSION):
-        if older not in _UPGRADES:
-            return False
-        # The version first: that takes the lock, so that of several processes one changes the tables.
-        this = sa.update(VERSION).where(VERSION.c.version == older).values(version=older + 1)
-        if connection.execute(this).rowcount:
-            for statement in _UPGRADES[older]:
-                connection.execute(sa.text(statement))
-    return version < SCHEMA_VERSION

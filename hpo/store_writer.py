@@ -17,6 +17,7 @@ import sqlalchemy as sa
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
+from hpo.database import cause, clock
 from hpo.lease import holder_of
 from hpo.tables import (
     JOBS,
@@ -40,9 +41,6 @@ MOST_WAITING = 100_000
 
 LONGEST_WAIT = 600.0
 """Seconds for which it does."""
-
-_JULIAN_EPOCH = 2440587.5
-"""1970 in days."""
 
 _log = logging.getLogger(__name__)
 
@@ -325,13 +323,6 @@ def job_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
     return {name: _HOLDERS[name](value) for name, value in changes.items()}
 
 
-def clock(engine: sa.Engine) -> sa.ColumnElement[float]:
-    """The database's own time in unix seconds: the clocks of machines may differ by more than a lease lasts."""
-    if engine.dialect.name == "postgresql":
-        return sa.cast(sa.extract("epoch", sa.func.clock_timestamp()), sa.Float)
-    return (sa.func.julianday("now", type_=sa.Float) - _JULIAN_EPOCH) * 86400.0
-
-
 def _changes(job: dict[str, Any], now: sa.ColumnElement[float]) -> dict[str, Any]:
     changes = {**job, "heartbeat": now}
     if job.get("status") == "InProgress":
@@ -343,22 +334,3 @@ def _upsert(engine: sa.Engine, table: sa.Table) -> Any:
     statement: Any = (postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert)(table)
     others = {column.name: statement.excluded[column.name] for column in table.columns if not column.primary_key}
     return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=others)
-
-
-@contextmanager
-def explained(url: str, done: str, kind: type[WarmbandError] = WarmbandError) -> Iterator[None]:
-    """Makes one of our errors of what SQLAlchemy or the driver raises."""
-    try:
-        yield
-    except WarmbandError:
-        raise
-    except (SQLAlchemyError, ValueError) as error:  # ValueError: JSON that is not
-        raise kind(
-            f"the store at {url} cannot be {done}: {cause(error)}; check that it is there, whole, and may be written "
-            f"to, or name another in WARMBAND_STORE"
-        ) from error
-
-
-def cause(error: Exception | None) -> str:
-    """The driver's own words, without the statement and its values."""
-    return " ".join(str(getattr(error, "orig", None) or error).split())

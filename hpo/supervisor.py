@@ -51,18 +51,19 @@ class Verdict:
     reason: str = ""
 
 
-def judge(status: str, code: int, deaths: int) -> Verdict:
+def judge(status: str, code: int, deaths: int, said: str = "") -> Verdict:
     """What comes after a driver's end.
 
     Args:
         status: the job's, in the record.
         code: the driver's exit code, the negative number of a signal.
         deaths: how often in a row it has ended without being asked to, this time included.
+        said: the last line that it printed.
     """
     if status in _ENDED:
         return Verdict()
     if code == _WRONG:
-        return Verdict(reason="its driver refused to run; its log says why")
+        return Verdict(reason=f"its driver refused to run: {said.removeprefix('error: ')}")
     if deaths > RESTARTS:
         return Verdict(reason=f"its driver died {deaths} times in a row, the last time {ended(code)}")
     return Verdict(again=min(FIRST_PAUSE * 2 ** (deaths - 1), LONGEST_PAUSE))
@@ -161,10 +162,10 @@ class Supervisor:
         """Waits until the driver is to be started again; returns whether it is not."""
         with Store() as store:
             job = store.job(self._name)
-            verdict = judge(job.status, code, deaths)
+            verdict = judge(job.status, code, deaths, _last_line(self._log))
             if verdict.reason:
                 self._say(f"{verdict.reason}; given up")
-                end(store, job, "Failed", f"{verdict.reason}: {self._log}; to go on: hpo resume {self._name}")
+                end(store, job, "Failed", f"{verdict.reason} (log: {self._log}; to go on: hpo resume {self._name})")
             if verdict.again is None:
                 return True
             self._say(f"the driver ended {ended(code)}; it is started again in {verdict.again:g} s")

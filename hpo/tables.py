@@ -136,7 +136,10 @@ TRIALS = _table("trials", TrialRow, "job", "trial_id")
 REPORTS = _table("reports", ReportRow, "job", "trial_id", "step")
 # The writer makes the id, not the database: a batch that is written again must not bill again.
 LEDGER = _table("ledger", LedgerRow, "job", "id")
+MARK = sa.Table("warmband_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
+"""The schema's version, as Alembic keeps it."""
 VERSION = sa.Table("schema_version", METADATA, sa.Column("version", sa.Integer, primary_key=True))
+"""Where it was kept up to 4. It says 5 ever since, so that a Warmband from before Alembic refuses the store."""
 
 
 def encode(value: Any) -> Any:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import difflib
-import logging
+import math
 import secrets
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from rich.console import Console
 
-from hpo import driver, made_with
+from hpo import background, driver, made_with, whereabouts
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.assembly import TuningJob, new_name, opened, outlook_for, plan_of, search_for, warnings
 from hpo.callbacks import Callback
@@ -23,20 +22,21 @@ from hpo.describe import best_trial, describe, status_and_reason
 from hpo.earlier import forecast_from
 from hpo.forecast import PROBE, Forecast
 from hpo.hyperband import Plan
-from hpo.inputs import record_inputs
+from hpo.inputs import copy_inputs, record_inputs
 from hpo.interrupt import INTERRUPTED
+from hpo.job import Ended
 from hpo.prices import Prices
 from hpo.ranges import ParameterRange
 from hpo.rehearsal import rehearse
 from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig
-from hpo.summary import show_plan
+from hpo.submission import JobsServer
+from hpo.summary import show_plan, show_summary
 from trainers import storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
+from trainers.home import home
 from trainers.trainer import Trainer
-
-logger = logging.getLogger(__name__)
 
 
 class HyperparameterTuner:
@@ -174,8 +174,6 @@ class HyperparameterTuner:
         self._store = store
         self._console = console or Console(highlight=False)
         self._verbose = verbose
-        self._thread: threading.Thread | None = None
-        self._failure: BaseException | None = None
         self.plan()
 
     # ---- running
@@ -195,7 +193,9 @@ class HyperparameterTuner:
             job_name: unique, at most 32 letters, digits and hyphens; None makes one.
             include_cls_metadata: must stay False; SageMaker's own containers know what it means.
             estimator_kwargs: must stay None, as well.
-            wait: False returns at once; the job then runs in a thread of this process, which stays until it has ended.
+            wait: False returns once the job runs in a process apart, which outlives this one: on the Ray cluster that
+                is open here or that `RAY_ADDRESS` names, through Ray's Jobs API, else in the background of this
+                machine, where it is started again if it dies. Callbacks and functions of a script cannot follow it.
 
         Raises:
             ConfigurationError, DataError: before anything starts.
@@ -210,21 +210,64 @@ class HyperparameterTuner:
         channels = opened(self, inputs)
         seed = secrets.randbelow(2**31) if self.random_seed is None else self.random_seed
         search, plan = search_for(self, name, seed), self.plan()
+        server = None if wait else self._apart()
         storage.check_writable(search.storage_path)
         now = time.time()
         with Store(self._store) as store:
-            spec = self._spec(record_inputs(channels, search.storage_path), seed)
+            most = {} if wait else {"most_bytes": math.inf}
+            spec = self._spec(record_inputs(channels, search.storage_path, **most), seed)
             forecast = forecast_from(store, spec, outlook_for(self, search))
-            job = JobRow(name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json())
+            if not wait:
+                # Another process may have another home.
+                spec["storage_path"] = storage.absolute(self.storage_path or f"{home()}/jobs")
+                copy_inputs(spec["inputs"], channels)
+            job = JobRow(
+                name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json(), owner=whereabouts.owner()
+            )
             store.create_job(job)
+            record = store.url
         self.latest_tuning_job = TuningJob(name=name)
-        self._failure = None
-        self._announce(name, plan, forecast)
+        self._announce(name, plan, forecast, record)
         if wait:
             self._run(job, channels, forecast)
+        else:
+            self._started(server)
+
+    def resume(self, wait: bool = True, inputs: Mapping[str, Any] | None = None) -> None:
+        """Goes on with the job where its driver died or it was stopped; trials that have ended are not run again.
+
+        Everything that the tuner was made with comes out of the record, and so do the inputs where they can be opened
+        again. Callbacks do not: those of this tuner are called.
+
+        Args:
+            wait: as `fit` takes it.
+            inputs: the job's channels, where the record cannot open them: the rows have to be the same.
+
+        Raises:
+            ConfigurationError: another process drives the job.
+            DataError: the inputs are not to be opened from here, or have changed.
+            ResourcesError, GangError, KeyboardInterrupt: as `fit` does.
+        """
+        name = self._name()
+        if not wait:
+            if inputs is not None:
+                raise ConfigurationError(
+                    "inputs cannot follow a job to another process, which resume(wait=False) needs; call "
+                    "resume(inputs=..., wait=True)"
+                )
+            self._started(self._apart(), resume=True)
             return
-        self._thread = threading.Thread(target=self._run_apart, args=(job, channels, forecast), name=name)
-        self._thread.start()
+        self._ended(
+            driver.drive(
+                self._store,
+                name,
+                console=self._console,
+                verbose=self._verbose,
+                resume=True,
+                inputs=inputs,
+                callbacks=self.callbacks,
+            )
+        )
 
     def forecast(self, inputs: Mapping[str, Any]) -> Forecast:
         """What the job would take, without running it.
@@ -252,22 +295,21 @@ class HyperparameterTuner:
         return outlook_for(self, search).forecast(pace, source=PROBE)
 
     def wait(self) -> None:
-        """Waits until the job has ended, here or in another process.
+        """Waits until the job has ended, in whatever process, and prints what it came to.
 
         Raises:
             WarmbandError: it ended as Failed.
         """
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
         while True:
             job = self._job()
             status, reason = status_and_reason(job)
-            if status == "Failed":
-                raise self._failure or WarmbandError(f"tuning job {job.name} failed: {reason}")
-            if status in ("Completed", "Stopped"):
-                return
+            if status in ("Completed", "Failed", "Stopped"):
+                break
             time.sleep(1.0)
+        if job.summary.get("wall_seconds") is not None:
+            self._console.print(show_summary(job.name, status, self.objective_metric_name, job.summary))
+        if status == "Failed":
+            raise WarmbandError(f"tuning job {job.name} failed: {reason}")
 
     def stop_tuning_job(self) -> None:
         """Asks the job to stop, from any process: what is being trained is finished to its rung, and kept."""
@@ -353,19 +395,27 @@ class HyperparameterTuner:
             verbose=self._verbose,
             copied=False,
         )
+        self._ended(ended)
+
+    def _ended(self, ended: Ended) -> None:
         if ended.status == "Failed":
-            raise WarmbandError(f"tuning job {job.name} failed: {ended.reason}")
+            raise WarmbandError(f"tuning job {self._name()} failed: {ended.reason}")
         if ended.reason == INTERRUPTED:
             raise KeyboardInterrupt
 
-    def _run_apart(self, *arguments: Any) -> None:
-        try:
-            self._run(*arguments)
-        except BaseException as error:
-            self._failure = error
-            logger.debug("job ended with %r; `wait` raises it", error)
+    def _apart(self) -> JobsServer | None:
+        """Where the job goes that another process runs; what cannot follow it there is refused."""
+        background.check_can_follow(self)
+        return background.cluster_for(self)
 
-    def _announce(self, name: str, plan: Plan, forecast: Forecast | None) -> None:
+    def _started(self, server: JobsServer | None, *, resume: bool = False) -> None:
+        name = self._name()
+        self._say(f"{name} runs {background.start(name, self._store, server, resume=resume)}")
+        self._say(f"Look with: hpo logs {name} --follow, hpo describe {name}; stop with: hpo stop {name}")
+
+    def _announce(self, name: str, plan: Plan, forecast: Forecast | None, record: str) -> None:
+        if whereabouts.ray_job():
+            self._say(f"{whereabouts.RECORD}{record}")  # Whoever submitted the job waits for this line.
         self._say(f"Tuning job {name}: {self.strategy}, {self.max_jobs} trials, {self.max_parallel_jobs} at once")
         self._console.print(show_plan(plan))
         if forecast is not None:

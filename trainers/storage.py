@@ -78,6 +78,25 @@ def write(uri: str, data: bytes) -> None:
         _write(uri, data)
 
 
+def size(uri: str) -> int | None:
+    """The bytes of a file; None where it is not there.
+
+    Raises:
+        DataError: it cannot be looked at.
+    """
+    with _explained(uri, "looked at"):
+        if _is_local(uri):
+            try:
+                return Path(uri).stat().st_size
+            except FileNotFoundError:
+                return None
+        from pyarrow.fs import FileType
+
+        filesystem, path = _resolve(uri)
+        info = filesystem.get_file_info(path)
+        return int(info.size) if info.type == FileType.File else None
+
+
 def delete(uri: str) -> None:
     """Removes a file; that it is not there is no error.
 

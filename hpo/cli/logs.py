@@ -81,13 +81,12 @@ def _print(pieces: Iterator[str]) -> None:
 
 
 def _of_ray(server: JobsServer, submission: str, tail: int | None, *, follow: bool) -> Iterator[str]:
-    if not follow:
-        yield from _tail(server.log(submission).splitlines(keepends=True), tail)
-        return
-    pieces = server.follow(submission)
-    first = next(pieces, "")  # All that was printed before comes as one piece, or a few.
-    yield from _tail(first.splitlines(keepends=True), tail)
-    yield from pieces
+    before = server.log(submission)
+    yield from _tail(before.splitlines(keepends=True), tail)
+    seen = len(before)
+    for piece in server.follow(submission) if follow else ():  # Ray begins with all that was printed so far.
+        yield piece[seen:]
+        seen = max(0, seen - len(piece))
 
 
 def _of_file(file: Path, tail: int | None, goes_on: Callable[[], bool] | None) -> Iterator[str]:

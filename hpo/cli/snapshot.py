@@ -104,7 +104,7 @@ class Snapshot:
             "BestObjectiveValue": self.objective(best) if best else None,
             **self._billed(self.worker_seconds),
             "Owner": self.job.owner,
-            "Driver": described["Driver"],
+            "Driver": described["Summary"]["driver"],
         }
 
     def trial_summaries(self) -> list[dict[str, Any]]:

@@ -35,9 +35,14 @@ _SOME = 5
 """Failures that are listed where nobody asked for all of them."""
 
 
-def jobs_table(snapshots: Sequence[Snapshot], width: int = _WIDE) -> RenderableType:
+def jobs_table(snapshots: Sequence[Snapshot], width: int) -> RenderableType:
     """A line a job, with what it cost where one has prices, and who owns it and where it runs where that fits."""
-    priced, wide = any(snapshot.tariff for snapshot in snapshots), width >= _WIDE
+    table = _jobs(snapshots, wide=True)
+    return table if width >= _WIDE and _width(table) <= width else _jobs(snapshots, wide=False)
+
+
+def _jobs(snapshots: Sequence[Snapshot], *, wide: bool) -> Table:
+    priced = any(snapshot.tariff for snapshot in snapshots)
     table = _table()
     table.add_column("job", overflow="fold")
     for name in ("status", "strategy"):
@@ -45,7 +50,7 @@ def jobs_table(snapshots: Sequence[Snapshot], width: int = _WIDE) -> RenderableT
     for name in ("trials", "best", "worker-s", *(["cost"] if priced else []), "age"):
         table.add_column(name, justify="right", no_wrap=True)
     for name in ("owner", "runs on") if wide else ():
-        table.add_column(name, overflow="fold")
+        table.add_column(name, no_wrap=True)
     for snapshot in snapshots:
         table.add_row(
             snapshot.job.name,

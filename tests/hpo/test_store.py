@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
-import itertools
 import json
 import logging
 import math
@@ -22,7 +20,7 @@ import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpo import store as module
+from hpo import database as reached
 from hpo import store_writer
 from hpo.store import JobRow, JobWriter, LedgerRow, ReportRow, Store, TrialRow
 from hpo.tables import decode, encode
@@ -49,7 +47,7 @@ def local(tmp_path) -> Iterator[Store]:
 @pytest.fixture
 def impatient(monkeypatch):
     """A locked database is an error at once, so that the writer's own retries are what is tested."""
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.02)
+    monkeypatch.setattr(reached, "BUSY_SECONDS", 0.02)
 
 
 def sqlite_url(folder: Path) -> str:
@@ -346,7 +344,7 @@ def test_rows_wait_while_the_connections_break(store, caplog):
     ("busy_seconds", "locked"), [(30.0, 0.7), (0.02, 1.5)], ids=["SQLite waits", "the writer tries again"]
 )
 def test_rows_arrive_after_a_lock_of_the_database(tmp_path, monkeypatch, busy_seconds, locked):
-    monkeypatch.setattr(module, "BUSY_SECONDS", busy_seconds)
+    monkeypatch.setattr(reached, "BUSY_SECONDS", busy_seconds)
     with Store(sqlite_url(tmp_path)) as store:
         store.create_job(job())
         lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
@@ -532,143 +530,6 @@ def test_a_file_that_was_cut_is_said_to_be(tmp_path):
 def read_all(folder: Path) -> None:
     with Store(sqlite_url(folder)) as store:
         store.reports(store.job("bank").name)
-
-
-# What the first version made, and one row of each kind.
-VERSION_1 = """
-CREATE TABLE jobs (name TEXT NOT NULL, status TEXT NOT NULL, reason TEXT NOT NULL, created_at FLOAT NOT NULL,
-    ended_at FLOAT, heartbeat FLOAT NOT NULL, spec JSON NOT NULL, plan JSON NOT NULL, summary JSON NOT NULL,
-    PRIMARY KEY (name));
-CREATE TABLE trials (job TEXT NOT NULL, trial_id TEXT NOT NULL, number BIGINT NOT NULL, status TEXT NOT NULL,
-    hyperparameters JSON NOT NULL, bracket BIGINT, resource BIGINT NOT NULL, objective FLOAT, best_objective FLOAT,
-    best_resource BIGINT, checkpoint TEXT NOT NULL, checkpoint_bytes BIGINT NOT NULL, failure_reason TEXT NOT NULL,
-    traceback TEXT NOT NULL, attempts BIGINT NOT NULL, started_at FLOAT, ended_at FLOAT, PRIMARY KEY (job, trial_id));
-CREATE TABLE reports (job TEXT NOT NULL, trial_id TEXT NOT NULL, step BIGINT NOT NULL, objective FLOAT,
-    metrics JSON NOT NULL, at FLOAT NOT NULL, PRIMARY KEY (job, trial_id, step));
-CREATE TABLE ledger (job TEXT NOT NULL, trial_id TEXT NOT NULL, gang TEXT NOT NULL, kind TEXT NOT NULL,
-    worker_seconds FLOAT NOT NULL, at FLOAT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (job, id));
-CREATE TABLE schema_version (version INTEGER NOT NULL, PRIMARY KEY (version));
-INSERT INTO schema_version VALUES (1);
-INSERT INTO jobs VALUES ('bank', 'Completed', '', 1000.0, 1010.0, 1009.0, '{"max_jobs": 1}', '{}', '{}');
-INSERT INTO trials VALUES ('bank', 't0', 0, 'Failed', '{"eta": 0.5}', 2, 3, 0.75, 0.8, 2, 'file:///c', 9, 'boom',
-    'Traceback', 1, 1001.0, 1002.0);
-INSERT INTO reports VALUES ('bank', 't0', 1, 0.75, '{"auc": 0.75}', 1001.5);
-INSERT INTO ledger VALUES ('bank', 't0', 'g0', 'training', 3.0, 1002.0, 'a-1');
-"""
-
-
-# And what the next ones made of it.
-VERSION_2 = """
-ALTER TABLE trials ADD COLUMN logs TEXT NOT NULL DEFAULT '';
-UPDATE schema_version SET version = 2;
-"""
-
-
-VERSION_3 = """
-ALTER TABLE trials ADD COLUMN details JSON NOT NULL DEFAULT '{}';
-UPDATE schema_version SET version = 3;
-"""
-
-
-VERSION_4 = """
-ALTER TABLE ledger ADD COLUMN workers BIGINT NOT NULL DEFAULT 0;
-UPDATE schema_version SET version = 4;
-"""
-VERSIONS = list(itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSION_2, VERSION_3, VERSION_4)))
-
-
-@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4"])
-def older_version(database, request) -> str:
-    """The URL of a store that an older version made."""
-    engine = sa.create_engine(database)
-    with engine.begin() as connection:
-        for statement in request.param.split(";\n")[:-1]:
-            connection.exec_driver_sql(statement)
-    engine.dispose()
-    return database
-
-
-def check_upgraded(store: Store) -> None:
-    (trial,) = store.trials("bank")
-    assert (trial.hyperparameters, trial.failure_reason, trial.logs, trial.details) == ({"eta": 0.5}, "boom", "", {})
-    found = store.job("bank")
-    assert (found.spec, found.owner, found.lease, found.driver) == ({"max_jobs": 1}, "", "", {})
-    assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
-    assert [(row.worker_seconds, row.workers) for row in store.ledger("bank")] == [(3.0, 0)]
-
-
-def test_a_store_of_an_older_version_is_brought_up_to_date(older_version):
-    for _ in range(2):
-        with Store(older_version) as store:
-            check_upgraded(store)
-    with Store(older_version) as store:
-        with store.writer("bank") as writer:
-            writer.trial(
-                trial_with(trial_id="t1", number=1, logs="10.0.0.1:/tmp/ray/worker.err", details={"x": {"0": 1}})
-            )
-            writer.ledger(bill(6.0, at=1004.0, workers=3))
-        assert [row.workers for row in store.ledger("bank")] == [0, 3]
-        assert [trial.logs for trial in store.trials("bank")] == ["", "10.0.0.1:/tmp/ray/worker.err"]
-        assert [trial.details for trial in store.trials("bank")] == [{}, {"x": {"0": 1}}]
-        for table, row in (("jobs", JobRow), ("trials", TrialRow), ("ledger", LedgerRow)):
-            columns = {column["name"] for column in sa.inspect(store._engine).get_columns(table)}
-            assert columns == {field.name for field in dataclasses.fields(row)}
-
-
-OPEN_IT = """
-import sys, types
-for package in ("hpo", "trainers"):
-    sys.modules[package] = types.ModuleType(package)
-    sys.modules[package].__path__ = [package]
-from hpo.store import Store
-print("ready", flush=True)
-sys.stdin.readline()
-with Store(sys.argv[1]) as store:
-    print([trial.logs for trial in store.trials("bank")])
-"""
-
-
-def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPEN_IT, older_version],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    assert [process.communicate(timeout=60)[0] for process in processes] == ["['']\n"] * 4
-    with Store(older_version) as store:
-        check_upgraded(store)
-
-
-def test_an_upgrade_that_breaks_off_changes_nothing(older_version, monkeypatch):
-    broken = {4: (*module._UPGRADES[4], "ALTER TABLE nowhere ADD COLUMN x TEXT")}
-    monkeypatch.setattr(module, "_UPGRADES", {**module._UPGRADES, **broken})
-    monkeypatch.setattr(module, "BUSY_SECONDS", 0.0)
-    with pytest.raises(ConfigurationError, match=r"cannot be opened: .*nowhere"):
-        Store(older_version)
-    monkeypatch.undo()
-    with Store(older_version) as store:
-        check_upgraded(store)
-
-
-@pytest.mark.parametrize(("version", "age"), [(0, "an older"), (99, "a newer")])
-def test_another_version_s_store_is_refused(local, tmp_path, version, age):
-    with sqlite3.connect(tmp_path / "store.db") as connection:
-        connection.execute("UPDATE schema_version SET version = ?", [version])
-    connection.close()
-    with pytest.raises(
-        ConfigurationError, match=f"{age} Warmband wrote the store .* schema is {version}.*WARMBAND_STORE"
-    ):
-        Store(sqlite_url(tmp_path))
 
 
 # ---- mistakes

@@ -136,9 +136,9 @@ def test_others_do_not_take_a_job_for_lost_while_its_driver_is_to_be_started_aga
 
 
 def test_what_is_wrong_is_not_tried_again() -> None:
-    verdict = judge("InProgress", 2, 1)
+    verdict = judge("InProgress", 2, 1, "error: no job named 'x'")
     assert verdict.again is None
-    assert "refused" in verdict.reason
+    assert verdict.reason == "its driver refused to run: no job named 'x'"
 
 
 def test_the_signal_is_named() -> None:
