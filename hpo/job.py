@@ -157,6 +157,7 @@ class Job:
                     several_sizes=smallest < largest,
                     priority=self.priority,
                     patient=self.search.limits.patient,
+                    storage_path=self.search.storage_path,
                     notify=self.notify,
                     verbose=self.verbose,
                 ) as gangs,

@@ -172,6 +172,11 @@ class _TrainerSpec(Strict):
     resources_per_worker: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
         None, description="what each worker holds, in Ray's units, such as {CPU: 2}; null is one CPU, or one GPU"
     )
+    placement: Literal["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"] = Field(
+        "PACK",
+        description="how a gang's workers are laid over nodes: PACK puts them on one where they fit, SPREAD on as many "
+        "as there are; STRICT_PACK and STRICT_SPREAD insist on it",
+    )
     hyperparameters: dict[str, Any] = Field(
         default_factory=dict, description="the trainer's own, the same in every trial; tuned ones override them"
     )
@@ -186,11 +191,14 @@ class _TrainerSpec(Strict):
 
         try:
             scaling = ScalingConfig(
-                num_workers=self.num_workers, use_gpu=self.use_gpu, resources_per_worker=self.resources_per_worker
+                num_workers=self.num_workers,
+                use_gpu=self.use_gpu,
+                resources_per_worker=self.resources_per_worker,
+                placement_strategy=self.placement,
             )
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
-        own = _same(self, "type", "num_workers", "use_gpu", "resources_per_worker", "train_loop")
+        own = _same(self, "type", "num_workers", "use_gpu", "resources_per_worker", "placement", "train_loop")
         return {"scaling": scaling, **own}
 
 

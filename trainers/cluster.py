@@ -11,6 +11,8 @@ from typing import Any
 
 import ray
 
+from trainers.reach import Reach
+
 logger = logging.getLogger(__name__)
 
 
@@ -20,9 +22,11 @@ class Cluster:
 
     Args:
         private: it was started for the job, and ends with all that runs on it.
+        reach: what workers have to see of the driver's machine, on each of its nodes.
     """
 
     private: bool
+    reach: Reach = Reach()  # noqa: RUF009  # It is frozen.
 
 
 @contextmanager

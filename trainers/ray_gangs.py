@@ -257,7 +257,7 @@ class RayGangs:
         name = f"{self._name}-gang{self._started}-{uuid.uuid4().hex[:4]}"
         self._started += 1
         scaling = replace(self._scaling, num_workers=workers)
-        gang = Gang(name, self._programs[workers], scaling, self._mailbox)
+        gang = Gang(name, self._programs[workers], scaling, self._mailbox, self._cluster.reach)
         self._gangs[name], self._phase[name] = gang, _Phase.STARTING
         self._started_at[name] = time.time()
         gang.start()

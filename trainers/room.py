@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Container
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import ray
 from ray.train import ScalingConfig
+from ray.util import placement_group_table
 
 from trainers.draining import Notices
 from trainers.errors import ResourcesError
 from trainers.gang import resources_per_worker
+from trainers.places import free_places, gangs_that_fit, places
 
 WAIT_SECONDS = 120.0
 """How long a job without a gang waits for others to give back what it needs."""
@@ -67,14 +71,14 @@ class Room:
         now = time.monotonic()
         if now < self._look_again:
             return False
-        holds = capacity(need, self._workers, self._drained)
+        holds = capacity(self._scaling, self._drained)
         if not holds and not self._fitted:
             check_capacity(self._scaling)
         if holds < wanted and not self._told:
             self._told = True
             self._notify(
                 f"{wanted} gangs of {self._workers} workers could work at once, and the cluster holds {holds} "
-                f"({_amounts(ray.cluster_resources(), need)} on {_nodes()}); "
+                f"({_amounts(ray.cluster_resources(), need)} on {_count_nodes()}); "
                 f"running with those that fit, and more as they come up"
             )
         free = self._free()
@@ -107,9 +111,14 @@ class Room:
         return self._notices.free() if self._notices else dict(ray.available_resources())
 
     def _fits(self, free: dict[str, float], returned: int) -> bool:
-        return all(
+        enough = all(
             free.get(name, 0.0) + amount * returned >= amount * self._workers for name, amount in self._need.items()
         )
+        if not enough or returned:  # Which nodes would get workers back is not known here.
+            return enough
+        # Two nodes with a free CPU each do not hold a worker that needs two.
+        nodes = free_places(_nodes(self._drained), placement_group_table(), self._need)
+        return gangs_that_fit(list(nodes.values()), self._workers, str(self._scaling.placement_strategy)) > 0
 
 
 def check_capacity(scaling: ScalingConfig) -> None:
@@ -118,31 +127,38 @@ def check_capacity(scaling: ScalingConfig) -> None:
     Raises:
         ResourcesError: it would not fit if nothing else ran there.
     """
-    need, workers = resources_per_worker(scaling), int(scaling.num_workers)  # type: ignore[arg-type]
-    if capacity(need, workers) == 0:
-        held = ray.cluster_resources()
-        remedy = "a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
-        if need.get("GPU") and not held.get("GPU"):
-            remedy = "ScalingConfig(use_gpu=False), or add nodes with GPUs"
-        raise ResourcesError(
-            f"a gang needs {workers} workers of {_amounts(need)} each, and the cluster holds "
-            f"{_amounts(held, need)} on {_nodes()}; give {remedy}"
+    if capacity(scaling) > 0:
+        return
+    need, placement, held = resources_per_worker(scaling), str(scaling.placement_strategy), ray.cluster_resources()
+    remedy = "a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
+    if need.get("GPU") and not held.get("GPU"):
+        remedy = "ScalingConfig(use_gpu=False), or add nodes with GPUs"
+    elif placement.startswith("STRICT") and capacity(replace(scaling, placement_strategy="PACK")) > 0:
+        kind = "one node" if placement == "STRICT_PACK" else "a node each"
+        remedy = (
+            f"ScalingConfig(placement_strategy={placement.removeprefix('STRICT_')!r}), which does not ask for {kind}"
         )
+    raise ResourcesError(
+        f"a gang needs {scaling.num_workers} workers of {_amounts(need)} each, and the cluster holds "
+        f"{_amounts(held, need)} on {_count_nodes()}; give {remedy}"
+    )
 
 
-def capacity(need: dict[str, float], workers: int, drained: Container[str] = ()) -> int:
+def capacity(scaling: ScalingConfig, drained: frozenset[str] = frozenset()) -> int:
     """How many gangs the cluster's nodes hold when it is otherwise empty, but for those that are drained."""
-    places = 0
-    for node in ray.nodes():
-        if node["Alive"] and node["NodeID"] not in drained:
-            places += math.floor(min(node["Resources"].get(name, 0.0) / amount for name, amount in need.items()))
-    return places // workers
+    held = places(_nodes(drained), resources_per_worker(scaling))
+    workers = int(scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
+    return gangs_that_fit(list(held.values()), workers, str(scaling.placement_strategy))
+
+
+def _nodes(drained: frozenset[str]) -> list[dict[str, Any]]:
+    return [node for node in ray.nodes() if node["NodeID"] not in drained]
 
 
 def _amounts(resources: dict[str, float], names: dict[str, float] | None = None) -> str:
     return ", ".join(f"{resources.get(name, 0.0):g} {name}" for name in names or resources)
 
 
-def _nodes() -> str:
+def _count_nodes() -> str:
     count = sum(node["Alive"] for node in ray.nodes())
     return f"{count} node" + ("s" if count != 1 else "")

@@ -178,6 +178,14 @@ def absolute(uri: str) -> str:
     return os.path.abspath(uri) if _is_local(uri) else uri
 
 
+def local_path(uri: str) -> str | None:
+    """The path of a place on disks that this machine has; None for object stores."""
+    if _is_local(uri):
+        return uri
+    split = urlsplit(uri)
+    return unquote(split.path) if split.scheme == "file" else None
+
+
 def shown(uri: str) -> str:
     """A place as messages may show it: without keys and passwords."""
     return _SECRET_OPTIONS.sub(r"\1***", _USER.sub("://***@", uri))

@@ -25,6 +25,7 @@ from trainers.gangs import Gangs
 from trainers.home import home
 from trainers.in_hand import InHand, cores
 from trainers.ray_gangs import RayGangs
+from trainers.reach import reaching
 from trainers.result import TrainingResult, serve_alone
 from trainers.room import check_capacity
 from trainers.scaling import WORKERS, check_resources, check_scaling
@@ -232,7 +233,7 @@ class Trainer(ABC):
         if storage_path:
             storage.check_no_credentials(storage_path, "storage_path")
         checked = self.checked(open_channels(channels))
-        name = f"run-{uuid.uuid4().hex[:8]}"
+        name, folder = f"run-{uuid.uuid4().hex[:8]}", storage_path or f"{home()}/runs"
         assignment = Assignment(
             trial_id=name,
             hyperparameters=self.hyperparameters,
@@ -240,9 +241,9 @@ class Trainer(ABC):
             start=0,
             stop=units,
             checkpoint=None,
-            save_to=storage.join(storage_path or f"{home()}/runs", name, f"{units:06d}{self.suffix}"),
+            save_to=storage.join(folder, name, f"{units:06d}{self.suffix}"),
         )
-        with self.gangs(name, checked) as gangs:
+        with self.gangs(name, checked, storage_path=folder) as gangs:
             segment, worker_seconds = serve_alone(gangs, assignment, self._static_workers, self.patience)
         return TrainingResult(
             metrics=dict(segment.reports[-1].metrics),
@@ -289,6 +290,7 @@ class Trainer(ABC):
         several_sizes: bool = False,
         priority: int = 1,
         patient: bool = False,
+        storage_path: str = "",
         notify: Callable[[str], None] = logger.info,
         verbose: bool = False,
     ) -> Iterator[Gangs]:
@@ -303,11 +305,13 @@ class Trainer(ABC):
                 largest, so that a gang of another size need not make way and start again.
             priority: their weight where other jobs want gangs on the same cluster.
             patient: wait for room as long as it takes: the caller knows when to give up.
+            storage_path: where they write checkpoints, if every node that could hold a worker has to see it.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
 
         Raises:
-            ConfigurationError, DataError: a channel cannot be read by so many workers.
+            ConfigurationError, DataError: a channel cannot be read by so many workers, or a node does not see its files
+                or `storage_path`.
             ResourcesError: the cluster does not hold the largest.
         """
         workers = workers or self._static_workers
@@ -321,11 +325,12 @@ class Trainer(ABC):
         with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as found:
             if not patient:
                 check_capacity(replace(self.scaling, num_workers=workers))
-            gangs = self.start_gangs(name, channels, found, notify, priority, patient)
-            try:
-                yield gangs
-            finally:
-                gangs.close()
+            with reaching(resources_per_worker(self.scaling), channels, storage_path, notify) as reach:
+                gangs = self.start_gangs(name, channels, replace(found, reach=reach), notify, priority, patient)
+                try:
+                    yield gangs
+                finally:
+                    gangs.close()
 
     def start_gangs(
         self,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
+import os
 import sys
 import time
 from typing import Any
@@ -14,9 +16,12 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
-from trainers import TorchTrainer, TrainContext, XGBoostTrainer
+from trainers import TorchTrainer, TrainContext, XGBoostTrainer, storage
 
 ROUNDS = 9
+SLOW_SECONDS = 3.0
+"""An epoch's length while a job has the file `slow_while`: others can happen in the middle of it."""
+
 XGBOOST = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3, "subsample": 0.8}
 
 
@@ -44,6 +49,8 @@ def train(context: TrainContext) -> None:
     batches = context.prepare_data("train", labels=torch.float32)
     held = context.shard("validation", labels=torch.float32)
     for epoch in context.epochs():
+        if os.path.exists(context.hyperparameters.get("slow_while", "")):
+            time.sleep(SLOW_SECONDS)
         for features, labels in batches:
             context.step(functional.binary_cross_entropy_with_logits(model(features)[:, 0], labels), optimizer)
         with torch.no_grad():
@@ -67,7 +74,7 @@ def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
     )
     ranges: dict[str, Any] = {"eta": ContinuousParameter(0.01, 0.5)}
     if job.get("trainer") == "torch":
-        static = {"batch_size": 60, **job.get("static", {})}
+        static = {"global_batch_size": 60, "slow_while": job.get("slow_while", ""), **job.get("static", {})}
         trainer: Any = TorchTrainer(train, scaling=scaling, hyperparameters=static, report_timeout_s=60)
     else:
         ranges["max_depth"] = IntegerParameter(1, 6)
@@ -89,14 +96,18 @@ def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
 
 
 def main() -> None:
-    """Runs the job, and prints what it said."""
+    """Runs the job, and prints what it said, and in the last line which model is the best."""
     job = json.loads(sys.argv[1])
     said = io.StringIO()
     inputs = job.get("inputs") or {"train": table(600, 1), "validation": table(300, 2)}
+    made = tuner(job, Console(file=said, width=200))
     try:
-        tuner(job, Console(file=said, width=200)).fit(inputs, job_name=job["name"])
+        made.fit(inputs, job_name=job["name"])
     finally:
         sys.stdout.write(said.getvalue())
+    checkpoint = made.best_estimator().checkpoint
+    model = hashlib.sha256(storage.read(checkpoint)).hexdigest()
+    sys.stdout.write(f"{json.dumps({'checkpoint': checkpoint, 'model': model})}\n")
 
 
 if __name__ == "__main__":
