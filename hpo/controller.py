@@ -411,7 +411,7 @@ class Controller:
                 if event.gang not in self._roster.sizes:
                     self._budget.started(self._clock() - held_since)
                 self.ledger.up(event.gang, event.workers, held_since)
-                self._roster.up(event.gang, event.workers)
+                self._roster.up(event.gang, event.serves or event.workers)
             case Progress():
                 run = self._roster.heard(event.gang, event.trial_id)
                 if run is not None and run is not self._beside.probe:

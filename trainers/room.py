@@ -95,6 +95,11 @@ class Room:
             )
         return False
 
+    @property
+    def fits(self) -> bool:
+        """Whether one fits now, whatever the job waits for."""
+        return self._fits(self._free(), 0)
+
     def wait_on(self) -> None:
         """What is short is on its way: the wait for it begins anew."""
         self._none_since = None

@@ -67,6 +67,11 @@ class XGBoostTrainer(Trainer):
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
 
     @property
+    def may_be_elastic(self) -> bool:
+        """See `Trainer.may_be_elastic`."""
+        return self.backend == "native"
+
+    @property
     def warm(self) -> bool:
         """See `Trainer.warm`."""
         return self.backend == "native"

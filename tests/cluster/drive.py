@@ -68,7 +68,7 @@ def train(context: TrainContext) -> None:
 def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
     """The job of a test, with `store` and `storage_path` among its values."""
     scaling = ScalingConfig(
-        num_workers=job.get("workers", 3),
+        num_workers=tuple(workers) if isinstance(workers := job.get("workers", 3), list) else workers,
         placement_strategy=job.get("placement", "PACK"),
         resources_per_worker={"CPU": job.get("cpus", 1)},
     )

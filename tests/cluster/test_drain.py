@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from hpo.store import Store
 from tests.cluster.conftest import Machines
 from tests.cluster.jobs import END_SECONDS, START_SECONDS, WORKER, Job
 from tests.cluster.machine import Machine, signal_it
@@ -89,3 +90,29 @@ def test_sigterm_makes_a_node_leave_before_it_ends(machines: Machines) -> None:
     assert job.attempts() == 0
     lines = job.trials()
     assert len(lines) == len({tuple(line) for line in lines}), "an epoch was trained twice"
+
+
+@pytest.mark.parametrize("how", ["drained", "killed"])
+def test_an_elastic_gang_goes_on_with_fewer_workers_and_says_so(machines: Machines, how: str) -> None:
+    """Each machine has room for one worker."""
+    job = Slow(machines, f"elastic-{how}", 2.0, workers=[2, 3], cpus=3)
+    job.until_epoch(4)
+    victim = machines.machines[-1]
+    assert victim.processes(WORKER)
+    if how == "drained":
+        said = machines.run(["ray", "drain-node", f"--address={machines.address}", *NOTICE], on=victim, timeout=60)
+        assert said.returncode == 0, said.stdout
+        job.until(lambda: not victim.processes(WORKER), "the machine to be empty", END_SECONDS)
+    machines.kill(victim)
+    job.answer()
+    assert "starts with 2 of 3 workers, for want of room" in job.said
+    sizes = [line[2] for line in job.trained()]
+    assert sizes == sorted(sizes, reverse=True)
+    assert set(sizes) == {"3", "2"}
+    lines = job.trials()
+    assert (len(lines) == len({tuple(line[:2]) for line in lines})) == (how == "drained")
+    with Store(job.store) as store:
+        details = [trial.details for trial in store.trials(job.name) if trial.number >= 0]
+        billed = {row.workers for row in store.ledger(job.name)}
+    assert [sum(one["units_by_workers"].values()) for one in details] == [9]
+    assert billed == {3, 2}
