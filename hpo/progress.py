@@ -180,6 +180,8 @@ class PlainProgress(Progress):
 
 def stopping(controller: Controller) -> str:
     """What is said as soon as a job is asked to stop."""
-    first = f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if controller.gangs_busy else "gangs are ended"
+    first = (
+        f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if controller.gangs_busy else "gangs are ended"
+    )
     again = "; Ctrl-C again stops now" if controller.stopped == INTERRUPTED else ""
     return f"stopping, {controller.stopped}: {first}{again}"
