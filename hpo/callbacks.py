@@ -13,6 +13,7 @@ from trainers.errors import WarmbandError
 if TYPE_CHECKING:  # Job files name trackers, which are callbacks, and are read without Ray.
     from hpo.controller import Controller
     from hpo.hyperband import Cut
+    from hpo.ledger import Entry
     from hpo.memory import Memory
     from hpo.search import TrialRun
     from hpo.tables import JobRow, TrialStatus
@@ -185,6 +186,9 @@ class Callbacks:
             self._memory.reached(trial, cut.resource) for trial in (*cut.went_on, *cut.stopped)
         ):
             self._call("on_rung", cut)
+
+    def ledger(self, entries: Sequence[Entry]) -> None:
+        """What a trial was billed is told at its end."""
 
     def progress(self, controller: Controller) -> None:
         """Keeps it, for what it has billed."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -17,7 +17,9 @@ from hpo.controller import STOP_REQUESTED, Controller
 from hpo.forecast import Forecast, Outlook, forecast_error
 from hpo.inputs import Copying, remove_copies
 from hpo.interrupt import INTERRUPTED, Interrupts, Requests
+from hpo.logs import JobLog
 from hpo.memory import Memory
+from hpo.metrics import Metrics
 from hpo.pace import Probed
 from hpo.probe import Probing
 from hpo.progress import Progress
@@ -91,11 +93,13 @@ class Job:
         callbacks = Callbacks(self.callbacks, self.notify, memory)
         checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
         notes = notes_of(job, heard)
-        record = JobRecord(writer, self.search.metric, [self.watcher, callbacks], checkpoints, memory, notes)
+        on_ray = self._on_ray()
+        watchers = [self.watcher, callbacks, *on_ray]
+        record = JobRecord(writer, self.search.metric, watchers, checkpoints, memory, notes)
         record.note(runs=[*notes["runs"], [time.time(), None]])
         try:
             callbacks.job_start(JobStart.of(job))
-            controller = self._searched(record, writer, memory)
+            controller = self._searched(record, writer, memory, on_ray)
             ended = self._ended(controller, {"checkpoints": checkpoints.close(), **known(record.notes)})
         except LeaseError:
             checkpoints.leave()  # All of the job is another driver's now.
@@ -133,7 +137,9 @@ class Job:
         except DataError as error:
             self.notify(f"warning: copies of {self.search.name}'s inputs stay: {error}")
 
-    def _searched(self, record: JobRecord, writer: JobWriter, memory: Memory) -> Controller:
+    def _searched(
+        self, record: JobRecord, writer: JobWriter, memory: Memory, on_ray: Sequence[Metrics | JobLog]
+    ) -> Controller:
         """The search, carried out and closed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
         smallest, largest = gang_sizes(self.estimator, self.ranges)
@@ -155,7 +161,10 @@ class Job:
                     notify=self.notify,
                     verbose=self.verbose,
                 ) as gangs,
+                ExitStack() as stack,
             ):
+                for watcher in on_ray:
+                    stack.enter_context(watcher)
                 controller = Controller(
                     search,
                     searcher=self.strategy.searcher,
@@ -167,12 +176,11 @@ class Job:
                     memory=memory,
                 )
                 interrupts.stops(controller.stop)
-                asked, stop = partial(getattr, writer, "stop_requested"), partial(controller.stop, STOP_REQUESTED)
-                with (
-                    Copying(self.recorded, self.channels if self.recorded else {}),
-                    Requests(asked, stop) if self.estimator.in_hand else nullcontext(),
-                ):
-                    controller.run()
+                stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))
+                if self.estimator.in_hand:
+                    asked = partial(getattr, writer, "stop_requested")
+                    stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED)))
+                controller.run()
                 interrupts.closing()
         return controller
 
@@ -190,6 +198,12 @@ class Job:
 
         note()
         return probed
+
+    def _on_ray(self) -> Sequence[Metrics | JobLog]:
+        """What shows the job where the rest of its cluster is watched; nothing of it where there is no cluster."""
+        if self.estimator.in_hand:
+            return ()
+        return Metrics(self.watcher.goal, self.watcher.tally), JobLog(self.search)
 
     def _ended(self, controller: Controller, more: Mapping[str, Any]) -> Ended:
         summary = {**summarize(controller, self.strategy.plan, self._noise, self.estimator), **more}

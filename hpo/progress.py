@@ -12,6 +12,7 @@ from typing import Self
 from hpo.controller import DRAIN_SECONDS, Controller
 from hpo.hyperband import Cut, Plan
 from hpo.interrupt import INTERRUPTED
+from hpo.ledger import Entry
 from hpo.pace import Countdown
 from hpo.search import UNTUNED, TrialRun
 from hpo.tally import Tally
@@ -92,6 +93,9 @@ class Progress:
     def rung(self, cut: Cut) -> None:
         """See `Watcher.rung`."""
         self.tally.rung(cut)
+
+    def ledger(self, entries: Sequence[Entry]) -> None:
+        """See `Watcher.ledger`; the ledger itself says what it adds up to."""
 
     def progress(self, controller: Controller) -> None:
         """See `Watcher.progress`."""

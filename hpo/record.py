@@ -140,7 +140,7 @@ class JobRecord:
         for watcher in self._watchers:
             watcher.progress(controller)
 
-    def ledger(self, entries: list[Entry]) -> None:
+    def ledger(self, entries: Sequence[Entry]) -> None:
         """Records billed worker-seconds."""
         self._writer.ledger(
             *(
@@ -156,6 +156,8 @@ class JobRecord:
                 for entry in entries
             )
         )
+        for watcher in self._watchers:
+            watcher.ledger(entries)
 
 
 def rung_values(store: Store, name: str) -> tuple[dict[str, dict[int, float]], list[str]]:

@@ -109,5 +109,5 @@ class _Unrecorded:
     def progress(self, controller: Controller) -> None:
         """Nothing."""
 
-    def ledger(self, entries: list[Entry]) -> None:
+    def ledger(self, entries: Sequence[Entry]) -> None:
         """Nothing."""

@@ -167,3 +167,10 @@ def alembic(connection: sa.Connection) -> Config:
     config.set_main_option("script_location", str(_REVISIONS).replace("%", "%%"))
     config.attributes["connection"] = connection
     return config
+
+
+def revisions() -> list[str]:
+    """What each version brought, the first one first."""
+    from alembic.script import ScriptDirectory
+
+    return [str(revision.doc) for revision in ScriptDirectory(str(_REVISIONS)).walk_revisions()][::-1]

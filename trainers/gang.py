@@ -26,6 +26,7 @@ from ray.util.placement_group import PlacementGroup
 
 from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye, Progress, Report, Segment, Served
 from trainers.errors import DivergedError, GangError
+from trainers.labels import label_logs
 from trainers.mailbox import MailboxHandle
 
 logger = logging.getLogger(__name__)
@@ -272,6 +273,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     """
     gang, program, mailbox = config["gang"], config["program"], config["mailbox"]
     context = _worker_context()
+    labels = label_logs(gang)
     incarnation = context.broadcast(uuid.uuid4().hex)
     try:
         opening = program.open(context)
@@ -301,6 +303,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         seen, order = mailbox.fetch(gang, incarnation, seen, served=served)
         if isinstance(order, Goodbye):
             break
+        labels.trial = order.trial_id if order is not None else ""
         served = _serve_one(gang, program, mailbox, context, order) if order is not None else None
     program.close()
     return None

@@ -183,8 +183,9 @@ class MailboxHandle:
     @classmethod
     def open(cls, job: str) -> MailboxHandle:
         """Starts the mailbox of a job, on the driver's node. It ends with the driver, or with `close`."""
-        # A job that is resumed may come before the mailbox of the driver that died has gone.
-        name = f"{job}:{uuid.uuid4().hex[:4]}"
+        # On its machine, as the death of another must not take the mailbox along. The name ends in something random, as a
+        # job that is resumed may come before the mailbox of the driver that died has gone.
+        name = f"{job}-mailbox-{uuid.uuid4().hex[:4]}"
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         actor = (
             ray.remote(num_cpus=0)(Mailbox)

@@ -136,7 +136,7 @@ class Share:
     @property
     def others(self) -> list[str]:
         """The other jobs that hold or want gangs."""
-        return sorted(claim.name.rpartition(":")[0] for claim in self._claims())
+        return sorted(claim.name.rpartition("-mailbox-")[0] for claim in self._claims())
 
     @property
     def waits_for_others(self) -> bool:

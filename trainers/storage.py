@@ -166,16 +166,16 @@ def join(base: str, *parts: str) -> str:
     return "/".join([place.rstrip("/"), *parts]) + mark + options
 
 
-def absolute(uri: str) -> str:
-    """The same place for a process with another working directory."""
-    return os.path.abspath(uri) if _is_local(uri) else uri
-
-
 def beside(uri: str, stem: str) -> str:
     """A file in the folder of another, with its ending."""
     place, mark, options = (uri, "", "") if _is_local(uri) else uri.partition("?")
     folder, slash, name = place.rpartition("/")
     return folder + slash + stem + Path(name).suffix + mark + options
+
+
+def absolute(uri: str) -> str:
+    """The same place for a process with another working directory."""
+    return os.path.abspath(uri) if _is_local(uri) else uri
 
 
 def shown(uri: str) -> str:

@@ -288,15 +288,29 @@ def _booster(checkpoint: str | None, parameters: dict[str, Any], matrices: Seque
 
     if checkpoint is None:
         return xgboost.Booster(parameters, matrices)
+    raw = read_model(checkpoint)
+    try:  # Parameters are only stored here: XGBoost looks at them when it trains.
+        return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
+    except xgboost.core.XGBoostError as error:
+        raise _flawed(checkpoint, f"XGBoost finds no model in it ({str(error).splitlines()[0]})") from error
+
+
+def read_model(checkpoint: str) -> bytes:
+    """A checkpoint's bytes: one whole UBJSON value, and nothing else that XGBoost would read, or end the process at.
+
+    Raises:
+        DataError: the checkpoint is not there, or is something else.
+    """
     raw = storage.read(checkpoint)
     flawed = flaw(raw)
-    if not flawed:
-        try:  # Parameters are only stored here: XGBoost looks at them when it trains.
-            return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
-        except xgboost.core.XGBoostError as error:
-            flawed = f"XGBoost finds no model in it ({str(error).splitlines()[0]})"
-    raise DataError(
-        f"checkpoint {storage.shown(checkpoint)!r} is cut short or no checkpoint: {flawed}; restore the file, or train "
+    if flawed:
+        raise _flawed(checkpoint, flawed)
+    return raw
+
+
+def _flawed(checkpoint: str, why: str) -> DataError:
+    return DataError(
+        f"checkpoint {storage.shown(checkpoint)!r} is cut short or no checkpoint: {why}; restore the file, or train "
         "again"
     )
 

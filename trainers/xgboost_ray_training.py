@@ -22,7 +22,7 @@ from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
 from trainers.errors import GangError
 from trainers.gang import Halts
-from trainers.xgboost_allreduce import booster_parameters
+from trainers.xgboost_allreduce import booster_parameters, read_model
 from trainers.xgboost_halting import Looks
 from trainers.xgboost_ray_compat import mend
 
@@ -224,7 +224,7 @@ class Training:
         """
         arrived = time.time()
         JOURNAL.begin()
-        model = storage.read(assignment.checkpoint) if assignment.checkpoint else None
+        model = read_model(assignment.checkpoint) if assignment.checkpoint else None
         called = time.time()
         booster = xgboost_ray.train(
             booster_parameters(assignment, self._cpus),

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from hpo.cli import data, export, files, forecast, logs, records, report, submit, tuning
+from hpo.cli import data, db, export, files, forecast, logs, records, report, submit, tuning
 from hpo.cli.options import Command, Group
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 
@@ -72,6 +72,7 @@ _add("logs", logs.logs, "hpo logs churn-1 --follow", "hpo logs churn-1 --tail 20
 _add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes")
 _add("schema", files.schema, "hpo schema > job.schema.json")
 app.add_typer(data.app, name="data")
+app.add_typer(db.app, name="db")
 
 
 def _version(asked: bool) -> None:

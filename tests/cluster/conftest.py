@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -25,28 +25,23 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
 
 def add(cluster: Machines, workers: int) -> None:
     """Adds so many machines, at once where that is possible: most of `ray start` is waiting."""
-    with ThreadPoolExecutor(workers if cluster.own_network else 1) as pool:
+    with ThreadPoolExecutor(max(1, workers) if cluster.own_network else 1) as pool:
         list(pool.map(lambda _: cluster.add(), range(workers)))
 
 
+WORKERS = 2
+
+
 @pytest.fixture(scope="session")
-def machines() -> Iterator[Machines]:
-    """A head and two workers of 4 logical CPUs each; tests leave it as they found it."""
-    with KIND() as cluster:
-        add(cluster, 2)
-        yield cluster
+def cluster() -> Iterator[Machines]:
+    """A head and two workers of 4 logical CPUs each, for all tests; take `machines` if a test wants them whole."""
+    with KIND() as made:
+        add(made, WORKERS)
+        yield made
 
 
 @pytest.fixture
-def new_machines() -> Iterator[Callable[..., Machines]]:
-    """Makes clusters that a test may break; they end with it."""
-    made: list[Machines] = []
-
-    def make(workers: int, **options: Any) -> Machines:
-        made.append(KIND(**options))
-        add(made[-1], workers)
-        return made[-1]
-
-    yield make
-    for cluster in made:
-        cluster.close()
+def machines(cluster: Machines) -> Machines:
+    """The cluster with its two workers: those that an earlier test killed are replaced."""
+    add(cluster, WORKERS + 1 - len(cluster.machines))
+    return cluster

@@ -23,7 +23,7 @@ START_SECONDS = 90.0
 PORT = 6379
 
 # The head looks after the other nodes every second, and gives up on one after three looks without an answer within 3 s
-# each; Ray's own defaults take 30 s and more. Workers are started when they are needed, not one a logical CPU at the start.
+# each; Ray's own defaults take 30 s and more. Workers are started when they are needed, not one a CPU at the start.
 SETTINGS = {
     "RAY_health_check_initial_delay_ms": "2000",
     "RAY_health_check_period_ms": "1000",

@@ -9,6 +9,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from ray.train import ScalingConfig
 from ray.util import placement_group, remove_placement_group
 
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
-from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Report, Segment, Served
+from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
 from trainers.errors import DivergedError
 from trainers.gang import WorkerContext, never
 from trainers.ray_gangs import RayGangs
@@ -109,6 +110,8 @@ def segments(folder: Path, rungs: tuple[int, ...], trial: str = "a", **hyperpara
 
 
 RUNGS = (3, 9, 27)
+PLAIN = {"subsample": 1, "colsample_bytree": 1, "colsample_bylevel": 1}
+"""Without sampling, so that a trial goes on from any round."""
 
 
 def train_straight(pool: Pool, folder: Path, gang: str) -> bytes:
@@ -128,6 +131,29 @@ def test_a_model_is_the_same_to_the_last_byte_paused_or_moved(pool: Pool, tmp_pa
     assert storage.read(str(tmp_path / "paused" / "000027")) == straight
     assert storage.read(str(tmp_path / "moved" / "000027")) == straight
     assert len(straight) > 1000
+
+
+def test_a_gang_that_is_halted_ends_at_its_next_report_and_serves_on(pool: Pool, tmp_path: Path) -> None:
+    gang = next(iter(pool.up))
+    (long,) = segments(tmp_path / "halted", (20_000,), max_depth=2, **PLAIN)
+    pool.gangs.assign(gang, long)
+    pool.until(lambda event: isinstance(event, Progress), want=2)
+    pool.gangs.halt(gang)
+    served = pool.until(lambda event: isinstance(event, Served), want=2)
+    assert isinstance(served, Served)
+    assert served.segment is not None, served.traceback
+    reached = served.segment.reached
+    assert [report.step for report in served.segment.reports] == list(range(1, reached + 1))
+    assert reached < long.stop
+    assert served.segment.checkpoint == str(tmp_path / "halted" / f"{reached:06d}")
+    # What comes next is not halted, and is what it would have been.
+    rest = replace(long, start=reached, stop=reached + 2, checkpoint=served.segment.checkpoint)
+    straight = replace(long, stop=reached + 2, save_to=str(tmp_path / "straight"))
+    for order in (rest, straight):
+        again = pool.serve(gang, order).segment
+        assert again is not None
+        assert again.reached == reached + 2
+    assert storage.read(rest.save_to) == storage.read(straight.save_to)
 
 
 @pytest.mark.fault

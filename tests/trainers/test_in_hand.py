@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bdb
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -336,3 +337,30 @@ def same(left: Any, right: Any) -> None:
     else:
         np.testing.assert_array_equal(left.features, right.features)
     np.testing.assert_array_equal(left.labels, right.labels)
+
+
+# ---- halting
+
+
+def test_it_is_halted_while_it_trains_and_no_longer_with_the_next(tmp_path: Path) -> None:
+    """From a signal handler or another thread: nobody else is heard while it serves."""
+    asked: list[bool] = []
+
+    class Asks(Scripted):
+        def train(
+            self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+        ) -> Segment:
+            asked.append(halted())
+            signal.raise_signal(signal.SIGUSR1)
+            asked.append(halted())
+            return super().train(assignment, on_report)
+
+    hand, gang = up(Asks())
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: hand.halt(gang))
+    try:
+        for _ in range(2):
+            hand.assign(gang, trial())
+            assert not served(hand).error
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert asked == [False, True] * 2

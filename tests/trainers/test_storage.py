@@ -225,6 +225,19 @@ def test_messages_hide_keys() -> None:
 
 
 @pytest.mark.parametrize(
+    ("uri", "other"),
+    [
+        ("/jobs/a.b/000027.ubj", "/jobs/a.b/000013.ubj"),
+        ("/jobs/a.b/000027", "/jobs/a.b/000013"),
+        ("s3://bucket/jobs/27.pt?region=eu", "s3://bucket/jobs/000013.pt?region=eu"),
+        ("27.pt", "000013.pt"),
+    ],
+)
+def test_a_file_beside_another_has_its_folder_and_ending(uri: str, other: str) -> None:
+    assert storage.beside(uri, "000013") == other
+
+
+@pytest.mark.parametrize(
     "uri",
     [
         "s3://key:hidden@bucket/jobs?region=us-east-1",
@@ -261,16 +274,3 @@ def test_credentials_in_a_place_are_refused_before_anything_is_recorded(uri: str
 )
 def test_places_without_a_secret_are_taken(uri: str) -> None:
     storage.check_no_credentials(uri, "storage_path")
-
-
-@pytest.mark.parametrize(
-    ("uri", "other"),
-    [
-        ("/jobs/a.b/000027.ubj", "/jobs/a.b/000013.ubj"),
-        ("/jobs/a.b/000027", "/jobs/a.b/000013"),
-        ("s3://bucket/jobs/27.pt?region=eu", "s3://bucket/jobs/000013.pt?region=eu"),
-        ("27.pt", "000013.pt"),
-    ],
-)
-def test_a_file_beside_another_has_its_folder_and_ending(uri: str, other: str) -> None:
-    assert storage.beside(uri, "000013") == other

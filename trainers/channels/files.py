@@ -370,7 +370,6 @@ class _Head:
 
 
 def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | None, delimiter: str) -> _Head:
-    import pyarrow as pa
     from pyarrow import parquet
 
     path = scheme + info.path
@@ -382,7 +381,9 @@ def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | Non
                 return _csv_head(path, _first_line(stream), info.size, header, delimiter)
         with filesystem.open_input_file(info.path) as stream, parquet.ParquetFile(stream) as opened:
             head = _parquet_head(opened)
-    except (OSError, pa.ArrowException) as error:
+    except (ConfigurationError, DataError):
+        raise
+    except Exception as error:  # pyarrow's own, and what an extension type raises whose package is loaded
         raise DataError(_damaged(path, error)) from None
     if head.weight == 0:
         raise DataError(f"{path} {_NO_ROWS}")

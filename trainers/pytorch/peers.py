@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta
@@ -15,6 +16,7 @@ from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined
 from trainers.errors import TrialError
 from trainers.gang import WorkerContext, one_line
 from trainers.pytorch.distribution import Peers
+from trainers.pytorch.interface import interface_of
 
 _SAID = "\n"
 """At the end of what rank 0 comes to a meeting with: that it says yes, to whatever the others take that for."""
@@ -63,6 +65,9 @@ class ProcessGroup:
         self._broken = False
         self._generation = 0
         timeout = timedelta(seconds=timeout_s)
+        if found := interface_of(context.node_ip):
+            # Else gloo listens where the host's name leads, which on many machines is their own loopback.
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", found)
         home, store = None, None
         if self.rank == 0:
             store = TCPStore(
