@@ -74,6 +74,10 @@ class Mortal(SimulatedGangs):
         self.disk, self.dies_at, self.rows, self.heard_of = disk, dies_at, rows, 0
         self.up: set[str] = set()
 
+    def assign(self, gang: str, assignment: Assignment) -> None:
+        assert (assignment.checkpoint in self.disk) if assignment.start else assignment.checkpoint is None
+        super().assign(gang, assignment)
+
     def events(self, timeout: float) -> Sequence[Event]:
         if self.heard_of >= self.dies_at:
             self.rows.dead = True
