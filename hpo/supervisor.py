@@ -124,6 +124,20 @@ def start(name: str, store: str | None, *, resume: bool = False) -> int:
     return int(done.stdout)
 
 
+def failure(name: str, pid: int) -> str:
+    """Why the background of a job that `start` has started is gone, in its last line; empty where it is there.
+
+    Args:
+        name: the job's.
+        pid: as `start` returned it.
+    """
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except OSError:
+        state = "X"
+    return _last_line(log_file(name)).removeprefix("error: ") if state in "ZX" else ""
+
+
 class Supervisor:
     """Looks after the driver of one job until the job has ended.
 
