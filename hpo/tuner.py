@@ -313,7 +313,7 @@ class HyperparameterTuner:
             raise WarmbandError(f"tuning job {job.name} failed: {reason}")
 
     def stop_tuning_job(self) -> None:
-        """Asks the job to stop, from any process: what is being trained is finished to its rung, and kept."""
+        """Asks the job to stop, from any process: its trials end at their next report, and what was found is kept."""
         with Store(self._store) as store:
             store.request_stop(self._name())
 
