@@ -64,6 +64,7 @@ class KeptGangs:
         self.starting = 0
         self.held_since = gangs.held_since
         self.want = gangs.want
+        self.halt = gangs.halt
         self.recycle = gangs.recycle
 
     def assign(self, gang: str, assignment: Assignment) -> None:

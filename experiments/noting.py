@@ -13,7 +13,7 @@ from typing import Any
 from trainers import XGBoostTrainer
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, never
 from trainers.xgboost_allreduce import XGBoostProgram
 
 FOLDER = "WARMBAND_NOTES"
@@ -41,9 +41,11 @@ class NotingProgram(XGBoostProgram):
         self._note(0.0, 0)
         return took
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         with _timed() as inside:
-            segment = super().train(assignment, on_report)
+            segment = super().train(assignment, on_report, halted)
         self._note(sum(inside), len(segment.reports))
         return segment
 

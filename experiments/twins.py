@@ -214,13 +214,13 @@ def xgboost_case(options: Options, rounds: int) -> Case:
     )
 
 
-def job_case(path: Path, options: Options, epochs: int | None, *, real: bool) -> Case:
+def job_case(path: Path, options: Options, epochs: int | None, *, real: bool, allow_code: bool = False) -> Case:
     """The run of a job file: its trainer with the static hyperparameters.
 
     Raises:
         ConfigurationError: the file is wrong, or the run cannot be simulated.
     """
-    spec = read_job(path)
+    spec = read_job(path, allow_code=allow_code)
     trainer = spec.trainer.trainer()
     units = epochs or trainer.units or (spec.tuning.hyperband and spec.tuning.hyperband.max_resource)
     if units:

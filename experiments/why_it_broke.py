@@ -2,7 +2,7 @@
 
     python -m experiments.why_it_broke image [--quick] [--seeds 3] [--out DIR]
     python -m experiments.why_it_broke xgboost [--anyway]
-    python -m experiments.why_it_broke JOB.yaml [--epochs N] [--real]
+    python -m experiments.why_it_broke JOB.yaml [--epochs N] [--real] [--allow-code]
 
 `image` is the network of `experiments.mnist` on four asynchronous workers, `xgboost` the blog's job on three; of a job
 file it takes the trainer with its static hyperparameters. The run and its twin are trained with several seeds. If the
@@ -34,6 +34,7 @@ from experiments.diagnosis import Diagnosis, diagnose, pairs_of, percent, said
 from experiments.gap import Gap, Scores
 from experiments.published import SEED, Address, DataDir, Options, Quick, Repeat, Seed, Steps, finish
 from experiments.twins import Case, Outcome, image_case, job_case, measure, scored, xgboost_case
+from hpo.cli.options import AllowCode
 from trainers import ConfigurationError
 
 ALONE, DISTRIBUTED = "one worker", "distributed"
@@ -124,7 +125,7 @@ class Experiment:
         self.say(f"{name}: {said(self.scores(name))}, trained in {seconds:.0f} s")
 
 
-def case_of(model: str, options: Options, epochs: int | None, *, real: bool) -> Case:
+def case_of(model: str, options: Options, epochs: int | None, *, real: bool, allow_code: bool = False) -> Case:
     """The case that a name or a job file stands for.
 
     Raises:
@@ -134,7 +135,7 @@ def case_of(model: str, options: Options, epochs: int | None, *, real: bool) -> 
         return image_case(options, epochs or (QUICK_EPOCHS if options.quick else EPOCHS), real=real)
     if model == "xgboost":
         return xgboost_case(options, epochs or ROUNDS)
-    return job_case(Path(model), options, epochs, real=real)
+    return job_case(Path(model), options, epochs, real=real, allow_code=allow_code)
 
 
 def show(diagnosis: Diagnosis) -> Table:
@@ -159,6 +160,7 @@ def main(
     repeat: Repeat = 1,
     real: Annotated[bool, typer.Option("--real", help="Train on Ray's workers, not on simulated ones.")] = False,
     anyway: Annotated[bool, typer.Option("--anyway", help="Change things though there is no gap.")] = False,
+    allow_code: AllowCode = False,
     out: Annotated[Path | None, typer.Option(help="Folder for result.json, the page and the pictures.")] = None,
     address: Address = None,
 ) -> None:
@@ -177,7 +179,7 @@ def main(
         out=out or Path("results/why_it_broke") / Path(model).stem,
         address=address,
     )
-    case = case_of(model, options, epochs, real=real)
+    case = case_of(model, options, epochs, real=real, allow_code=allow_code)
     console.print(f"{case.title}: {case.run.workers} workers against one, {case.metric}")
     with (
         Steps(options.out, console.print) as steps,

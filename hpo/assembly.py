@@ -38,11 +38,19 @@ class TuningJob:
         return self.name
 
 
+NAME_LENGTH = 32
+"""The most characters of a job's name."""
+
+
 def new_name(tuner: HyperparameterTuner) -> str:
     """A name that no job has, of the tuner's base name or its trainer's, and the time."""
-    base = tuner.base_tuning_job_name or type(tuner.estimator).__name__.removesuffix("Trainer").lower()
+    return name_from(tuner.base_tuning_job_name or type(tuner.estimator).__name__.removesuffix("Trainer").lower())
+
+
+def name_from(base: str) -> str:
+    """A name that no job has, of what it begins with and the time."""
     stamp = datetime.now(UTC).strftime("%y%m%d-%H%M") + f"-{secrets.token_hex(2)}"
-    return f"{base[: tuner.TUNING_JOB_NAME_MAX_LENGTH - len(stamp) - 1]}-{stamp}"
+    return f"{base[: NAME_LENGTH - len(stamp) - 1]}-{stamp}"
 
 
 def opened(tuner: HyperparameterTuner, inputs: Mapping[str, Any] | None) -> dict[str, Channel]:
@@ -87,11 +95,13 @@ def search_for(tuner: HyperparameterTuner, name: str, seed: int) -> Search:
         suffix=trainer.suffix,
         static=trainer.hyperparameters,
         workers=trainer.workers_for,
+        exact_from=trainer.exact_from,
         length_names=trainer.resource_names if tuner.strategy == "Random" else (),
         best_value=tuner.objective_value == "best",
         probes=probes(trainer),
         limits=Limits(
             max_seconds=tuner.max_runtime_in_seconds or math.inf,
+            max_wait=tuner.max_wait or math.inf,
             max_cost=math.inf if tuner.max_cost is None else tuner.max_cost,
             tariff=tuner.tariff,
         ),

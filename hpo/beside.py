@@ -39,8 +39,8 @@ class Beside:
 
     @property
     def untuned_left(self) -> bool:
-        """Whether the un-tuned run is still to be handed out for the first time."""
-        return self._search.untuned and self.untuned is None
+        """Whether the un-tuned run is still to be handed out, for the first time or again."""
+        return self._search.untuned and (self.untuned is None or self.untuned.trial.status == Trial.PENDING)
 
     @property
     def finished(self) -> bool:
@@ -61,10 +61,10 @@ class Beside:
 
     def after(self) -> TrialRun | None:
         """What a gang may train that no trial needs: the un-tuned run, or that again, if it lost its workers."""
-        if self.untuned_left:
-            self.untuned = new_run(self._search, -1, UNTUNED, {})
-            return self.untuned
-        return self.untuned if self.untuned is not None and self.untuned.trial.status == Trial.PENDING else None
+        if not self.untuned_left:
+            return None
+        self.untuned = self.untuned or new_run(self._search, -1, UNTUNED, {})
+        return self.untuned
 
     def probed(self, served: Served, served_seconds: float) -> None:
         """A probe was served, or refused.

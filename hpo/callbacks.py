@@ -13,6 +13,8 @@ from trainers.errors import WarmbandError
 if TYPE_CHECKING:  # Job files name trackers, which are callbacks, and are read without Ray.
     from hpo.controller import Controller
     from hpo.hyperband import Cut
+    from hpo.ledger import Entry
+    from hpo.memory import Memory
     from hpo.search import TrialRun
     from hpo.tables import JobRow, TrialStatus
     from trainers.assignment import Report
@@ -142,11 +144,15 @@ class Callbacks:
     Args:
         callbacks: called in this order.
         notify: is told of their exceptions.
+        memory: what an earlier run of the job has told already, and is not told again.
     """
 
-    def __init__(self, callbacks: Sequence[Callback], notify: Callable[[str], None]) -> None:
+    def __init__(
+        self, callbacks: Sequence[Callback], notify: Callable[[str], None], memory: Memory | None = None
+    ) -> None:
         self._callbacks = callbacks
         self._notify = notify
+        self._memory = memory
         self._steps: dict[str, int] = {}
         self._told: set[tuple[str, str]] = set()
         self._controller: Controller | None = None
@@ -159,6 +165,8 @@ class Callbacks:
         """Hands on that a trial has ended, and forgets it."""
         if run.ended_at is not None and run.tuned:
             self._steps.pop(run.id, None)
+            if self._memory is not None and self._memory.ended_at(run) is not None:
+                return
             self._call("on_trial_end", _info(run), self._end(run))
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
@@ -166,14 +174,21 @@ class Callbacks:
         if not run.tuned or not self._callbacks:
             return
         info = _info(run)
+        before = 0 if self._memory is None else self._memory.reported(run.id)
         for report in reports:
-            if report.step > self._steps.get(run.id, 0):
+            if report.step > self._steps.get(run.id, before):
                 self._steps[run.id] = report.step
                 self._call("on_trial_report", info, report)
 
     def rung(self, cut: Cut) -> None:
         """Hands it on."""
-        self._call("on_rung", cut)
+        if self._memory is None or not all(
+            self._memory.reached(trial, cut.resource) for trial in (*cut.went_on, *cut.stopped)
+        ):
+            self._call("on_rung", cut)
+
+    def ledger(self, entries: Sequence[Entry]) -> None:
+        """What a trial was billed is told at its end."""
 
     def progress(self, controller: Controller) -> None:
         """Keeps it, for what it has billed."""

@@ -137,13 +137,16 @@ class Checkpoints:
     def trial(self, run: TrialRun) -> list[TrialRun]:
         """Takes in a trial's new state: call it at each change, and once when the trial has ended.
 
+        One that a stop cut keeps what it goes on from, if the job is resumed.
+
         Returns:
             Those whose checkpoint goes, `run` or one that it displaced, their `checkpoint` set to None: to be recorded
             before `recorded` is called.
         """
-        if older := self._retention.served(run):
+        older = self._retention.served(run)
+        if older and older.uri != run.back.get("checkpoint"):
             self._decided.append((storage.delete, older.uri))
-        if not run.trial.is_finished():
+        if not run.trial.is_finished() or run.cut:
             return []
         gone = self._retention.ended(run, rank(self._search, run))
         if gone is None:
@@ -183,6 +186,13 @@ class Checkpoints:
                 storage.shown(self._search.storage_path),
             )
         return self._retention.totals
+
+    def leave(self) -> None:
+        """Removes nothing more: the job is another process's now."""
+        with self._changed:
+            self._queue, self._deadline = [], -math.inf
+            self._closing.set()
+            self._changed.notify_all()
 
     # ---- the thread
 
@@ -226,7 +236,7 @@ class Checkpoints:
         """Leaves in the job's folder what is kept and nothing else; where all is kept, there is nothing to do."""
         if self._num_to_keep is None:
             return
-        kept = {checkpoint.run.id: checkpoint.uri for checkpoint in self._retention.listed}
+        kept = {each.run.id: {each.uri, each.run.back.get("checkpoint")} for each in self._retention.listed}
         mine = [name for name in self._names(self._search.storage_path) if self._is_mine(name)]
         for name in mine:
             if time.monotonic() > self._deadline:
@@ -236,7 +246,7 @@ class Checkpoints:
                 continue
             for file in self._names(self._folder(name)):
                 uri = storage.join(self._folder(name), file)
-                if uri != kept[name]:
+                if uri not in kept[name]:
                     self._attempt(storage.delete, uri)
         if mine and not self._names(self._search.storage_path):
             self._attempt(storage.delete_folder, self._search.storage_path)

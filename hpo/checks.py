@@ -11,10 +11,12 @@ from typing import Any
 from hpo.prices import Prices, Tariff
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
 from hpo.strategies import StrategyConfig, check_strategy
+from trainers import storage
 from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 
 MOST_JOBS = 1_000_000
+MOST_PRIORITY = 100
 """Trials in a job; a plan names a bracket for each few of them."""
 
 _KINDS: dict[str, tuple[Any, str]] = {
@@ -36,7 +38,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
 _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
 
 
-_LEAST = {"max_runtime_in_seconds": 1, "random_seed": 0}
+_LEAST = {"max_runtime_in_seconds": 1, "max_wait": 1, "random_seed": 0}
 _WORDS = {"objective_type": ("Maximize", "Minimize"), "objective_value": ("last", "best")}
 _LATER = ("warm_start_config", "autotune", "hyperparameters_to_keep_static")
 
@@ -66,9 +68,13 @@ def check_arguments(
     for field in ("max_jobs", "max_parallel_jobs"):
         if field in options and not _is_whole(options[field], 1, MOST_JOBS, none=field == "max_jobs"):
             raise ConfigurationError(f"{field} is {options[field]!r}; give a whole number from 1 to {MOST_JOBS}")
+    if "priority" in options and not _is_whole(options["priority"], 1, MOST_PRIORITY, none=False):
+        raise ConfigurationError(f"priority is {options['priority']!r}; give a whole number from 1 to {MOST_PRIORITY}")
     for field, (kind, remedy) in _KINDS.items():
         if field in options and not isinstance(options[field], kind):
             raise ConfigurationError(f"{field} is {options[field]!r}; give {remedy}")
+    if options.get("storage_path"):
+        storage.check_no_credentials(options["storage_path"], "storage_path")
     base = options.get("base_tuning_job_name")
     if base is not None and not _NAME.fullmatch(base):
         raise ConfigurationError(
@@ -88,6 +94,12 @@ def check_arguments(
     for field, least in _LEAST.items():
         if field in options and not _is_whole(options[field], least, math.inf, none=True):
             raise ConfigurationError(f"{field} is {options[field]!r}; give a whole number, {least} or more")
+    longest_wait, longest_run = options.get("max_wait"), options.get("max_runtime_in_seconds")
+    if longest_wait is not None and longest_run is not None and longest_wait < longest_run:
+        raise ConfigurationError(
+            f"max_wait is {longest_wait} and max_runtime_in_seconds {longest_run}; give a max_wait of as many seconds "
+            "or more, since it counts waiting and running together"
+        )
 
 
 def check_not_there_yet(**fields: object) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -18,16 +18,28 @@ from hpo.completion import Completion
 from hpo.demand import Demand
 from hpo.ledger import Ledger
 from hpo.limits import Budget
+from hpo.memory import Memory, goes_on_from
 from hpo.roster import Roster, Work
 from hpo.scheduler import SynchronousHyperBandScheduler
-from hpo.search import Search, TrialRun, new_run, next_assignment
+from hpo.search import UNTUNED, Search, TrialRun, new_run, next_assignment, start_over
 from hpo.watch import Record
-from trainers.assignment import Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served, merged
+from trainers.assignment import (
+    Assignment,
+    Event,
+    GangEnded,
+    GangLost,
+    GangUp,
+    Progress,
+    Report,
+    Segment,
+    Served,
+    merged,
+)
 from trainers.errors import GangError
 from trainers.gangs import Gangs
 
-DRAIN_SECONDS = 10.0
-"""How long a job that is stopped waits for what its gangs are serving."""
+DRAIN_SECONDS = 15.0
+"""How long a job that is stopped waits for its trials' next reports."""
 
 FIRST_FAILURES = 5
 """A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""
@@ -47,6 +59,7 @@ class Controller:
         gangs: what executes.
         record: what keeps it.
         on_probe: see `hpo.beside.OnProbe`.
+        memory: what is known of the search already, from a run that broke off.
         clock: seconds since the epoch.
         poll_seconds: how long to wait for an event before looking whether somebody asked for a stop.
     """
@@ -61,6 +74,7 @@ class Controller:
         gangs: Gangs,
         record: Record,
         on_probe: OnProbe = lambda probed: None,
+        memory: Memory | None = None,
         clock: Callable[[], float] = time.time,
         poll_seconds: float = 0.5,
     ) -> None:
@@ -69,11 +83,15 @@ class Controller:
         self._beside = Beside(search, on_probe)
         self._comparison = Comparison(search)
         self.objective = self._comparison.objective
-        self.started_at = clock()
+        self._memory = memory or Memory()
+        before = self._memory.before
+        self.started_at = clock() - before.seconds
+        """Later by the time in which nobody drove the job."""
         self.trained = 0
         """Units trained by all trials, the untuned run not counted."""
-        self.first_step_at: float | None = None
-        self.ledger = Ledger(record.ledger, clock)
+        first = before.first_step_seconds
+        self.first_step_at = None if first is None else self.started_at + first
+        self.ledger = Ledger(record.ledger, clock, before.ledger)
         self._budget = Budget(search.limits, self.ledger)
         self.search_alg = searcher
         self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
@@ -98,6 +116,8 @@ class Controller:
         self._failures = 0
         self._any_trained = False
         self._cuts_told = 0
+        self._waited = self._listened = 0.0
+        """Seconds without a gang, until those that were looked at last."""
 
     def run(self) -> None:
         """Runs until every trial has ended, or a stop is asked for; closes the gangs either way.
@@ -108,13 +128,15 @@ class Controller:
         """
         try:
             while not self._stopping:
+                self._recall()
                 self._hand_out()
                 if not self._roster.busy and (self._stopping or self._nothing_left()):
                     break
                 self._listen()
-            self._drain()
+            in_time = self._drain()
             self._record.progress(self)
             self._abandon()
+            self._gangs.close(now=not in_time)
         except KeyboardInterrupt:
             self._gangs.close(now=True)
             raise
@@ -123,8 +145,12 @@ class Controller:
             self.ledger.close()
 
     def stop(self, reason: str) -> None:
-        """Hands out nothing more; `run` returns when what is being served is back, or after `DRAIN_SECONDS`."""
+        """Hands out nothing more, and ends what is being served at its next report.
+
+        `run` returns when that is back, or after `DRAIN_SECONDS`. It may be called from a signal handler.
+        """
         self._stopping = reason
+        self._halt()
 
     @property
     def untuned(self) -> TrialRun | None:
@@ -201,21 +227,62 @@ class Controller:
         """Lets a trial wait; it has been checkpointed at the end of its assignment."""
         trial.set_status(Trial.PAUSED)
 
-    def _drain(self) -> None:
+    def _drain(self) -> bool:
+        """Waits for what is being served; returns whether all of it came back in time."""
         deadline = self._clock() + DRAIN_SECONDS
+        self._halt()  # What was handed out while the stop was asked for, too.
         while self._roster.busy and self._clock() < deadline:
             self._listen()
+        return not self._roster.busy
+
+    def _halt(self) -> None:
+        for gang in list(self._roster.busy):
+            self._gangs.halt(gang)
 
     def _abandon(self) -> None:
         """Ends what a stop left waiting, so that nothing looks as if it were still to come."""
-        for run in [*self._live.values(), *(run for run in self._chosen if not run.tuned)]:
+        for run in [*self._live.values(), *([self.untuned] if self.untuned else [])]:
+            if run.trial.is_finished():
+                continue
+            run.cut = not self.completed
             run.trial.set_status(Trial.TERMINATED)
             self._conclude(run) if run.tuned else self._keep(run)
+
+    # ---- taking up a run that broke off
+
+    def _recall(self) -> None:
+        """Decides again what was decided before, on the results that are known; what they do not tell waits for gangs.
+
+        In which order makes no difference, so nothing is held to `max_parallel_jobs`.
+        """
+        if not self._memory:
+            return
+        unknown: list[tuple[TrialRun, str]] = []
+        while not self._stopping and (run := self._next_known()) is not None:
+            status = run.trial.status
+            run.trial.set_status(Trial.RUNNING)
+            answer = self._memory.answer(run, self._milestone(run))
+            if answer is None:
+                unknown.append((run, status))
+            else:
+                self._demand.recalled()
+                self._booked(run, answer)
+        for run, status in unknown:
+            run.trial.set_status(status)
+
+    def _next_known(self) -> TrialRun | None:
+        trial = self._scheduler.choose_trial_to_run(self)
+        if trial is None and self._memory.suggested(len(self.runs)):
+            trial = self._suggest()
+        if trial is not None:
+            return self.runs[trial.trial_id]
+        return self._beside.after() if self._memory.knows(UNTUNED) else None
 
     # ---- handing out work
 
     def _hand_out(self) -> None:
         """What waits for a gang of its size comes first, then what the free gangs' other places hold; then gangs."""
+        self._gone(self._gangs.give_back())
         self._chosen = [run for run in self._chosen if not run.trial.is_finished() and not self._assign(run)]
         while self._roster.free and len(self._roster.busy) + len(self._chosen) < self.search.max_parallel_jobs:
             run = self._next()
@@ -232,19 +299,25 @@ class Controller:
         """Says which gangs could be busy, as far as they can be paid; stops where nothing can go on without others."""
         there = Counter(self._roster.sizes.values())
         paid = self._budget.pays_for(sizes, there, self._gangs.starting)
-        for gang in self._gangs.want(paid, self._demand.seconds_left(self.trained, self._roster.longest)):
-            self._roster.released(gang)
-            self.ledger.ended(gang)
+        self._gone(self._gangs.want(paid, self._demand.seconds_left(self.trained, self._roster.longest)))
         unpaid = [workers for workers in sizes if paid[workers] < sizes[workers]]
         to_come = self._gangs.starting or any(paid[workers] > there[workers] for workers in paid)
         if unpaid and not self._roster.busy and not to_come:
             self.stop(self._budget.short_of(unpaid[0]))
+
+    def _gone(self, gangs: Collection[str]) -> None:
+        """Idle gangs were given back."""
+        for gang in gangs:
+            self._roster.released(gang)
+            self.ledger.ended(gang)
 
     def _assign(self, run: TrialRun) -> bool:
         """Hands a trial's next assignment to a free gang of its size, if there is one."""
         gang = self._roster.free_one(run.workers)
         if gang is None:
             return False
+        if run.resource and not run.checkpoint:
+            start_over(run)
         assignment = next_assignment(self.search, run, self._milestone(run))
         self.ledger.assigned(gang)
         self._roster.begin(gang, run, assignment)
@@ -278,7 +351,11 @@ class Controller:
             return chosen
         if suggested is None:
             return None
-        run = new_run(self.search, number, trial_id, self._decode(suggested))
+        hyperparameters = self._decode(suggested)
+        if (known := self._memory.suggested(number)) and known.hyperparameters != hyperparameters:
+            hyperparameters = known.hyperparameters  # The searcher drew others; what was trained is what counts.
+        run = new_run(self.search, number, trial_id, hyperparameters)
+        self._memory.begin(run)
         self.runs[trial_id] = self._live[trial_id] = run
         self._demand.drawn(run)
         self._scheduler.on_trial_add(self, run.trial)
@@ -291,7 +368,9 @@ class Controller:
         """The units at which its next assignment ends."""
         if not run.tuned:
             return run.limit
-        return min(run.limit, self._hyperband.milestone(run.trial) if self._hyperband else run.resource + 1)
+        if self._hyperband is None:
+            return min(run.limit, run.resource + 1)
+        return min(run.limit, self._hyperband.next_rung(run.trial, run.resource))
 
     def _nothing_left(self) -> bool:
         unfinished = len(self._live)
@@ -305,11 +384,16 @@ class Controller:
 
     def _listen(self) -> None:
         self._record.progress(self)
+        waiting = not self._roster.sizes
         for event in self._gangs.events(self._poll_seconds):
             self._take_in(event)
         if self._record.stop_requested and not self._stopping:
             self.stop(STOP_REQUESTED)
-        if (reached := self._budget.reached(self.seconds)) and not self._stopping:
+        now = self.seconds
+        if waiting:
+            self._waited += now - self._listened
+        self._listened = now
+        if (reached := self._budget.reached(now, self._waited)) and not self._stopping:
             self.stop(reached)
         for gang, work in self._roster.silent(self.search.patience):
             self._gangs.recycle(gang, f"no report of {work.run.id} for {self.search.patience:.0f} s")
@@ -329,7 +413,7 @@ class Controller:
                 if event.gang not in self._roster.sizes:
                     self._budget.started(self._clock() - held_since)
                 self.ledger.up(event.gang, event.workers, held_since)
-                self._roster.up(event.gang, event.workers)
+                self._roster.up(event.gang, event.serves or event.workers)
             case Progress():
                 run = self._roster.heard(event.gang, event.trial_id)
                 if run is not None and run is not self._beside.probe:
@@ -346,17 +430,42 @@ class Controller:
         if run is self._beside.probe:
             self._beside.probed(event, seconds)
             return
-        if event.segment is None:
-            if event.diverged:
-                self._diverge(run, event.error, event.reports)
-            else:
-                self._tell(run, event.reports)
-                self._fail(run, event.error, event.traceback, event.logs)
-            return
-        self._demand.served(work.assignment.stop - work.assignment.start, seconds)
-        if self.first_step_at is None:
-            self.first_step_at = event.segment.first_step_at
-        self._take_up(run, event.segment)
+        if event.segment is not None:
+            if self.first_step_at is None:
+                self.first_step_at = event.segment.first_step_at
+            if self._goes_back(run, event.segment, work.assignment):
+                return
+            self._demand.served(len(event.segment.reports), seconds)
+        self._booked(run, event)
+
+    def _goes_back(self, run: TrialRun, segment: Segment, assignment: Assignment) -> bool:
+        """Whether a trial was halted on its way and stands at its rung again, as it cannot go on exactly from there.
+
+        If the job stops, what it reached is kept all the same, and beside it what it goes on from.
+        """
+        if not segment.reports or segment.reached >= assignment.stop:
+            return False
+        # What is wrong with a segment is said of all of it.
+        whole = not self._comparison.missing(segment.reports) and not self._comparison.divergence(segment.reports)
+        if whole and self.search.exact_from(run.trial.config):
+            return False
+        if whole and self._stopping:
+            run.back = goes_on_from(run)
+            return False
+        self._tell(run, segment.reports)
+        run.trial.set_status(Trial.PENDING)
+        self._keep(run)
+        return True
+
+    def _booked(self, run: TrialRun, event: Served) -> None:
+        """Takes what an assignment came to: a segment, a failure, or numbers that are not finite any more."""
+        if event.segment is not None:
+            self._take_up(run, event.segment)
+        elif event.diverged:
+            self._diverge(run, event.error, event.reports)
+        else:
+            self._tell(run, event.reports)
+            self._fail(run, event.error, event.traceback, event.logs)
 
     def _take_up(self, run: TrialRun, segment: Segment) -> None:
         """Books a segment and does what the scheduler says of it."""
@@ -380,7 +489,7 @@ class Controller:
         self._record.reports(run, segment.reports)
         over = not segment.reports or run.resource >= run.limit
         if not run.tuned:
-            run.trial.set_status(Trial.TERMINATED)
+            run.trial.set_status(Trial.TERMINATED if over else Trial.PENDING)
             self._keep(run)
         elif action == TrialScheduler.STOP or over:
             run.trial.set_status(Trial.TERMINATED)
@@ -445,7 +554,7 @@ class Controller:
         self._conclude(run)
 
     def _conclude(self, run: TrialRun) -> None:
-        run.ended_at = self._clock()
+        run.ended_at = self._memory.ended_at(run) or self._clock()
         if self._live.pop(run.id, None) is not None:
             self._demand.ended(run)
         lost = bool(run.failure or run.diverged)  # Searchers that learn take no value that is not finite.

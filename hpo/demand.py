@@ -44,6 +44,10 @@ class Demand:
         """An assignment took so many gang-seconds."""
         self._pace.served(units, seconds)
 
+    def recalled(self) -> None:
+        """An assignment was served before this run."""
+        self._assignments -= 1
+
     @property
     def to_come(self) -> int:
         """Trials that are still to be suggested."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from hpo.lease import is_held
 from hpo.store import JobRow, TrialRow
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
@@ -49,7 +51,7 @@ def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
             "NumberOfTrainingJobsObjectiveNotImproving": job.summary.get("trials_not_improving", 0)
         },
         "ConsumedResources": {"RuntimeInSeconds": round((job.ended_at or job.heartbeat) - job.created_at)},
-        "Summary": job.summary,
+        "Summary": {**job.summary, **whose(job)},
     }
     if job.ended_at is not None:
         response["HyperParameterTuningEndTime"] = when(job.ended_at)
@@ -102,7 +104,10 @@ def status_and_reason(job: JobRow) -> tuple[str, str]:
     """A job whose driver is gone is Failed, whatever was written last."""
     if job.lost(time.time()):
         ago = time.time() - job.heartbeat
-        return "Failed", f"its driver was last heard of {ago:.0f} s ago, and the record says {job.status}"
+        return "Failed", (
+            f"its driver was last heard of {ago:.0f} s ago, and the record says {job.status}; to go on: "
+            f"hpo resume {job.name}"
+        )
     return job.status, job.reason
 
 
@@ -133,6 +138,17 @@ def ranked(job: JobRow, trials: list[TrialRow]) -> list[TrialRow]:
 def objective(job: JobRow, trial: TrialRow) -> float | None:
     """What the job compares trials by: the last value, or the best."""
     return trial.best_objective if job.spec["objective_value"] == "best" else trial.objective
+
+
+def whose(job: JobRow) -> dict[str, Any]:
+    """Whose job it is, and where its driver runs, or ran."""
+    driven = {**job.driver, "holds_the_lease": is_held(job, time.time())} if job.driver else None
+    return {"owner": job.owner, "driver": driven, "tags": tags_of(job.spec.get("tags"))}
+
+
+def tags_of(tags: Sequence[Mapping[str, str]] | None) -> dict[str, str]:
+    """Tags in SageMaker's form, as a dict."""
+    return {str(tag.get("Key", "")): str(tag.get("Value", "")) for tag in tags or ()}
 
 
 def when(seconds: float) -> datetime:

@@ -259,6 +259,11 @@ class Hyperband:
         entry = self._entries[trial]
         return self.plan.brackets[entry.bracket].rungs[entry.rung]
 
+    def next_rung(self, trial: str, resource: int) -> int:
+        """The first rung of its bracket behind `resource` units."""
+        rungs = self.plan.brackets[self._entries[trial].bracket].rungs
+        return next((rung for rung in rungs if rung > resource), self.plan.max_resource)
+
     def runnable(self) -> Iterable[str]:
         """Trials that have units to train, running or not, first bracket first, in the order of addition in it.
 

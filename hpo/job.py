@@ -4,27 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+from hpo.beside import OnProbe
 from hpo.callbacks import Callback, Callbacks, JobEnd, JobStart
 from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
 from hpo.checks import gang_sizes
-from hpo.controller import Controller
+from hpo.controller import STOP_REQUESTED, Controller
 from hpo.forecast import Forecast, Outlook, forecast_error
-from hpo.interrupt import INTERRUPTED, Interrupts
+from hpo.inputs import Copying, remove_copies
+from hpo.interrupt import INTERRUPTED, Interrupts, Requests
+from hpo.logs import JobLog
+from hpo.memory import Memory
+from hpo.metrics import Metrics
 from hpo.pace import Probed
 from hpo.probe import Probing
 from hpo.progress import Progress
 from hpo.ranges import ParameterRange, decode
 from hpo.record import JobRecord
 from hpo.search import Search
-from hpo.store import JobWriter, Store
+from hpo.store import JobRow, JobWriter, Store
 from hpo.strategies import Strategy
 from hpo.summary import how_to_look, summarize
 from hpo.uncertainty import standard_error
+from hpo.whereabouts import driver_details
+from hpo.words import count
 from trainers.channels import Channel
+from trainers.errors import DataError, LeaseError
 from trainers.trainer import Trainer
 
 
@@ -38,11 +47,13 @@ class Job:
         ranges: the tuned hyperparameters.
         estimator: what trains.
         channels: what it reads.
+        recorded: what the record says of them, where their copies are still to be made; empty where they are there.
         store: database URL of the record; the job is in it.
         watcher: shows how the job goes.
         callbacks: the user's own code.
         forecast: what earlier jobs say that it takes; None where its own probe has to.
         num_to_keep: trials whose checkpoints stay, the best; None keeps every one's.
+        priority: its weight where other jobs want gangs on the same cluster.
         notify: prints a line.
         verbose: whether Ray may talk too.
     """
@@ -52,11 +63,13 @@ class Job:
     ranges: Mapping[str, ParameterRange]
     estimator: Trainer
     channels: Mapping[str, Channel]
+    recorded: Mapping[str, Any] = field(default_factory=dict)
     store: str | None
     watcher: Progress
     forecast: Forecast | None = None
     callbacks: Sequence[Callback] = ()
     num_to_keep: int | None = NUM_TO_KEEP
+    priority: int = 1
     notify: Callable[[str], None]
     verbose: bool = False
 
@@ -67,39 +80,75 @@ class Job:
             WarmbandError: the job could not be run: no gang fits or serves, or the record cannot be written.
             KeyboardInterrupt: a second Ctrl-C, or one before there was anything to stop gracefully.
         """
-        callbacks = Callbacks(self.callbacks, self.notify)
-        with Store(self.store) as store, store.writer(self.search.name) as writer:
-            checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
-            try:
-                callbacks.job_start(JobStart.of(store.job(self.search.name)))
-                record = JobRecord(writer, self.search.metric, [self.watcher, callbacks], checkpoints)
-                controller, known = self._searched(record, writer)
-                ended = self._ended(controller, {"checkpoints": checkpoints.close(), **known})
-            except BaseException as error:
-                interrupted = isinstance(error, KeyboardInterrupt)
-                ended = Ended(
-                    status="Stopped" if interrupted else "Failed",
-                    reason=INTERRUPTED if interrupted else str(error) or type(error).__name__,
-                )
-                if interrupted:
-                    self.notify(f"{self.search.name}: {ended.status}, {ended.reason}\n{how_to_look(self.search.name)}")
-                raise
-            finally:
-                checkpoints.close()
-                changes = {"status": ended.status, "reason": ended.reason, "ended_at": time.time()}
-                writer.job(**changes, **({"summary": ended.summary} if ended.summary else {}))
-                callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
+        with Store(self.store) as store:
+            heard = store.job(self.search.name).heartbeat
+            with store.writer(self.search.name, driver_details()) as writer:
+                return self._written(store, writer, heard)
+
+    def _written(self, store: Store, writer: JobWriter, heard: float) -> Ended:
+        """Runs the job with its lease in hand, whose holder before was last heard of at `heard`."""
+        job = store.job(self.search.name)
+        memory = Memory.of(store, job, heard=heard)
+        writer.ledger(*memory.before.unbilled)
+        callbacks = Callbacks(self.callbacks, self.notify, memory)
+        checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
+        notes = notes_of(job, heard)
+        on_ray = self._on_ray()
+        watchers = [self.watcher, callbacks, *on_ray]
+        record = JobRecord(writer, self.search.metric, watchers, checkpoints, memory, notes)
+        record.note(runs=[*notes["runs"], [time.time(), None]])
+        try:
+            callbacks.job_start(JobStart.of(job))
+            controller = self._searched(record, writer, memory, on_ray)
+            ended = self._ended(controller, {"checkpoints": checkpoints.close(), **known(record.notes)})
+        except LeaseError:
+            checkpoints.leave()  # All of the job is another driver's now.
+            raise
+        except BaseException as error:
+            interrupted = isinstance(error, KeyboardInterrupt)
+            ended = Ended(
+                status="Stopped" if interrupted else "Failed",
+                reason=INTERRUPTED if interrupted else str(error) or type(error).__name__,
+            )
+            if interrupted:
+                self.notify(f"{self.search.name}: {ended.status}, {ended.reason}\n{how_to_look(self.search.name)}")
+            self._end(record, writer, checkpoints, callbacks, ended)
+            raise
+        self._end(record, writer, checkpoints, callbacks, ended)
+        if ended.status == "Completed":
+            self._tidy()
         return ended
 
-    def _searched(self, record: JobRecord, writer: JobWriter) -> tuple[Controller, dict[str, Any]]:
-        """The search, carried out and closed, and what was known of it before its first trial."""
+    def _end(
+        self, record: JobRecord, writer: JobWriter, checkpoints: Checkpoints, callbacks: Callbacks, ended: Ended
+    ) -> None:
+        """Writes down how the job ended."""
+        checkpoints.close()
+        now = time.time()
+        runs = [*record.notes["runs"][:-1], [record.notes["runs"][-1][0], now]]
+        summary = {**(ended.summary or known(record.notes)), "runs": runs}
+        writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=summary)
+        callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
+
+    def _tidy(self) -> None:
+        """Nobody resumes a job that is Completed: the copies of its inputs go."""
+        try:
+            remove_copies(self.search.storage_path)
+        except DataError as error:
+            self.notify(f"warning: copies of {self.search.name}'s inputs stay: {error}")
+
+    def _searched(
+        self, record: JobRecord, writer: JobWriter, memory: Memory, on_ray: Sequence[Metrics | JobLog]
+    ) -> Controller:
+        """The search, carried out and closed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
         smallest, largest = gang_sizes(self.estimator, self.ranges)
+        # A probe changes nothing: who takes a job up again does without.
+        search = replace(self.search, probes=()) if memory.trials else self.search
         with Interrupts(self.notify) as interrupts:
-            outlook = Outlook.of(self.search, self.strategy.plan, in_hand=self.estimator.in_hand)
-            probing = Probing(self.estimator, self.channels, outlook, self.notify, self.forecast)
-            if self.forecast is not None:
-                writer.job(summary=_known(probing))
+            on_probe = self._probed(record) if search.probes else None
+            if memory.trials:
+                self.notify(f"{name} had {count(memory.trials, 'trial')}, {len(memory.ended)} of them ended: going on")
             with (
                 self.watcher,
                 self.estimator.gangs(
@@ -108,28 +157,55 @@ class Job:
                     at_once=at_once,
                     workers=largest,
                     several_sizes=smallest < largest,
+                    priority=self.priority,
+                    patient=self.search.limits.patient,
+                    storage_path=self.search.storage_path,
                     notify=self.notify,
                     verbose=self.verbose,
                 ) as gangs,
+                ExitStack() as stack,
             ):
-
-                def probed(found: Probed) -> None:
-                    probing.served(found)
-                    writer.job(summary=_known(probing))
-
+                for watcher in on_ray:
+                    stack.enter_context(watcher)
                 controller = Controller(
-                    self.search,
+                    search,
                     searcher=self.strategy.searcher,
                     scheduler=self.strategy.scheduler,
                     decode=partial(decode, self.ranges),
                     gangs=gangs,
                     record=record,
-                    on_probe=probed,
+                    on_probe=on_probe or (lambda probed: None),
+                    memory=memory,
                 )
                 interrupts.stops(controller.stop)
+                stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))
+                if self.estimator.in_hand:
+                    asked = partial(getattr, writer, "stop_requested")
+                    stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED)))
                 controller.run()
                 interrupts.closing()
-        return controller, _known(probing)
+        return controller
+
+    def _probed(self, record: JobRecord) -> OnProbe:
+        """Measures in this process before gangs start; what is returned is told what the first of them measured."""
+        outlook = Outlook.of(self.search, self.strategy.plan, in_hand=self.estimator.in_hand)
+        probing = Probing(self.estimator, self.channels, outlook, self.notify, self.forecast)
+
+        def note() -> None:
+            record.note(probe=probing.to_json(), forecast=probing.forecast and probing.forecast.to_json())
+
+        def probed(found: Probed) -> None:
+            probing.served(found)
+            note()
+
+        note()
+        return probed
+
+    def _on_ray(self) -> Sequence[Metrics | JobLog]:
+        """What shows the job where the rest of its cluster is watched; nothing of it where there is no cluster."""
+        if self.estimator.in_hand:
+            return ()
+        return Metrics(self.watcher.goal, self.watcher.tally), JobLog(self.search)
 
     def _ended(self, controller: Controller, more: Mapping[str, Any]) -> Ended:
         summary = {**summarize(controller, self.strategy.plan, self._noise, self.estimator), **more}
@@ -173,6 +249,18 @@ class Ended:
         return {"status": self.status, "reason": self.reason, "summary": self.summary}
 
 
-def _known(probing: Probing) -> dict[str, Any]:
+def known(notes: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of a job before its first trial, for its summary."""
-    return {"probe": probing.to_json(), "forecast": probing.forecast and probing.forecast.to_json()}
+    return {"probe": notes.get("probe", {}), "forecast": notes.get("forecast")}
+
+
+def notes_of(job: JobRow, heard: float) -> dict[str, Any]:
+    """The summary of a job that is taken up, as its driver before left it.
+
+    Args:
+        job: its row.
+        heard: when that driver was last heard of, in unix seconds.
+    """
+    runs = [[began, ended or max(began, heard)] for began, ended in job.summary.get("runs", [])]
+    first = job.summary.get("first_step_seconds")
+    return {**known(job.summary), "runs": runs, "held": {}, "first_step_seconds": first}

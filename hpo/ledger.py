@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from hpo.tables import LedgerRow
 from trainers.assignment import Segment
 
 
@@ -41,15 +42,26 @@ class Ledger:
     Args:
         book: is given the entries as they arise.
         clock: seconds since the epoch.
+        before: what was booked before this run, as the record has it.
     """
 
-    def __init__(self, book: Callable[[list[Entry]], None], clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self,
+        book: Callable[[list[Entry]], None],
+        clock: Callable[[], float] = time.time,
+        before: Iterable[LedgerRow] = (),
+    ) -> None:
         self._book = book
         self._clock = clock
         self._workers: dict[str, int] = {}
         self._until: dict[str, float] = {}
         self.totals: dict[Kind, float] = dict.fromkeys(Kind, 0.0)
         self.by_trial: dict[str, float] = defaultdict(float)
+        self._before = set()
+        for row in before:
+            self._before.add(row.gang)
+            self.totals[Kind(row.kind)] += row.worker_seconds
+            self.by_trial[row.trial_id] += row.worker_seconds
 
     def up(self, gang: str, workers: int, held_since: float) -> None:
         """A gang came up; its time since `held_since`, or since it was lost, went into starting."""
@@ -95,7 +107,12 @@ class Ledger:
     @property
     def gangs(self) -> int:
         """How many gangs came up."""
-        return len(self._workers)
+        return len(self._workers.keys() | self._before)
+
+    @property
+    def held(self) -> dict[str, int]:
+        """The workers of each gang that is held, as far as it came up."""
+        return {gang: self._workers[gang] for gang in self._until}
 
     @property
     def total(self) -> float:

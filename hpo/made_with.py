@@ -10,7 +10,6 @@ from hpo.environment import environment
 from hpo.prices import Prices
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, range_from_json
 from hpo.strategies import StrategyConfig
-from trainers.channels import Channel
 from trainers.trainer import trainer_from_json
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ _PLAIN = (
     "max_jobs",
     "max_parallel_jobs",
     "max_runtime_in_seconds",
+    "max_wait",
     "max_cost",
     "tags",
     "base_tuning_job_name",
@@ -30,6 +30,7 @@ _PLAIN = (
     "objective_value",
     "storage_path",
     "num_to_keep",
+    "priority",
 )
 """Arguments that are JSON as they are; a record of an older Warmband may lack some."""
 
@@ -40,12 +41,12 @@ _KINDS: dict[str, type[ParameterRange]] = {
 }
 
 
-def spec_of(tuner: HyperparameterTuner, channels: Mapping[str, Channel], seed: int) -> dict[str, Any]:
+def spec_of(tuner: HyperparameterTuner, inputs: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """The `spec` of a job's row: what its tuner was made with, what it reads and where it runs.
 
     Args:
         tuner: whose job it is.
-        channels: as `open_channels` gives them.
+        inputs: what it reads, as `hpo.inputs.record_inputs` gives it.
         seed: the job's, drawn if none was given.
     """
     criteria, prices, tariff = tuner.completion_criteria_config, tuner.prices, tuner.tariff
@@ -59,9 +60,7 @@ def spec_of(tuner: HyperparameterTuner, channels: Mapping[str, Channel], seed: i
         "completion_criteria": criteria.to_json() if criteria else None,
         "completion_request": criteria.to_input_req() if criteria else None,
         "random_seed": seed,
-        "inputs": {
-            name: {**channel.describe(), "fingerprint": channel.fingerprint()} for name, channel in channels.items()
-        },
+        "inputs": dict(inputs),
         "environment": environment(),
         "prices": prices.to_json() if prices else None,
         "tariff": tariff.to_json() if tariff else None,

@@ -12,6 +12,7 @@ from typing import Self
 from hpo.controller import DRAIN_SECONDS, Controller
 from hpo.hyperband import Cut, Plan
 from hpo.interrupt import INTERRUPTED
+from hpo.ledger import Entry
 from hpo.pace import Countdown
 from hpo.search import UNTUNED, TrialRun
 from hpo.tally import Tally
@@ -93,6 +94,9 @@ class Progress:
         """See `Watcher.rung`."""
         self.tally.rung(cut)
 
+    def ledger(self, entries: Sequence[Entry]) -> None:
+        """See `Watcher.ledger`; the ledger itself says what it adds up to."""
+
     def progress(self, controller: Controller) -> None:
         """See `Watcher.progress`."""
         self._been_up = self._been_up or controller.gangs_busy + controller.gangs_idle > 0
@@ -113,7 +117,7 @@ class Progress:
         up = controller.gangs_busy + controller.gangs_idle
         untuned = controller.untuned is not None and not controller.untuned.trial.is_finished()
         if controller.stopped:
-            return "stopping: what is being trained is finished first"
+            return "stopping: trials end at their next report"
         if self.tally.ended >= self._trials:
             return "the un-tuned run, for comparison" if untuned else "ending the gangs"
         if not up and not self._been_up:
@@ -180,6 +184,8 @@ class PlainProgress(Progress):
 
 def stopping(controller: Controller) -> str:
     """What is said as soon as a job is asked to stop."""
-    first = f"what is being trained has {DRAIN_SECONDS:.0f} s to finish" if controller.gangs_busy else "gangs are ended"
+    first = (
+        f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if controller.gangs_busy else "gangs are ended"
+    )
     again = "; Ctrl-C again stops now" if controller.stopped == INTERRUPTED else ""
     return f"stopping, {controller.stopped}: {first}{again}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ray.tune.experiment import Trial
 
@@ -13,6 +14,7 @@ from hpo.checkpoints import Checkpoints
 from hpo.controller import Controller
 from hpo.hyperband import Cut
 from hpo.ledger import Entry
+from hpo.memory import GOES_ON_FROM, Memory
 from hpo.search import TrialRun
 from hpo.store import JobWriter, LedgerRow, ReportRow, Store, TrialRow
 from hpo.tables import TrialStatus
@@ -28,6 +30,8 @@ class JobRecord:
         metric: key of the objective.
         watchers: are told of all that the record is.
         checkpoints: says which of them go; None keeps every one.
+        memory: what the record has of the job already.
+        notes: what the job's summary says while it runs.
     """
 
     def __init__(
@@ -36,19 +40,41 @@ class JobRecord:
         metric: str,
         watchers: Sequence[Watcher] = (),
         checkpoints: Checkpoints | None = None,
+        memory: Memory | None = None,
+        notes: Mapping[str, Any] | None = None,
     ) -> None:
         self._writer = writer
         self._metric = metric
         self._watchers = watchers
         self._checkpoints = checkpoints
+        self._memory = memory or Memory()
+        self.notes = dict(notes or {})
+        """The summary of the running job."""
 
     @property
     def stop_requested(self) -> bool:
-        """Whether another process asked for the job to be stopped."""
+        """Whether another process asked for the job to be stopped.
+
+        Raises:
+            LeaseError: another process drives the job.
+        """
+        if self._writer.lost_lease:
+            self._writer.job()  # which says who does
         return self._writer.stop_requested
 
+    def note(self, **notes: Any) -> None:
+        """Puts something into the summary of the running job."""
+        if any(self.notes.get(name) != value for name, value in notes.items()):
+            self.notes |= notes
+            self._writer.job(summary=self.notes)
+
     def trial(self, run: TrialRun) -> None:
-        """Records a trial as it is now, and those that lose their checkpoint by it."""
+        """Records a trial as it is now, and those that lose their checkpoint by it.
+
+        As long as the record knows more of it than was told again, it stays as it is.
+        """
+        if self._memory.is_behind(run):
+            return
         dropped = self._checkpoints.trial(run) if self._checkpoints else []
         for each in dict.fromkeys([run, *dropped]):
             self._write(each)
@@ -75,7 +101,7 @@ class JobRecord:
                 failure_reason=run.failure or run.diverged,
                 traceback=run.traceback,
                 logs=run.logs,
-                details=run.details,
+                details={**run.details, **({GOES_ON_FROM: run.back} if run.back else {})},
                 attempts=run.attempts,
                 started_at=run.started_at,
                 ended_at=run.ended_at,
@@ -83,8 +109,8 @@ class JobRecord:
         )
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        """Records what a trial reported."""
-        now = time.time()
+        """Records what a trial reported, and the record has not."""
+        now, kept = time.time(), self._memory.kept(run.id)
         self._writer.report(
             *(
                 ReportRow(
@@ -96,6 +122,7 @@ class JobRecord:
                     at=now,
                 )
                 for report in reports
+                if report.step > kept
             )
         )
         for watcher in self._watchers:
@@ -107,11 +134,13 @@ class JobRecord:
             watcher.rung(cut)
 
     def progress(self, controller: Controller) -> None:
-        """Tells the watchers that the loop went round."""
+        """Tells the watchers that the loop went round, and notes which gangs are held: whoever resumes bills them."""
+        first = controller.first_step_at and controller.first_step_at - controller.started_at
+        self.note(held=controller.ledger.held, first_step_seconds=first)
         for watcher in self._watchers:
             watcher.progress(controller)
 
-    def ledger(self, entries: list[Entry]) -> None:
+    def ledger(self, entries: Sequence[Entry]) -> None:
         """Records billed worker-seconds."""
         self._writer.ledger(
             *(
@@ -127,6 +156,8 @@ class JobRecord:
                 for entry in entries
             )
         )
+        for watcher in self._watchers:
+            watcher.ledger(entries)
 
 
 def rung_values(store: Store, name: str) -> tuple[dict[str, dict[int, float]], list[str]]:

@@ -57,7 +57,9 @@ def rehearse(
 
     record: Record = _Unrecorded()
     try:
-        with estimator.gangs(search.name, channels, workers=workers, notify=notify, verbose=verbose) as gangs:
+        with estimator.gangs(
+            search.name, channels, workers=workers, storage_path=search.storage_path, notify=notify, verbose=verbose
+        ) as gangs:
             controller = Controller(
                 replace(search, max_jobs=1, max_parallel_jobs=1, untuned=False, limits=Limits()),
                 searcher=_NoTrials(),
@@ -109,5 +111,5 @@ class _Unrecorded:
     def progress(self, controller: Controller) -> None:
         """Nothing."""
 
-    def ledger(self, entries: list[Entry]) -> None:
+    def ledger(self, entries: Sequence[Entry]) -> None:
         """Nothing."""

@@ -44,8 +44,17 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
     # ---- what the controller asks beyond Tune's interface
 
     def milestone(self, trial: Trial) -> int:
-        """The units at which `trial` next waits, or ends: how far an assignment may train it."""
+        """The units at which `trial` next waits, or ends."""
         return self.core.milestone(trial.trial_id)
+
+    def next_rung(self, trial: Trial, resource: int) -> int:
+        """How far an assignment may train `trial`: to its milestone, or, where it starts again, to the next rung.
+
+        Args:
+            trial: which.
+            resource: the units that it goes on from.
+        """
+        return self.core.next_rung(trial.trial_id, resource)
 
     def bracket(self, trial: Trial) -> int:
         """The index of its bracket in the plan."""

@@ -22,6 +22,11 @@ PROBE = "probe"
 """Id of the first few units that a gang trains, to measure what they cost there."""
 
 
+def from_anywhere(hyperparameters: Mapping[str, Any]) -> bool:
+    """Every trial goes on exactly from any report where nothing is said."""
+    return True
+
+
 def one_worker(hyperparameters: Mapping[str, Any]) -> int:
     """The size of every gang where nothing is said."""
     return 1
@@ -43,6 +48,8 @@ class Search:
         suffix: ending of their names.
         static: the trainer's own hyperparameters, which tuned values override.
         workers: of the gang that a configuration needs, static and tuned values together.
+        exact_from: whether a trial of a configuration that was halted between two rungs goes on from there to the same
+            model; one of another goes on from its rung.
         length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
         best_value: compare trials by their best value so far instead of their last.
         max_attempts: how often a trial may lose its workers before it is failed.
@@ -64,6 +71,7 @@ class Search:
     storage_path: str
     static: dict[str, Any] = field(default_factory=dict)
     workers: Callable[[Mapping[str, Any]], int] = one_worker
+    exact_from: Callable[[Mapping[str, Any]], bool] = from_anywhere
     length_names: tuple[str, ...] = ()
     best_value: bool = False
     suffix: str = ""
@@ -90,6 +98,8 @@ class TrialRun:
         checkpoint: its latest; None where it has none yet, or it was dropped.
         logs: where the output of the worker that failed it is, as "address:path".
         details: what happened beside the metrics, over all its assignments.
+        cut: a stop ended it on its way, so that it goes on if the job does.
+        back: where it goes on from then, if that is not where it stands; see `hpo.memory.goes_on_from`.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
     """
 
@@ -112,6 +122,8 @@ class TrialRun:
     traceback: str = ""
     logs: str = ""
     diverged: str = ""
+    cut: bool = False
+    back: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None
     ended_at: float | None = None
@@ -146,6 +158,11 @@ def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping
         limit=min([search.max_resource, *lengths[:1]]),
         workers=search.workers(config),
     )
+
+
+def start_over(run: TrialRun) -> None:
+    """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
+    run.resource, run.checkpoint, run.checkpoint_bytes, run.details = 0, None, 0, {}
 
 
 def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Report, Segment, Served
@@ -59,6 +61,8 @@ class SimulatedGangs:
         self._counter = itertools.count()
         self._events: list[tuple[float, int, Event]] = []
         self._started: dict[str, float] = {}
+        self._serving: dict[str, tuple[Assignment, float]] = {}
+        """What each busy gang serves, and since when."""
 
     def clock(self) -> float:
         """Seconds since the simulation began."""
@@ -91,11 +95,16 @@ class SimulatedGangs:
             self._push(self._start_seconds, GangUp(gang=gang, workers=change.workers, incarnation=""))
         return gone
 
+    def give_back(self) -> Collection[str]:
+        """None: a simulated cluster has one job."""
+        return ()
+
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Serves an assignment; its event comes when the simulated time has passed."""
         self._idle.pop(gang, None)
         number = len(self.served)
         self.served.append(assignment)
+        self._serving[gang] = assignment, self.now
         seconds = self._unit_seconds(assignment) * (assignment.stop - assignment.start)
         self.busy_seconds += seconds
         if number in self._losses:
@@ -104,6 +113,25 @@ class SimulatedGangs:
             return
         self._push(seconds, self._serve(gang, assignment, seconds))
 
+    def halt(self, gang: str) -> None:
+        """See `Gangs.halt`; every report has a checkpoint. A gang that is to be lost before its next report is lost."""
+        if gang not in self._serving:
+            return
+        assignment, since = self._serving[gang]
+        seconds = self._unit_seconds(assignment)
+        units = max(1, math.ceil((self.now - since) / seconds)) if seconds else assignment.stop - assignment.start
+        end = since + units * seconds
+        left = [entry for entry in self._events if not isinstance(entry[2], Served) or entry[2].gang != gang]
+        if assignment.start + units >= assignment.stop or len(left) == len(self._events):
+            return
+        self._events = left
+        heapq.heapify(self._events)
+        self.busy_seconds -= (assignment.stop - assignment.start - units) * seconds
+        step = assignment.start + units
+        short = replace(assignment, stop=step, save_to=assignment.saved_at(step))
+        self._serving[gang] = short, since
+        self._push(end - self.now, self._serve(gang, short, units * seconds))
+
     def events(self, timeout: float) -> Sequence[Event]:
         """The next event; moves the clock to it."""
         if not self._events:
@@ -111,6 +139,7 @@ class SimulatedGangs:
         self.now, _, event = heapq.heappop(self._events)
         if isinstance(event, GangUp | Served):
             self._idle[event.gang] = None
+            self._serving.pop(event.gang, None)
         return [event]
 
     def recycle(self, gang: str, reason: str) -> None:

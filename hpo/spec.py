@@ -16,10 +16,11 @@ from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.cost_spec import Cost
 from hpo.hyperband import lay_out, run_all
 from hpo.job_keys import Give, Strict, did_you_mean, problems
+from hpo.named_code import NamedCode, check_allowed
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
 from hpo.trackers.spec import Trackers
-from trainers.datasets import DATASETS, load
+from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -155,8 +156,9 @@ class Data(Strict):
                 name: Channel.of(f.path, target=f.target, header=f.header, delimiter=f.delimiter, name=name)
                 for name, f in self.channels.items()
             }
-        found = load(str(self.dataset), data_dir=data_dir, repeat=self.repeat)
-        return {"train": found.train, "validation": found.validation, "test": found.test}
+        from hpo.inputs import dataset_channels
+
+        return dict(dataset_channels(str(self.dataset), data_dir=data_dir, repeat=self.repeat))
 
 
 class _TrainerSpec(Strict):
@@ -169,6 +171,11 @@ class _TrainerSpec(Strict):
     use_gpu: bool = Field(False, description="whether each worker holds a GPU")
     resources_per_worker: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
         None, description="what each worker holds, in Ray's units, such as {CPU: 2}; null is one CPU, or one GPU"
+    )
+    placement: Literal["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"] = Field(
+        "PACK",
+        description="how a gang's workers are laid over nodes: PACK puts them on one where they fit, SPREAD on as many "
+        "as there are; STRICT_PACK and STRICT_SPREAD insist on it",
     )
     hyperparameters: dict[str, Any] = Field(
         default_factory=dict, description="the trainer's own, the same in every trial; tuned ones override them"
@@ -184,11 +191,14 @@ class _TrainerSpec(Strict):
 
         try:
             scaling = ScalingConfig(
-                num_workers=self.num_workers, use_gpu=self.use_gpu, resources_per_worker=self.resources_per_worker
+                num_workers=self.num_workers,
+                use_gpu=self.use_gpu,
+                resources_per_worker=self.resources_per_worker,
+                placement_strategy=self.placement,
             )
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
-        own = _same(self, "type", "num_workers", "use_gpu", "resources_per_worker", "train_loop")
+        own = _same(self, "type", "num_workers", "use_gpu", "resources_per_worker", "placement", "train_loop")
         return {"scaling": scaling, **own}
 
 
@@ -215,7 +225,8 @@ class _FunctionSpec(_TrainerSpec):
 
     train_loop: Annotated[str, Give("a module and a function, such as mnist:train")] = Field(
         pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
-        description="the training function as module:name; the module is looked for in the working directory too",
+        description="the training function as module:name, which runs with --allow-code alone; the module is looked "
+        "for in the working directory too",
     )
     metrics: Annotated[list[str], Give("a list of names, such as [validation:accuracy]")] | None = Field(
         None, description="what the function reports, so that the objective is checked before the job starts; null: not"
@@ -310,8 +321,16 @@ class Tuning(Strict):
     )
     max_jobs: Positive = Field(1, description="trials in all")
     max_parallel_jobs: Positive = Field(1, description="trials at once; each holds a gang of workers")
+    priority: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="the job's weight where several share a cluster: 2 may hold twice what 1 may"
+    )
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
+    )
+    max_wait: Positive | None = Field(
+        None,
+        description="the job stops after this many seconds of waiting for machines and running together; "
+        "max_runtime_in_seconds then counts running alone. null waits 120 s for room",
     )
     completion: Completion | None = Field(None, description="what else ends the job early; null is nothing")
     random_seed: Annotated[int, Field(ge=0)] | None = Field(
@@ -367,9 +386,18 @@ class JobSpec(Strict):
         None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
     )
 
+    tags: dict[str, str] = Field(
+        default_factory=dict, description="words of your own and their values, kept with the job and in Ray's metadata"
+    )
     trackers: Annotated[Trackers | None, Give("a group of keys, such as {tensorboard: {folder: runs}}")] = Field(
         None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
     )
+
+    def code(self) -> list[NamedCode]:
+        """What it names of Python code, which would be imported and called."""
+        if isinstance(self.trainer, _FunctionSpec):
+            return [NamedCode(key="trainer.train_loop", name=self.trainer.train_loop)]
+        return []
 
     def tuner(self, **options: Any) -> HyperparameterTuner:
         """In the Python API's form.
@@ -386,22 +414,31 @@ class JobSpec(Strict):
         with _about("cost"):
             check_cost(trainer, **cost)
         with _about("tuning"):
-            own = _same(self, "name", "data", "trainer", "tuning", "cost", "trackers")
+            own = _same(self, "name", "data", "trainer", "tuning", "cost", "tags", "trackers")
+            tags = [{"Key": key, "Value": value} for key, value in self.tags.items()]
             callbacks = self.trackers.callbacks() if self.trackers else ()
             return HyperparameterTuner(
-                trainer, **self.tuning.arguments(), **cost, **own, callbacks=callbacks, **options
+                trainer,
+                **self.tuning.arguments(),
+                **cost,
+                **own,
+                tags=tags or None,
+                callbacks=callbacks,
+                **options,
             )
 
 
-def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:
-    """Reads a job file.
+def read_job(path: str | Path, overrides: Iterable[str] = (), *, allow_code: bool = False) -> JobSpec:
+    """Reads a job file. It runs nothing, and names nothing that would run later unless that is allowed.
 
     Args:
         path: the YAML file.
         overrides: "dotted.key=value", the value as YAML, over what the file says.
+        allow_code: whether the job may name Python functions of the user's own.
 
     Raises:
         ConfigurationError: it is not there, not YAML, or keys or values are wrong; the message names each and its line.
+            Or it names code, and that is not allowed.
     """
     file = job_file.read(path, overrides)
     try:
@@ -410,6 +447,7 @@ def read_job(path: str | Path, overrides: Iterable[str] = ()) -> JobSpec:
         raise file.refusal(problems(error, JobSpec, file)) from error
     if file.problems:
         raise file.refusal([])
+    check_allowed(spec.code(), allow_code, f"job file {str(path)!r}")
     return spec
 
 

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import difflib
-import logging
+import math
 import secrets
-import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 from rich.console import Console
 
-from hpo import made_with
+from hpo import background, driver, made_with, whereabouts
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
-from hpo.assembly import TuningJob, goal_for, new_name, opened, outlook_for, plan_of, search_for, warnings
+from hpo.assembly import TuningJob, new_name, opened, outlook_for, plan_of, search_for, warnings
 from hpo.callbacks import Callback
 from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
 from hpo.checks import check_arguments, check_cost, check_job_name, check_name_free, check_not_there_yet
@@ -23,22 +22,21 @@ from hpo.describe import best_trial, describe, status_and_reason
 from hpo.earlier import forecast_from
 from hpo.forecast import PROBE, Forecast
 from hpo.hyperband import Plan
-from hpo.interrupt import INTERRUPTED
-from hpo.job import Job
-from hpo.live import watcher_for
+from hpo.inputs import copy_inputs, record_inputs
+from hpo.interrupt import EXIT_CODES, INTERRUPTED, TERMINATED
+from hpo.job import Ended
 from hpo.prices import Prices
 from hpo.ranges import ParameterRange
 from hpo.rehearsal import rehearse
-from hpo.search import Search
 from hpo.store import JobRow, Store, TrialRow
-from hpo.strategies import StrategyConfig, make_strategy
-from hpo.summary import show_next, show_plan, show_summary
+from hpo.strategies import StrategyConfig
+from hpo.submission import JobsServer
+from hpo.summary import show_plan, show_summary
 from trainers import storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
+from trainers.home import home
 from trainers.trainer import Trainer
-
-logger = logging.getLogger(__name__)
 
 
 class HyperparameterTuner:
@@ -76,6 +74,10 @@ class HyperparameterTuner:
         verbose: also show Ray's own logs and what workers print.
         prices: what workers cost, so that reports say it in money too.
         max_cost: the job stops once it was billed so much at these prices, with what it has found.
+        max_wait: the job stops after so many seconds of waiting for machines and running together, with what it has
+            found; `max_runtime_in_seconds`, which may not be more, then counts running alone. Without, it gives up
+            after 120 s without room for a gang.
+        priority: the job's weight where several share a cluster: with 2 it may hold twice what one with 1 may.
 
     Raises:
         ConfigurationError: a value is wrong, or asks for what is not there yet.
@@ -114,6 +116,8 @@ class HyperparameterTuner:
         verbose: bool = False,
         prices: Prices | None = None,
         max_cost: float | None = None,
+        max_wait: int | None = None,
+        priority: int = 1,
     ) -> None:
         check_arguments(
             estimator,
@@ -133,10 +137,12 @@ class HyperparameterTuner:
             storage_path=storage_path,
             store=store,
             max_runtime_in_seconds=max_runtime_in_seconds,
+            max_wait=max_wait,
             random_seed=random_seed,
             warm_start_config=warm_start_config,
             autotune=autotune,
             hyperparameters_to_keep_static=hyperparameters_to_keep_static,
+            priority=priority,
         )
         self.estimator = estimator
         self.objective_metric_name = objective_metric_name
@@ -155,6 +161,7 @@ class HyperparameterTuner:
         self.max_jobs = max_jobs or 1
         self.max_parallel_jobs = max_parallel_jobs
         self.max_runtime_in_seconds = max_runtime_in_seconds
+        self.max_wait = max_wait
         self.tags = tags
         self.base_tuning_job_name = base_tuning_job_name
         self.early_stopping_type = early_stopping_type
@@ -162,12 +169,11 @@ class HyperparameterTuner:
         self.random_seed = random_seed
         self.objective_value = objective_value
         self.storage_path = storage_path
+        self.priority = priority
         self.latest_tuning_job: TuningJob | None = None
         self._store = store
         self._console = console or Console(highlight=False)
         self._verbose = verbose
-        self._thread: threading.Thread | None = None
-        self._failure: BaseException | None = None
         self.plan()
 
     # ---- running
@@ -187,12 +193,15 @@ class HyperparameterTuner:
             job_name: unique, at most 32 letters, digits and hyphens; None makes one.
             include_cls_metadata: must stay False; SageMaker's own containers know what it means.
             estimator_kwargs: must stay None, as well.
-            wait: False returns at once; the job then runs in a thread of this process, which stays until it has ended.
+            wait: False returns once the job runs in a process apart, which outlives this one: on the Ray cluster that
+                is open here or that `RAY_ADDRESS` names, through Ray's Jobs API, else in the background of this
+                machine, where it is started again if it dies. Callbacks and functions of a script cannot follow it.
 
         Raises:
             ConfigurationError, DataError: before anything starts.
             ResourcesError, GangError: the cluster cannot hold a gang, or gangs do not start.
             KeyboardInterrupt: after Ctrl-C, when the job is closed and recorded as Stopped.
+            SystemExit: likewise after SIGTERM.
         """
         check_not_there_yet(include_cls_metadata=include_cls_metadata or None, estimator_kwargs=estimator_kwargs)
         name = new_name(self) if job_name is None else job_name
@@ -202,20 +211,64 @@ class HyperparameterTuner:
         channels = opened(self, inputs)
         seed = secrets.randbelow(2**31) if self.random_seed is None else self.random_seed
         search, plan = search_for(self, name, seed), self.plan()
+        server = None if wait else self._apart()
         storage.check_writable(search.storage_path)
         now = time.time()
         with Store(self._store) as store:
-            spec = self._spec(channels, seed)
+            most = {} if wait else {"most_bytes": math.inf}
+            spec = self._spec(record_inputs(channels, search.storage_path, **most), seed)
             forecast = forecast_from(store, spec, outlook_for(self, search))
-            store.create_job(JobRow(name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json()))
+            # Another process, which resumes the job, may have another home.
+            spec["storage_path"] = storage.absolute(self.storage_path or f"{home()}/jobs")
+            if not wait:
+                copy_inputs(spec["inputs"], channels)
+            job = JobRow(
+                name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json(), owner=whereabouts.owner()
+            )
+            store.create_job(job)
+            record = store.url
         self.latest_tuning_job = TuningJob(name=name)
-        self._failure = None
-        self._announce(name, plan, forecast)
+        self._announce(name, plan, forecast, record)
         if wait:
-            self._run(search, channels, forecast)
+            self._run(job, channels, forecast)
+        else:
+            self._started(server)
+
+    def resume(self, wait: bool = True, inputs: Mapping[str, Any] | None = None) -> None:
+        """Goes on with the job where its driver died or it was stopped; trials that have ended are not run again.
+
+        Everything that the tuner was made with comes out of the record, and so do the inputs where they can be opened
+        again. Callbacks do not: those of this tuner are called.
+
+        Args:
+            wait: as `fit` takes it.
+            inputs: the job's channels, where the record cannot open them: the rows have to be the same.
+
+        Raises:
+            ConfigurationError: another process drives the job.
+            DataError: the inputs are not to be opened from here, or have changed.
+            ResourcesError, GangError, KeyboardInterrupt: as `fit` does.
+        """
+        name = self._name()
+        if not wait:
+            if inputs is not None:
+                raise ConfigurationError(
+                    "inputs cannot follow a job to another process, which resume(wait=False) needs; call "
+                    "resume(inputs=..., wait=True)"
+                )
+            self._started(self._apart(), resume=True)
             return
-        self._thread = threading.Thread(target=self._run_apart, args=(search, channels, forecast), name=name)
-        self._thread.start()
+        self._ended(
+            driver.drive(
+                self._store,
+                name,
+                console=self._console,
+                verbose=self._verbose,
+                resume=True,
+                inputs=inputs,
+                callbacks=self.callbacks,
+            )
+        )
 
     def forecast(self, inputs: Mapping[str, Any]) -> Forecast:
         """What the job would take, without running it.
@@ -233,7 +286,7 @@ class HyperparameterTuner:
         channels = opened(self, inputs)
         search = search_for(self, f"forecast-{secrets.token_hex(4)}", self.random_seed or 0)
         with Store(self._store) as store:
-            spec = self._spec(channels, search.seed)
+            spec = self._spec(record_inputs(channels, search.storage_path), search.seed)
             found = forecast_from(store, spec, outlook_for(self, search))
             url = store.url
         if found is not None:
@@ -243,25 +296,24 @@ class HyperparameterTuner:
         return outlook_for(self, search).forecast(pace, source=PROBE)
 
     def wait(self) -> None:
-        """Waits until the job has ended, here or in another process.
+        """Waits until the job has ended, in whatever process, and prints what it came to.
 
         Raises:
             WarmbandError: it ended as Failed.
         """
-        if self._thread is not None:
-            self._thread.join()
-            self._thread = None
         while True:
             job = self._job()
             status, reason = status_and_reason(job)
-            if status == "Failed":
-                raise self._failure or WarmbandError(f"tuning job {job.name} failed: {reason}")
-            if status in ("Completed", "Stopped"):
-                return
+            if status in ("Completed", "Failed", "Stopped"):
+                break
             time.sleep(1.0)
+        if job.summary.get("wall_seconds") is not None:
+            self._console.print(show_summary(job.name, status, self.objective_metric_name, job.summary))
+        if status == "Failed":
+            raise WarmbandError(f"tuning job {job.name} failed: {reason}")
 
     def stop_tuning_job(self) -> None:
-        """Asks the job to stop, from any process: what is being trained is finished to its rung, and kept."""
+        """Asks the job to stop, from any process: its trials end at their next report, and what was found is kept."""
         with Store(self._store) as store:
             store.request_stop(self._name())
 
@@ -333,38 +385,40 @@ class HyperparameterTuner:
 
     # ---- within
 
-    def _run(self, search: Search, channels: dict[str, Channel], forecast: Forecast | None) -> None:
-        name, plan = search.name, self.plan()
-        job = Job(
-            search=search,
-            strategy=make_strategy(plan, self.ranges, metric=search.metric, mode=search.mode, seed=search.seed),
-            ranges=self.ranges,
-            estimator=self.estimator,
-            channels=channels,
+    def _run(self, job: JobRow, channels: dict[str, Channel], forecast: Forecast | None) -> None:
+        ended = driver.run(
+            self,
+            job,
+            channels,
+            forecast,
             store=self._store,
-            watcher=watcher_for(self._console, goal_for(self, name)),
-            forecast=forecast,
-            callbacks=self.callbacks,
-            num_to_keep=self.num_to_keep,
-            notify=self._say,
+            console=self._console,
             verbose=self._verbose,
+            copied=False,
         )
-        ended = job.run()
-        self._console.print(show_summary(name, ended.status, self.objective_metric_name, ended.summary))
-        self._console.print(show_next(name, ended.summary, self._store), soft_wrap=True)
+        self._ended(ended)
+
+    def _ended(self, ended: Ended) -> None:
         if ended.status == "Failed":
-            raise WarmbandError(f"tuning job {name} failed: {ended.reason}")
+            raise WarmbandError(f"tuning job {self._name()} failed: {ended.reason}")
         if ended.reason == INTERRUPTED:
             raise KeyboardInterrupt
+        if ended.reason == TERMINATED:
+            raise SystemExit(EXIT_CODES[TERMINATED])  # As the process would have ended without a job.
 
-    def _run_apart(self, *arguments: Any) -> None:
-        try:
-            self._run(*arguments)
-        except BaseException as error:
-            self._failure = error
-            logger.debug("job ended with %r; `wait` raises it", error)
+    def _apart(self) -> JobsServer | None:
+        """Where the job goes that another process runs; what cannot follow it there is refused."""
+        background.check_can_follow(self)
+        return background.cluster_for(self)
 
-    def _announce(self, name: str, plan: Plan, forecast: Forecast | None) -> None:
+    def _started(self, server: JobsServer | None, *, resume: bool = False) -> None:
+        name = self._name()
+        self._say(f"{name} runs {background.start(name, self._store, server, resume=resume)}")
+        self._say(f"Look with: hpo logs {name} --follow, hpo describe {name}; stop with: hpo stop {name}")
+
+    def _announce(self, name: str, plan: Plan, forecast: Forecast | None, record: str) -> None:
+        if whereabouts.ray_job():
+            self._say(f"{whereabouts.RECORD}{record}")  # Whoever submitted the job waits for this line.
         self._say(f"Tuning job {name}: {self.strategy}, {self.max_jobs} trials, {self.max_parallel_jobs} at once")
         self._console.print(show_plan(plan))
         if forecast is not None:
@@ -375,8 +429,8 @@ class HyperparameterTuner:
     def _say(self, text: str) -> None:
         self._console.print(text, soft_wrap=True, markup=False)
 
-    def _spec(self, channels: Mapping[str, Channel], seed: int) -> dict[str, Any]:
-        return made_with.spec_of(self, channels, seed)
+    def _spec(self, inputs: Mapping[str, Any], seed: int) -> dict[str, Any]:
+        return made_with.spec_of(self, inputs, seed)
 
     def _name(self) -> str:
         if self.latest_tuning_job is None:

@@ -26,6 +26,9 @@ class Watcher(Protocol):
     def rung(self, cut: Cut) -> None:
         """A rung of Hyperband was decided."""
 
+    def ledger(self, entries: Sequence[Entry]) -> None:
+        """Worker-seconds were billed."""
+
     def progress(self, controller: Controller) -> None:
         """The loop goes round: before it waits for events, half a second at most while gangs are on Ray."""
 
@@ -36,6 +39,3 @@ class Record(Watcher, Protocol):
     @property
     def stop_requested(self) -> bool:
         """Whether somebody asked for the job to be stopped."""
-
-    def ledger(self, entries: list[Entry]) -> None:
-        """Worker-seconds were billed."""

@@ -12,6 +12,8 @@ import pytest
 from tests.postgres import Postgres, programs
 
 os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
+# The keys of the `s3` fixture. Here, since Ray's workers have the environment that Ray was started in.
+os.environ.update(AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret", AWS_EC2_METADATA_DISABLED="true")
 
 
 @pytest.fixture(scope="session")
@@ -28,7 +30,7 @@ def ray_cluster() -> Iterator[None]:
 def s3() -> Iterator[str]:
     """A URI of a bucket on an S3-compatible server of the tests' own, `moto`.
 
-    The keys are in the URI, as Ray's workers have another environment.
+    Its keys are in the environment, as everybody's have to be.
     """
     from moto.server import ThreadedMotoServer
 
@@ -36,7 +38,7 @@ def s3() -> Iterator[str]:
     running.start()
     host, port = running.get_host_and_port()
     options = f"endpoint_override=http%3A%2F%2F{host}%3A{port}&region=us-east-1&allow_bucket_creation=true"
-    yield f"s3://key:secret@warmband/jobs?{options}"
+    yield f"s3://warmband/jobs?{options}"
     running.stop()
 
 

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainers import storage
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Assignment:
@@ -18,7 +20,8 @@ class Assignment:
         start: resource units already in `checkpoint`; 0 trains from nothing.
         stop: resource units to stop at, absolute; more than `start`.
         checkpoint: URI of the checkpoint that holds `start` units, or None where `start` is 0.
-        save_to: URI that the checkpoint holding `stop` units is written to.
+        save_to: URI that the checkpoint holding `stop` units is written to; one that holds fewer, since the assignment
+            was halted, stands beside it.
     """
 
     trial_id: str
@@ -28,6 +31,10 @@ class Assignment:
     stop: int
     checkpoint: str | None
     save_to: str
+
+    def saved_at(self, step: int) -> str:
+        """URI of the checkpoint that holds `step` units: `save_to`, or a file of its own beside it."""
+        return self.save_to if step == self.stop else storage.beside(self.save_to, f"{step:06d}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,7 +50,7 @@ class Segment:
     """What an assignment gave.
 
     Args:
-        reports: one a resource unit, steps `start + 1` to `stop`.
+        reports: one a resource unit, steps `start + 1` to `stop`, or to an earlier one where it was halted.
         checkpoint: URI of the checkpoint that was written.
         checkpoint_bytes: its size.
         training_seconds: wall seconds of training on rank 0, evaluation included.
@@ -61,6 +68,11 @@ class Segment:
     first_step_at: float
     starting_seconds: float = 0.0
     details: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def reached(self) -> int:
+        """Units in its checkpoint."""
+        return self.reports[-1].step
 
 
 def merged(first: Mapping[str, Any], second: Mapping[str, Any]) -> dict[str, Any]:
@@ -83,7 +95,12 @@ class Goodbye:
     """The order that ends a gang."""
 
 
-Order = Assignment | Goodbye
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Halt:
+    """The order that ends what a gang serves at its next report."""
+
+
+Order = Assignment | Halt | Goodbye
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +112,9 @@ class GangUp:
         workers: how many it has.
         incarnation: which worker group of the gang this is; orders name it, so that none reaches another.
         placement_group: hex id of the placement group that holds its workers.
+        serves: trials for so many workers, where it has fewer: an elastic gang.
         pids: process id of each rank, on its own node.
+        nodes: hex id of each rank's node.
         opening: wall seconds that rank 0 spent by step: "load", "join", "build".
     """
 
@@ -103,7 +122,9 @@ class GangUp:
     workers: int = 1
     incarnation: str
     placement_group: str = ""
+    serves: int = 0
     pids: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
     opening: dict[str, float] = field(default_factory=dict)
 
 

@@ -14,17 +14,21 @@ import traceback
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import ray
 import ray.train
+from ray.exceptions import RayError
 from ray.train import ScalingConfig, UserCallback
 from ray.util import placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
 
 from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye, Progress, Report, Segment, Served
 from trainers.errors import DivergedError, GangError
+from trainers.labels import label_logs
 from trainers.mailbox import MailboxHandle
+from trainers.reach import Reach
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +40,12 @@ AGREE_SECONDS = 10.0
 SETTLED_SECONDS = 2.0
 CONTROLLER_SECONDS = 20.0
 """How long Train's controller may take to start."""
+
+HALT_SECONDS = 0.5
+"""How often, at most, a worker asks whether to halt: it bounds what a long rung pays for that."""
+
+ANSWER_SECONDS = 0.05
+"""How long it waits for the answer; one that comes later is looked at when it would ask again."""
 
 END_SECONDS = 30.0
 """How long a gang that was told to end may take before it is ended by force."""
@@ -62,14 +72,27 @@ class WorkerContext:
     in_hand: bool = False
 
 
+def never() -> bool:
+    """Nobody halts it."""
+    return False
+
+
 class Program(Protocol):
     """What each worker of a gang runs; it is pickled to the workers and opened there once."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Loads this worker's shards and joins its peers; returns the seconds each step took."""
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         """Serves one assignment; every rank calls it, rank 0's reports and segment are the gang's.
+
+        Args:
+            assignment: what is to be trained.
+            on_report: is told of each report.
+            halted: asked before a report, on rank 0: whether the assignment is to end with it. All ranks then end at
+                the same report, and the segment is as one of an assignment until there.
 
         Raises:
             DivergedError: the trial's numbers are not finite any more; every rank has it alike.
@@ -92,15 +115,19 @@ class Gang:
         program: what its workers run.
         scaling: how many workers, and what each needs.
         mailbox: where its events go.
+        reach: what its workers have to see of the driver's machine.
     """
 
-    def __init__(self, name: str, program: Program, scaling: ScalingConfig, mailbox: MailboxHandle) -> None:
+    def __init__(
+        self, name: str, program: Program, scaling: ScalingConfig, mailbox: MailboxHandle, reach: Reach | None = None
+    ) -> None:
         self.name = name
         self.scaling = scaling
         self.placement_group = ""
         self.held_since: float | None = None
         self._mailbox = mailbox
         self._program = program
+        self._reach = reach or Reach()
         self._others: frozenset[str] = frozenset()
         self._closing = threading.Event()
         self._launching = threading.Lock()
@@ -195,7 +222,12 @@ class Gang:
         train: Any = ray.train  # Its annotations are those of Train's first version.
         trainer = DataParallelTrainer(
             serve,
-            train_loop_config={"gang": self.name, "program": self._program, "mailbox": self._mailbox},
+            train_loop_config={
+                "gang": self.name,
+                "program": self._program,
+                "mailbox": self._mailbox,
+                "reach": self._reach,
+            },
             scaling_config=self.scaling,
             run_config=train.RunConfig(
                 name=self.name,
@@ -251,8 +283,10 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     """
     gang, program, mailbox = config["gang"], config["program"], config["mailbox"]
     context = _worker_context()
+    labels = label_logs(gang)
     incarnation = context.broadcast(uuid.uuid4().hex)
     try:
+        config["reach"].check_here(context.node_ip)
         opening = program.open(context)
     except Exception as error:
         # The other ranks may wait in a collective for this one; the driver ends the gang.
@@ -272,6 +306,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         incarnation=incarnation,
         placement_group=group.id.hex() if group else "",
         pids=(os.getpid(),),
+        nodes=(ray.get_runtime_context().get_node_id(),),
         opening=opening,
     )
     mailbox.opened(up, context.rank, context.world_size)
@@ -280,6 +315,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         seen, order = mailbox.fetch(gang, incarnation, seen, served=served)
         if isinstance(order, Goodbye):
             break
+        labels.trial = order.trial_id if order is not None else ""
         served = _serve_one(gang, program, mailbox, context, order) if order is not None else None
     program.close()
     return None
@@ -290,8 +326,11 @@ def _serve_one(
 ) -> Served | None:
     """Serves an assignment; rank 0 returns what it gave, for its next fetch to take along."""
     reporter = _Reporter(gang, assignment.trial_id, mailbox)
+    speaks = context.rank == 0
     try:
-        segment = program.train(assignment, reporter if context.rank == 0 else _silent)
+        segment = program.train(
+            assignment, reporter if speaks else _silent, Halts(partial(mailbox.halted, gang)) if speaks else never
+        )
     except GangError:
         raise  # Not the trial's own error, and nothing to agree on: Train starts another worker group.
     except Exception as error:
@@ -308,7 +347,7 @@ def _serve_one(
             # Not the trial's own error: this worker group is broken, and Train has to start another.
             raise
         return None
-    return Served(gang=gang, trial_id=assignment.trial_id, segment=segment) if context.rank == 0 else None
+    return Served(gang=gang, trial_id=assignment.trial_id, segment=segment) if speaks else None
 
 
 class _Reporter:
@@ -327,6 +366,35 @@ class _Reporter:
             self._mailbox.post(Progress(gang=self._gang, trial_id=self._trial_id, reports=news))
             self._told = len(self.reports)
             self._sent = time.monotonic()
+
+
+class Halts:
+    """Asks whether an assignment is to be halted: not in its first moments, seldom later, and never waiting for long.
+
+    So a short rung costs no call, and a driver that cannot be reached holds nothing up.
+
+    Args:
+        ask: returns a reference to the answer, in Ray's object store.
+    """
+
+    def __init__(self, ask: Callable[[], Any]) -> None:
+        self._ask = ask
+        self._asked = time.monotonic()
+        self._answer: Any = None
+        self._halted = False
+
+    def __call__(self) -> bool:
+        """Whether it is to be halted, as far as is known."""
+        now = time.monotonic()
+        if self._halted or now - self._asked < HALT_SECONDS:
+            return self._halted
+        self._asked = now
+        self._answer = self._answer or self._ask()
+        if ray.wait([self._answer], timeout=ANSWER_SECONDS)[0]:
+            answer, self._answer = self._answer, None
+            with contextlib.suppress(RayError):  # Without its driver a gang ends anyway.
+                self._halted = bool(ray.get(answer))
+        return self._halted
 
 
 def _silent(report: Report) -> None:

@@ -34,8 +34,23 @@ class Gangs(Protocol):
             GangError: gangs cannot start.
         """
 
+    def give_back(self) -> Collection[str]:
+        """Ends idle gangs that the work has no use for any more, or that other jobs on the cluster have a right to.
+
+        Returns:
+            Those, which are there no more.
+        """
+
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Hands an assignment to a gang that is up and free."""
+
+    def halt(self, gang: str) -> None:
+        """Ends what a gang serves at its next report with a checkpoint, on all its workers alike; does not wait.
+
+        `Served` then comes with a segment whose last report is before the assignment's `stop`, or with the whole of it
+        where that was nearly done. A gang that serves nothing goes on as it was. It may be called from a signal handler
+        and from any thread.
+        """
 
     def events(self, timeout: float) -> Sequence[Event]:
         """What has happened since the last call; waits up to `timeout` seconds for something.

@@ -37,6 +37,7 @@ class InHand:
         self._up: GangUp | None = None
         self._news: list[Event] = []
         self._queue: list[Assignment] = []
+        self._halted = False
 
     @property
     def starting(self) -> int:
@@ -66,9 +67,18 @@ class InHand:
         self._news.append(self._up)
         return ()
 
+    def give_back(self) -> Collection[str]:
+        """None: nothing else wants this process."""
+        return ()
+
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Puts an assignment by until `events` is asked for."""
+        self._halted = False
         self._queue.append(assignment)
+
+    def halt(self, gang: str) -> None:
+        """See `Gangs.halt`: whoever is to be heard while it trains calls from a signal handler or another thread."""
+        self._halted = True
 
     def events(self, timeout: float) -> Sequence[Event]:
         """Trains what is queued, in the calling thread; waits out `timeout` seconds where there is nothing to do."""
@@ -93,7 +103,7 @@ class InHand:
         trial = assignment.trial_id
         reports: list[Report] = []
         try:
-            segment = self._program.train(assignment, reports.append)
+            segment = self._program.train(assignment, reports.append, lambda: self._halted)
         except bdb.BdbQuit:
             raise  # Whoever leaves the debugger wants to leave, not to fail a trial.
         except Exception as error:

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import time
+import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from trainers.assignment import Event, GangLost, GangUp, Goodbye, Order, Served
+from trainers.assignment import Event, GangLost, GangUp, Goodbye, Halt, Order, Served
+
+NAMESPACE = "warmband"
+"""Of the mailboxes' names, so that the jobs on one cluster find each other's."""
 
 
 @dataclass(slots=True)
@@ -21,6 +27,7 @@ class _Desk:
     number: int = 0
     order: Order | None = None
     closing: bool = False
+    halted: bool = False
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     refusals: dict[int, Served] = field(default_factory=dict)
     all_refused: asyncio.Event = field(default_factory=asyncio.Event)
@@ -35,16 +42,34 @@ class Mailbox:
         self._desks: dict[str, _Desk] = {}
         self._events: list[Event] = []
         self._arrived = asyncio.Event()
+        self._claim: tuple[float, Any] | None = None
+
+    # ---- what the job says to others
+
+    async def claim(self, claim: Any) -> None:
+        """Keeps what the job wants of the cluster; see `trainers.shares`."""
+        self._claim = time.monotonic(), claim
+
+    async def claims(self) -> tuple[float, Any] | None:
+        """How many seconds ago the job said what it wants, and that; None if it has not."""
+        return self._claim and (time.monotonic() - self._claim[0], self._claim[1])
 
     # ---- the driver's side
 
     async def order(self, gang: str, incarnation: str, order: Order) -> None:
-        """Leaves an order for one incarnation of a gang; `Goodbye` is for every incarnation, now or later."""
+        """Leaves an order for one incarnation of a gang; `Goodbye` is for every incarnation, now or later.
+
+        `Halt` is for the assignment that was ordered last.
+        """
         desk = self._desk(gang)
         if isinstance(order, Goodbye):
             desk.closing = True
         elif incarnation != desk.incarnation:
             return  # That worker group is gone; its GangLost is on the way to the driver.
+        elif isinstance(order, Halt):
+            desk.halted = True
+            return
+        desk.halted = False
         desk.number += 1
         desk.order = order
         desk.refusals.clear()
@@ -94,6 +119,10 @@ class Mailbox:
                 return seen, None
         return (desk.number, Goodbye()) if desk.closing else (desk.number, desk.order)
 
+    async def halted(self, gang: str) -> bool:
+        """Whether the assignment that a gang serves is to end with its next report."""
+        return self._desk(gang).halted
+
     async def opened(self, up: GangUp, rank: int, world_size: int) -> None:
         """One rank is ready; once all are, the driver is told, with each rank's process id."""
         desk = self._desk(up.gang)
@@ -101,9 +130,10 @@ class Mailbox:
         ranks[rank] = up
         if len(ranks) == world_size:
             del desk.opened[up.incarnation]
-            desk.incarnation, desk.order = up.incarnation, None
-            pids = tuple(ranks[other].pids[0] for other in range(world_size))
-            await self.post(replace(ranks[0], pids=pids))
+            desk.incarnation, desk.order, desk.halted = up.incarnation, None, False
+            ups = [ranks[other] for other in range(world_size)]
+            pids = tuple(pid for one in ups for pid in one.pids)
+            await self.post(replace(ranks[0], pids=pids, nodes=tuple(node for one in ups for node in one.nodes)))
 
     async def post(self, event: Event) -> None:
         """Hands an event to the driver."""
@@ -147,13 +177,40 @@ async def _wait(event: asyncio.Event, timeout: float) -> bool:
 class MailboxHandle:
     """A typed, picklable handle to a `Mailbox` actor, for both sides."""
 
-    def __init__(self, actor: Any) -> None:
+    def __init__(self, actor: Any, name: str) -> None:
         self._actor = actor
+        self.name = name
 
     @classmethod
-    def open(cls) -> MailboxHandle:
-        """Starts a mailbox next to the driver. It ends with the driver, or with `close`."""
-        return cls(ray.remote(num_cpus=0)(Mailbox).options(max_concurrency=10_000).remote())
+    def open(cls, job: str) -> MailboxHandle:
+        """Starts the mailbox of a job, on the driver's node. It ends with the driver, or with `close`."""
+        # On its machine, as the death of another must not take the mailbox along. The name ends in something random, as
+        # a job that is resumed may come before the mailbox of the driver that died has gone.
+        name = f"{job}-mailbox-{uuid.uuid4().hex[:4]}"
+        here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+        actor = (
+            ray.remote(num_cpus=0)(Mailbox)
+            .options(name=name, namespace=NAMESPACE, max_concurrency=10_000, scheduling_strategy=here)
+            .remote()
+        )
+        return cls(actor, name)
+
+    @classmethod
+    def of(cls, name: str) -> MailboxHandle:
+        """Another job's.
+
+        Raises:
+            ValueError: there is none of that name.
+        """
+        return cls(ray.get_actor(name, namespace=NAMESPACE), name)
+
+    def claim(self, claim: Any) -> None:
+        """See `Mailbox.claim`; does not wait."""
+        self._actor.claim.remote(claim)
+
+    def claims(self) -> Any:
+        """See `Mailbox.claims`; returns a reference to the answer."""
+        return self._actor.claims.remote()
 
     def order(self, gang: str, incarnation: str, order: Order) -> None:
         """See `Mailbox.order`; does not wait."""
@@ -172,6 +229,10 @@ class MailboxHandle:
             self._actor.fetch.remote(gang, incarnation, seen, timeout, served), timeout=timeout + 60
         )
         return found
+
+    def halted(self, gang: str) -> Any:
+        """See `Mailbox.halted`; does not wait, but returns a reference to the answer."""
+        return self._actor.halted.remote(gang)
 
     def controller(self, gang: str, timeout: float) -> Any:
         """See `Mailbox.controller`."""

@@ -25,6 +25,12 @@ CHECK_SECONDS = 30.0
 
 _LONGEST = 240
 
+# Behind a colon, slashes too: they are common in secret keys.
+_USER = re.compile(r"://(?:[^/?]*|[^/?:]*:[^?]*)@")
+_SECRET_OPTIONS = re.compile(
+    r"(?i)([?&](?:[\w-]*(?:access_?key|secret|account_?key|token|password|credential|signature)[\w-]*|sig)=)[^&]*"
+)
+
 # What the messages of pyarrow and of the system say, and what helps.
 _REMEDIES = (
     (r"NO_SUCH_BUCKET|[Bb]ucket.*(does not exist|not found)", "there is no such bucket: make it, or name another"),
@@ -70,6 +76,25 @@ def write(uri: str, data: bytes) -> None:
     """
     with _explained(uri, "written"):
         _write(uri, data)
+
+
+def size(uri: str) -> int | None:
+    """The bytes of a file; None where it is not there.
+
+    Raises:
+        DataError: it cannot be looked at.
+    """
+    with _explained(uri, "looked at"):
+        if _is_local(uri):
+            try:
+                return Path(uri).stat().st_size
+            except FileNotFoundError:
+                return None
+        from pyarrow.fs import FileType
+
+        filesystem, path = _resolve(uri)
+        info = filesystem.get_file_info(path)
+        return int(info.size) if info.type == FileType.File else None
 
 
 def delete(uri: str) -> None:
@@ -141,9 +166,51 @@ def join(base: str, *parts: str) -> str:
     return "/".join([place.rstrip("/"), *parts]) + mark + options
 
 
+def local_path(uri: str) -> str | None:
+    """The path of a place on disks that this machine has; None for object stores."""
+    if _is_local(uri):
+        return uri
+    split = urlsplit(uri)
+    return unquote(split.path) if split.scheme == "file" else None
+
+
+def beside(uri: str, stem: str) -> str:
+    """A file in the folder of another, with its ending."""
+    place, mark, options = (uri, "", "") if _is_local(uri) else uri.partition("?")
+    folder, slash, name = place.rpartition("/")
+    return folder + slash + stem + Path(name).suffix + mark + options
+
+
+def absolute(uri: str) -> str:
+    """The same place for a process with another working directory."""
+    return os.path.abspath(uri) if _is_local(uri) else uri
+
+
 def shown(uri: str) -> str:
     """A place as messages may show it: without keys and passwords."""
-    return re.sub(r"://[^/?]*@", "://***@", uri)
+    return _SECRET_OPTIONS.sub(r"\1***", _USER.sub("://***@", uri))
+
+
+def check_no_credentials(uri: str, field: str) -> None:
+    """Refuses a URI that holds keys or a password: places are recorded, shown and handed to every worker.
+
+    Args:
+        uri: a path or URI.
+        field: what to call it in the error.
+
+    Raises:
+        ConfigurationError: it does; the message shows none of them.
+    """
+    if _is_local(uri):
+        return
+    user = _USER.search(uri)
+    secret = user is not None and (":" in user[0][3:] or (uri.startswith("s3:") and user[0] != "://@"))
+    if secret or _SECRET_OPTIONS.search(uri):
+        raise ConfigurationError(
+            f"{field} {shown(uri)!r} holds credentials, and would be recorded with them; leave them out, and give them "
+            "on every node by the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, set before Ray starts), "
+            "by a profile in ~/.aws/credentials, by GOOGLE_APPLICATION_CREDENTIALS, or by the machine's own role"
+        )
 
 
 def _write(uri: str, data: bytes) -> None:

@@ -18,11 +18,12 @@ from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import Channel, LabelRule, PlacedChannel, Table
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError, DataError
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, never
 from trainers.gangs import Gangs
 from trainers.scaling import WORKERS, check_alone, check_workers
 from trainers.trainer import Trainer
 from trainers.ubjson import flaw
+from trainers.xgboost_halting import Looks, goes_on_exactly
 from trainers.xgboost_parameters import ROUNDS, check_parameters, label_rules, metric_names
 from trainers.xgboost_ray_options import check_backend
 
@@ -64,6 +65,11 @@ class XGBoostTrainer(Trainer):
         self.ray_params = dict(ray_params or {})
         check_backend(backend, self.ray_params, scaling)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
+
+    @property
+    def may_be_elastic(self) -> bool:
+        """See `Trainer.may_be_elastic`."""
+        return self.backend == "native"
 
     @property
     def warm(self) -> bool:
@@ -121,16 +127,22 @@ class XGBoostTrainer(Trainer):
         return XGBoostProgram(channels)
 
     def start_gangs(
-        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None]
+        self,
+        name: str,
+        channels: Mapping[str, Channel],
+        on: Cluster,
+        notify: Callable[[str], None],
+        priority: int = 1,
+        patient: bool = False,
     ) -> Gangs:
         """See `Trainer.start_gangs`."""
         if self.backend == "native":
-            return super().start_gangs(name, channels, on, notify)
+            return super().start_gangs(name, channels, on, notify, priority, patient)
         # Imported here: workers of native gangs import this module, and need none of it.
         from trainers.xgboost_ray_backend import XGBoostRayGangs
 
         placed = {channel: source.place(self.workers) for channel, source in channels.items()}
-        return XGBoostRayGangs(name, placed, self.scaling, self.ray_params, notify=notify)
+        return XGBoostRayGangs(name, placed, self.scaling, self.ray_params, notify=notify, patient=patient)
 
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
@@ -140,6 +152,10 @@ class XGBoostTrainer(Trainer):
         """See `Trainer.probe_obstacle`."""
         on_cpu = self.hyperparameters.get("device", "cpu") == "cpu"
         return super().probe_obstacle() if on_cpu else "it trains on a GPU"
+
+    def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
+        """See `Trainer.exact_from`: a booster does not hold the random state of XGBoost's sampling."""
+        return goes_on_exactly(hyperparameters)
 
     def load_code(self, checkpoint: str) -> str:
         """See `Trainer.load_code`."""
@@ -192,7 +208,9 @@ class XGBoostProgram:
             "build": built - joined,
         }
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         """Boosts from `assignment.start` to `assignment.stop` rounds; see `Program.train`."""
         arrived = time.perf_counter()
         session = self._opened()
@@ -205,20 +223,23 @@ class XGBoostProgram:
         read = time.perf_counter()
         first_step_at = time.time()
         reports = []
+        looks = Looks(halted, rank=session.context.rank, world_size=session.context.world_size, start=assignment.start)
         for iteration in range(assignment.start, assignment.stop):
             booster.update(matrices["train"], iteration)
             report = Report(step=iteration + 1, metrics=_metrics(booster.eval_set(evaluated, iteration), names))
             reports.append(report)
             on_report(report)
+            if report.step < assignment.stop and looks.halt(report.step):
+                break
         trained = time.perf_counter()
         size = 0
         if session.context.rank == 0:
             raw = bytes(booster.save_raw("ubj"))
-            storage.write(assignment.save_to, raw)
+            storage.write(assignment.saved_at(reports[-1].step), raw)
             size = len(raw)
         return Segment(
             reports=tuple(reports),
-            checkpoint=assignment.save_to,
+            checkpoint=assignment.saved_at(reports[-1].step),
             checkpoint_bytes=size,
             training_seconds=trained - read,
             checkpointing_seconds=read - arrived + time.perf_counter() - trained,
@@ -278,15 +299,29 @@ def _booster(checkpoint: str | None, parameters: dict[str, Any], matrices: Seque
 
     if checkpoint is None:
         return xgboost.Booster(parameters, matrices)
+    raw = read_model(checkpoint)
+    try:  # Parameters are only stored here: XGBoost looks at them when it trains.
+        return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
+    except xgboost.core.XGBoostError as error:
+        raise _flawed(checkpoint, f"XGBoost finds no model in it ({str(error).splitlines()[0]})") from error
+
+
+def read_model(checkpoint: str) -> bytes:
+    """A checkpoint's bytes: one whole UBJSON value, and nothing else that XGBoost would read, or end the process at.
+
+    Raises:
+        DataError: the checkpoint is not there, or is something else.
+    """
     raw = storage.read(checkpoint)
     flawed = flaw(raw)
-    if not flawed:
-        try:  # Parameters are only stored here: XGBoost looks at them when it trains.
-            return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
-        except xgboost.core.XGBoostError as error:
-            flawed = f"XGBoost finds no model in it ({str(error).splitlines()[0]})"
-    raise DataError(
-        f"checkpoint {storage.shown(checkpoint)!r} is cut short or no checkpoint: {flawed}; restore the file, or train "
+    if flawed:
+        raise _flawed(checkpoint, flawed)
+    return raw
+
+
+def _flawed(checkpoint: str, why: str) -> DataError:
+    return DataError(
+        f"checkpoint {storage.shown(checkpoint)!r} is cut short or no checkpoint: {why}; restore the file, or train "
         "again"
     )
 

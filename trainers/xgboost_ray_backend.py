@@ -61,6 +61,7 @@ class Coordinator:
         self._workers = channels["train"].num_workers
         self._arguments = (channels, resources, ray_params)
         self._actors: dict[int, Any] = {}
+        self._serving = self._halted = ""
         self._training: Any = None
 
     def open(self) -> tuple[int, dict[str, float]]:
@@ -82,8 +83,17 @@ class Coordinator:
         time.sleep(seconds)
         return JOURNAL.news()
 
+    def halt(self, save_to: str) -> None:
+        """The assignment that saves there is to end with its next round."""
+        self._halted = save_to
+
+    def halted(self) -> bool:
+        """Whether what is being served is to end with its next round."""
+        return self._serving == self._halted
+
     def serve(self, assignment: Assignment) -> Served | GangLost | GangEnded:
         """Serves an assignment; nothing of it is left but its checkpoint."""
+        self._serving = assignment.save_to
         try:
             segment = self._training.serve(assignment)
             return Served(gang=self._gang, trial_id=assignment.trial_id, segment=segment)
@@ -151,6 +161,7 @@ class _Gang:
     held_since: float
     up: bool = False
     trial_id: str = ""
+    save_to: str = ""
     waiting: dict[Any, str] = field(default_factory=dict)
 
 
@@ -165,6 +176,7 @@ class XGBoostRayGangs:
         scaling: actors of a gang, and what each needs.
         ray_params: fields of xgboost_ray's `RayParams`.
         notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
+        patient: wait for room as long as it takes.
     """
 
     def __init__(
@@ -175,15 +187,17 @@ class XGBoostRayGangs:
         ray_params: Mapping[str, Any],
         *,
         notify: Callable[[str], None] = logger.info,
+        patient: bool = False,
     ) -> None:
         self._name = name
         self._channels = channels
         self._scaling = scaling
         self._ray_params = ray_params
         self._notify = notify
-        self._room = Room(scaling, notify)
+        self._room = Room(scaling, notify, patient=patient)
         self._gangs: dict[str, _Gang] = {}
         self._held_since: dict[str, float] = {}
+        self._halts: list[str] = []
         self._start_seconds = 0.0
         self._failed_starts = 0
 
@@ -214,12 +228,20 @@ class XGBoostRayGangs:
             self._start()
         return ()
 
+    def give_back(self) -> Collection[str]:
+        """None: the package's gangs take no part in fair shares."""
+        return ()
+
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Hands an assignment to a gang that is up and free."""
         held = self._gangs[gang]
-        held.trial_id = assignment.trial_id
+        held.trial_id, held.save_to = assignment.trial_id, assignment.save_to
         held.waiting[held.coordinator.serve.remote(assignment)] = "serve"
         held.waiting[held.coordinator.news.remote(PROGRESS_SECONDS)] = "news"
+
+    def halt(self, gang: str) -> None:
+        """See `Gangs.halt`; it goes out with the next call of `events`."""
+        self._halts.append(gang)
 
     def events(self, timeout: float) -> Sequence[Event]:
         """What has happened since the last call; waits up to `timeout` seconds for something.
@@ -227,6 +249,9 @@ class XGBoostRayGangs:
         Raises:
             GangError: gangs cannot start, or cannot read their data.
         """
+        halts, self._halts = self._halts, []
+        for held in (self._gangs[gang] for gang in halts if gang in self._gangs):
+            held.coordinator.halt.remote(held.save_to)
         asked = {answer: gang for gang in self._gangs.values() for answer in gang.waiting}
         if not asked:
             time.sleep(timeout)

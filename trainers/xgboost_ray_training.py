@@ -21,7 +21,9 @@ from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
 from trainers.errors import GangError
-from trainers.xgboost_allreduce import booster_parameters
+from trainers.gang import Halts
+from trainers.xgboost_allreduce import booster_parameters, read_model
+from trainers.xgboost_halting import Looks
 from trainers.xgboost_ray_compat import mend
 
 
@@ -128,12 +130,23 @@ class _Note:
 
 
 class _TellRounds(xgboost.callback.TrainingCallback):
-    """Runs in every actor: rank 0 tells each round. It is told before xgboost_ray's own checkpoint of that round."""
+    """Runs in every actor: rank 0 tells each round. It is told before xgboost_ray's own checkpoint of that round.
 
-    def __init__(self) -> None:
+    All actors end with the same round where the coordinator was told to halt.
+    """
+
+    def __init__(self, coordinator: Any) -> None:
+        self._coordinator = coordinator
         self._began = 0.0
+        self._looks: Looks | None = None
 
     def before_training(self, model: Any) -> Any:
+        self._looks = Looks(
+            Halts(self._coordinator.halted.remote),
+            rank=get_rabit_rank(),
+            world_size=xgboost.collective.get_world_size(),
+            start=model.num_boosted_rounds(),
+        )
         # The queue's process imports xgboost_ray with the first thing put into it: seconds that are no training.
         self._tell(None)
         self._began = time.time()
@@ -146,8 +159,10 @@ class _TellRounds(xgboost.callback.TrainingCallback):
             for name, values in by_name.items()
         }
         # Not `epoch`: xgboost_ray counts from 0 again after each restart.
-        self._tell(Report(step=model.num_boosted_rounds(), metrics=metrics))
-        return False
+        step = model.num_boosted_rounds()
+        self._tell(Report(step=step, metrics=metrics))
+        assert self._looks is not None, "training begins before its first round"
+        return self._looks.halt(step)
 
     def _tell(self, report: Report | None) -> None:
         if get_rabit_rank() == 0:
@@ -182,6 +197,7 @@ class Training:
         coordinator: Any,
     ) -> None:
         mend()
+        self._coordinator = coordinator
         self._cpus = int(resources["CPU"])
         self._train = ChannelMatrix(channels["train"])
         self._evals = [(ChannelMatrix(channel), name) for name, channel in channels.items() if name != "train"]
@@ -208,7 +224,7 @@ class Training:
         """
         arrived = time.time()
         JOURNAL.begin()
-        model = storage.read(assignment.checkpoint) if assignment.checkpoint else None
+        model = read_model(assignment.checkpoint) if assignment.checkpoint else None
         called = time.time()
         booster = xgboost_ray.train(
             booster_parameters(assignment, self._cpus),
@@ -216,18 +232,19 @@ class Training:
             assignment.stop - assignment.start,
             evals=self._evals,
             ray_params=self._ray_params,
-            callbacks=[_TellRounds()],
+            callbacks=[_TellRounds(self._coordinator)],
             verbose_eval=False,
             xgb_model=model,
         )
         returned = time.time()
-        reports = JOURNAL.reports(assignment.start, assignment.stop)
+        reached = booster.num_boosted_rounds()
+        reports = JOURNAL.reports(assignment.start, reached)
         raw = bytes(booster.save_raw("ubj"))
-        storage.write(assignment.save_to, raw)
+        storage.write(assignment.saved_at(reached), raw)
         training = max(0.0, JOURNAL.last_step_at - JOURNAL.first_step_at)
         return Segment(
             reports=reports,
-            checkpoint=assignment.save_to,
+            checkpoint=assignment.saved_at(reached),
             checkpoint_bytes=len(raw),
             training_seconds=training,
             checkpointing_seconds=called - arrived + time.time() - returned,

@@ -5,21 +5,19 @@ from __future__ import annotations
 import json
 import logging
 import sys
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-from hpo.cli.options import AsJson, DataDir, StoreUrl
+from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl
 
 
 def forecast(
     job: Annotated[str, typer.Argument(metavar="JOB.yaml", help="The job file.")],
     data_dir: DataDir = None,
-    set_: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--set", metavar="KEY=VALUE", help="A dotted key of the file and its value; may be repeated."),
-    ] = None,
+    set_: Overrides = None,
     store: StoreUrl = None,
+    allow_code: AllowCode = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")
     ] = False,
@@ -39,7 +37,7 @@ def forecast(
     from hpo.summary import show_plan
 
     overrides = [*(set_ or []), *([f"store={json.dumps(store)}"] if store is not None else [])]
-    spec = read_job(job, overrides)
+    spec = read_job(job, overrides, allow_code=allow_code)
     if not verbose:
         # Ray Train announces num_workers=0 as soon as it is configured.
         logging.getLogger("ray.train").setLevel(logging.WARNING)

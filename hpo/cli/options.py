@@ -18,6 +18,21 @@ StoreUrl = Annotated[
         "--store", metavar="URL", help="The record's database; else WARMBAND_STORE, else a file in WARMBAND_HOME."
     ),
 ]
+Overrides = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--set", metavar="KEY=VALUE", help="A dotted key of the file and its value; may be repeated."),
+]
+Address = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option(
+        metavar="URL",
+        help="The cluster's jobs server, http://HEAD:8265; else RAY_API_SERVER_ADDRESS, else RAY_ADDRESS.",
+    ),
+]
+AllowCode = Annotated[
+    bool,
+    typer.Option("--allow-code", help="Run the Python function that the job names, as module:function, if it does."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 DataDir = Annotated[
     Optional[str],  # noqa: UP045

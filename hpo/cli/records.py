@@ -1,7 +1,8 @@
-"""Commands that look at jobs in the record, or stop one."""
+"""Commands that look at jobs in the record, stop one, or delete one."""
 
 from __future__ import annotations
 
+import sys
 import time
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -19,10 +20,11 @@ def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
     """List the tuning jobs, newest first.
 
     best is the objective of the best trial so far, worker-s are billed
-    worker-seconds.
+    worker-seconds. A wide terminal also shows who owns a job and where its
+    driver runs, or last ran.
     """
     from hpo.cli.snapshot import snapshots
-    from hpo.cli.terminal import show, show_json
+    from hpo.cli.terminal import show, show_json, terminal
     from hpo.cli.views import jobs_table
     from hpo.store import Store
 
@@ -32,7 +34,7 @@ def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
     if as_json:
         show_json([snapshot.summary() for snapshot in found])
     elif found:
-        show(jobs_table(found))
+        show(jobs_table(found, terminal().width))
     else:
         show(f"No jobs in {url}. To run the first: hpo init, then hpo tune job.yaml")
 
@@ -103,10 +105,12 @@ def stop(
 ) -> None:
     """Ask a running job to stop, and wait for its end.
 
-    What is being trained is finished to its next rung. Trials, models and
-    the record are kept. A job that has ended is left as it is. The end of
-    the wait, or Ctrl-C, leaves the job to stop by itself.
+    Its trials end at their next report, with a checkpoint. Trials, models
+    and the record are kept, and hpo resume goes on with them. A job that
+    has ended is left as it is; one whose driver has died is ended here. The
+    end of the wait, or Ctrl-C, leaves the job to stop by itself.
     """
+    from hpo.background import end_abandoned
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show_json, terminal
     from hpo.cli.views import trials_text, value_text
@@ -115,10 +119,9 @@ def stop(
 
     out = terminal(stderr=as_json)
     with Store(store) as opened:
-        lost = opened.job(name).lost(time.time())
-        asked = not lost and opened.request_stop(name)
+        asked = not end_abandoned(opened, name) and opened.request_stop(name)
         if asked:
-            out.print(f"Asked {name} to stop; what it trains now is finished to the next rung.", markup=False)
+            out.print(f"Asked {name} to stop; its trials end at their next report.", markup=False)
             _wait_for_end(opened, name, wait)
         snapshot = Snapshot.of(opened, opened.job(name))
     status, reason = status_and_reason(snapshot.job)
@@ -134,6 +137,41 @@ def stop(
     best = snapshot.best
     found = f", the best {value_text(snapshot.objective(best))} ({best.trial_id})" if best else ""
     out.print(f"Kept: {trials_text(len(snapshot.trials))}{found}; look with: hpo trials {name}", markup=False)
+
+
+def delete(
+    name: JobName,
+    keep_files: Annotated[
+        bool, typer.Option("--keep-files", help="Leave models, copies of data and the log where they are.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    store: StoreUrl = None,
+) -> None:
+    """Delete a job that is not running: its record, and its files.
+
+    Its files are its models, copies of data that were in memory, and the
+    log of its driver. On a terminal the command asks first.
+    """
+    from hpo.cli.snapshot import Snapshot
+    from hpo.cli.terminal import show
+    from hpo.cli.views import trials_text
+    from hpo.disposal import Files, check_over
+    from hpo.store import Store
+
+    with Store(store) as opened:
+        snapshot = Snapshot.of(opened, opened.job(name))
+        check_over(snapshot.job)
+        files = Files.of(snapshot.job)
+        what = f"the record of {trials_text(len(snapshot.trials))}"
+        what += "" if keep_files else f", and {files.text}"
+        if not yes and sys.stdin.isatty() and sys.stdout.isatty():
+            typer.confirm(f"Delete {name}, {snapshot.status}: {what}?", abort=True)
+        if not keep_files:
+            files.remove()  # First: what cannot be removed is still in the record.
+        opened.delete_job(name)
+    show(f"Deleted {name}: {what}")
+    if keep_files:
+        show(f"Kept {files.text}")
 
 
 def _wait_for_end(store: Store, name: str, seconds: float) -> None:

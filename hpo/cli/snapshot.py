@@ -87,7 +87,13 @@ class Snapshot:
     def summary(self) -> dict[str, Any]:
         """For a list of jobs, under the names of SageMaker's API where it has one."""
         described = describe(self.job, self.trials)
-        kept = ("HyperParameterTuningJobName", "HyperParameterTuningJobStatus", "CreationTime", "FailureReason")
+        kept = (
+            "HyperParameterTuningJobName",
+            "HyperParameterTuningJobStatus",
+            "CreationTime",
+            "FailureReason",
+            "Owner",
+        )
         counters = ("HyperParameterTuningEndTime", "TrainingJobStatusCounters", "ObjectiveStatusCounters")
         best = self.best
         return {
@@ -97,6 +103,8 @@ class Snapshot:
             "ObjectiveMetricName": self.job.spec["objective_metric_name"],
             "BestObjectiveValue": self.objective(best) if best else None,
             **self._billed(self.worker_seconds),
+            "Owner": self.job.owner,
+            "Driver": described["Summary"]["driver"],
         }
 
     def trial_summaries(self) -> list[dict[str, Any]]:

@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hpo.cli.options import AsJson, DataDir, StoreUrl
+from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl
 
 if TYPE_CHECKING:
     from hpo.spec import JobSpec
+
+LOG_WIDTH = 100
+"""Columns of what goes into the log of a Ray job, where people read it."""
 
 
 def tune(
@@ -22,11 +25,9 @@ def tune(
         typer.Option(min=1, metavar="N", help="Trials at once, over what the file says."),
     ] = None,
     data_dir: DataDir = None,
-    set_: Annotated[
-        Optional[list[str]],  # noqa: UP045
-        typer.Option("--set", metavar="KEY=VALUE", help="A dotted key of the file and its value; may be repeated."),
-    ] = None,
+    set_: Overrides = None,
     store: StoreUrl = None,
+    allow_code: AllowCode = False,
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")
     ] = False,
@@ -45,18 +46,24 @@ def tune(
         overrides.append(f"tuning.max_parallel_jobs={max_parallel_jobs}")
     if store is not None:
         overrides.append(f"store={json.dumps(store)}")
-    _run(read_job(job, overrides), data_dir, verbose, as_json)
+    _run(read_job(job, overrides, allow_code=allow_code), data_dir, verbose, as_json)
 
 
 def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> None:
     from contextlib import nullcontext, redirect_stdout
 
     from hpo.cli.terminal import show_json, terminal
+    from hpo.submission import check_pinned
+    from hpo.whereabouts import ray_job
 
+    check_pinned()
     if not verbose:
         # Ray Train announces num_workers=0 as soon as it is configured.
         logging.getLogger("ray.train").setLevel(logging.WARNING)
-    tuner = spec.tuner(console=terminal(stderr=as_json), verbose=verbose)
+    console = terminal(stderr=as_json)
+    if ray_job():
+        console.width = LOG_WIDTH
+    tuner = spec.tuner(console=console, verbose=verbose)
     try:
         # Whatever else prints, Ray for one, would stand in the way of the JSON.
         with redirect_stdout(sys.stderr) if as_json else nullcontext():

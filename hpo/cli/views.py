@@ -14,7 +14,8 @@ from rich.table import Table
 from rich.text import Text
 
 from hpo.cli.snapshot import Snapshot
-from hpo.describe import when
+from hpo.describe import tags_of, when
+from hpo.lease import holder_of
 from hpo.tables import LedgerKind, TrialRow
 from hpo.words import details_text, forecast_text, money, range_text, untuned_text
 
@@ -27,12 +28,20 @@ STYLES = {
     "Stopping": "yellow",
     "Stopped": "yellow",
 }
+_WIDE = 100
+"""Columns from which on a list of jobs also says whose they are, and where."""
+
 _SOME = 5
 """Failures that are listed where nobody asked for all of them."""
 
 
-def jobs_table(snapshots: Sequence[Snapshot]) -> RenderableType:
-    """A line a job, with what it cost where one has prices."""
+def jobs_table(snapshots: Sequence[Snapshot], width: int) -> RenderableType:
+    """A line a job, with what it cost where one has prices, and who owns it and where it runs where that fits."""
+    table = _jobs(snapshots, wide=True)
+    return table if width >= _WIDE and _width(table) <= width else _jobs(snapshots, wide=False)
+
+
+def _jobs(snapshots: Sequence[Snapshot], *, wide: bool) -> Table:
     priced = any(snapshot.tariff for snapshot in snapshots)
     table = _table()
     table.add_column("job", overflow="fold")
@@ -40,6 +49,8 @@ def jobs_table(snapshots: Sequence[Snapshot]) -> RenderableType:
         table.add_column(name, no_wrap=True)
     for name in ("trials", "best", "worker-s", *(["cost"] if priced else []), "age"):
         table.add_column(name, justify="right", no_wrap=True)
+    for name in ("owner", "runs on") if wide else ():
+        table.add_column(name, no_wrap=True)
     for snapshot in snapshots:
         table.add_row(
             snapshot.job.name,
@@ -50,6 +61,7 @@ def jobs_table(snapshots: Sequence[Snapshot]) -> RenderableType:
             f"{snapshot.worker_seconds:,.0f}",
             *([_cost(snapshot, snapshot.worker_seconds) or "-"] if priced else []),
             ago(time.time() - snapshot.job.created_at),
+            *((snapshot.job.owner or "-", _place(snapshot.job.driver)) if wide else ()),
         )
     return table
 
@@ -66,9 +78,10 @@ def job_page(snapshot: Snapshot) -> RenderableType:
         "Search": _search(snapshot),
         "Trainer": _trainer(snapshot),
         "Data": _data(snapshot.job.spec["inputs"]),
+        "Driver": _driver(snapshot),
     }
     for title, rows in sections.items():
-        parts += ["", Text(title, style="bold"), _section(rows)]
+        parts += ["", Text(title, style="bold"), _section(rows)] if rows else []
     failed = failures(snapshot.trials, limit=_SOME)
     return Group(*parts, *(("", failed) if failed else ()))
 
@@ -228,6 +241,26 @@ def _data(inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, RenderableType]:
         return ", ".join(part for part in (rows, columns, where or channel.get("kind", "")) if part)
 
     return {name: text(channel) for name, channel in inputs.items()}
+
+
+def _driver(snapshot: Snapshot) -> dict[str, RenderableType]:
+    job, driver = snapshot.job, snapshot.job.driver
+    rows: dict[str, RenderableType] = {"owner": job.owner} if job.owner else {}
+    if driver:
+        heard = "" if job.ended_at else f", last heard of {ago(time.time() - job.heartbeat)} ago"
+        rows["process"] = holder_of(driver) + heard
+    if submission := driver.get("submission_id"):
+        rows["Ray job"] = f"{submission} on {driver.get('address') or 'an unknown cluster'}"
+    if log := driver.get("log"):
+        rows["log"] = log
+    if tags := tags_of(job.spec.get("tags")):
+        rows["tags"] = _settings(tags)
+    return rows
+
+
+def _place(driver: Mapping[str, Any]) -> str:
+    """Where a job's driver runs, or ran."""
+    return driver.get("address") or driver.get("host") or "-"
 
 
 def _trials(snapshot: Snapshot, names: list[str], *, folded: bool) -> Table:

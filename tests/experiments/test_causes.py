@@ -133,7 +133,7 @@ def test_a_job_file_takes_the_ranges_as_they_are_printed(rate: float, tmp_path: 
         f"{as_yaml(proposed)}\n"
         "  objective_metric_name: validation:accuracy\n"
     )
-    read = read_job(path).tuning.ranges
+    read = read_job(path, allow_code=True).tuning.ranges
     assert {name: bounds.parameter().to_json() for name, bounds in read.items()} == {
         name: bounds.to_json() for name, bounds in proposed.items()
     }

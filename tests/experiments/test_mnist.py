@@ -192,12 +192,12 @@ def test_the_job_file_is_the_second_job(digits: Dataset, tmp_path: Path) -> None
         f"store=sqlite:///{tmp_path}/record.db",
         f"storage_path={tmp_path}/jobs",
     ]
-    spec = read_job(path)
+    spec = read_job(path, allow_code=True)
     assert {name: bounds.parameter() for name, bounds in spec.tuning.ranges.items()} == JOBS[
         "learning-and-distribution"
     ]
     made, ours = spec.trainer.trainer(), settings(4, 9)[1].trainer(9)
     assert {**made.hyperparameters, "num_workers": 4, "epochs": 9} == ours.hyperparameters
-    tuner = read_job(path, here).tuner(console=Console(quiet=True))
-    tuner.fit(read_job(path, here).data.open(None))
+    tuner = read_job(path, here, allow_code=True).tuner(console=Console(quiet=True))
+    tuner.fit(read_job(path, here, allow_code=True).data.open(None))
     assert tuner.describe()["Summary"]["best"]["metrics"].keys() == set(mnist.METRICS)

@@ -239,12 +239,12 @@ def test_a_job_file_gives_its_static_run(tmp_path: Path) -> None:
         "type: torch, train_loop: 'experiments.mnist:train', num_workers: 3, "
         "hyperparameters: {lr: 0.1, momentum: 0.9, per_worker_batch_size: 50}",
     )
-    case = job_case(path, options, None, real=False)
+    case = job_case(path, options, None, real=False, allow_code=True)
     assert (case.run.workers, case.run.mode, case.metric, case.maximize) == (3, "sync", "validation:loss", False)
     assert case.trainer.units == 4
     # AllReduce is simulated by a server that waits for all.
     assert case.distributed().hyperparameters["mode"] == "sync"
-    real = job_case(path, options, 2, real=True)
+    real = job_case(path, options, 2, real=True, allow_code=True)
     assert (type(real.distributed()), real.distributed().workers, real.trainer.units) == (TorchTrainer, 3, 2)
 
 
@@ -257,7 +257,7 @@ def test_a_job_file_gives_its_static_run(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_compared_or_simulated_is_refused(trainer: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        job_case(job(tmp_path, trainer), Options(out=tmp_path), None, real=False)
+        job_case(job(tmp_path, trainer), Options(out=tmp_path), None, real=False, allow_code=True)
 
 
 def test_a_twin_that_diverges_too_is_nothing_to_come_back_to(tmp_path: Path) -> None:
@@ -287,7 +287,7 @@ def test_the_command_runs_a_job_file_to_its_page(tmp_path: Path) -> None:
     )
     app, out = Typer(), tmp_path / "out"
     app.command()(why_it_broke.main)
-    done = CliRunner().invoke(app, [str(path), "--epochs", "8", "--seeds", "1", "--out", str(out)])
+    done = CliRunner().invoke(app, [str(path), "--epochs", "8", "--seeds", "1", "--out", str(out), "--allow-code"])
     assert done.exit_code == 0, done.output
     result = json.loads((out / "result.json").read_text())
     assert result["metric"] == "validation:loss"

@@ -61,7 +61,7 @@ class Kept:
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         self.steps.setdefault(run.id, []).extend(report.step for report in reports)
 
-    def ledger(self, entries: list[Entry]) -> None:
+    def ledger(self, entries: Sequence[Entry]) -> None:
         self.entries += entries
 
     def rung(self, cut: Cut) -> None:

@@ -90,6 +90,7 @@ HYPERBAND = "HyperbandStrategyConfig: "
         (lambda: make(max_jobs=10**12), "max_jobs is 1000000000000; give a whole number from 1 to 1000000"),
         (lambda: make(max_parallel_jobs=None), "max_parallel_jobs is None; give a whole number from 1"),
         (lambda: make(storage_path=Path("x")), "storage_path is PosixPath[(]'x'[)]; give a string"),
+        (lambda: make(storage_path="s3://key:secret@b/j"), r"storage_path 's3://\*\*\*@b/j' holds credentials"),
         (lambda: make(base_tuning_job_name="my job!"), "base_tuning_job_name is 'my job!'; give letters, digits and"),
         (lambda: HyperparameterTuner("xgboost", "validation:auc", RANGES), "estimator is 'xgboost'; give a trainer"),
         (lambda: make(objective_metric_name="auc"), "objective_metric_name is 'auc'; give a channel and its metric"),

@@ -302,7 +302,7 @@ def test_a_job_that_goes_on_stopping_is_left_to(store: Store) -> None:
     job(store, "bank", values=[0.5], status="InProgress", ended_at=None)
     said = hpo("stop", "bank", "--wait", "0.1", columns=200)
     assert said.splitlines() == [
-        "Asked bank to stop; what it trains now is finished to the next rung.",
+        "Asked bank to stop; its trials end at their next report.",
         "It is still stopping after 0.1 s, and goes on to; look with: hpo describe bank",
     ]
     assert store.job("bank").status == "Stopping"
@@ -324,10 +324,105 @@ def test_a_job_that_stops_is_waited_for(store: Store) -> None:
     assert described["HyperParameterTuningJobStatus"] == "Stopped"
 
 
-def test_a_job_whose_driver_is_gone_cannot_be_asked(store: Store) -> None:
+def test_a_job_whose_driver_is_gone_is_ended_by_the_command(store: Store) -> None:
     store.create_job(JobRow(name="lost", created_at=1.0, heartbeat=2.0, spec=spec()))
-    assert "lost is Failed: its driver was last heard of" in hpo("stop", "lost", columns=200)
-    assert store.job("lost").status == "InProgress"
+    assert "lost  Failed" in hpo("jobs")
+    assert "to go on: hpo resume lost" in hpo("describe", "lost", columns=200)
+    assert "lost is Stopped: stopped after its driver had died" in hpo("stop", "lost", columns=200)
+    assert (store.job("lost").status, store.job("lost").ended_at) == ("Stopped", 2.0)
+
+
+# ---- whose it is, where it runs, what it printed
+
+
+def placed(store: Store, name: str, **driver: Any) -> None:
+    """A job that has ended, whose driver knew more of where it ran."""
+    job(store, name, values=[0.5, None])
+    with store.writer(name, driver):
+        pass
+
+
+def test_a_wide_terminal_shows_owners_and_places(store: Store) -> None:
+    placed(store, "here", host="box", log="/logs/driver.log")
+    placed(store, "there", submission_id="there", address="http://head:8265")
+    store.update_job("there", owner="ada", spec={**store.job("there").spec, "tags": [{"Key": "team", "Value": "x"}]})
+    head, there, here = hpo("jobs", columns=120).splitlines()
+    assert head.split()[-3:] == ["owner", "runs", "on"]
+    assert (there.split()[-2:], here.split()[-2:]) == (["ada", "http://head:8265"], ["-", "box"])
+    assert "owner" not in hpo("jobs", columns=80)
+    page = hpo("describe", "there", columns=120)
+    for words in ("owner    ada", "Ray job  there on http://head:8265", "tags     team=x"):
+        assert words in page
+    assert "log      /logs/driver.log" in hpo("describe", "here", columns=120)
+    first, second = json.loads(hpo("jobs", "--json"))
+    assert (first["Owner"], first["Driver"]["address"]) == ("ada", "http://head:8265")
+    assert not second["Driver"]["holds_the_lease"]
+
+
+def test_logs_come_from_the_file_of_a_background_job(store: Store, tmp_path: Path) -> None:
+    file = tmp_path / "driver.log"
+    file.write_text("one\ntwo\nthree\n")
+    placed(store, "here", log=str(file))
+    assert hpo("logs", "here") == hpo("logs", "here", "--follow") == "one\ntwo\nthree\n"
+    assert hpo("logs", "here", "--tail", "2") == "two\nthree\n"
+    assert hpo("logs", "here", "--tail", "0") == ""
+    file.unlink()
+    assert "cannot be read: No such file" in hpo("logs", "here", code=2)
+
+
+def test_logs_that_are_not_to_be_had_from_here_say_where_they_are(store: Store) -> None:
+    placed(store, "front")
+    assert "its driver ran in the foreground" in hpo("logs", "front", code=2)
+    placed(store, "away", host="box", log="/logs/driver.log")
+    assert hpo("logs", "away", code=2) == "the log of 'away' is /logs/driver.log on box; run hpo logs there"
+
+
+def test_a_failed_trials_worker_has_its_output_shown(store: Store, tmp_path: Path) -> None:
+    job(store, "trained", values=[0.5, None])
+    assert "stands in the record of failed trials alone" in hpo("logs", "trained", "--trial", "trained-000", code=2)
+    assert "no trial 'trained-01'; 'trained-001'?" in hpo("logs", "trained", "--trial", "trained-01", code=2)
+    (tmp_path / "worker.err").write_text("loading\nboom\n")
+    failed = store.trials("trained")[-1]
+    with store.writer("trained") as writer:
+        writer.trial(dataclasses.replace(failed, logs=f"10.0.0.7:{tmp_path}/worker.err"))
+    assert hpo("logs", "trained", "--trial", "trained-001", "--tail", "1") == "boom\n"
+    (tmp_path / "worker.err").unlink()
+    assert "worker.err on 10.0.0.7; look there" in hpo("logs", "trained", "--trial", "trained-001", code=2)
+
+
+# ---- deleting
+
+
+def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path) -> None:
+    for name in ("gone", "kept", "other"):
+        (tmp_path / "models" / name / "inputs").mkdir(parents=True)
+        (tmp_path / "models" / name / "inputs" / "train.parquet").write_text("x")
+        (tmp_path / f"{name}.log").write_text("x")
+        placed(store, name, log=str(tmp_path / f"{name}.log"))
+        store.update_job(name, spec={**store.job(name).spec, "storage_path": str(tmp_path / "models")})
+    said = hpo("delete", "gone", "--yes", columns=300)
+    assert said == f"Deleted gone: the record of 2 trials, and its files in {tmp_path}/models/gone\n"
+    assert "Kept its files in" in hpo("delete", "kept", "--keep-files", columns=300)
+    assert [each.name for each in store.jobs()] == ["other"]
+    assert store.trials("other")
+    assert sorted(each.name for each in (tmp_path / "models").iterdir()) == ["kept", "other"]
+    assert sorted(each.name for each in tmp_path.glob("*.log")) == ["kept.log", "other.log"]
+
+
+def test_a_job_that_runs_is_not_deleted(store: Store) -> None:
+    now = time.time()
+    store.create_job(JobRow(name="starting", created_at=now, heartbeat=now, spec=spec()))
+    assert "is InProgress, and cannot be deleted; first run: hpo stop starting" in hpo("delete", "starting", code=2)
+    job(store, "closing", values=[0.5])
+    with store.writer("closing"):
+        assert "cannot be deleted" in hpo("delete", "closing", "--yes", code=2)
+    assert len(store.jobs()) == 2
+
+
+def test_files_on_another_machine_stay_and_are_named(store: Store) -> None:
+    placed(store, "away", host="box")
+    store.update_job("away", spec={**store.job("away").spec, "storage_path": "/models"})
+    assert "models in /models/away on box, which stay there" in hpo("delete", "away", columns=200)
 
 
 # ---- files and completion

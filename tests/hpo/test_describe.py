@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -271,7 +272,8 @@ def test_what_went_through_the_store_is_described_the_same(store: Store) -> None
         for each in TRIALS:
             writer.trial(each)
     response = describe(store.job("bank"), store.trials("bank"))
-    assert response["Summary"] == {"best": {"trial": "bank-001"}}
+    assert response["Summary"]["best"] == {"trial": "bank-001"}
+    assert response["Summary"]["driver"]["pid"] == os.getpid()
     direct = describe(ended(), TRIALS)
     for name in ("BestTrainingJob", "TrainingJobStatusCounters", "HyperParameterTuningJobConfig"):
         assert response[name] == direct[name]

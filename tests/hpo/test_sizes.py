@@ -21,7 +21,7 @@ from hpo.search import PROBE, Search
 from hpo.simulation import SimulatedGangs
 from tests.hpo.simulated import METRIC, PLAN, Draws, Kept, outcome, simulate
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Report, Segment, Served
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, never
 from trainers.ray_gangs import RayGangs
 from trainers.torch_allreduce import TorchTrainer
 
@@ -175,7 +175,9 @@ class Tells:
         self._workers = context.world_size
         return {}
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         assert self._placed_for == self._workers == assignment.hyperparameters["num_workers"]
         report = Report(step=1, metrics={METRIC: float(self._workers)})
         on_report(report)

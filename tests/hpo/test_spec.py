@@ -133,7 +133,7 @@ LEARNING = {"lr": {"type": "continuous", "min": 0.001, "max": 1}}
 def test_trainers_of_functions(path: Path, kind: str, more: dict[str, Any], trainer: str) -> None:
     change(path, "trainer", {**TORCH, **more, "type": kind})
     change(path, "tuning.ranges", {**LEARNING, "num_workers": {"type": "integer", "min": 1, "max": 4}})
-    made = read_job(path).tuner().estimator
+    made = read_job(path, allow_code=True).tuner().estimator
     kept = made.to_json()
     assert (kept["trainer"], kept["scaling"]["num_workers"]) == (trainer, 2)
     assert kept["hyperparameters"] == TORCH["hyperparameters"]
@@ -166,7 +166,7 @@ def test_a_function_that_is_not_there_is_named(path: Path) -> None:
     change(path, "trainer", {**TORCH, "train_loop": "no_such_module:train"})
     change(path, "tuning.ranges", LEARNING)
     with pytest.raises(ConfigurationError, match="trainer: train_loop 'no_such_module:train' cannot be loaded"):
-        read_job(path).tuner()
+        read_job(path, allow_code=True).tuner()
 
 
 def test_a_function_beside_the_job_file_is_found(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,13 +175,14 @@ def test_a_function_beside_the_job_file_is_found(path: Path, tmp_path: Path, mon
     monkeypatch.setattr("sys.path", list(sys.path))
     change(path, "trainer", {**TORCH, "train_loop": "beside_the_job:train"})
     change(path, "tuning.ranges", LEARNING)
-    assert read_job(path).tuner().estimator.options["train_loop_per_worker"] == "beside_the_job:train"
+    assert read_job(path, allow_code=True).tuner().estimator.options["train_loop_per_worker"] == "beside_the_job:train"
 
 
 def test_every_key_reaches_the_tuner(path: Path) -> None:
     sets = [
         "trainer.use_gpu=true",
         "trainer.resources_per_worker={CPU: 2, GPU: 0.5}",
+        "trainer.placement=SPREAD",
         "tuning.objective_type=Minimize",
         "tuning.objective_value=best",
         "tuning.hyperband={max_resource: 16, min_resource: 2, reduction_factor: 4}",
@@ -213,6 +214,7 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
     scaling = tuner.estimator.scaling
     assert (scaling.num_workers, scaling.use_gpu) == (2, True)
     assert scaling.resources_per_worker == {"CPU": 2, "GPU": 0.5}
+    assert scaling.placement_strategy == "SPREAD"
     assert tuner.estimator.hyperparameters == {"eval_metric": "auc", "num_round": 9}
 
 
@@ -519,17 +521,13 @@ def test_a_missing_file_is_named_by_its_channel(path: Path, tmp_path: Path) -> N
 def test_a_dataset_comes_with_its_three_channels(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
 
-    class Found:
-        train, validation, test = "the train rows", "the validation rows", "the test rows"
-
-    def load(name: str, **options: Any) -> type[Found]:
+    def channels(name: str, **options: Any) -> dict[str, str]:
         asked.update(name=name, **options)
-        return Found
+        return {"train": "the train rows", "validation": "the validation rows", "test": "the test rows"}
 
-    monkeypatch.setattr("hpo.spec.load", load)
+    monkeypatch.setattr("hpo.inputs.dataset_channels", channels)
     change(path, "data", {"dataset": "bank-marketing", "repeat": 3})
-    found = read_job(path).data.open("a-folder")
-    assert found == {"train": Found.train, "validation": Found.validation, "test": Found.test}
+    assert read_job(path).data.open("a-folder") == channels("bank-marketing")
     assert asked == {"name": "bank-marketing", "data_dir": "a-folder", "repeat": 3}
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import pickle
 import traceback
 import uuid
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -74,12 +76,14 @@ def process_gang(workers: int, folder: str):
 
 
 def serve(program: Program, context: WorkerContext, assignments: tuple[Assignment, ...]) -> list[Segment | Exception]:
-    """What a gang's worker does with assignments."""
+    """What a gang's worker does with assignments; the hyperparameter `halt_at` says after which reports to halt one."""
     program.open(context)
     found: list[Segment | Exception] = []
     for assignment in assignments:
         try:
-            found.append(program.train(assignment, _silent))
+            reports: list[Report] = []
+            halt_at = assignment.hyperparameters.get("halt_at", math.inf) if context.rank == 0 else math.inf
+            found.append(program.train(assignment, reports.append, partial(_due, reports, halt_at)))
         except Exception as error:
             error.__traceback__ = None
             error.__cause__ = error.__context__ = None
@@ -122,5 +126,6 @@ def _work(pipe: Connection, rank: int, workers: int) -> None:
         pipe.send_bytes(cloudpickle.dumps(answer))
 
 
-def _silent(report: Report) -> None:
-    pass
+def _due(reports: list[Report], halt_at: float) -> bool:
+    """Whether the report that is being made, or was made just now, is the one to halt at."""
+    return bool(reports) and reports[-1].step + 1 >= halt_at

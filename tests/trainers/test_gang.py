@@ -9,6 +9,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,9 @@ from ray.train import ScalingConfig
 from ray.util import placement_group, remove_placement_group
 
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
-from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Report, Segment, Served
+from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
 from trainers.errors import DivergedError
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, never
 from trainers.ray_gangs import RayGangs
 from trainers.room import capacity
 
@@ -109,6 +110,8 @@ def segments(folder: Path, rungs: tuple[int, ...], trial: str = "a", **hyperpara
 
 
 RUNGS = (3, 9, 27)
+PLAIN = {"subsample": 1, "colsample_bytree": 1, "colsample_bylevel": 1}
+"""Without sampling, so that a trial goes on from any round."""
 
 
 def train_straight(pool: Pool, folder: Path, gang: str) -> bytes:
@@ -128,6 +131,29 @@ def test_a_model_is_the_same_to_the_last_byte_paused_or_moved(pool: Pool, tmp_pa
     assert storage.read(str(tmp_path / "paused" / "000027")) == straight
     assert storage.read(str(tmp_path / "moved" / "000027")) == straight
     assert len(straight) > 1000
+
+
+def test_a_gang_that_is_halted_ends_at_its_next_report_and_serves_on(pool: Pool, tmp_path: Path) -> None:
+    gang = next(iter(pool.up))
+    (long,) = segments(tmp_path / "halted", (20_000,), max_depth=2, **PLAIN)
+    pool.gangs.assign(gang, long)
+    pool.until(lambda event: isinstance(event, Progress), want=2)
+    pool.gangs.halt(gang)
+    served = pool.until(lambda event: isinstance(event, Served), want=2)
+    assert isinstance(served, Served)
+    assert served.segment is not None, served.traceback
+    reached = served.segment.reached
+    assert [report.step for report in served.segment.reports] == list(range(1, reached + 1))
+    assert reached < long.stop
+    assert served.segment.checkpoint == str(tmp_path / "halted" / f"{reached:06d}")
+    # What comes next is not halted, and is what it would have been.
+    rest = replace(long, start=reached, stop=reached + 2, checkpoint=served.segment.checkpoint)
+    straight = replace(long, stop=reached + 2, save_to=str(tmp_path / "straight"))
+    for order in (rest, straight):
+        again = pool.serve(gang, order).segment
+        assert again is not None
+        assert again.reached == reached + 2
+    assert storage.read(rest.save_to) == storage.read(straight.save_to)
 
 
 @pytest.mark.fault
@@ -189,9 +215,14 @@ def test_nothing_is_loaded_or_joined_again(pool: Pool, tmp_path: Path) -> None:
 def test_it_runs_with_the_gangs_that_fit_says_so_once_and_uses_more_as_they_come_up(pool: Pool) -> None:
     """Of 16 logical CPUs the module's two gangs hold 6 and a blocker 5: one gang of 4 fits, and two when it goes."""
     said: list[str] = []
+
+    def note(text: str) -> None:
+        if "Shares this cluster with test" not in text:
+            said.append(text)
+
     blocker = placement_group([{"CPU": 5}])
     assert blocker.wait(30)
-    wide = Pool("wide", workers=4, eager=True, notify=said.append)
+    wide = Pool("wide", workers=4, eager=True, notify=note)
     try:
         wide.start(1)
         for _ in range(3):
@@ -220,9 +251,9 @@ def test_a_gang_that_can_never_fit_is_a_clear_error(ray_cluster: None) -> None:
 
 
 def test_capacity_counts_whole_gangs(ray_cluster: None) -> None:
-    assert capacity({"CPU": 1.0}, 3) == 5
-    assert capacity({"CPU": 2.0}, 3) == 2
-    assert capacity({"GPU": 1.0}, 1) == 0
+    assert capacity(ScalingConfig(num_workers=3)) == 5
+    assert capacity(ScalingConfig(num_workers=3, resources_per_worker={"CPU": 2})) == 2
+    assert capacity(ScalingConfig(num_workers=1, use_gpu=True)) == 0
 
 
 def held(name: str) -> tuple[set[str], set[str]]:
@@ -286,7 +317,9 @@ class Loud:
         self._tell("open")
         return {}
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         self._tell("train")
         raise AssertionError
 
@@ -355,7 +388,9 @@ class Breaks:
         self._rank = context.rank
         return {}
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         if not self._marker.exists():
             if self._rank == 1:
                 self._marker.touch()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bdb
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -22,7 +23,7 @@ from trainers import Channel, ConfigurationError, DataError, GangError, TrialErr
 from trainers.assignment import Assignment, GangUp, Report, Segment, Served
 from trainers.channels import PlacedChannel
 from trainers.errors import DivergedError
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, never
 from trainers.in_hand import InHand, cores
 from trainers.trainer import trainer_from_json
 
@@ -43,7 +44,9 @@ class Scripted:
         self.context = context
         return {"load": 0.0}
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         self.threads.append(threading.get_ident())
         self._train(assignment)
         return Segment(
@@ -128,7 +131,9 @@ def test_what_was_reported_before_an_error_comes_with_it(error: type[Exception],
     told = Report(step=1, metrics={"loss": 0.5})
 
     class Reports(Scripted):
-        def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+        def train(
+            self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+        ) -> Segment:
             on_report(told)
             raise error("the loss is nan")
 
@@ -332,3 +337,30 @@ def same(left: Any, right: Any) -> None:
     else:
         np.testing.assert_array_equal(left.features, right.features)
     np.testing.assert_array_equal(left.labels, right.labels)
+
+
+# ---- halting
+
+
+def test_it_is_halted_while_it_trains_and_no_longer_with_the_next(tmp_path: Path) -> None:
+    """From a signal handler or another thread: nobody else is heard while it serves."""
+    asked: list[bool] = []
+
+    class Asks(Scripted):
+        def train(
+            self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+        ) -> Segment:
+            asked.append(halted())
+            signal.raise_signal(signal.SIGUSR1)
+            asked.append(halted())
+            return super().train(assignment, on_report)
+
+    hand, gang = up(Asks())
+    before = signal.signal(signal.SIGUSR1, lambda number, frame: hand.halt(gang))
+    try:
+        for _ in range(2):
+            hand.assign(gang, trial())
+            assert not served(hand).error
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert asked == [False, True] * 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye, Progress, Report, Served
+from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye, Halt, Progress, Report, Served
 from trainers.mailbox import Mailbox
 
 LONG, SHORT = 30.0, 0.01
@@ -386,5 +386,29 @@ def test_a_result_is_told_also_where_its_gang_has_been_told_goodbye() -> None:
         served = Served(gang="gang", trial_id="trial")
         assert isinstance((await mailbox.fetch("gang", "first", 0, LONG, served))[1], Goodbye)
         assert await mailbox.exchange((), SHORT) == [served]
+
+    play(scene)
+
+
+# ---- halting
+
+
+def test_a_halt_is_for_what_was_ordered_last_and_for_no_other_worker_group() -> None:
+    async def scene(mailbox: Mailbox) -> None:
+        await open_gang(mailbox, "first")
+        await mailbox.exchange([("gang", "first", assignment())], SHORT)
+        assert not await mailbox.halted("gang")
+        await mailbox.exchange([("gang", "gone", Halt())], SHORT)
+        assert not await mailbox.halted("gang")
+        await mailbox.exchange([("gang", "first", Halt())], SHORT)
+        assert await mailbox.halted("gang")
+        assert (await mailbox.fetch("gang", "first", 0, SHORT))[1] == assignment()
+        await mailbox.exchange([("gang", "first", assignment("next"))], SHORT)
+        assert not await mailbox.halted("gang")
+        await mailbox.exchange([("gang", "first", Halt())], SHORT)
+        await mailbox.post(GangLost(gang="gang", reason="killed"))
+        await mailbox.exchange((), SHORT)
+        await open_gang(mailbox, "second")
+        assert not await mailbox.halted("gang")
 
     play(scene)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from trainers import ConfigurationError, DataError, storage
+from trainers import Channel, ConfigurationError, DataError, storage
 
 
 @pytest.fixture(params=["path", "URI"])
@@ -213,10 +213,64 @@ def test_a_store_that_does_not_answer_is_given_up(monkeypatch: pytest.MonkeyPatc
     with socket.create_server(("127.0.0.1", 0)) as silent:
         endpoint = f"http%3A%2F%2F127.0.0.1%3A{silent.getsockname()[1]}"
         with pytest.raises(ConfigurationError, match=r"storage_path .* did not answer within 0 s; check the endpoint"):
-            storage.check_writable(f"s3://key:secret@bucket/jobs?region=us-east-1&endpoint_override={endpoint}")
+            storage.check_writable(f"s3://bucket/jobs?region=us-east-1&endpoint_override={endpoint}")
 
 
 def test_messages_hide_keys() -> None:
     assert storage.shown("s3://key:secret@bucket/a?region=x") == "s3://***@bucket/a?region=x"
+    assert storage.shown("s3://key:se/cr/et@bucket/a?region=x") == "s3://***@bucket/a?region=x"
+    assert storage.shown("s3://bucket/a?secret_key=abc&region=x") == "s3://bucket/a?secret_key=***&region=x"
     assert storage.shown("s3://bucket/a@b") == "s3://bucket/a@b"
     assert storage.shown("/jobs/a@b") == "/jobs/a@b"
+
+
+@pytest.mark.parametrize(
+    ("uri", "other"),
+    [
+        ("/jobs/a.b/000027.ubj", "/jobs/a.b/000013.ubj"),
+        ("/jobs/a.b/000027", "/jobs/a.b/000013"),
+        ("s3://bucket/jobs/27.pt?region=eu", "s3://bucket/jobs/000013.pt?region=eu"),
+        ("27.pt", "000013.pt"),
+    ],
+)
+def test_a_file_beside_another_has_its_folder_and_ending(uri: str, other: str) -> None:
+    assert storage.beside(uri, "000013") == other
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "s3://key:hidden@bucket/jobs?region=us-east-1",
+        "s3://key:hid/hidden/den@bucket/jobs",
+        "s3://:hidden@bucket",
+        "s3://hidden@bucket/jobs",
+        "abfss://container:hidden@account.dfs.core.windows.net/jobs",
+        "s3://bucket/jobs?region=us-east-1&secret_key=hidden",
+        "s3://bucket/jobs?session_token=hidden&region=us-east-1",
+        "https://account.blob.core.windows.net/jobs?sig=hidden",
+    ],
+)
+def test_credentials_in_a_place_are_refused_before_anything_is_recorded(uri: str) -> None:
+    for refused in (
+        lambda: storage.check_no_credentials(uri, "storage_path"),
+        lambda: Channel.of(uri + "/train.csv", name="train"),
+        lambda: Channel.of(["part-1.csv", uri], name="train"),
+    ):
+        with pytest.raises(ConfigurationError, match=r"holds credentials.*AWS_ACCESS_KEY_ID.*machine's own role") as no:
+            refused()
+        assert "hidden" not in str(no.value)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "/jobs/key:secret@bucket",
+        "s3://bucket/a@b?region=us-east-1&endpoint_override=http%3A%2F%2F127.0.0.1%3A9000",
+        "gs://anonymous@bucket/jobs",
+        "abfss://container@account.dfs.core.windows.net/jobs",
+        "hdfs://me@host:8020/jobs",
+        "file:///jobs/token=1",
+    ],
+)
+def test_places_without_a_secret_are_taken(uri: str) -> None:
+    storage.check_no_credentials(uri, "storage_path")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -529,3 +530,38 @@ def test_mixed_precision_and_compilation_train_the_same_network(tmp_path):
     assert half["dtype"] == "torch.float32"
     close(whole["model"], half["model"], 0.02)
     assert any(not torch.equal(whole["model"][name], half["model"][name]) for name in whole["model"])
+
+
+# ---- halting
+
+
+def test_a_trial_that_is_halted_at_any_report_ends_with_the_same_bits(gang: ProcessGang, tmp_path):
+    words = {"per_worker_batch_size": 8}
+    make = program(train_with_everything, 107)
+    [straight] = gang.run(make, assignment(tmp_path, stop=5, name="straight", **words), before=small_buckets)[0]
+    for first, second in [(2, None), (4, None), (2, 3)]:
+        name = f"halted-{first}-{second}"
+        save_to = str(tmp_path / name / "000005.pt")
+        start, checkpoint, reports = 0, None, []
+        for halt_at in (first, second, None):
+            if start == 5:
+                break
+            given = words if halt_at is None else {**words, "halt_at": halt_at}
+            order = replace(assignment(tmp_path, stop=5, **given), start=start, checkpoint=checkpoint, save_to=save_to)
+            ranks = only(gang.run(make, order, before=small_buckets))
+            assert {segment.reached for segment in ranks} == {halt_at or 5}
+            start, checkpoint = ranks[0].reached, ranks[0].checkpoint
+            assert checkpoint.endswith(f"/{start:06d}.pt")
+            reports += ranks[0].reports
+        assert tuple(reports) == straight.reports
+        close(state(straight)["model"], TorchCheckpoint.read(checkpoint).state["model"], 0.0)
+        assert str(state(straight)["optimizer"]) == str(TorchCheckpoint.read(checkpoint).state["optimizer"])
+
+
+def test_a_halt_waits_for_a_report_with_a_checkpoint(gang: ProcessGang, tmp_path):
+    def train(context) -> None:
+        for epoch in context.epochs():
+            context.report({}, checkpoint={"epoch": epoch} if epoch % 3 == 2 else None)
+
+    for segment in only(gang.run(program(train), assignment(tmp_path, stop=9, halt_at=2, per_worker_batch_size=8))):
+        assert (segment.reached, state(segment)) == (3, {"epoch": 2})

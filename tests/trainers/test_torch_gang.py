@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from ray.train import ScalingConfig
 from tests.trainers.test_torch_allreduce import assignment, close, data, state
 from tests.trainers.test_torch_parameter_server import servers, train_adam
 from trainers import Channel, ParameterServerTrainer, ResourcesError
-from trainers.assignment import Assignment, Event, GangLost, GangUp, Served
+from trainers.assignment import Assignment, Event, GangLost, GangUp, Progress, Served
 from trainers.ray_gangs import RayGangs
 from trainers.room import check_capacity
 
@@ -110,6 +111,25 @@ def test_asynchronous_workers_are_stale_and_a_straggler_is_told(pool: Pool, tmp_
     assert account["updates"] == account["pushes"] == 12
     assert sum(account["staleness"].values()) == 12
     assert account["delay"] == "simulated: mean ms a worker [0.0, 5.0]"
+
+
+def test_a_gang_that_is_halted_goes_on_to_the_same_bits(pool: Pool, tmp_path: Path) -> None:
+    words = {**WORDS, "seconds": 0.1, "once": str(tmp_path / "once")}
+    long = assignment(tmp_path, stop=500, name="halted", **words)
+    pool.gangs.assign(pool.up.gang, long)
+    pool.until(lambda event: isinstance(event, Progress))
+    pool.gangs.halt(pool.up.gang)
+    served = pool.until(lambda event: isinstance(event, Served))
+    assert isinstance(served, Served)
+    assert served.segment, served.traceback
+    reached = served.segment.reached
+    assert reached < 20
+    rest = replace(long, start=reached, stop=reached + 1, checkpoint=served.segment.checkpoint)
+    segment = pool.serve(rest).segment
+    assert segment
+    [straight] = servers(train_adam, assignment(tmp_path, stop=reached + 1, name="straight", num_workers=2, **WORDS))
+    assert served.segment.reports + segment.reports == straight.reports
+    close(state(segment)["model"], state(straight)["model"], 0.0)
 
 
 def test_a_gpu_that_no_node_has_is_refused_with_what_to_do(ray_cluster: None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -189,3 +190,14 @@ def test_a_training_gives_its_details_and_model():
     assert result.details["parameter_server"]["pushes"] == 2 * 3 * 4
     assert "simulated" in result.details["parameter_server"]["delay"]
     assert np.isfinite(result.model()["model"]["0.weight"].numpy()).all()
+
+
+def test_a_simulated_gang_that_is_halted_goes_on_to_the_same_bits(tmp_path):
+    words = {"mode": "sync", "num_workers": 3, "num_servers": 2, "per_worker_batch_size": 4}
+    [straight] = servers(train_adam, assignment(tmp_path, stop=4, name="straight", **words))
+    [halted] = servers(train_adam, assignment(tmp_path, stop=4, halt_at=2, **words))
+    assert halted.reached == 2
+    later = replace(assignment(tmp_path, stop=4, **words), start=2, checkpoint=halted.checkpoint)
+    [segment] = servers(train_adam, later)
+    assert halted.reports + segment.reports == straight.reports
+    close(state(straight)["model"], state(segment)["model"], 0.0)

@@ -251,6 +251,9 @@ class Scripted:
     def want(self, sizes: Mapping[int, int], seconds_left: float | None) -> tuple[str, ...]:
         return ()
 
+    def give_back(self) -> tuple[str, ...]:
+        return ()
+
     def assign(self, gang: str, assignment: Assignment) -> None:
         self.news += self.answers
 

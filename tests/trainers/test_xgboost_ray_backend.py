@@ -7,6 +7,7 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -220,6 +221,25 @@ def test_what_its_actors_cost_is_told_apart(both: dict[tuple[int, str], list[Seg
             assert segment.training_seconds > 0
             assert (segment.starting_seconds > 0.5) == (backend == "xgboost_ray")
             assert segment.starting_seconds == 0 or segment.starting_seconds > segment.training_seconds
+
+
+@pytest.mark.slow
+def test_a_gang_that_is_halted_ends_at_its_next_round(ray_cluster: None, tmp_path: Path) -> None:
+    with Pool(SMALL, 2) as pool:
+        gang = pool.up()
+        (long,) = segments(tmp_path, (5000,), SLOW)
+        pool.gangs.assign(gang, long)
+        pool.until(lambda event: isinstance(event, Progress))
+        pool.gangs.halt(gang)
+        served = pool.until(lambda event: isinstance(event, Served))
+        assert isinstance(served, Served)
+        assert served.segment is not None, served.traceback
+        reached = served.segment.reached
+        assert [report.step for report in served.segment.reports] == list(range(1, reached + 1))
+        assert reached < long.stop
+        assert auc(served.segment.checkpoint, SMALL["validation"]) > 0.5
+        rest = replace(long, start=reached, stop=reached + 1, checkpoint=served.segment.checkpoint)
+        assert pool.train(gang, rest).reached == reached + 1
 
 
 # ---- what a gang survives, and what it leaves

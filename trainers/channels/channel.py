@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -50,11 +50,19 @@ class Source(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Channel:
-    """A named input of a trainer. Make it with `of`."""
+    """A named input of a trainer. Make it with `of`.
+
+    Args:
+        name: what it is called.
+        source: what it reads from.
+        rules: what is expected of its labels.
+        origin: how its rows came into memory, where another process can get them the same way; JSON.
+    """
 
     name: str
     source: Source
     rules: tuple[LabelRule, ...] = ()
+    origin: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(

@@ -31,6 +31,7 @@ from trainers.channels.table import (
     without_index,
 )
 from trainers.errors import ConfigurationError, DataError
+from trainers.storage import check_no_credentials
 
 _MISSING = ("", "NA", "N/A", "NaN", "nan", "null", "NULL")
 _NO_ROWS = "holds no rows: write it again, or leave it out"
@@ -63,6 +64,8 @@ class Files:
     width: int
     delimiter: str
     position: int
+    options: str = ""
+    """What stands behind the question mark of their URIs."""
 
     @property
     def rows(self) -> int | None:
@@ -102,6 +105,16 @@ class Files:
             "columns": list(self.columns) if self.columns else None,
             "files": [self.scheme + file.path for file in self.files],
             "target": self.columns[self.position] if self.columns else self.position,
+        }
+
+    def reopened_with(self) -> dict[str, Any]:
+        """Arguments of `open_files` that open the same files again, as JSON takes them."""
+        options = f"?{self.options}" if self.options else ""
+        return {
+            "paths": [f"{self.scheme}{file.path}{options}" for file in self.files],
+            "target": self.position,
+            "header": None if self.kind == "parquet" else self.columns is not None,
+            "delimiter": self.delimiter,
         }
 
     def read(self, rank: int, world_size: int) -> Table:
@@ -255,11 +268,14 @@ def open_files(paths: Sequence[str], target: str | int | None, header: bool | No
         width=heads[0].width,
         delimiter=delimiter,
         position=position,
+        options=paths[0].partition("?")[2] if scheme else "",
     )
 
 
 def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any]]:
     """The file system, its scheme, and what it says about each file; directories and patterns sorted by name."""
+    for path in paths:
+        check_no_credentials(path, "path")
     places = [_filesystem(path) for path in paths]
     filesystem, scheme, _ = places[0]
     found: list[Any] = []
@@ -354,7 +370,6 @@ class _Head:
 
 
 def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | None, delimiter: str) -> _Head:
-    import pyarrow as pa
     from pyarrow import parquet
 
     path = scheme + info.path
@@ -366,7 +381,9 @@ def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | Non
                 return _csv_head(path, _first_line(stream), info.size, header, delimiter)
         with filesystem.open_input_file(info.path) as stream, parquet.ParquetFile(stream) as opened:
             head = _parquet_head(opened)
-    except (OSError, pa.ArrowException) as error:
+    except (ConfigurationError, DataError):
+        raise
+    except Exception as error:  # pyarrow's own, and what an extension type raises whose package is loaded
         raise DataError(_damaged(path, error)) from None
     if head.weight == 0:
         raise DataError(f"{path} {_NO_ROWS}")

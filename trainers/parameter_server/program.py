@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, never
 from trainers.parameter_server.actor import Servers
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.settings import Settings
@@ -76,7 +76,9 @@ class SimulatedProgram:
         self._dealt(1)
         return {"load": time.perf_counter() - started}
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         """Runs the function on every simulated worker, from the assignment's checkpoint to its rung."""
         assert self._context is not None, "a gang opens its program before it serves"
         count = int(assignment.hyperparameters.get(WORKERS) or 1)
@@ -91,6 +93,7 @@ class SimulatedProgram:
                 peers,
                 lambda updates: distribution,
                 on_report if peers.rank == 0 else _silent,
+                halted if peers.rank == 0 else never,
                 report_timeout_s=self._settings.report_timeout_s,
             )
 

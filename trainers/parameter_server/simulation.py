@@ -209,6 +209,6 @@ class _SimulatedPeers:
         """See `Peers.gather`."""
         return self._circle.gather(self.rank, "a gathering", value)
 
-    def meet(self, what: str) -> None:
+    def meet(self, what: str, said: bool = False) -> bool:
         """See `Peers.meet`."""
-        self._circle.gather(self.rank, what, None)
+        return bool(self._circle.gather(self.rank, what, said)[0])

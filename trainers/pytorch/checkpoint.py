@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import pickle
+import zipfile
 from dataclasses import dataclass
 from typing import Any
 
@@ -64,18 +65,28 @@ class TorchCheckpoint:
         """
         raw = storage.read(uri)
         try:
+            with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+                packed = any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist())
+            if packed:
+                # PyTorch writes none such, and would unpack a megabyte to a gigabyte.
+                raise _flawed(uri, "its parts are compressed")
             held = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
-        except (RuntimeError, pickle.UnpicklingError, EOFError, ValueError, KeyError) as error:
+        except pickle.UnpicklingError:
+            raise _flawed(uri, "it holds more than tensors and plain values, and is not loaded") from None
+        except (RuntimeError, EOFError, ValueError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
             raise _flawed(uri, str(error).splitlines()[0] if str(error) else type(error).__name__) from None
         if not isinstance(held, dict) or held.get("format") != _FORMAT:
             raise _flawed(uri, "it was not written by a PyTorch trainer of this version")
-        return cls(
-            step=held["step"],
-            state=held["state"],
-            random=tuple(held["random"]),
-            updates=held["updates"],
-            positions=tuple(tuple(position) for position in held["positions"]),
-        )
+        try:
+            return cls(
+                step=held["step"],
+                state=held["state"],
+                random=tuple(held["random"]),
+                updates=held["updates"],
+                positions=tuple(tuple(position) for position in held["positions"]),
+            )
+        except (KeyError, TypeError) as error:
+            raise _flawed(uri, f"a part of it is missing or no such part ({error})") from None
 
 
 def _flawed(uri: str, why: str) -> DataError:

@@ -36,6 +36,7 @@ class Worker:
         shard_rows: by channel, how many rows each worker holds, by rank.
         precision: "fp32", or "bf16" for mixed precision.
         compile: whether models are compiled.
+        elastic: whether a trial may go on with another number of workers.
     """
 
     device: torch.device
@@ -43,6 +44,7 @@ class Worker:
     shard_rows: Mapping[str, Sequence[int]]
     precision: str = "fp32"
     compile: bool = False
+    elastic: bool = False
 
 
 class TrainContext:
@@ -55,6 +57,7 @@ class TrainContext:
         distribution: how their gradients become updates.
         resumed: the checkpoint to go on from.
         on_report: is told of each report, on rank 0 the gang's.
+        halted: says, on rank 0, whether the assignment is to end with the report that is being made.
         beat: is called where workers are about to wait for each other, which has a deadline of its own.
         on_end: is given the checkpoint at the end of the assignment, on rank 0.
     """
@@ -68,6 +71,7 @@ class TrainContext:
         *,
         resumed: TorchCheckpoint | None,
         on_report: Callable[[Report], None],
+        halted: Callable[[], bool],
         beat: Callable[[], None],
         on_end: Callable[[TorchCheckpoint], None],
     ) -> None:
@@ -86,6 +90,8 @@ class TrainContext:
         self._distribution = distribution
         self._resumed = resumed
         self._on_report = on_report
+        self._halted = halted
+        self._stop = assignment.stop
         self._beat = beat
         self._on_end = on_end
         self._rule = LearningRateRule.of(assignment.hyperparameters)
@@ -188,15 +194,15 @@ class TrainContext:
 
     def epochs(self) -> Iterator[int]:
         """The epochs of this assignment, counted from 0 over the trial's life; each has to end with a `report`."""
-        for epoch in range(self._assignment.start, self._assignment.stop):
-            if epoch == self._assignment.start:
-                self._settle()
+        epoch = self._assignment.start
+        self._settle()
+        while epoch < self._stop:
             self._epoch, self._done = epoch, 0.0
             yield epoch
-            if self._reported <= epoch:
+            epoch += 1
+            if self._reported < epoch:
                 raise TrialError(
-                    f"rank {self.rank} ended epoch {epoch + 1} without a report; call report() once an epoch, on every "
-                    "rank"
+                    f"rank {self.rank} ended epoch {epoch} without a report; call report() once an epoch, on every rank"
                 )
 
     def report(self, metrics: Mapping[str, Any], checkpoint: Mapping[str, Any] | None = None) -> None:
@@ -205,7 +211,8 @@ class TrainContext:
         Args:
             metrics: numbers by name, such as {"validation:accuracy": 0.97}.
             checkpoint: what going on takes beside random states and the places in prepared data: the `state_dict()` of
-                model, optimizer and scheduler. Only the last one of an assignment is written.
+                model, optimizer and scheduler. Only the last one of an assignment is written. Where an assignment has
+                to end early, it ends with a report that has one.
 
         Raises:
             TrialError: something is missing, or a rank did not report within the deadline.
@@ -217,15 +224,17 @@ class TrainContext:
         if self._behind:
             self.synchronize()
         self._beat()
-        self._peers.meet(f"report {step}")
+        last = self._peers.meet(f"report {step}", checkpoint is not None and self._halted())
         self._reported = step
-        if step == self._assignment.stop:
+        if last:
+            self._stop = step
+        if step == self._stop:
             self._save(checkpoint)
         self._on_report(Report(step=step, metrics=numbers))
 
     def finish(self) -> None:
         """Raises where the function came back before it had reported every epoch."""
-        if self._reported < self._assignment.stop:
+        if self._reported < self._stop:
             raise TrialError(
                 f"the training function returned on rank {self.rank} after report {self._reported} of "
                 f"{self._assignment.stop}; loop over context.epochs() and call report() in every epoch"
@@ -276,15 +285,16 @@ class TrainContext:
 
     def _settle(self) -> None:
         """Random states as they were when the trial was last trained; at its beginning each rank gets its own."""
-        if self._resumed is None:
+        states = self._resumed.random if self._resumed else ()
+        if self._resumed is None or (self._worker.elastic and self.rank >= len(states)):
             random_state.seed_all(random_state.derive(self.seed, "rank", self.rank))
-        elif len(self._resumed.random) != self.world_size:
+        elif len(states) != self.world_size and not self._worker.elastic:
             raise TrialError(
-                f"the checkpoint was trained by {len(self._resumed.random)} workers, and this gang has "
+                f"the checkpoint was trained by {len(states)} workers, and this gang has "
                 f"{self.world_size}; go on with as many, or train from the beginning"
             )
         else:
-            random_state.put(self._resumed.random[self.rank], self.device)
+            random_state.put(states[self.rank], self.device)
 
     @contextmanager
     def _scaled(self, optimizer: Optimizer) -> Iterator[None]:

@@ -51,8 +51,8 @@ class Peers(Protocol):
     def gather(self, value: Any) -> list[Any]:
         """What each rank hands in, by rank, on every worker; small and picklable."""
 
-    def meet(self, what: str) -> None:
-        """Waits until all have come; `what` is said in errors, as in "report 3"."""
+    def meet(self, what: str, said: bool = False) -> bool:
+        """Waits until all have come; `what` is told in errors, as in "report 3". Returns what rank 0 `said`."""
 
 
 class Distribution(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta
@@ -15,6 +16,10 @@ from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined
 from trainers.errors import TrialError
 from trainers.gang import WorkerContext, one_line
 from trainers.pytorch.distribution import Peers
+from trainers.pytorch.interface import interface_of
+
+_SAID = "\n"
+"""At the end of what rank 0 comes to a meeting with: that it says yes, to whatever the others take that for."""
 
 
 class Alone:
@@ -34,8 +39,9 @@ class Alone:
         """The value."""
         return [value]
 
-    def meet(self, what: str) -> None:
+    def meet(self, what: str, said: bool = False) -> bool:
         """Nobody to wait for."""
+        return said
 
 
 class ProcessGroup:
@@ -59,6 +65,9 @@ class ProcessGroup:
         self._broken = False
         self._generation = 0
         timeout = timedelta(seconds=timeout_s)
+        if found := interface_of(context.node_ip):
+            # Else gloo listens where the host's name leads, which on many machines is their own loopback.
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", found)
         home, store = None, None
         if self.rank == 0:
             store = TCPStore(
@@ -104,15 +113,15 @@ class ProcessGroup:
         dist.all_gather_object(found, value)
         return found
 
-    def meet(self, what: str) -> None:
+    def meet(self, what: str, said: bool = False) -> bool:
         """See `Peers.meet`."""
         if self.world_size == 1:
-            return
+            return said
         number, self._meetings = self._meetings, self._meetings + 1
         # What each waits for is compared: one worker in report() and another in sum() would wait for ever.
-        self._meeting.set(f"{number}/{self.rank}", what)
+        self._meeting.set(f"{number}/{self.rank}", what + _SAID * (said and self.rank == 0))
         if self._meeting.add(f"{number}/count", 1) == self.world_size:
-            self._meeting.set(f"{number}/end", self._disagreement(number))
+            self._meeting.set(f"{number}/end", self._outcome(number))
         try:
             end = self._meeting.get(f"{number}/end").decode()
         except RuntimeError as error:
@@ -121,8 +130,9 @@ class ProcessGroup:
                 f"rank {self.rank} waited {self._timeout_s:g} s in {what} for ranks {missing}; every rank has to call "
                 "report() after every epoch, and sum() and synchronize() as often as the others"
             ) from error
-        if end:
+        if end not in ("", _SAID):
             raise TrialError(end)
+        return end == _SAID
 
     def failed(self, error: Exception) -> Exception:
         """Takes the group apart, since this worker will not come: peers that wait for it fail too.
@@ -157,10 +167,12 @@ class ProcessGroup:
         if not self._broken or self.world_size == 1:
             dist.destroy_process_group()
 
-    def _disagreement(self, number: int) -> str:
-        said = [self._meeting.get(f"{number}/{rank}").decode() for rank in range(self.world_size)]
+    def _outcome(self, number: int) -> str:
+        """What rank 0 said, with what nothing else says; or how the workers disagree."""
+        came = [self._meeting.get(f"{number}/{rank}").decode() for rank in range(self.world_size)]
+        said = [what.removesuffix(_SAID) for what in came]
         if len(set(said)) == 1:
-            return ""
+            return _SAID * (came[0] != said[0])
         places = ", ".join(f"rank {rank} in {what}" for rank, what in enumerate(said))
         return f"the workers went different ways: {places}; every rank has to call the same methods in the same order"
 

@@ -16,7 +16,7 @@ import torch
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel, Table
 from trainers.errors import DataError, GangError
-from trainers.gang import WorkerContext
+from trainers.gang import WorkerContext, never
 from trainers.pytorch.context import Worker
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
@@ -39,6 +39,7 @@ class FunctionSettings:
         precision: "fp32" or "bf16".
         compile: whether models are compiled.
         report_timeout_s: how long the function may train without a report, and workers wait for each other.
+        elastic: a trial may go on with another number of workers.
     """
 
     function: TrainFunction
@@ -46,6 +47,7 @@ class FunctionSettings:
     precision: str = "fp32"
     compile: bool = False
     report_timeout_s: float
+    elastic: bool = False
 
 
 class Distributing(Protocol):
@@ -102,7 +104,9 @@ class FunctionProgram:
         self._distributing.open(context, peers)
         return {"import": started - began, "load": loaded - started, "join": time.perf_counter() - loaded}
 
-    def train(self, assignment: Assignment, on_report: Callable[[Report], None]) -> Segment:
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
         """Runs the function from the assignment's checkpoint to its rung; see `Program.train`."""
         context, worker, peers, settings = self._context, self._worker, self._peers, self._settings
         assert context is not None, "a gang opens its program before it serves"
@@ -119,6 +123,7 @@ class FunctionProgram:
                     peers,
                     partial(self._distributing.distribution, assignment, peers),
                     on_report,
+                    halted,
                     report_timeout_s=settings.report_timeout_s,
                 )
         except GangError:
@@ -202,6 +207,7 @@ def worker_of(
         shard_rows={name: tuple(of[name] for of in rows) for name in shards},
         precision=settings.precision,
         compile=settings.compile,
+        elastic=settings.elastic,
     )
 
 

@@ -28,6 +28,7 @@ def train_segment(
     peers: Peers,
     distribute: Callable[[int], Distribution],
     on_report: Callable[[Report], None],
+    halted: Callable[[], bool],
     *,
     report_timeout_s: float,
 ) -> Segment:
@@ -40,6 +41,7 @@ def train_segment(
         peers: the gang's workers.
         distribute: makes what turns their gradients into updates, given how many there were before this assignment.
         on_report: is told of each report.
+        halted: see `trainers.gang.Program.train`.
         report_timeout_s: how long the function may train without one.
 
     Raises:
@@ -61,7 +63,7 @@ def train_segment(
     def write(checkpoint: TorchCheckpoint) -> None:
         began = time.perf_counter()
         raw = checkpoint.to_bytes()
-        storage.write(assignment.save_to, raw)
+        storage.write(assignment.saved_at(checkpoint.step), raw)
         written[:] = len(raw), time.perf_counter() - began
 
     distribution = distribute(resumed.updates if resumed else 0)
@@ -72,6 +74,7 @@ def train_segment(
         distribution,
         resumed=resumed,
         on_report=note,
+        halted=halted,
         beat=deadline.beat,
         on_end=write,
     )
@@ -90,7 +93,7 @@ def train_segment(
     checkpointing = read + written[1]
     return Segment(
         reports=tuple(reports),
-        checkpoint=assignment.save_to,
+        checkpoint=assignment.saved_at(reports[-1].step),
         checkpoint_bytes=int(written[0]),
         training_seconds=ended - arrived - checkpointing,
         checkpointing_seconds=checkpointing,

@@ -43,8 +43,8 @@ class ThreadPeers:
     def broadcast(self, values: Tensor) -> None:
         values.copy_(self.gather(values.clone())[0])
 
-    def meet(self, what: str) -> None:
-        self.gather(what)
+    def meet(self, what: str, said: bool = False) -> bool:
+        return bool(self.gather(said)[0])
 
 
 def served(servers: int, stack: ExitStack) -> list[Listener]:

@@ -1,0 +1,75 @@
+"""What is left of a job beside its record, and how it is disposed of."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from hpo.lease import is_held
+from hpo.store import JobRow
+from trainers import storage
+from trainers.errors import ConfigurationError
+from trainers.home import home
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """The files of one job that can be removed from here.
+
+    Args:
+        folder: where its models and copies of data are, or an empty string where they are on another machine.
+        log: its driver's log, if that is on this machine.
+        elsewhere: what is on another machine, in words; empty where nothing is.
+    """
+
+    folder: str
+    log: Path | None
+    elsewhere: str
+
+    @classmethod
+    def of(cls, job: JobRow) -> Self:
+        """The files of a job."""
+        folder = storage.join(job.spec.get("storage_path") or f"{home()}/jobs", job.name)
+        host, log = job.driver.get("host"), job.driver.get("log")
+        here = host in (None, socket.gethostname())
+        there = here or "://" in folder or Path(folder).is_dir()
+        return cls(
+            folder=folder if there else "",
+            log=Path(log) if log and here else None,
+            elsewhere="" if there else f"models in {folder} on {host}, which stay there",
+        )
+
+    @property
+    def text(self) -> str:
+        """What they are, for people."""
+        return self.elsewhere or f"its files in {storage.shown(self.folder)}"
+
+    def remove(self) -> None:
+        """Removes them; that they are gone already is no error.
+
+        Raises:
+            DataError: they are there and cannot be removed.
+        """
+        if self.folder:
+            storage.delete_folder(self.folder)
+        if self.log is not None:
+            storage.delete(str(self.log))
+            with suppress(OSError):  # Another store's job of that name may have its files there.
+                self.log.parent.rmdir()
+
+
+def check_over(job: JobRow) -> None:
+    """Refuses a job that runs, or is about to.
+
+    Raises:
+        ConfigurationError: it does.
+    """
+    now = time.time()
+    if is_held(job, now) or (job.status in ("InProgress", "Stopping") and not job.lease and not job.lost(now)):
+        raise ConfigurationError(
+            f"job {job.name!r} is {job.status}, and cannot be deleted; first run: hpo stop {job.name}"
+        )

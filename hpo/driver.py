@@ -1,0 +1,214 @@
+"""A job's driver: takes the job's row in the record, and runs it from there to its end."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from hpo import made_with
+from hpo.assembly import goal_for, opened, outlook_for, search_for
+from hpo.callbacks import Callback
+from hpo.earlier import forecast_from
+from hpo.forecast import Forecast
+from hpo.inputs import check_same, open_inputs
+from hpo.interrupt import EXIT_CODES, INTERRUPTED, LOOK_SECONDS
+from hpo.job import Ended, Job
+from hpo.lease import holder_of, is_held, refusal
+from hpo.live import watcher_for
+from hpo.store import JobRow, Store
+from hpo.strategies import make_strategy
+from hpo.submission import check_pinned
+from hpo.summary import show_next, show_summary
+from hpo.tables import LOST_AFTER
+from trainers.channels import Channel
+from trainers.errors import ConfigurationError, WarmbandError
+
+if TYPE_CHECKING:
+    from hpo.tuner import HyperparameterTuner
+
+
+def drive(
+    store: str | None,
+    name: str,
+    *,
+    console: Console,
+    verbose: bool = False,
+    resume: bool = False,
+    inputs: Mapping[str, Any] | None = None,
+    data_dir: str | None = None,
+    callbacks: Sequence[Callback] = (),
+) -> Ended:
+    """Runs a job of the record to its end; what the record already holds of it is not done again.
+
+    Args:
+        store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
+        name: the job's; its row has all that it is made with.
+        console: where progress and summary are printed.
+        verbose: also show Ray's own logs and what workers print.
+        resume: also where it has ended as Stopped or Failed, or was asked to stop.
+        inputs: its channels, where the record cannot open them: the rows have to be the same.
+        data_dir: where named datasets lie, where that is not where they were.
+        callbacks: the user's own code, which no record keeps.
+
+    Returns:
+        How it ended, now or, where it was Completed already, before.
+
+    Raises:
+        ConfigurationError: there is no such job, it has ended and `resume` is False, or it cannot be made again here.
+        LeaseError: another process drives it, and lives; one that is silent is waited for.
+        DataError: its data cannot be opened from here, or has changed.
+        WarmbandError: the job could not be run.
+        KeyboardInterrupt: a second Ctrl-C.
+    """
+    from hpo.tuner import HyperparameterTuner  # which drives its own jobs with `run`
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, markup=False)
+
+    with Store(store) as found:
+        wait_for_lease(found, name, say)
+        job = found.job(name)
+    if job.status == "Completed":
+        say(f"{name} is Completed: there is nothing left to run")
+        return Ended(status=job.status, reason=job.reason, summary=job.summary)
+    if job.status in ("Stopped", "Failed") and not resume:
+        raise ConfigurationError(f"job {name!r} is {job.status}: {job.reason}; to go on with it: hpo resume {name}")
+    tuner = HyperparameterTuner(
+        **made_with.arguments(job.spec), store=store, callbacks=callbacks, console=console, verbose=verbose
+    )
+    recorded = job.spec["inputs"]
+    channels = opened(tuner, open_inputs(recorded, data_dir=data_dir) if inputs is None else inputs)
+    if inputs is not None:
+        check_same(recorded, channels)
+    forecast = _forecast(tuner, job, store)
+    if resume and job.status != "InProgress":
+        with Store(store) as found:  # A stop that was asked for was for the driver before.
+            found.update_job(name, status="InProgress", reason="", ended_at=None)
+    return run(tuner, job, channels, forecast, store=store, console=console, verbose=verbose)
+
+
+def wait_for_lease(
+    store: Store, name: str, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """Waits until nobody holds a job's lease; a driver that died on another machine holds it for `LOST_AFTER` seconds.
+
+    Args:
+        store: the record.
+        name: the job's.
+        say: prints what is waited for.
+        sleep: waits so many seconds.
+
+    Raises:
+        LeaseError: its driver is alive.
+    """
+    first = store.job(name)
+    if not is_held(first, time.time()):
+        return
+    most = LOST_AFTER - (time.time() - first.heartbeat)
+    say(
+        f"{holder_of(first.driver)} drives {name}: waiting up to {max(0.0, most):.0f} s for word of it, or for its "
+        "lease to expire"
+    )
+    while is_held(job := store.job(name), time.time()):
+        if job.heartbeat != first.heartbeat or job.lease != first.lease:
+            raise refusal(job, "driven from here", time.time())
+        sleep(LOOK_SECONDS)
+
+
+def run(
+    tuner: HyperparameterTuner,
+    job: JobRow,
+    channels: Mapping[str, Channel],
+    forecast: Forecast | None,
+    *,
+    store: str | None,
+    console: Console,
+    verbose: bool,
+    copied: bool = True,
+) -> Ended:
+    """Runs a job in this process and prints what it came to.
+
+    Args:
+        tuner: made with what the job's row says.
+        job: its row.
+        channels: as `hpo.assembly.opened` gives them.
+        forecast: what earlier jobs say that it takes.
+        store: as `drive` takes it.
+        console: as `drive` takes it.
+        verbose: as `drive` takes it.
+        copied: the copies of its inputs that the row speaks of are there; False makes them while the first gang starts.
+
+    Raises:
+        WarmbandError: the job could not be run.
+        KeyboardInterrupt: a second Ctrl-C.
+    """
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, markup=False)
+
+    search, plan = search_for(tuner, job.name, job.spec["random_seed"]), tuner.plan()
+    ended = Job(
+        search=search,
+        strategy=make_strategy(plan, tuner.ranges, metric=search.metric, mode=search.mode, seed=search.seed),
+        ranges=tuner.ranges,
+        estimator=tuner.estimator,
+        channels=channels,
+        recorded={} if copied else job.spec["inputs"],
+        store=store,
+        watcher=watcher_for(console, goal_for(tuner, job.name)),
+        forecast=forecast,
+        callbacks=tuner.callbacks,
+        num_to_keep=tuner.num_to_keep,
+        priority=tuner.priority,
+        notify=say,
+        verbose=verbose,
+    ).run()
+    console.print(show_summary(job.name, ended.status, search.metric, ended.summary))
+    console.print(show_next(job.name, ended.summary, store), soft_wrap=True)
+    return ended
+
+
+def _forecast(tuner: HyperparameterTuner, job: JobRow, store: str | None) -> Forecast | None:
+    """What earlier jobs say that this one takes."""
+    search = search_for(tuner, job.name, job.spec["random_seed"])
+    with Store(store) as found:
+        return forecast_from(found, job.spec, outlook_for(tuner, search))
+
+
+def exit_code(ended: Ended) -> int:
+    """What a process that ran a job says of it, as the `hpo` command does."""
+    return 1 if ended.status == "Failed" else EXIT_CODES.get(ended.reason, 0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a job of the record, whose database `WARMBAND_STORE` names.
+
+    Args:
+        arguments: of the command line.
+
+    Returns:
+        The exit code.
+    """
+    parser = argparse.ArgumentParser(prog="python -m hpo.driver", description=main.__doc__.partition("\n")[0])  # type: ignore[union-attr]
+    parser.add_argument("name", help="the job's name")
+    parser.add_argument("--resume", action="store_true", help="also if it is Stopped or Failed")
+    parser.add_argument("--verbose", action="store_true", help="show Ray's own logs too, and what workers print")
+    given = parser.parse_args(arguments)
+    console = Console(highlight=False)
+    try:
+        check_pinned()
+        return exit_code(drive(None, given.name, console=console, verbose=given.verbose, resume=given.resume))
+    except KeyboardInterrupt:
+        return EXIT_CODES[INTERRUPTED]
+    except WarmbandError as error:
+        Console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        return 2 if isinstance(error, ValueError) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,285 @@
+"""A job's channels in its record, so that another process opens the same rows again."""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+import threading
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+
+from trainers import storage
+from trainers.channels import Channel, Table
+from trainers.channels.files import Files
+from trainers.channels.memory import Memory
+from trainers.datasets import find, load
+from trainers.errors import DataError, WarmbandError
+
+MOST_COPIED = 64 << 20
+"""Bytes of rows in memory that a job copies unasked, so that it can be resumed. Written while the first gang starts."""
+
+COPY_SECONDS = 60.0
+"""How long the end of a job waits for them."""
+
+logger = logging.getLogger(__name__)
+
+_FOLDER = "inputs"
+
+
+def dataset_channels(name: str, *, data_dir: str | None = None, repeat: int = 1) -> dict[str, Channel]:
+    """The parts of a named dataset as channels "train", "validation" and "test".
+
+    Args:
+        name: one of `trainers.datasets.DATASETS`.
+        data_dir: where its files lie; see `trainers.datasets.find`.
+        repeat: how often each train and validation row appears.
+    """
+    found = load(name, data_dir=data_dir, repeat=repeat)
+    path = find(name, data_dir)
+    folder = None if path is None else str((path if path.is_dir() else path.parent).absolute())
+    return {
+        part: replace(
+            Channel.of(getattr(found, part), name=part),
+            origin={"dataset": name, "part": part, "repeat": repeat, "data_dir": folder},
+        )
+        for part in ("train", "validation", "test")
+    }
+
+
+# ---- for the record
+
+
+def record_inputs(channels: Mapping[str, Channel], folder: str, *, most_bytes: float = MOST_COPIED) -> dict[str, Any]:
+    """What a job's record says of its channels, as JSON: what they hold, and under "open" how to open them again.
+
+    Nothing is copied here; `copy_inputs` does it.
+
+    Args:
+        channels: as `open_channels` gives them.
+        folder: of the job, where copies go.
+        most_bytes: all rows in memory together are copied up to so many; pass infinity where another process has to
+            open them.
+    """
+    held = sum(_bytes(channel) for channel in channels.values() if not channel.origin)
+    return {
+        name: {
+            **channel.describe(),
+            "fingerprint": channel.fingerprint(),
+            "open": _how(channel, folder, copied=held <= most_bytes),
+        }
+        for name, channel in channels.items()
+    }
+
+
+def copy_inputs(recorded: Mapping[str, Any], channels: Mapping[str, Channel]) -> None:
+    """Writes the copies that `record_inputs` says there are.
+
+    Raises:
+        DataError: they cannot be written.
+    """
+    for name, channel in channels.items():
+        if uri := recorded[name].get("open", {}).get("copy"):
+            storage.write(uri, _packed(channel.read_whole()))
+
+
+class Copying:
+    """Writes the copies in a thread, for as long as a block takes at most; what cannot be copied is a warning.
+
+    Args:
+        recorded: as `copy_inputs` takes it.
+        channels: as `copy_inputs` takes it.
+    """
+
+    def __init__(self, recorded: Mapping[str, Any], channels: Mapping[str, Channel]) -> None:
+        self._copied = recorded, channels
+        self._thread = threading.Thread(target=self._copy, name="copies of inputs", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(COPY_SECONDS)
+
+    def _copy(self) -> None:
+        try:
+            copy_inputs(*self._copied)
+        except Exception as error:  # The job is what matters.
+            logger.warning("the job's rows in memory are not copied, so another process cannot resume it: %s", error)
+
+
+def remove_copies(folder: str) -> None:
+    """Removes the copies of a job that needs them no more.
+
+    Args:
+        folder: the job's.
+
+    Raises:
+        DataError: they are there and cannot be removed.
+    """
+    storage.delete_folder(storage.join(folder, _FOLDER))
+
+
+# ---- out of the record
+
+
+def open_inputs(recorded: Mapping[str, Any], *, data_dir: str | None = None) -> dict[str, Channel]:
+    """The channels of a job's record.
+
+    Args:
+        recorded: the `inputs` of its spec.
+        data_dir: where named datasets lie, where that is not where they were.
+
+    Raises:
+        DataError: one cannot be opened from here, or does not hold the rows that it did.
+    """
+    channels, loaded = {}, _Datasets(data_dir)
+    for name, about in recorded.items():
+        try:
+            channels[name] = _opened(name, about.get("open") or {}, loaded)
+        except WarmbandError as error:
+            raise DataError(
+                f"channel {name!r} cannot be opened again: {error}. Open it yourself, and give it to "
+                "HyperparameterTuner.attach(NAME).resume(inputs=...)"
+            ) from error
+    check_same(recorded, channels)
+    return channels
+
+
+def check_same(recorded: Mapping[str, Any], channels: Mapping[str, Channel]) -> None:
+    """Refuses rows that are not those that a job's trials were trained on so far.
+
+    Raises:
+        DataError: naming the channel.
+    """
+    if recorded.keys() != channels.keys():
+        raise DataError(f"channels are {sorted(channels)}, and the job began with {sorted(recorded)}: give the same")
+    for name, channel in channels.items():
+        before, now = recorded[name].get("fingerprint"), channel.fingerprint()
+        if before is not None and now != before:
+            raise DataError(
+                f"channel {name!r} has changed since the job began: its fingerprint is {now}, and was {before}. "
+                "Trials of both would not compare: put the old data back, or begin a new job"
+            )
+
+
+# ---- one channel
+
+
+def _how(channel: Channel, folder: str, *, copied: bool) -> dict[str, Any]:
+    """How to open a channel again; empty where nothing in a record can."""
+    source = channel.source
+    if channel.origin:
+        return dict(channel.origin)
+    if isinstance(source, Files):
+        return source.reopened_with()
+    if not isinstance(source, Memory) or not copied:
+        return {}
+    names = source.heading.names
+    return {
+        "copy": storage.join(storage.absolute(folder), _FOLDER, f"{channel.name}.npz"),
+        "names": list(names) if names else None,
+    }
+
+
+def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
+    match how:
+        case {"dataset": str(dataset), "part": str(part), "repeat": int(repeat)}:
+            return replace(datasets.channels(dataset, repeat, how.get("data_dir"))[part], name=name)
+        case {"paths": list(paths), "target": target, "header": header, "delimiter": delimiter}:
+            return Channel.of(paths, target=target, header=header, delimiter=delimiter, name=name)
+        case {"copy": str(copy), "names": names}:
+            table = _unpacked(copy, storage.read(copy), names)
+            columns = table.feature_names
+            held = Memory(features=table.features, labels=table.labels, columns=columns, position=None)
+            return Channel(name=name, source=held)
+    raise DataError(
+        "its rows were in the memory of the process that began the job, or in a Ray Dataset of its cluster, and no "
+        "copy was kept"
+    )
+
+
+class _Datasets:
+    """Named datasets, each loaded once for all its channels.
+
+    Args:
+        data_dir: where they lie; None: where they were, or wherever they are found here.
+    """
+
+    def __init__(self, data_dir: str | None) -> None:
+        self._data_dir = data_dir
+        self._loaded: dict[tuple[str, int], dict[str, Channel]] = {}
+
+    def channels(self, name: str, repeat: int, was_in: str | None) -> dict[str, Channel]:
+        """See `dataset_channels`."""
+        if (name, repeat) not in self._loaded:
+            folder = self._data_dir or (was_in if was_in and Path(was_in).is_dir() else None)
+            self._loaded[name, repeat] = dataset_channels(name, data_dir=folder, repeat=repeat)
+        return self._loaded[name, repeat]
+
+
+def _bytes(channel: Channel) -> float:
+    """About what a copy takes."""
+    source = channel.source
+    return math.prod(source.features.shape) * 4.0 if isinstance(source, Memory) else 0.0
+
+
+# ---- copies
+
+
+def _packed(table: Table) -> bytes:
+    """Rows in NumPy's own form, which no reader has to execute; of categories, codes and what they stand for."""
+    held: dict[str, Any] = {"labels": table.labels}
+    if isinstance(table.features, np.ndarray):
+        held["features"] = table.features
+    else:
+        for place, name in enumerate(table.features.columns):
+            held |= {f"{part}_{place}": values for part, values in _column(table.features[name]).items()}
+    buffer = io.BytesIO()
+    np.savez(buffer, **held)
+    return buffer.getvalue()
+
+
+def _column(column: Any) -> dict[str, Any]:
+    """A column of a frame as plain arrays."""
+    if not hasattr(column.dtype, "categories"):
+        return {"numbers": column.to_numpy(np.float32)}
+    stand_for = column.cat.categories
+    values = np.asarray(stand_for.tolist())
+    if len({type(value) for value in stand_for.tolist()}) > 1 or values.dtype.kind not in "iufbU":
+        raise DataError(f"column {column.name!r} has categories that are neither all numbers nor all text")
+    return {
+        "codes": column.cat.codes.to_numpy(),
+        "categories": values,
+        "type": np.asarray(str(stand_for.dtype)),
+        "ordered": np.asarray(column.cat.ordered),
+    }
+
+
+def _unpacked(uri: str, data: bytes, names: list[str] | None) -> Table:
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            held = dict(arrays)
+        features = held["features"] if "features" in held else _frame(held, names or [])
+    except Exception as error:  # zipfile and NumPy each have their own
+        raise DataError(f"its copy {storage.shown(uri)!r} is cut short or damaged: {error}") from error
+    return Table(features=features, labels=held["labels"], feature_names=tuple(names) if names else None)
+
+
+def _frame(held: Mapping[str, Any], names: list[str]) -> Any:
+    import pandas as pd
+
+    columns: dict[str, Any] = {}
+    for place, name in enumerate(names):
+        if f"numbers_{place}" in held:
+            columns[name] = held[f"numbers_{place}"]
+            continue
+        stand_for = pd.Index(held[f"categories_{place}"].tolist(), dtype=str(held[f"type_{place}"]))
+        ordered = bool(held[f"ordered_{place}"])
+        columns[name] = pd.Categorical.from_codes(held[f"codes_{place}"], stand_for, ordered=ordered)
+    return pd.DataFrame(columns)

@@ -1,0 +1,62 @@
+"""What a job's driver knows of where it runs beyond its process: Ray's job, a log file, and who asked for it."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import os
+from typing import Any
+from urllib.parse import urlsplit
+
+LOG = "WARMBAND_DRIVER_LOG"
+"""Environment variable: the file that the driver's output goes to."""
+
+RECORD = "Record: "
+"""What a driver in a Ray job prints before the URL of the record that it writes."""
+
+# What Ray's Jobs API starts an entry point with. Ray has no call that tells a driver which submission it is.
+_JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+
+
+def ray_job() -> dict[str, str]:
+    """What Ray's Jobs API was told of the job whose entry point this process is; empty where it is none.
+
+    `job_submission_id` is Ray's own; the rest is the metadata that the job was submitted with.
+    """
+    try:
+        metadata = json.loads(os.environ.get(_JOB_CONFIG, "{}")).get("metadata")
+    except (AttributeError, ValueError):
+        return {}
+    return metadata if isinstance(metadata, dict) and metadata.get("job_submission_id") else {}
+
+
+def driver_details() -> dict[str, Any]:
+    """For `Store.writer`: Ray's submission and the jobs server that knows it, or the log file; what there is of it."""
+    job = ray_job()
+    if not job:
+        return {"log": log} if (log := os.environ.get(LOG)) else {}
+    return {"submission_id": job["job_submission_id"], "address": job.get("jobs_server") or _jobs_server()}
+
+
+def owner() -> str:
+    """The user whose job this is: who submitted it, else who runs this process."""
+    try:
+        return ray_job().get("owner") or getpass.getuser()
+    except (KeyError, OSError):  # Containers run users that no file names.
+        return str(os.getuid())
+
+
+def without_password(url: str) -> str:
+    """A URL as it may be shown and kept."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+
+
+def _jobs_server() -> str:
+    """The jobs server of the cluster that this driver is on, as its nodes call it; empty where it cannot be told."""
+    from ray.job_submission import JobSubmissionClient
+
+    try:
+        return without_password(JobSubmissionClient().get_address())
+    except Exception:  # Nothing depends on it but where `hpo logs` looks by itself.
+        return ""

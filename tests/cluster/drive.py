@@ -1,0 +1,109 @@
+"""A tuning job as a script, for tests that run it beside a cluster's head: `python -m tests.cluster.drive JSON`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import sys
+import time
+from typing import Any
+
+import numpy as np
+import pandas
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
+from trainers import TorchTrainer, TrainContext, XGBoostTrainer, storage
+
+ROUNDS = 9
+SLOW_SECONDS = 3.0
+"""An epoch's length while a job has the file `slow_while`: others can happen in the middle of it."""
+
+XGBOOST = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3, "subsample": 0.8}
+
+
+def table(rows: int, seed: int) -> pandas.DataFrame:
+    """Rows whose label, the first column, a model can learn."""
+    random = np.random.default_rng(seed)
+    features = random.normal(size=(rows, 8)).astype(np.float32)
+    score = features[:, 0] + features[:, 1] * features[:, 2] + random.normal(scale=0.5, size=rows)
+    frame = pandas.DataFrame(features, columns=[f"f{number}" for number in range(8)])
+    frame.insert(0, "label", (score > 0).astype(np.float32))
+    return frame
+
+
+def train(context: TrainContext) -> None:
+    """A small network, over AllReduce."""
+    import torch
+    from torch import nn
+    from torch.nn import functional
+
+    model = context.prepare_model(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)))
+    optimizer = torch.optim.SGD(model.parameters(), lr=context.hyperparameters["eta"], momentum=0.9)
+    if context.checkpoint is not None:
+        model.load_state_dict(context.checkpoint["model"])
+        optimizer.load_state_dict(context.checkpoint["optimizer"])
+    batches = context.prepare_data("train", labels=torch.float32)
+    held = context.shard("validation", labels=torch.float32)
+    for epoch in context.epochs():
+        if os.path.exists(context.hyperparameters.get("slow_while", "")):
+            time.sleep(SLOW_SECONDS)
+        for features, labels in batches:
+            context.step(functional.binary_cross_entropy_with_logits(model(features)[:, 0], labels), optimizer)
+        with torch.no_grad():
+            right = ((model(held.features)[:, 0] > 0) == (held.labels > 0.5)).sum()
+        if "trace" in context.hyperparameters:
+            time.sleep(context.hyperparameters["epoch_seconds"])
+            if context.rank == 0:
+                with open(context.hyperparameters["trace"], "a") as trace:
+                    trace.write(f"{context.seed} {epoch} {context.world_size}\n")
+        right, rows = context.sum(torch.stack([right, torch.tensor(len(held))])).tolist()
+        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
+        context.report({"validation:auc": right / rows}, checkpoint=state)
+
+
+def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
+    """The job of a test, with `store` and `storage_path` among its values."""
+    scaling = ScalingConfig(
+        num_workers=tuple(workers) if isinstance(workers := job.get("workers", 3), list) else workers,
+        placement_strategy=job.get("placement", "PACK"),
+        resources_per_worker={"CPU": job.get("cpus", 1)},
+    )
+    ranges: dict[str, Any] = {"eta": ContinuousParameter(0.01, 0.5)}
+    if job.get("trainer") == "torch":
+        static = {"global_batch_size": 60, "slow_while": job.get("slow_while", ""), **job.get("static", {})}
+        trainer: Any = TorchTrainer(train, scaling=scaling, hyperparameters=static, report_timeout_s=60)
+    else:
+        ranges["max_depth"] = IntegerParameter(1, 6)
+        trainer = XGBoostTrainer(scaling=scaling, hyperparameters=XGBOOST)
+    return HyperparameterTuner(
+        trainer,
+        "validation:auc",
+        ranges,
+        strategy="Hyperband",
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=ROUNDS, min_resource=1)),
+        max_jobs=job.get("trials", 12),
+        max_parallel_jobs=job.get("at_once", 1),
+        random_seed=7,
+        store=job["store"],
+        storage_path=job.get("storage_path"),
+        console=console,
+        verbose=job.get("verbose", False),
+    )
+
+
+def main() -> None:
+    """Runs the job, and prints in the last line which model is the best."""
+    job = json.loads(sys.argv[1])
+    inputs = job.get("inputs") or {"train": table(600, 1), "validation": table(300, 2)}
+    made = tuner(job, Console(width=200))
+    made.fit(inputs, job_name=job["name"])
+    checkpoint = made.best_estimator().checkpoint
+    model = hashlib.sha256(storage.read(checkpoint)).hexdigest()
+    sys.stdout.write(f"{json.dumps({'checkpoint': checkpoint, 'model': model})}\n")
+
+
+if __name__ == "__main__":
+    main()

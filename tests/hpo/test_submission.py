@@ -1,0 +1,398 @@
+"""Jobs on a Ray cluster through its Jobs API: what is refused before, and a real head that runs them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+import ray
+from typer.testing import CliRunner, Result
+
+from hpo import Callback, ContinuousParameter, HyperparameterTuner, submission
+from hpo.background import check_can_follow
+from hpo.cli import app
+from hpo.store import Store
+from hpo.submission import JobsServer, check_no_password, check_pinned
+from hpo.whereabouts import driver_details, owner, ray_job, without_password
+from tests.hpo.test_tuner import CHANNELS, make
+from trainers import TorchTrainer, TrainContext
+from trainers.errors import ConfigurationError, WarmbandError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+JOB = """
+data:
+  channels:
+    train: {path: train.csv}
+    validation: {path: validation.csv}
+trainer:
+  type: xgboost
+  num_workers: 0
+  hyperparameters: {objective: binary:logistic, eval_metric: auc}
+tuning:
+  objective_metric_name: validation:auc
+  strategy: Hyperband
+  hyperband: {max_resource: 9}
+  max_jobs: 6
+  random_seed: 1
+  ranges:
+    eta: {type: continuous, min: 0.01, max: 1}
+tags: {team: churn}
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with a job file and its data."""
+    place = tmp_path / "project"
+    place.mkdir()
+    (place / "job.yaml").write_text(JOB)
+    for name, frame in CHANNELS.items():
+        frame.to_csv(place / f"{name}.csv", index=False)
+    monkeypatch.chdir(place)
+    for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    return place
+
+
+def hpo(*arguments: str, code: int = 0) -> Result:
+    """A command's result, whose exit code is as it should be."""
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(app, arguments)
+    if isinstance(result.exception, WarmbandError):
+        raise result.exception
+    assert result.exit_code == code, result.output
+    return result
+
+
+# ---- what is refused before anything starts
+
+
+@contextmanager
+def answering(status: int, body: str) -> Iterator[str]:
+    """The address of a server that answers everything with the same."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "message"),
+    [
+        (200, '{"ray_version": "2.9.3"}', r"runs Ray 2\.9\.3, and this process Ray .*install ray==2\.9\.3 here"),
+        (404, "", "it answers with 404 Not Found, as no Ray dashboard does"),
+        (200, "<html>", "no Ray jobs server at http://127"),
+        (401, "", "wants a token, and there is none; set RAY_AUTH_TOKEN"),
+    ],
+)
+def test_what_is_no_such_cluster_is_refused(folder: Path, status: int, body: str, message: str) -> None:
+    with answering(status, body) as address, pytest.raises(ConfigurationError, match=message):
+        hpo("submit", "job.yaml", "--address", address)
+
+
+def test_a_token_that_is_wrong_is_told_from_one_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "wrong")
+    with answering(403, "") as address, pytest.raises(ConfigurationError, match="refuses this token") as caught:
+        hpo("submit", "job.yaml", "--address", address)
+    assert "wrong" not in str(caught.value)
+
+
+def test_a_token_file_that_is_not_there_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "nowhere/token")
+    with pytest.raises(ConfigurationError, match=r"nowhere/token cannot be read \(No such file"):
+        hpo("submit", "job.yaml", "--address", "http://127.0.0.1:1")
+
+
+def test_nobody_listens(folder: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"no Ray jobs server at http://127.0.0.1:1: .*refused; give the addr"):
+        hpo("submit", "job.yaml", "--address", "http://127.0.0.1:1")
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for_long(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(submission, "ANSWER_SECONDS", 0.6)
+    with socket.create_server(("127.0.0.1", 0)) as deaf, pytest.raises(ConfigurationError, match="no answer within"):
+        hpo("submit", "job.yaml", "--address", f"http://127.0.0.1:{deaf.getsockname()[1]}")
+
+
+def test_a_password_goes_into_no_command(folder: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"://\*\*\*@db/jobs' has a password in it") as caught:
+        hpo("submit", "job.yaml", "--set", "store=postgresql://me:planted@db/jobs", "--address", "http://127.0.0.1:1")
+    assert "planted" not in str(caught.value)
+    check_no_password("postgresql://me@db/jobs")
+
+
+def test_the_job_file_has_to_go_along(folder: Path) -> None:
+    (folder / "sub").mkdir()
+    with pytest.raises(ConfigurationError, match=r"'job.yaml' is not in the working directory .*/sub'"):
+        hpo("submit", "job.yaml", "--working-dir", "sub")
+    with pytest.raises(ConfigurationError, match="'nowhere' is no folder"):
+        hpo("submit", "job.yaml", "--working-dir", "nowhere")
+    with pytest.raises(ConfigurationError, match=r"no job file 'jop.yaml'"):
+        hpo("submit", "jop.yaml")
+
+
+def test_what_is_wrong_with_a_job_is_said_here(folder: Path) -> None:
+    with pytest.raises(ConfigurationError, match="trainer: hyperparameters 'objektive'"):
+        hpo("submit", "job.yaml", "--set", "trainer.hyperparameters.objektive=x", "--address", "http://127.0.0.1:1")
+
+
+def test_callbacks_and_functions_of_a_script_cannot_follow() -> None:
+    with pytest.raises(ConfigurationError, match=r"callbacks Callback cannot follow.*wait=True"):
+        check_can_follow(make(callbacks=[Callback()]))
+    with pytest.raises(ConfigurationError, match="callbacks Callback"):
+        make(callbacks=[Callback()]).fit(CHANNELS, wait=False)
+
+    def train(context: TrainContext) -> None:
+        pass
+
+    ranges, trained = {"lr": ContinuousParameter(0, 1)}, {"hyperparameters": {"epochs": 1}, "metrics": ["validation:x"]}
+    with pytest.raises(ConfigurationError, match="'train' is in another function, where the other process"):
+        check_can_follow(HyperparameterTuner(TorchTrainer(train, **trained), "validation:x", ranges, strategy="Random"))
+    train.__module__, train.__qualname__ = "__main__", "train"
+    with pytest.raises(ConfigurationError, match=r"'train' is in this script or notebook.*give it as 'training:train'"):
+        check_can_follow(HyperparameterTuner(TorchTrainer(train, **trained), "validation:x", ranges, strategy="Random"))
+
+
+# ---- what a driver knows of where it runs
+
+
+def in_a_ray_job(monkeypatch: pytest.MonkeyPatch, **metadata: str) -> None:
+    config = {"metadata": {"job_submission_id": "churn-1", **metadata}}
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", json.dumps(config))
+
+
+def test_a_driver_knows_its_submission(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert (ray_job(), driver_details()) == ({}, {})
+    in_a_ray_job(monkeypatch, owner="ada", jobs_server="http://head:8265")
+    assert driver_details() == {"submission_id": "churn-1", "address": "http://head:8265"}
+    assert owner() == "ada"
+    monkeypatch.setenv("RAY_JOB_CONFIG_JSON_ENV_VAR", "no JSON")
+    assert ray_job() == {}
+
+
+def test_other_versions_than_where_it_was_submitted_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    in_a_ray_job(monkeypatch, pinned=json.dumps(submission.pinned()))
+    check_pinned()
+    in_a_ray_job(monkeypatch, pinned=json.dumps({"python": "3.9", "ray": ray.__version__}))
+    with pytest.raises(ConfigurationError, match=r"the cluster's nodes have python 3\.11, not 3\.9"):
+        check_pinned()
+
+
+def test_an_address_is_shown_without_its_password() -> None:
+    assert without_password("http://me:planted@head:8265/x") == "http://head:8265/x"
+    assert without_password("http://head:8265") == "http://head:8265"
+
+
+# ---- a real head
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """A Ray head with token authentication, a process of its own."""
+
+    address: str
+    token: str
+    home: Path
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="session")
+def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
+    """A cluster of one head, as `ray start` makes it, whose drivers write their record into `home`."""
+    home, scratch = tmp_path_factory.mktemp("cluster"), Path(tempfile.mkdtemp(prefix="wb"))
+    port, token = free_port(), secrets.token_hex(16)
+    binaries = Path(sys.executable).parent
+    environment = {
+        **{name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "WARMBAND_"))},
+        "PATH": f"{binaries}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": token,
+        "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
+        "WARMBAND_HOME": str(home),
+    }
+    ports = {name: free_port() for name in ("port", "dashboard-agent-listen-port", "dashboard-agent-grpc-port")}
+    ports |= {name: free_port() for name in ("runtime-env-agent-port", "metrics-export-port")}
+    options = ["--num-cpus=8", "--include-dashboard=true", "--dashboard-host=127.0.0.1", f"--dashboard-port={port}"]
+    options += ["--disable-usage-stats", "--min-worker-port=0", "--max-worker-port=0", f"--temp-dir={scratch}"]
+    command = [str(binaries / "ray"), "start", "--head", "--block", *options]
+    with (home / "head.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*command, *(f"--{name}={value}" for name, value in ports.items())],
+            env=environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{port}/api/version", headers={"Authorization": f"Bearer {token}"}
+        )
+        deadline = time.monotonic() + 90
+        while True:
+            with suppress(OSError), urllib.request.urlopen(request, timeout=5):
+                break
+            assert process.poll() is None, (home / "head.log").read_text()
+            assert time.monotonic() < deadline, "the head's dashboard did not answer within 90 s"
+            time.sleep(0.2)
+        yield Head(address=f"http://127.0.0.1:{port}", token=token, home=home)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=10)
+        end_all(str(scratch))
+        shutil.rmtree(scratch, ignore_errors=True)
+
+
+def end_all(scratch: str) -> None:
+    """Ends whatever process of a head is left: all of them name its folder."""
+    for command in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if scratch in command.read_text():
+                os.kill(int(command.parent.name), signal.SIGKILL)
+
+
+@pytest.fixture
+def head(jobs_server: Head, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Head:
+    """The head, whose token and record this process knows too."""
+    monkeypatch.setenv("RAY_AUTH_TOKEN", jobs_server.token)
+    monkeypatch.setenv("WARMBAND_HOME", str(jobs_server.home))
+    return jobs_server
+
+
+def until(what: str, found: Callable[[], object], seconds: float = 90.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
+        time.sleep(0.2)
+
+
+@pytest.mark.slow
+def test_a_submitted_job_runs_on_the_cluster_and_is_seen_from_here(head: Head) -> None:
+    printed = hpo("submit", "job.yaml", "--address", head.address, "--name", "churn-1", "--follow").stdout
+    assert printed.startswith(f"Submitted churn-1 to {head.address}\nIt runs. Record: sqlite:///")
+    assert "warning: that is a file on the cluster's head" in printed
+    assert "churn-1: Completed" in printed
+    assert printed.rstrip().endswith("churn-1 has ended")
+    assert head.token not in printed
+
+    with Store() as store:
+        job = store.job("churn-1")
+    assert (job.status, job.owner) == ("Completed", owner())
+    assert (job.driver["submission_id"], job.driver["address"]) == ("churn-1", head.address)
+    assert job.spec["tags"] == [{"Key": "team", "Value": "churn"}]
+    info = JobsServer(head.address)._client.get_job_info("churn-1")
+    assert info.metadata is not None
+    assert (info.metadata["owner"], json.loads(info.metadata["tags"])) == (owner(), {"team": "churn"})
+
+    log = hpo("logs", "churn-1").stdout
+    assert "Tuning job churn-1: Hyperband, 6 trials" in log
+    assert hpo("logs", "churn-1", "--tail", "3").stdout == "".join(log.splitlines(keepends=True)[-3:])
+    assert hpo("logs", "churn-1", "--follow", "--tail", "1").stdout.strip() == log.splitlines()[-1]
+    assert f"churn-1 on {head.address}" in hpo("describe", "churn-1").stdout
+    assert head.address in hpo("jobs").stdout
+
+    with pytest.raises(ConfigurationError, match="has had a job 'churn-1'; give another --name"):
+        hpo("submit", "job.yaml", "--address", head.address, "--name", "churn-1")
+
+
+@pytest.mark.slow
+def test_rays_own_command_does_the_same(head: Head, folder: Path) -> None:
+    environment = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_API_SERVER_ADDRESS": head.address}
+    ray_command = Path(sys.executable).parent / "ray"
+    entry = ["hpo", "tune", "job.yaml", "--set", "name=by-hand"]
+    done = subprocess.run(
+        [ray_command, "job", "submit", "--working-dir", ".", "--", *entry],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=180,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    with Store() as store:
+        job = store.job("by-hand")
+        assert job.status == "Completed"
+        assert [trial.objective for trial in store.trials("by-hand")] == [
+            trial.objective for trial in store.trials("churn-1")
+        ]
+    submitted = re.search(r"raysubmit_\w+", done.stdout)
+    assert submitted is not None
+    assert job.driver["submission_id"] == submitted[0]
+    assert job.driver["address"]
+    assert "Tuning job by-hand" in hpo("logs", "by-hand", "--address", head.address).stdout
+
+
+@pytest.mark.slow
+def test_what_goes_wrong_on_the_cluster_is_said_here(head: Head, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "train.csv").unlink()
+    with pytest.raises(WarmbandError, match=r"job no-data ended before it began: error: .*train\.csv"):
+        hpo("submit", "job.yaml", "--address", head.address, "--name", "no-data")
+    with pytest.raises(ConfigurationError, match="no job 'nobody'"):
+        hpo("logs", "nobody", "--address", head.address)
+    monkeypatch.setenv("RAY_AUTH_TOKEN", "0" * 32)
+    with pytest.raises(ConfigurationError, match="refuses this token"):
+        hpo("submit", "job.yaml", "--address", head.address, "--name", "no-token")
+
+
+@pytest.mark.slow
+def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder: Path) -> None:
+    with (folder / "model.bin").open("wb") as stream:
+        for _ in range(102):
+            stream.write(secrets.token_bytes(2**20))
+    with pytest.raises(ConfigurationError, match=r"too large for Ray to upload.*model\.bin alone has 102 MiB"):
+        hpo("submit", "job.yaml", "--address", head.address, "--name", "too-large")
+
+
+@pytest.mark.slow
+def test_fit_without_waiting_goes_to_the_cluster(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RAY_API_SERVER_ADDRESS", head.address)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    other = make(workers=1, store=f"sqlite:///{head.home}/other.db", storage_path=str(head.home / "models"))
+    with pytest.raises(ConfigurationError, match="has had a job 'churn-1'"):
+        other.fit(CHANNELS, job_name="churn-1", wait=False)
+    with Store(f"sqlite:///{head.home}/other.db") as store:
+        assert store.jobs() == []
+    assert not any((head.home / "models").rglob("*.parquet"))
+
+    tuner = make(workers=1, max_jobs=2000, max_parallel_jobs=1)
+    tuner.fit(CHANNELS, job_name="apart", wait=False)
+    with Store() as store:
+        assert store.job("apart").driver["submission_id"] == "apart"
+        until("its first trials", lambda: len(store.trials("apart")) > 2)
+    assert "apart is Stopped" in hpo("stop", "apart").stdout
+    tuner.wait()
+    assert tuner.describe()["HyperParameterTuningJobStatus"] == "Stopped"
+    assert hpo("delete", "apart", "--yes").stdout.startswith("Deleted apart")
