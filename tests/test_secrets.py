@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 import sqlalchemy as sa
 
-from tests.postgres import PASSWORD, Postgres
+from tests.postgres import Postgres
 from trainers import ConfigurationError, DataError, storage
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -89,6 +89,16 @@ def run(environment: Mapping[str, str], folder: Path, *words: str, seconds: floa
     return done.stdout + done.stderr
 
 
+def of_another_user(url: str, password: str) -> str:
+    """The URL of a database for a user of its own with a password that no other test has; and it is theirs now."""
+    known, name = sa.make_url(url), f"user_{secrets.token_hex(6)}"
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'"))
+        connection.execute(sa.text(f"ALTER DATABASE {known.database} OWNER TO {name}"))
+    return known.set(username=name, password=password).render_as_string(hide_password=False)
+
+
 def tables(url: str) -> dict[str, bytes]:
     """Every table of a database, as text."""
     engine = sa.create_engine(url)
@@ -108,12 +118,13 @@ def files(folder: Path) -> dict[str, bytes]:
 @pytest.mark.slow
 def test_planted_secrets_are_found_nowhere(postgres: Postgres, s3: str, short_folder: Path) -> None:
     planted = {
-        "the database's password": PASSWORD,
+        "the database's password": f"pw-{secrets.token_hex(12)}",
         "the S3 key": f"KEY{secrets.token_hex(8)}",
         "the S3 secret": secrets.token_hex(20),
         "the token": secrets.token_hex(32),
     }
-    url = postgres.new_database()
+    admin = postgres.new_database()
+    url = of_another_user(admin, planted["the database's password"])
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("RAY_", "AWS_", "WARMBAND_STORE"))}
     environment = {
         **kept,
@@ -158,7 +169,7 @@ def test_planted_secrets_are_found_nowhere(postgres: Postgres, s3: str, short_fo
     assert found("planted", held["table trials"])
     hits = {(what, name) for what, secret in planted.items() for name, raw in held.items() if found(secret, raw)}
     assert hits == set()
-    postgres.drop(url)
+    postgres.drop(admin)
 
 
 BAD = {

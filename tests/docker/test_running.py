@@ -17,7 +17,7 @@ from tests.cluster.machine import Machine, Switch, possible
 from tests.cluster.ray_machines import command_of, executable, kept_environment, until
 from tests.docker.deployment import DOCKER, ROOT, read
 
-SECONDS = 120.0
+SECONDS = 240.0
 
 JOB = """
 name: composed
