@@ -233,7 +233,8 @@ class Trainer(ABC):
         if storage_path:
             storage.check_no_credentials(storage_path, "storage_path")
         checked = self.checked(open_channels(channels))
-        name, folder = f"run-{uuid.uuid4().hex[:8]}", storage_path or f"{home()}/runs"
+        name = f"run-{uuid.uuid4().hex[:8]}"
+        folder = storage.join(storage_path or f"{home()}/runs", name)
         assignment = Assignment(
             trial_id=name,
             hyperparameters=self.hyperparameters,
@@ -241,7 +242,7 @@ class Trainer(ABC):
             start=0,
             stop=units,
             checkpoint=None,
-            save_to=storage.join(folder, name, f"{units:06d}{self.suffix}"),
+            save_to=storage.join(folder, f"{units:06d}{self.suffix}"),
         )
         with self.gangs(name, checked, storage_path=folder) as gangs:
             segment, worker_seconds = serve_alone(gangs, assignment, self._static_workers, self.patience)
@@ -302,7 +303,8 @@ class Trainer(ABC):
             workers: of the largest of them; None: that of the static hyperparameters.
             several_sizes: whether there are smaller ones too; a private cluster then has room for one more of the
                 largest, so that a gang of another size need not make way and start again.
-            storage_path: where they write checkpoints, if every node that could hold a worker has to see it.
+            storage_path: the folder of their own that they write checkpoints to, which every node that could hold a
+                worker has to see; empty if they write none.
             priority: their weight where other jobs want gangs on the same cluster.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
