@@ -38,8 +38,8 @@ from trainers.assignment import (
 from trainers.errors import GangError
 from trainers.gangs import Gangs
 
-DRAIN_SECONDS = 10.0
-"""How long a job that is stopped waits for what its gangs are serving."""
+DRAIN_SECONDS = 15.0
+"""How long a job that is stopped waits for its trials' next reports."""
 
 FIRST_FAILURES = 5
 """A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""
@@ -241,7 +241,9 @@ class Controller:
 
     def _abandon(self) -> None:
         """Ends what a stop left waiting, so that nothing looks as if it were still to come."""
-        for run in [*self._live.values(), *(run for run in self._chosen if not run.tuned)]:
+        for run in [*self._live.values(), *([self.untuned] if self.untuned else [])]:
+            if run.trial.is_finished():
+                continue
             run.cut = not self.completed
             run.trial.set_status(Trial.TERMINATED)
             self._conclude(run) if run.tuned else self._keep(run)
@@ -437,14 +439,17 @@ class Controller:
         self._booked(run, event)
 
     def _goes_back(self, run: TrialRun, segment: Segment, assignment: Assignment) -> bool:
-        """Whether a trial was halted on its way and, as it cannot go on exactly from there, stands at its rung again.
+        """Whether a trial was halted on its way and stands at its rung again, as it cannot go on exactly from there.
 
         If the job stops, what it reached is kept all the same, and beside it what it goes on from.
         """
-        halted = bool(segment.reports) and segment.reached < assignment.stop
-        if not halted or self.search.exact_from(run.trial.config):
+        if not segment.reports or segment.reached >= assignment.stop:
             return False
-        if self._stopping:
+        # What is wrong with a segment is said of all of it.
+        whole = not self._comparison.missing(segment.reports) and not self._comparison.divergence(segment.reports)
+        if whole and self.search.exact_from(run.trial.config):
+            return False
+        if whole and self._stopping:
             run.back = goes_on_from(run)
             return False
         self._tell(run, segment.reports)

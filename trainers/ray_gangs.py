@@ -155,7 +155,9 @@ class RayGangs:
         self._wanted = self._allowed = dict(sizes)
         if self._share is not None:
             holds = [gang.workers for gang in (*self._gangs.values(), *self._leaving)]
-            self._allowed = self._share.allowed(sizes, holds)
+            # A gang that is elastic has a right to as many workers as it cannot do without.
+            allowed = self._share.allowed({self._least(workers): count for workers, count in sizes.items()}, holds)
+            self._allowed = {workers: allowed[least] for workers in sizes if (least := self._least(workers)) in allowed}
             if self._allowed != self._wanted and not self._told_share:
                 self._told_share = True
                 self._notify(
