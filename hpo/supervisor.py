@@ -20,6 +20,7 @@ from hpo.store_writer import LONGEST_WAIT
 from hpo.whereabouts import LOG
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 from trainers.home import home
+from trainers.loopback import VARIABLE
 
 RESTARTS = 5
 """How often a driver that keeps dying is started again."""
@@ -228,7 +229,14 @@ def _environment(store: str | None, log: Path) -> dict[str, str]:
     """The background's: as here, and what this process can import, whose script's folder is not on a child's path."""
     path = [sys.path[0] or os.getcwd(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     given = {"WARMBAND_STORE": store} if store else {}
-    return {**os.environ, **given, LOG: str(log), "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path)))}
+    # Before the driver imports Ray: it is then kept to this machine, as a driver that runs here is.
+    return {
+        VARIABLE: "0",
+        **os.environ,
+        **given,
+        LOG: str(log),
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path))),
+    }
 
 
 def _patiently(call: Callable[[], bool]) -> bool:

@@ -40,7 +40,7 @@ def dashboard(page: Page, url: str, job: str) -> None:
     page.get_by_text("RUNNING").first.wait_for(timeout=WAIT)
     shoot(page, "jobs")
     page.goto(f"{url}/#/actors")
-    page.get_by_text(f"{job}-mailbox").first.wait_for(timeout=WAIT)
+    page.get_by_text(f"{job}:").first.wait_for(timeout=WAIT)
     shoot(page, "actors")
     node = page.request.get(f"{url}/nodes?view=summary").json()["data"]["summary"][0]["raylet"]["nodeId"]
     page.goto(f"{url}/#/logs/?{urlencode({'nodeId': node, 'fileName': f'warmband-{job}.log'})}")

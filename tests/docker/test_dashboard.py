@@ -126,6 +126,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         "RAY_AUTH_TOKEN": token.read_text(),
         "RAY_metrics_report_interval_ms": str(REPORT_MS),
     }
+    head, environment["RAY_ADDRESS"] = start_head(folder, environment)
     driver = subprocess.Popen(
         [sys.executable, "-m", "tests.docker.watched_job", str(folder)],
         env=environment,
@@ -159,7 +160,9 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         # Its process lives on, as a notebook would: the gauges go all the same.
         panels_after = settled(prometheus, expected(after, driver=False, busy=False))
         go_on(driver)
-        heard(driver, "gone")
+        heard(driver, "left")
+        head.terminate()
+        head.wait(30)
         yield Seen(
             during=panels_during,
             after=panels_after,
@@ -174,11 +177,37 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         go_on(driver)
         assert driver.wait(30) == 0
     finally:
-        for process in (driver, server):
+        for process in (driver, server, head):
             if process is not None and process.poll() is None:
                 process.terminate()
                 process.wait(30)
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def start_head(folder: Path, environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
+    """A Ray with its dashboard, and its address; every port is its own, as other tests' Ray may be there."""
+    port = free_port()
+    log = (folder / "head.log").open("w")
+    head = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--include-dashboard=true"),
+            *("--num-cpus=8", "--node-ip-address=127.0.0.1", f"--port={port}", f"--temp-dir={folder}/ray"),
+            *("--dashboard-port=0", f"--dashboard-agent-listen-port={free_port()}", "--disable-usage-stats"),
+        ],
+        env=environment,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    until("the head node", lambda: "Ray runtime started" in (folder / "head.log").read_text())
+    return head, f"127.0.0.1:{port}"
+
+
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def serve(folder: Path, dashboard: str, token: Path) -> tuple[Prometheus, subprocess.Popen[str]]:
@@ -193,9 +222,7 @@ def serve(folder: Path, dashboard: str, token: Path) -> tuple[Prometheus, subpro
         assert ours in config
         config = config.replace(ours, theirs)
     (folder / "prometheus.yml").write_text(config)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
+    address = f"127.0.0.1:{free_port()}"
     server = subprocess.Popen(
         [
             "prometheus",
@@ -314,4 +341,4 @@ def test_what_a_trial_logs_says_which_job_gang_and_trial_it_is_of(seen: Seen) ->
 
 def test_the_mailbox_is_named_after_its_job(seen: Seen) -> None:
     [mailbox] = [actor for actor in seen.listed["actors"] if actor["class_name"] == "Mailbox"]
-    assert mailbox["name"].startswith(f"{JOB}-mailbox-")
+    assert mailbox["name"].startswith(f"{JOB}:")
