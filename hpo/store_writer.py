@@ -42,6 +42,9 @@ MOST_WAITING = 100_000
 LONGEST_WAIT = 600.0
 """Seconds for which it does."""
 
+ROWS_AT_ONCE = 5_000
+"""Rows of a statement: a server that hears nothing for long in the middle of a batch takes its driver for gone."""
+
 CLOSE_WITHIN = 120.0
 """Seconds for which a job that has ended waits for its store: a database that is away for half a minute comes back."""
 
@@ -284,7 +287,9 @@ class JobWriter:
                 if not connection.execute(update).rowcount:
                     raise self._refused(connection)
                 for table, rows in batch.rows.items():
-                    connection.execute(self._upserts[table], list(rows.values()))
+                    values = list(rows.values())
+                    for start in range(0, len(values), ROWS_AT_ONCE):
+                        connection.execute(self._upserts[table], values[start : start + ROWS_AT_ONCE])
                 found = connection.scalar(status)
             self._beaten = now
         elif now - self._looked >= LOOK_EVERY:

@@ -338,6 +338,28 @@ def test_rows_wait_while_the_connections_break(store, caplog):
     assert [record.getMessage().count("server closed") for record in caplog.records] == [1]
 
 
+def test_a_batch_of_several_statements_is_there_whole_or_not_at_all(store, monkeypatch):
+    monkeypatch.setattr(store_writer, "ROWS_AT_ONCE", 7)
+    statements: list[str] = []
+    seen: list[int] = []
+    with store.writer("bank") as writer:
+
+        def refuse(connection, cursor, statement, *_):
+            if "INTO reports" in statement and threading.current_thread() is writer._thread:
+                statements.append(statement)
+                if len(statements) == 3:
+                    seen.append(len(store.reports("bank")))
+                    raise sa.exc.OperationalError(statement, None, Exception("server closed the connection"))
+
+        sa.event.listen(writer._engine, "before_cursor_execute", refuse)
+        writer.report(*map(report, range(100)))
+        writer.flush()
+        sa.event.remove(writer._engine, "before_cursor_execute", refuse)
+    assert seen == [0]
+    assert len(statements) == 3 + 15
+    assert [row.step for row in store.reports("bank")] == list(range(100))
+
+
 # ---- SQLite
 
 

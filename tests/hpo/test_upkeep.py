@@ -97,13 +97,13 @@ def test_rows_that_belong_to_nothing_are_found(store, database):
         "INSERT INTO reports (job, trial_id, step, metrics, at) VALUES ('bank', 'gone', 1, '{}', 1), "
         "('lost', 't0', 1, '{}', 1)",
         "INSERT INTO ledger (job, trial_id, gang, kind, worker_seconds, at, id, workers) VALUES "
-        "('bank', 'gone', 'g', 'training', 1, 1, 'x', 1)",
+        "('lost', '', 'g', 'training', 1, 1, 'x', 1), ('bank', 'probe', 'g', 'training', 1, 1, 'y', 1)",
     )
     problems = upkeep.check(database).problems
     assert len(problems) == 3
     assert problems[0].startswith("1 rows of reports are of no job that is there, of job 'lost'")
-    assert problems[1].startswith("2 rows of reports are of no trial that is there, of job 'bank'")
-    assert problems[2].startswith("1 rows of ledger are of no trial that is there")
+    assert problems[1].startswith("1 rows of ledger are of no job that is there, of job 'lost'")
+    assert problems[2].startswith("2 rows of reports are of no trial that is there, of job 'bank'")
     with pytest.raises(WarmbandError, match="are of no trial"):
         RUNNER.invoke(app, ["db", "check", "--store", database], catch_exceptions=False)
 
