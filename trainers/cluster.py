@@ -14,6 +14,7 @@ from typing import Any
 import ray
 
 from trainers import loopback
+from trainers.reach import Reach
 
 logger = logging.getLogger(__name__)
 
@@ -29,9 +30,11 @@ class Cluster:
 
     Args:
         private: it was started for the job, and ends with all that runs on it.
+        reach: what workers have to see of the driver's machine, on each of its nodes.
     """
 
     private: bool
+    reach: Reach = Reach()  # noqa: RUF009  # It is frozen.
 
 
 @contextmanager
