@@ -45,6 +45,7 @@ class Composed:
         self.services = read("compose.yaml")["services"]
         self.switch = Switch()
         self.machines: dict[str, Machine] = {}
+        self.processes: dict[str, subprocess.Popen[str]] = {}
         self.logs = {name: (self.base / f"{name}.log").open("w+") for name in ("head", "worker")}
 
     def environment(self, service: str) -> dict[str, str]:
@@ -59,22 +60,28 @@ class Composed:
         return {**kept, **given, "PATH": f"{Path(executable('ray')).parent}:{os.environ['PATH']}"}
 
     def start(self, service: str) -> Machine:
-        """Starts a service's command."""
+        """Starts a service's container."""
         machine = Machine(service, self.base / "own")
         self.switch.plug(machine)
         self.machines[service] = machine
         head = self.machines["head"].address
         machine.run(["sh", "-c", f"echo {head} head >> /etc/hosts"], os.environ, 10.0)
+        self._run(service)
+        return machine
+
+    def _run(self, service: str) -> None:
         command = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", self.services[service]["command"])
-        machine.start(
+        self.processes[service] = self.machines[service].start(
             command_of([*shlex.split(command), f"--temp-dir={self.base}/own/ray"]),
             self.environment(service),
             self.logs[service],
         )
-        return machine
 
     def healthy(self, service: str) -> bool:
-        """What the service's own health check says, or that of the image."""
+        """What the service's own health check says, or that of the image; a command that has ended is run again."""
+        if self.processes[service].poll() is not None:
+            assert self.services[service]["restart"] == "unless-stopped"
+            self._run(service)
         _, *test = self.services[service].get("healthcheck", {}).get("test", ["CMD", "python", "docker/healthy.py"])
         done = self.machines[service].run(
             command_of([test[0], ROOT / test[1], *test[2:]]), self.environment(service), 30.0
