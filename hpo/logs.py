@@ -78,8 +78,9 @@ class JobLog:
         if run.tuned:
             about |= {"bracket": run.bracket, "hyperparameters": run.hyperparameters}
         why = run.failure or run.diverged
-        words = f"{self._search.metric} {run.value:.5f}" if math.isfinite(run.value) else "without a value"
-        text = f"{run.id}: {about['status'].lower()} after {count(run.resource, 'unit')}, {first_line(why) or words}"
+        value = f"{self._search.metric} {run.value:.5f}" if math.isfinite(run.value) else "without a value"
+        words = first_line(why) if why else value
+        text = f"{run.id}: {about['status'].lower()} after {count(run.resource, 'unit')}, {words}"
         level = logging.WARNING if why else logging.INFO
         self._tell("trial_ends", text, level, trial=run.id, reason=why, **about)
 

@@ -221,6 +221,7 @@ def test_the_log_has_a_line_of_json_an_event(folder: Path) -> None:
     for name, run in controller.runs.items():
         assert ends[name]["hyperparameters"] == run.hyperparameters
         assert ends[name]["objective"] == (None if run.diverged else run.value)
+        assert (run.diverged or f"{METRIC} {run.value:.5f}") in ends[name]["message"]
         assert ends[name]["levelname"] == ("WARNING" if run.diverged else "INFO")
     assert [line["stopped"] for line in lines if line["event"] == "rung"] == [list(cut.stopped) for cut in record.cuts]
     assert [line["message"] for line in lines if line["event"] == "log"] == ["took 3 s"]
