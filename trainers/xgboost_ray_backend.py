@@ -176,6 +176,7 @@ class XGBoostRayGangs:
         scaling: actors of a gang, and what each needs.
         ray_params: fields of xgboost_ray's `RayParams`.
         notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
+        patient: wait for room as long as it takes.
     """
 
     def __init__(
@@ -186,13 +187,14 @@ class XGBoostRayGangs:
         ray_params: Mapping[str, Any],
         *,
         notify: Callable[[str], None] = logger.info,
+        patient: bool = False,
     ) -> None:
         self._name = name
         self._channels = channels
         self._scaling = scaling
         self._ray_params = ray_params
         self._notify = notify
-        self._room = Room(scaling, notify)
+        self._room = Room(scaling, notify, patient=patient)
         self._gangs: dict[str, _Gang] = {}
         self._held_since: dict[str, float] = {}
         self._halts: list[str] = []

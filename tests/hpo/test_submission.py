@@ -380,6 +380,13 @@ def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder:
 def test_fit_without_waiting_goes_to_the_cluster(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", head.address)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    other = make(workers=1, store=f"sqlite:///{head.home}/other.db", storage_path=str(head.home / "models"))
+    with pytest.raises(ConfigurationError, match="has had a job 'churn-1'"):
+        other.fit(CHANNELS, job_name="churn-1", wait=False)
+    with Store(f"sqlite:///{head.home}/other.db") as store:
+        assert store.jobs() == []
+    assert not any((head.home / "models").rglob("*.parquet"))
+
     tuner = make(workers=1, max_jobs=2000, max_parallel_jobs=1)
     tuner.fit(CHANNELS, job_name="apart", wait=False)
     with Store() as store:
