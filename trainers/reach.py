@@ -27,6 +27,7 @@ LOOK_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0
 """How long a node looks for what is not there: shared file systems show a new file late."""
 
+_PREFIX = ".warmband-"
 _REMEDY = "give a folder that all nodes mount at this path, or a URI (s3://, gs://)"
 
 
@@ -83,7 +84,7 @@ def reaching(
     Args:
         need: what a worker needs.
         channels: what workers read.
-        storage_path: where they write; empty if they do not.
+        storage_path: the folder of this job alone that they write to; empty if they write nothing.
         notify: is told which nodes did not answer.
 
     Raises:
@@ -147,7 +148,7 @@ def _others(need: Mapping[str, float]) -> dict[str, str]:
 
 def _marker(storage_path: str) -> str:
     folder = storage.local_path(storage_path) if storage_path else None
-    return "" if folder is None else os.path.join(os.path.abspath(folder), f".warmband-{uuid.uuid4().hex}")
+    return "" if folder is None else os.path.join(os.path.abspath(folder), f"{_PREFIX}{uuid.uuid4().hex}")
 
 
 def _files(channels: Mapping[str, Channel]) -> dict[tuple[str, str], int]:
@@ -165,6 +166,8 @@ def _write(marker: str) -> list[Path]:
     if not marker:
         return []
     folder = Path(marker).parent
+    for left in folder.glob(f"{_PREFIX}*"):  # By a driver of this job that was killed.
+        left.unlink(missing_ok=True)
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     storage.write(marker, b"removed when the job ends")
     return made
@@ -190,7 +193,7 @@ def _comes(path: str) -> bool:
 
 def _refuses_files(folder: str) -> str:
     """Why no file can be written into a folder; empty if one can."""
-    probe = os.path.join(folder, f".warmband-{uuid.uuid4().hex}")
+    probe = os.path.join(folder, f"{_PREFIX}{uuid.uuid4().hex}")
     try:
         Path(probe).touch()
         Path(probe).unlink()

@@ -244,7 +244,8 @@ class Trainer(ABC):
         if storage_path:
             storage.check_no_credentials(storage_path, "storage_path")
         checked = self.checked(open_channels(channels))
-        name, folder = f"run-{uuid.uuid4().hex[:8]}", storage_path or f"{home()}/runs"
+        name = f"run-{uuid.uuid4().hex[:8]}"
+        folder = storage.join(storage_path or f"{home()}/runs", name)
         assignment = Assignment(
             trial_id=name,
             hyperparameters=self.hyperparameters,
@@ -252,7 +253,7 @@ class Trainer(ABC):
             start=0,
             stop=units,
             checkpoint=None,
-            save_to=storage.join(folder, name, f"{units:06d}{self.suffix}"),
+            save_to=storage.join(folder, f"{units:06d}{self.suffix}"),
         )
         with self.gangs(name, checked, storage_path=folder) as gangs:
             segment, worker_seconds = serve_alone(gangs, assignment, self._static_workers, self.patience)
@@ -316,7 +317,8 @@ class Trainer(ABC):
                 largest, so that a gang of another size need not make way and start again.
             priority: their weight where other jobs want gangs on the same cluster.
             patient: wait for room as long as it takes: the caller knows when to give up.
-            storage_path: where they write checkpoints, if every node that could hold a worker has to see it.
+            storage_path: the folder of their own that they write checkpoints to, which every node that could hold a
+                worker has to see; empty if they write none.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
 

@@ -139,10 +139,14 @@ class XGBoostTrainer(Trainer):
         if self.backend == "native":
             return super().start_gangs(name, channels, on, notify, priority, patient)
         # Imported here: workers of native gangs import this module, and need none of it.
+        from trainers.draining import Notices
         from trainers.xgboost_ray_backend import XGBoostRayGangs
 
         placed = {channel: source.place(self.workers) for channel, source in channels.items()}
-        return XGBoostRayGangs(name, placed, self.scaling, self.ray_params, notify=notify, patient=patient)
+        notices = None if on.private else Notices()
+        return XGBoostRayGangs(
+            name, placed, self.scaling, self.ray_params, notify=notify, notices=notices, patient=patient
+        )
 
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""

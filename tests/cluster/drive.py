@@ -18,7 +18,7 @@ from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTune
 from trainers import TorchTrainer, TrainContext, XGBoostTrainer, storage
 
 ROUNDS = 9
-SLOW_SECONDS = 3.0
+SLOW_SECONDS = 5.0
 """An epoch's length while a job has the file `slow_while`: others can happen in the middle of it."""
 
 XGBOOST = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3, "subsample": 0.8}

@@ -102,7 +102,7 @@ class RayMachines:
             try:
                 self.join(machine, cpus, resources)
                 break
-            except RuntimeError:
+            except (RuntimeError, TimeoutError):
                 self.kill(machine)
                 if not left:
                     raise

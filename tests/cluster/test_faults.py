@@ -44,7 +44,8 @@ def test_a_machine_is_killed_in_the_middle(machines: Machines, expected: Callabl
     assert job.attempts() >= 1
 
 
-def test_a_machine_joins_in_the_middle_and_is_used(machines: Machines) -> None:
+def test_a_machine_joins_in_the_middle_and_is_used(machines: Machines, expected: Callable[[str], Answer]) -> None:
+    undisturbed = expected("torch")
     slow = machines.base / "slow"
     slow.touch()
     # A worker fills a machine, so that one gang fills the cluster.
@@ -54,9 +55,9 @@ def test_a_machine_joins_in_the_middle_and_is_used(machines: Machines) -> None:
     assert before == {machine.name for machine in machines.machines}
     newcomer = machines.add(cpus=12)
     job.until(lambda: newcomer.processes(WORKER), "a gang on the machine that joined", START_SECONDS)
-    job.until(lambda: job.serving() == 2, "that gang to serve", START_SECONDS)
+    job.until(lambda: job.serving() >= 2, "that gang to serve", START_SECONDS)
     slow.unlink()
-    assert job.answer().trials
+    assert job.answer() == undisturbed
     machines.kill(newcomer)
 
 

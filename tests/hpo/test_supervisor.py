@@ -158,7 +158,7 @@ def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: P
         background.start("background", None, None)
     assert job().status == "Failed"
     assert "to go on: hpo resume background" in job().reason
-    with pytest.raises(ConfigurationError, match="did not start: .*channel 'train' cannot be opened again"):
+    with pytest.raises(ConfigurationError, match=r"did not start: .*channel 'train' cannot be opened again"):
         background.start("background", None, None, resume=True)
     assert "refused to run" in job().reason
 

@@ -36,6 +36,8 @@ def test_a_marker_is_there_for_the_block_and_leaves_no_folder_behind(ray_cluster
 
 def test_what_a_job_wrote_beside_it_stays(ray_cluster: None, tmp_path: Path) -> None:
     folder = tmp_path / "jobs"
+    folder.mkdir()
+    (folder / ".warmband-of-a-driver-that-was-killed").touch()
     with reaching(CPU, {}, f"file://{folder}", told) as reach:
         assert reach.unseen() == ""
         (folder / "model").touch()
