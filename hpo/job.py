@@ -93,7 +93,7 @@ class Job:
         callbacks = Callbacks(self.callbacks, self.notify, memory)
         checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
         notes = notes_of(job, heard)
-        on_ray = self._on_ray()
+        on_ray = self._on_ray(memory)
         watchers = [self.watcher, callbacks, *on_ray]
         record = JobRecord(writer, self.search.metric, watchers, checkpoints, memory, notes)
         record.note(runs=[*notes["runs"], [time.time(), None]])
@@ -201,11 +201,11 @@ class Job:
         note()
         return probed
 
-    def _on_ray(self) -> Sequence[Metrics | JobLog]:
+    def _on_ray(self, memory: Memory) -> Sequence[Metrics | JobLog]:
         """What shows the job where the rest of its cluster is watched; nothing of it where there is no cluster."""
         if self.estimator.in_hand:
             return ()
-        return Metrics(self.watcher.goal, self.watcher.tally), JobLog(self.search)
+        return Metrics(self.watcher.goal, self.watcher.tally), JobLog(self.search, memory)
 
     def _ended(self, controller: Controller, more: Mapping[str, Any]) -> Ended:
         summary = {**summarize(controller, self.strategy.plan, self._noise, self.estimator), **more}

@@ -17,6 +17,7 @@ import ray
 from hpo.controller import Controller
 from hpo.hyperband import Cut
 from hpo.ledger import Entry
+from hpo.memory import Memory
 from hpo.record import status_of
 from hpo.search import Search, TrialRun
 from hpo.words import count, first_line
@@ -36,10 +37,12 @@ class JobLog:
 
     Args:
         search: what the job carries out.
+        memory: what an earlier run of the job has written down already, and is not written again.
     """
 
-    def __init__(self, search: Search) -> None:
+    def __init__(self, search: Search, memory: Memory) -> None:
         self._search = search
+        self._memory = memory
         self._handler: logging.Handler | None = None
         self._gangs = (0, 0)
         self._stopped = ""
@@ -72,14 +75,15 @@ class JobLog:
 
     def trial(self, run: TrialRun) -> None:
         """See `Watcher.trial`."""
-        if not run.trial.is_finished():
+        if not run.trial.is_finished() or self._memory.ended_at(run) is not None:
             return
         about: dict[str, Any] = {"status": status_of(run), "resource": run.resource, "objective": run.value}
         if run.tuned:
             about |= {"bracket": run.bracket, "hyperparameters": run.hyperparameters}
         why = run.failure or run.diverged
-        words = f"{self._search.metric} {run.value:.5f}" if math.isfinite(run.value) else "without a value"
-        text = f"{run.id}: {about['status'].lower()} after {count(run.resource, 'unit')}, {first_line(why) or words}"
+        value = f"{self._search.metric} {run.value:.5f}" if math.isfinite(run.value) else "without a value"
+        words = first_line(why) if why else value
+        text = f"{run.id}: {about['status'].lower()} after {count(run.resource, 'unit')}, {words}"
         level = logging.WARNING if why else logging.INFO
         self._tell("trial_ends", text, level, trial=run.id, reason=why, **about)
 
@@ -89,6 +93,8 @@ class JobLog:
     def rung(self, cut: Cut) -> None:
         """See `Watcher.rung`."""
         went_on, stopped = list(cut.went_on), list(cut.stopped)
+        if all(self._memory.reached(trial, cut.resource) for trial in (*went_on, *stopped)):
+            return
         where = f"bracket {cut.bracket + 1} at {count(cut.resource, 'unit')}"
         text = f"{where}: {len(went_on)} went on, {len(stopped)} stopped"
         self._tell("rung", text, bracket=cut.bracket, resource=cut.resource, went_on=went_on, stopped=stopped)

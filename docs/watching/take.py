@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import Page, sync_playwright
 
 HERE = Path(__file__).parent
-WAIT = 30_000
+WAIT = 60_000
 """Milliseconds in which a page has to show what is waited for."""
 
 
@@ -56,7 +56,8 @@ def dashboard(page: Page, url: str, job: str) -> None:
 def graph(page: Page, url: str, job: str) -> None:
     """Prometheus' own graph page."""
     asked = f'max by (state) (ray_warmband_trials{{tuning_job="{job}"}})'
-    page.goto(f"{url}/graph?{urlencode({'g0.expr': asked, 'g0.tab': 0, 'g0.stacked': 1, 'g0.range_input': '5m'})}")
+    page.set_viewport_size({"width": 1280, "height": 960})
+    page.goto(f"{url}/graph?{urlencode({'g0.expr': asked, 'g0.tab': 0, 'g0.stacked': 1, 'g0.range_input': '3m'})}")
     page.get_by_text('state="completed"').first.wait_for(timeout=WAIT)
     shoot(page, "prometheus")
 

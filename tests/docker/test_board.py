@@ -13,7 +13,8 @@ import yaml
 
 from hpo.metrics import JOB, METRICS
 
-DOCKER = Path(__file__).parents[2] / "docker"
+ROOT = Path(__file__).parents[2]
+DOCKER = ROOT / "docker"
 BOARD = json.loads((DOCKER / "grafana/warmband.json").read_text())
 PANELS = [panel for panel in BOARD["panels"] if panel["type"] != "row"]
 ASKED = [target["expr"] for panel in PANELS for target in panel["targets"]]
@@ -68,3 +69,17 @@ def test_grafana_s_provisioning_names_the_data_source_and_the_folder() -> None:
     [provider] = yaml.safe_load((DOCKER / "grafana/provisioning/dashboards/warmband.yaml").read_text())["providers"]
     assert (source["type"], source["isDefault"]) == ("prometheus", True)
     assert provider["options"]["path"].startswith("/etc/grafana/")
+
+
+def test_the_page_lists_every_metric() -> None:
+    page = (ROOT / "docs/watching.md").read_text()
+    for metric in METRICS:
+        tags = ", ".join(f"`{tag}`" for tag in metric.tags) or "none; a histogram"
+        assert f"| `ray_{metric.name}` | {tags} | {metric.unit} | {metric.text} |" in page
+
+
+def test_the_page_s_pictures_are_there_and_small() -> None:
+    page = (ROOT / "docs/watching.md").read_text()
+    pictures = {ROOT / "docs" / name for name in re.findall(r"!\[.*?\]\((.*?)\)", page)}
+    assert pictures == set((ROOT / "docs/watching").glob("*.png"))
+    assert all(picture.stat().st_size < 150_000 for picture in pictures)

@@ -18,6 +18,7 @@ from hpo.controller import Controller
 from hpo.hyperband import Cut
 from hpo.ledger import Entry
 from hpo.logs import JobLog, file_name
+from hpo.memory import Memory
 from hpo.metrics import (
     BEST,
     BILLED,
@@ -211,7 +212,7 @@ def search() -> Search:
 
 
 def test_the_log_has_a_line_of_json_an_event(folder: Path) -> None:
-    with JobLog(search()) as log:
+    with JobLog(search(), Memory()) as log:
         controller, _, record = simulate(record=Watched(log), curve=flat)
         logging.getLogger("hpo.anything").warning("took %s s", 3, extra={"message_id": 1})
     lines = [json.loads(line) for line in (folder / file_name("job")).read_text().splitlines()]
@@ -221,6 +222,7 @@ def test_the_log_has_a_line_of_json_an_event(folder: Path) -> None:
     for name, run in controller.runs.items():
         assert ends[name]["hyperparameters"] == run.hyperparameters
         assert ends[name]["objective"] == (None if run.diverged else run.value)
+        assert (run.diverged or f"{METRIC} {run.value:.5f}") in ends[name]["message"]
         assert ends[name]["levelname"] == ("WARNING" if run.diverged else "INFO")
     assert [line["stopped"] for line in lines if line["event"] == "rung"] == [list(cut.stopped) for cut in record.cuts]
     assert [line["message"] for line in lines if line["event"] == "log"] == ["took 3 s"]
@@ -228,18 +230,40 @@ def test_the_log_has_a_line_of_json_an_event(folder: Path) -> None:
 
 
 def test_a_log_goes_on_where_a_resumed_job_left_it_and_says_why_it_ended(folder: Path) -> None:
-    with JobLog(search()):
+    with JobLog(search(), Memory()):
         pass
-    with pytest.raises(RuntimeError), JobLog(search()):
+    with pytest.raises(RuntimeError), JobLog(search(), Memory()):
         raise RuntimeError("the end")
     lines = [json.loads(line) for line in (folder / file_name("job")).read_text().splitlines()]
     assert [line["event"] for line in lines] == ["job_starts", "job_ends"] * 2
     assert lines[-1]["reason"] == "the end"
 
 
+class Known(Memory):
+    """A run before this one ended every trial of an even number, and all their rungs were decided."""
+
+    def ended_at(self, run: TrialRun) -> float | None:
+        return None if run.number % 2 else 1.0
+
+    def reached(self, trial_id: str, resource: int) -> bool:
+        return int(trial_id[-3:]) % 2 == 0
+
+
+def test_what_an_earlier_run_wrote_down_is_not_written_again(folder: Path) -> None:
+    with JobLog(search(), Known()) as log:
+        controller, _, _ = simulate(record=Watched(log))
+        log.rung(Cut(bracket=0, resource=1, went_on=("job-000",), stopped=("job-002",)))
+        log.rung(Cut(bracket=0, resource=1, went_on=("job-000",), stopped=("job-001",)))
+    lines = [json.loads(line) for line in (folder / file_name("job")).read_text().splitlines()]
+    odd = {name for name, run in controller.runs.items() if run.number % 2}
+    assert {line["trial"] for line in lines if line["event"] == "trial_ends"} - {"untuned"} == odd
+    assert [line["stopped"] for line in lines if line["event"] == "rung"][-1] == ["job-001"]
+    assert not any(line["stopped"] == ["job-002"] for line in lines if line["event"] == "rung")
+
+
 def test_a_job_runs_without_a_log_where_none_can_be_written(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     (folder / file_name("job")).mkdir()
-    with JobLog(search()) as log:
+    with JobLog(search(), Memory()) as log:
         controller, _, _ = simulate(record=Watched(log))
     assert controller.best() is not None
     assert "job job is not logged" in caplog.text
