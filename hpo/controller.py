@@ -38,8 +38,8 @@ from trainers.assignment import (
 from trainers.errors import GangError
 from trainers.gangs import Gangs
 
-DRAIN_SECONDS = 10.0
-"""How long a job that is stopped waits for what its gangs are serving."""
+DRAIN_SECONDS = 15.0
+"""How long a job that is stopped waits for its trials' next reports."""
 
 FIRST_FAILURES = 5
 """A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""
@@ -116,6 +116,8 @@ class Controller:
         self._failures = 0
         self._any_trained = False
         self._cuts_told = 0
+        self._waited = self._listened = 0.0
+        """Seconds without a gang, until those that were looked at last."""
 
     def run(self) -> None:
         """Runs until every trial has ended, or a stop is asked for; closes the gangs either way.
@@ -239,7 +241,9 @@ class Controller:
 
     def _abandon(self) -> None:
         """Ends what a stop left waiting, so that nothing looks as if it were still to come."""
-        for run in [*self._live.values(), *(run for run in self._chosen if not run.tuned)]:
+        for run in [*self._live.values(), *([self.untuned] if self.untuned else [])]:
+            if run.trial.is_finished():
+                continue
             run.cut = not self.completed
             run.trial.set_status(Trial.TERMINATED)
             self._conclude(run) if run.tuned else self._keep(run)
@@ -380,11 +384,16 @@ class Controller:
 
     def _listen(self) -> None:
         self._record.progress(self)
+        waiting = not self._roster.sizes
         for event in self._gangs.events(self._poll_seconds):
             self._take_in(event)
         if self._record.stop_requested and not self._stopping:
             self.stop(STOP_REQUESTED)
-        if (reached := self._budget.reached(self.seconds)) and not self._stopping:
+        now = self.seconds
+        if waiting:
+            self._waited += now - self._listened
+        self._listened = now
+        if (reached := self._budget.reached(now, self._waited)) and not self._stopping:
             self.stop(reached)
         for gang, work in self._roster.silent(self.search.patience):
             self._gangs.recycle(gang, f"no report of {work.run.id} for {self.search.patience:.0f} s")
@@ -404,7 +413,7 @@ class Controller:
                 if event.gang not in self._roster.sizes:
                     self._budget.started(self._clock() - held_since)
                 self.ledger.up(event.gang, event.workers, held_since)
-                self._roster.up(event.gang, event.workers)
+                self._roster.up(event.gang, event.serves or event.workers)
             case Progress():
                 run = self._roster.heard(event.gang, event.trial_id)
                 if run is not None and run is not self._beside.probe:
@@ -430,14 +439,17 @@ class Controller:
         self._booked(run, event)
 
     def _goes_back(self, run: TrialRun, segment: Segment, assignment: Assignment) -> bool:
-        """Whether a trial was halted on its way and, as it cannot go on exactly from there, stands at its rung again.
+        """Whether a trial was halted on its way and stands at its rung again, as it cannot go on exactly from there.
 
         If the job stops, what it reached is kept all the same, and beside it what it goes on from.
         """
-        halted = bool(segment.reports) and segment.reached < assignment.stop
-        if not halted or self.search.exact_from(run.trial.config):
+        if not segment.reports or segment.reached >= assignment.stop:
             return False
-        if self._stopping:
+        # What is wrong with a segment is said of all of it.
+        whole = not self._comparison.missing(segment.reports) and not self._comparison.divergence(segment.reports)
+        if whole and self.search.exact_from(run.trial.config):
+            return False
+        if whole and self._stopping:
             run.back = goes_on_from(run)
             return False
         self._tell(run, segment.reports)

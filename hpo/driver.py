@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -15,13 +16,15 @@ from hpo.callbacks import Callback
 from hpo.earlier import forecast_from
 from hpo.forecast import Forecast
 from hpo.inputs import check_same, open_inputs
-from hpo.interrupt import INTERRUPTED
+from hpo.interrupt import EXIT_CODES, INTERRUPTED, LOOK_SECONDS
 from hpo.job import Ended, Job
+from hpo.lease import holder_of, is_held, refusal
 from hpo.live import watcher_for
 from hpo.store import JobRow, Store
 from hpo.strategies import make_strategy
 from hpo.submission import check_pinned
 from hpo.summary import show_next, show_summary
+from hpo.tables import LOST_AFTER
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -57,16 +60,21 @@ def drive(
 
     Raises:
         ConfigurationError: there is no such job, it has ended and `resume` is False, or it cannot be made again here.
+        LeaseError: another process drives it, and lives; one that is silent is waited for.
         DataError: its data cannot be opened from here, or has changed.
         WarmbandError: the job could not be run.
         KeyboardInterrupt: a second Ctrl-C.
     """
     from hpo.tuner import HyperparameterTuner  # which drives its own jobs with `run`
 
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, markup=False)
+
     with Store(store) as found:
+        wait_for_lease(found, name, say)
         job = found.job(name)
     if job.status == "Completed":
-        console.print(f"{name} is Completed; there is nothing left to run", markup=False)
+        say(f"{name} is Completed: there is nothing left to run")
         return Ended(status=job.status, reason=job.reason, summary=job.summary)
     if job.status in ("Stopped", "Failed") and not resume:
         raise ConfigurationError(f"job {name!r} is {job.status}: {job.reason}; to go on with it: hpo resume {name}")
@@ -77,7 +85,39 @@ def drive(
     channels = opened(tuner, open_inputs(recorded, data_dir=data_dir) if inputs is None else inputs)
     if inputs is not None:
         check_same(recorded, channels)
-    return run(tuner, job, channels, _forecast(tuner, job, store), store=store, console=console, verbose=verbose)
+    forecast = _forecast(tuner, job, store)
+    if resume and job.status != "InProgress":
+        with Store(store) as found:  # A stop that was asked for was for the driver before.
+            found.update_job(name, status="InProgress", reason="", ended_at=None)
+    return run(tuner, job, channels, forecast, store=store, console=console, verbose=verbose)
+
+
+def wait_for_lease(
+    store: Store, name: str, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """Waits until nobody holds a job's lease; a driver that died on another machine holds it for `LOST_AFTER` seconds.
+
+    Args:
+        store: the record.
+        name: the job's.
+        say: prints what is waited for.
+        sleep: waits so many seconds.
+
+    Raises:
+        LeaseError: its driver is alive.
+    """
+    first = store.job(name)
+    if not is_held(first, time.time()):
+        return
+    most = LOST_AFTER - (time.time() - first.heartbeat)
+    say(
+        f"{holder_of(first.driver)} drives {name}: waiting up to {max(0.0, most):.0f} s for word of it, or for its "
+        "lease to expire"
+    )
+    while is_held(job := store.job(name), time.time()):
+        if job.heartbeat != first.heartbeat or job.lease != first.lease:
+            raise refusal(job, "driven from here", time.time())
+        sleep(LOOK_SECONDS)
 
 
 def run(
@@ -142,9 +182,7 @@ def _forecast(tuner: HyperparameterTuner, job: JobRow, store: str | None) -> For
 
 def exit_code(ended: Ended) -> int:
     """What a process that ran a job says of it, as the `hpo` command does."""
-    if ended.status == "Failed":
-        return 1
-    return 130 if ended.reason == INTERRUPTED else 0
+    return 1 if ended.status == "Failed" else EXIT_CODES.get(ended.reason, 0)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -166,7 +204,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_pinned()
         return exit_code(drive(None, given.name, console=console, verbose=given.verbose, resume=given.resume))
     except KeyboardInterrupt:
-        return 130
+        return EXIT_CODES[INTERRUPTED]
     except WarmbandError as error:
         Console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
         return 2 if isinstance(error, ValueError) else 1

@@ -182,7 +182,7 @@ def _how(channel: Channel, folder: str, *, copied: bool) -> dict[str, Any]:
         return {}
     names = source.heading.names
     return {
-        "copy": storage.join(folder, _FOLDER, f"{channel.name}.npz"),
+        "copy": storage.join(storage.absolute(folder), _FOLDER, f"{channel.name}.npz"),
         "names": list(names) if names else None,
     }
 

@@ -1,4 +1,4 @@
-"""Ctrl-C while a job runs: once stops it gracefully, twice at once, and a third cannot spoil the cleaning up."""
+"""What asks a job to stop from outside its loop: Ctrl-C, SIGTERM and, where it trains in this process, its record."""
 
 from __future__ import annotations
 
@@ -9,14 +9,22 @@ from types import FrameType, TracebackType
 from typing import Any, Self
 
 INTERRUPTED = "interrupted by Ctrl-C"
+TERMINATED = "terminated by SIGTERM"
+
+EXIT_CODES = {INTERRUPTED: 130, TERMINATED: 143}
+"""Of a process whose job ended so."""
+
+LOOK_SECONDS = 0.5
+
+_REASONS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 
 
 class Interrupts:
-    """Takes Ctrl-C for the length of a block; where that is not in the main thread, it does nothing.
+    """Takes Ctrl-C and SIGTERM for the length of a block; where that is not in the main thread, it does nothing.
 
-    The first asks the job to stop, or, while the job is not there yet, is kept for it. The second raises
-    `KeyboardInterrupt`. Further ones are ignored until the block is left, and so is every one behind `closing`: a
-    cleaning up that is cut short would leave processes behind.
+    SIGTERM is what `docker stop`, `kill` and `ray job stop` send. The first signal asks the job to stop, or, while the
+    job is not there yet, is kept for it. The second raises `KeyboardInterrupt`. Further ones are ignored until the
+    block is left, and so is every one behind `closing`: a cleaning up that is cut short would leave processes behind.
 
     Args:
         say: prints a line.
@@ -25,31 +33,40 @@ class Interrupts:
     def __init__(self, say: Callable[[str], None]) -> None:
         self._say = say
         self._stop: Callable[[str], None] | None = None
+        self._reason = ""
+        """Of the first signal; empty as long as there was none."""
         self._count = 0
         self._closing = False
-        self._before: Any = None
+        self._before: dict[signal.Signals, Any] = {}
         self._main = threading.current_thread() is threading.main_thread()
 
     def __enter__(self) -> Self:
         if self._main:
-            self._before = signal.signal(signal.SIGINT, self._interrupt)
+            self._before = {number: signal.getsignal(number) for number in _REASONS}
+            self._take()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._main:
-            signal.signal(signal.SIGINT, self._before)
+        for number, before in self._before.items():
+            signal.signal(number, before if before is not None else signal.SIG_DFL)
 
     def stops(self, stop: Callable[[str], None]) -> None:
         """From now on there is a job, and this stops it gracefully; at once if that was asked for before."""
+        if self._main:
+            self._take()  # Ray takes SIGTERM for itself whenever it starts (ray 2.60).
         self._stop = stop
-        if self._count:
-            stop(INTERRUPTED)
+        if self._reason:
+            stop(self._reason)
 
     def closing(self) -> None:
         """The job is over, and what it held is being released, which takes seconds."""
         self._closing = True
+
+    def _take(self) -> None:
+        for number in _REASONS:
+            signal.signal(number, self._interrupt)
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self._count += 1
@@ -57,7 +74,37 @@ class Interrupts:
             return
         if self._count == 2:
             raise KeyboardInterrupt
+        self._reason = _REASONS[signal.Signals(number)]
         if self._stop is None:
             self._say("stopping as soon as Ray has started; Ctrl-C again stops now")
         else:
-            self._stop(INTERRUPTED)  # Whoever follows the job says so, in the job's own loop.
+            self._stop(self._reason)  # Whoever follows the job says so, in the job's own loop.
+
+
+class Requests:
+    """Looks for a request to stop in a thread, for the length of a block: who trains in the loop itself hears none.
+
+    Args:
+        asked: whether somebody asked for a stop.
+        stop: is called then, once.
+    """
+
+    def __init__(self, asked: Callable[[], bool], stop: Callable[[], None]) -> None:
+        self._asked = asked
+        self._stop = stop
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="requests to stop", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            if self._asked():
+                self._stop()
+                return

@@ -13,10 +13,10 @@ from hpo.beside import OnProbe
 from hpo.callbacks import Callback, Callbacks, JobEnd, JobStart
 from hpo.checkpoints import NUM_TO_KEEP, Checkpoints
 from hpo.checks import gang_sizes
-from hpo.controller import Controller
+from hpo.controller import STOP_REQUESTED, Controller
 from hpo.forecast import Forecast, Outlook, forecast_error
 from hpo.inputs import Copying, remove_copies
-from hpo.interrupt import INTERRUPTED, Interrupts
+from hpo.interrupt import INTERRUPTED, Interrupts, Requests
 from hpo.logs import JobLog
 from hpo.memory import Memory
 from hpo.metrics import Metrics
@@ -99,7 +99,7 @@ class Job:
         record.note(runs=[*notes["runs"], [time.time(), None]])
         try:
             callbacks.job_start(JobStart.of(job))
-            controller = self._searched(record, memory, on_ray)
+            controller = self._searched(record, writer, memory, on_ray)
             ended = self._ended(controller, {"checkpoints": checkpoints.close(), **known(record.notes)})
         except LeaseError:
             checkpoints.leave()  # All of the job is another driver's now.
@@ -137,7 +137,9 @@ class Job:
         except DataError as error:
             self.notify(f"warning: copies of {self.search.name}'s inputs stay: {error}")
 
-    def _searched(self, record: JobRecord, memory: Memory, on_ray: Sequence[Metrics | JobLog]) -> Controller:
+    def _searched(
+        self, record: JobRecord, writer: JobWriter, memory: Memory, on_ray: Sequence[Metrics | JobLog]
+    ) -> Controller:
         """The search, carried out and closed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
         smallest, largest = gang_sizes(self.estimator, self.ranges)
@@ -155,8 +157,9 @@ class Job:
                     at_once=at_once,
                     workers=largest,
                     several_sizes=smallest < largest,
-                    storage_path=self.search.storage_path,
                     priority=self.priority,
+                    patient=self.search.limits.patient,
+                    storage_path=self.search.storage_path,
                     notify=self.notify,
                     verbose=self.verbose,
                 ) as gangs,
@@ -175,8 +178,11 @@ class Job:
                     memory=memory,
                 )
                 interrupts.stops(controller.stop)
-                with Copying(self.recorded, self.channels if self.recorded else {}):
-                    controller.run()
+                stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))
+                if self.estimator.in_hand:
+                    asked = partial(getattr, writer, "stop_requested")
+                    stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED)))
+                controller.run()
                 interrupts.closing()
         return controller
 

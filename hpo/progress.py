@@ -117,7 +117,7 @@ class Progress:
         up = controller.gangs_busy + controller.gangs_idle
         untuned = controller.untuned is not None and not controller.untuned.trial.is_finished()
         if controller.stopped:
-            return "stopping: what is being trained is finished first"
+            return "stopping: trials end at their next report"
         if self.tally.ended >= self._trials:
             return "the un-tuned run, for comparison" if untuned else "ending the gangs"
         if not up and not self._been_up:
@@ -184,6 +184,8 @@ class PlainProgress(Progress):
 
 def stopping(controller: Controller) -> str:
     """What is said as soon as a job is asked to stop."""
-    first = f"what is being trained has {DRAIN_SECONDS:.0f} s to finish" if controller.gangs_busy else "gangs are ended"
+    first = (
+        f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if controller.gangs_busy else "gangs are ended"
+    )
     again = "; Ctrl-C again stops now" if controller.stopped == INTERRUPTED else ""
     return f"stopping, {controller.stopped}: {first}{again}"

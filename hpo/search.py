@@ -162,7 +162,7 @@ def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping
 
 def start_over(run: TrialRun) -> None:
     """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
-    run.resource, run.details, run.back = 0, {}, {}
+    run.resource, run.checkpoint, run.checkpoint_bytes, run.details = 0, None, 0, {}
 
 
 def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:

@@ -327,6 +327,11 @@ class Tuning(Strict):
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
     )
+    max_wait: Positive | None = Field(
+        None,
+        description="the job stops after this many seconds of waiting for machines and running together; "
+        "max_runtime_in_seconds then counts running alone. null waits 120 s for room",
+    )
     completion: Completion | None = Field(None, description="what else ends the job early; null is nothing")
     random_seed: Annotated[int, Field(ge=0)] | None = Field(
         None, description="the same seed gives the same trials, rungs and winner; null draws one and records it"

@@ -306,6 +306,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         incarnation=incarnation,
         placement_group=group.id.hex() if group else "",
         pids=(os.getpid(),),
+        nodes=(ray.get_runtime_context().get_node_id(),),
         opening=opening,
     )
     mailbox.opened(up, context.rank, context.world_size)

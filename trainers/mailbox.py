@@ -131,8 +131,9 @@ class Mailbox:
         if len(ranks) == world_size:
             del desk.opened[up.incarnation]
             desk.incarnation, desk.order, desk.halted = up.incarnation, None, False
-            pids = tuple(ranks[other].pids[0] for other in range(world_size))
-            await self.post(replace(ranks[0], pids=pids))
+            ups = [ranks[other] for other in range(world_size)]
+            pids = tuple(pid for one in ups for pid in one.pids)
+            await self.post(replace(ranks[0], pids=pids, nodes=tuple(node for one in ups for node in one.nodes)))
 
     async def post(self, event: Event) -> None:
         """Hands an event to the driver."""

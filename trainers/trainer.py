@@ -28,7 +28,7 @@ from trainers.ray_gangs import RayGangs
 from trainers.reach import reaching
 from trainers.result import TrainingResult, serve_alone
 from trainers.room import check_capacity
-from trainers.scaling import WORKERS, check_resources, check_scaling
+from trainers.scaling import WORKERS, check_resources, check_scaling, range_of
 
 if TYPE_CHECKING:
     pass
@@ -44,8 +44,9 @@ class Trainer(ABC):
 
     Args:
         scaling: Ray Train's own configuration of a gang: `num_workers`, `use_gpu`, `resources_per_worker`,
-            `placement_strategy`. With `num_workers=0` everything happens in this process, without Ray, on as many cores
-            as it may use or `resources_per_worker={"CPU": n}` says.
+            `placement_strategy`. With `num_workers=(2, 4)` a gang has as many workers as there is room for when it
+            starts, and goes on with fewer where it loses some. With `num_workers=0` everything happens in this process,
+            without Ray, on as many cores as it may use or `resources_per_worker={"CPU": n}` says.
         hyperparameters: static values; a tuner's override them.
 
     Raises:
@@ -70,7 +71,7 @@ class Trainer(ABC):
         self.hyperparameters = dict(hyperparameters or {})
         self.checkpoint = ""
         self._missing = ""
-        check_scaling(self.scaling)
+        check_scaling(self.scaling, elastic=self.may_be_elastic)
         check_resources(self.scaling)
         _ = self.units
         self.check(self.hyperparameters)
@@ -132,8 +133,18 @@ class Trainer(ABC):
 
     @property
     def workers(self) -> int:
-        """Workers in a gang; 1 in hand, where the worker is this process."""
-        return max(1, int(self.scaling.num_workers))  # type: ignore[arg-type]  # a range is refused
+        """Workers in a gang, as many as it may have; 1 in hand, where the worker is this process."""
+        return max(1, range_of(self.scaling)[1])
+
+    @property
+    def least_workers(self) -> int:
+        """Workers that its gangs have at least; fewer than `workers` where they are elastic."""
+        return max(1, range_of(self.scaling)[0])
+
+    @property
+    def may_be_elastic(self) -> bool:
+        """Whether it trains on a number of workers that changes on the way."""
+        return False
 
     @property
     def in_hand(self) -> bool:
@@ -289,8 +300,9 @@ class Trainer(ABC):
         at_once: int = 1,
         workers: int | None = None,
         several_sizes: bool = False,
-        storage_path: str = "",
         priority: int = 1,
+        patient: bool = False,
+        storage_path: str = "",
         notify: Callable[[str], None] = logger.info,
         verbose: bool = False,
     ) -> Iterator[Gangs]:
@@ -303,9 +315,10 @@ class Trainer(ABC):
             workers: of the largest of them; None: that of the static hyperparameters.
             several_sizes: whether there are smaller ones too; a private cluster then has room for one more of the
                 largest, so that a gang of another size need not make way and start again.
+            priority: their weight where other jobs want gangs on the same cluster.
+            patient: wait for room as long as it takes: the caller knows when to give up.
             storage_path: the folder of their own that they write checkpoints to, which every node that could hold a
                 worker has to see; empty if they write none.
-            priority: their weight where other jobs want gangs on the same cluster.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
 
@@ -323,23 +336,31 @@ class Trainer(ABC):
                 yield hand
             return
         with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as found:
-            check_capacity(replace(self.scaling, num_workers=workers))
+            if not patient:
+                least = self.least_workers if workers == self.workers else workers
+                check_capacity(replace(self.scaling, num_workers=least))
             with reaching(resources_per_worker(self.scaling), channels, storage_path, notify) as reach:
-                gangs = self.start_gangs(name, channels, replace(found, reach=reach), notify, priority)
+                gangs = self.start_gangs(name, channels, replace(found, reach=reach), notify, priority, patient)
                 try:
                     yield gangs
                 finally:
                     gangs.close()
 
     def start_gangs(
-        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None], priority: int = 1
+        self,
+        name: str,
+        channels: Mapping[str, Channel],
+        on: Cluster,
+        notify: Callable[[str], None],
+        priority: int = 1,
+        patient: bool = False,
     ) -> Gangs:
         """Gangs on a Ray cluster, as `gangs` makes them; nothing is started before it is wanted."""
 
         def placed(workers: int) -> Program:
             return self.program({channel: source.place(workers) for channel, source in channels.items()})
 
-        return RayGangs(name, placed, self.scaling, notify=notify, priority=priority, on=on)
+        return RayGangs(name, placed, self.scaling, notify=notify, priority=priority, patient=patient, on=on)
 
     def logical_cpus(self, gangs: int, workers: int | None = None) -> int:
         """CPUs that so many of its gangs ask Ray for, each of so many workers; none in hand."""
@@ -379,6 +400,9 @@ def trainer_from_json(state: Mapping[str, Any]) -> Trainer:
                 raise ConfigurationError(f"trainer {name!r} is unknown; known are {', '.join(sorted(TRAINERS))}")
             kind: type[Trainer] = getattr(import_module(TRAINERS[name]), name)
             try:
+                workers = scaling.get("num_workers")
+                if isinstance(workers, list):  # JSON's form of a range.
+                    scaling = {**scaling, "num_workers": tuple(workers)}
                 return kind.restored(ScalingConfig(**scaling), hyperparameters, dict(state.get("options", {})))
             except (TypeError, ValueError) as error:
                 if isinstance(error, ConfigurationError):

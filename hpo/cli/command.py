@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from hpo.cli import data, db, export, files, forecast, logs, records, report, submit, tuning
+from hpo.cli import data, db, export, files, forecast, logs, records, report, resume, submit, tuning
 from hpo.cli.options import Command, Group
 from trainers.errors import ConfigurationError, DataError, WarmbandError
+from trainers.loopback import on_loopback
 
 # No module here imports Ray, pandas or a model library before a command needs it: --help answers at once.
 
@@ -19,6 +20,7 @@ EXIT_CODES = {
     1: "the job failed, or the record cannot be read",
     2: "what was asked for is wrong: an option, a job file, a name, data",
     130: "Ctrl-C; the job is stopped and what it found is kept",
+    143: "SIGTERM; likewise",
 }
 
 _CODES = "\n".join(f"{code:<5}{meaning}" for code, meaning in EXIT_CODES.items())
@@ -68,6 +70,7 @@ _add(
     "hpo export churn-1 --format optuna -o sqlite:///churn-1.db",
 )
 _add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
+_add("resume", resume.resume, "hpo resume churn-1", "hpo resume churn-1 --data-dir /mnt/data --json")
 _add("logs", logs.logs, "hpo logs churn-1 --follow", "hpo logs churn-1 --tail 20", "hpo logs churn-1 --trial ID")
 _add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes")
 _add("schema", files.schema, "hpo schema > job.schema.json")
@@ -102,7 +105,8 @@ def root() -> TyperGroup:
 def main() -> None:
     """Runs the command, and exits with one of `EXIT_CODES`."""
     try:
-        app(prog_name="hpo")
+        with on_loopback():
+            app(prog_name="hpo")
     except WarmbandError as error:
         from hpo.cli.terminal import terminal
 

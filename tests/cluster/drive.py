@@ -59,13 +59,18 @@ def train(context: TrainContext) -> None:
         optimizer.load_state_dict(context.checkpoint["optimizer"])
     batches = context.prepare_data("train", labels=torch.float32)
     held = context.shard("validation", labels=torch.float32)
-    for _ in context.epochs():
+    for epoch in context.epochs():
         if os.path.exists(context.hyperparameters.get("slow_while", "")):
             time.sleep(SLOW_SECONDS)
         for features, labels in batches:
             context.step(functional.binary_cross_entropy_with_logits(model(features)[:, 0], labels), optimizer)
         with torch.no_grad():
             right = ((model(held.features)[:, 0] > 0) == (held.labels > 0.5)).sum()
+        if "trace" in context.hyperparameters:
+            time.sleep(context.hyperparameters["epoch_seconds"])
+            if context.rank == 0:
+                with open(context.hyperparameters["trace"], "a") as trace:
+                    trace.write(f"{context.seed} {epoch} {context.world_size}\n")
         right, rows = context.sum(torch.stack([right, torch.tensor(len(held))])).tolist()
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
         context.report({"validation:auc": right / rows}, checkpoint=state)
@@ -90,13 +95,13 @@ class Hold(Callback):
 def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
     """The job of a test, with `store` and `storage_path` among its values."""
     scaling = ScalingConfig(
-        num_workers=job.get("workers", 3),
+        num_workers=tuple(workers) if isinstance(workers := job.get("workers", 3), list) else workers,
         placement_strategy=job.get("placement", "PACK"),
         resources_per_worker={"CPU": job.get("cpus", 1)},
     )
     ranges: dict[str, Any] = {"eta": ContinuousParameter(0.01, 0.5)}
     if job.get("trainer") == "torch":
-        static = {"global_batch_size": 60, "slow_while": job.get("slow_while", "")}
+        static = {"global_batch_size": 60, "slow_while": job.get("slow_while", ""), **job.get("static", {})}
         trainer: Any = TorchTrainer(train, scaling=scaling, hyperparameters=static, report_timeout_s=60)
     else:
         ranges["max_depth"] = IntegerParameter(1, 6)

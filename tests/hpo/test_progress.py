@@ -123,7 +123,7 @@ def test_after_ctrl_c_it_says_what_a_second_one_does() -> None:
     record.progress = interrupted  # type: ignore[method-assign]
     simulate(record=record)
     (line,) = [line for line in lines if "stopping" in line]
-    assert line.endswith("what is being trained has 10 s to finish; Ctrl-C again stops now")
+    assert line.endswith("trials end at their next report, within 15 s; Ctrl-C again stops now")
 
 
 # ---- which of the two

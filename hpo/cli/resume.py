@@ -1,0 +1,59 @@
+"""The command that goes on with a job whose driver died, or that was stopped."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from hpo.cli.options import AllowCode, AsJson, DataDir, JobName, StoreUrl
+
+
+def resume(
+    name: JobName,
+    data_dir: DataDir = None,
+    store: StoreUrl = None,
+    allow_code: AllowCode = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a job whose driver died, or that was stopped, here.
+
+    Trials that have ended are not run again, others go on from their last
+    rung, and the result is that of a job that was never interrupted. A job
+    that another process drives is refused; a driver that was silent is
+    waited for until its hold on the job expires, a minute at most.
+    """
+    from contextlib import nullcontext, redirect_stdout
+
+    from hpo.analytics import tuned_trials
+    from hpo.cli.terminal import show_json, terminal
+    from hpo.describe import describe
+    from hpo.driver import drive, exit_code
+    from hpo.interrupt import EXIT_CODES, INTERRUPTED
+    from hpo.named_code import check_allowed, in_record
+    from hpo.store import Store
+
+    if not verbose:
+        logging.getLogger("ray.train").setLevel(logging.WARNING)
+    with Store(store) as opened:
+        check_allowed(in_record(opened.job(name).spec), allow_code, f"job {name!r}")
+    if (here := os.getcwd()) not in sys.path:
+        sys.path.insert(0, here)  # Named functions are looked for there too, as hpo tune does.
+    console = terminal(stderr=as_json)
+    # Whatever else prints, Ray for one, would stand in the way of the JSON.
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        try:
+            ended = drive(store, name, console=console, verbose=verbose, resume=True, data_dir=data_dir)
+        except KeyboardInterrupt:
+            raise typer.Exit(EXIT_CODES[INTERRUPTED]) from None
+    if as_json:
+        with Store(store) as opened:
+            show_json(describe(opened.job(name), tuned_trials(opened, name)))
+    if code := exit_code(ended):
+        raise typer.Exit(code)

@@ -1,0 +1,282 @@
+"""A search that broke off anywhere, however often, and was taken up again ends as one that never did."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hpo.controller import Controller
+from hpo.hyperband import Plan, lay_out, run_all
+from hpo.job import notes_of
+from hpo.memory import Memory, used_before
+from hpo.record import JobRecord
+from hpo.scheduler import SynchronousHyperBandScheduler
+from hpo.search import Search
+from hpo.simulation import SimulatedGangs
+from hpo.store import JobRow, LedgerRow, ReportRow, TrialRow
+from hpo.tables import decode, encode
+from tests.hpo.simulated import METRIC, WORKERS, Draws, uneven
+from trainers.assignment import Assignment, Event, GangUp
+from trainers.errors import DivergedError
+
+START = 8.0
+
+GAP = 1000.0
+"""Seconds for which nobody drives the job."""
+
+
+class KilledError(BaseException):
+    """What stands for SIGKILL: nothing is written behind it."""
+
+
+@dataclass
+class Rows:
+    """A store and its writer in memory; a killed writer writes nothing more."""
+
+    job_row: JobRow = field(default_factory=lambda: JobRow(name="job", created_at=0.0, heartbeat=0.0))
+    trials: dict[str, TrialRow] = field(default_factory=dict)
+    reports: dict[tuple[str, int], ReportRow] = field(default_factory=dict)
+    bills: list[LedgerRow] = field(default_factory=list)
+    dead: bool = False
+    stop_requested: bool = False
+    lost_lease: bool = False
+    name: str = "job"
+
+    def job(self, **changes: Any) -> None:
+        if not self.dead:
+            self.job_row = replace(self.job_row, **{name: decode(encode(value)) for name, value in changes.items()})
+
+    def trial(self, row: TrialRow) -> None:
+        if not self.dead:
+            self.trials[row.trial_id] = row
+
+    def report(self, *rows: ReportRow) -> None:
+        for row in () if self.dead else rows:
+            self.reports[row.trial_id, row.step] = row
+
+    def ledger(self, *rows: LedgerRow) -> None:
+        if not self.dead:
+            self.bills += rows
+
+
+class Mortal(SimulatedGangs):
+    """Dies with its driver at a chosen event; writes checkpoints to a disk that outlives it."""
+
+    def __init__(self, *parts: Any, disk: set[str], dies_at: float, rows: Rows, **named: Any) -> None:
+        super().__init__(*parts, **named)
+        self.disk, self.dies_at, self.rows, self.heard_of = disk, dies_at, rows, 0
+        self.up: set[str] = set()
+
+    def assign(self, gang: str, assignment: Assignment) -> None:
+        assert (assignment.checkpoint in self.disk) if assignment.start else assignment.checkpoint is None
+        super().assign(gang, assignment)
+
+    def events(self, timeout: float) -> Sequence[Event]:
+        if self.heard_of >= self.dies_at:
+            self.rows.dead = True
+            raise KilledError
+        self.heard_of += 1
+        found = super().events(timeout)
+        for event in found:
+            if isinstance(event, GangUp):
+                self.up.add(event.gang)
+            if segment := getattr(event, "segment", None):
+                self.disk.add(segment.checkpoint)
+        return found
+
+
+def luck(assignment: Assignment, step: int) -> float:
+    return random.Random(f"{assignment.trial_id}{step}").random()
+
+
+def curve(assignment: Assignment, step: int) -> float:
+    """A value of trial and step alone; some fail, some diverge."""
+    found = luck(assignment, step)
+    if found < 0.004:
+        raise ValueError("a trial's own error")
+    if found < 0.008:
+        raise DivergedError("the loss is not finite")
+    return math.nan if found < 0.012 else found
+
+
+@dataclass(kw_only=True)
+class Service:
+    """A search over several drivers' lives."""
+
+    plan: Plan
+    parallel: int = 3
+    options: dict[str, Any] = field(default_factory=dict)
+    rows: Rows = field(default_factory=Rows)
+    disk: set[str] = field(default_factory=set)
+    now: float = 0.0
+    served: list[Assignment] = field(default_factory=list)
+    held: float = 0.0
+    """Worker-seconds for which gangs were up."""
+
+    def drive(self, dies_at: float = math.inf, stop_at: float = math.inf) -> Controller | None:
+        """Runs until the search's end, the driver's death (None) or a stop."""
+        rows = self.rows
+        rows.dead, job, began = False, rows.job_row, self.now
+        before = used_before(job, rows.bills, heard=began)
+        memory = Memory(rows.trials.values(), rows.reports.values(), before, lambda uri, size: uri in self.disk)
+        rows.ledger(*before.unbilled)
+        self.now += GAP if job.summary else 0.0
+        record = JobRecord(rows, METRIC, memory=memory, notes=notes_of(job, began))  # type: ignore[arg-type]
+        record.note(runs=[*record.notes["runs"], [self.now, None]])
+        gangs = Mortal(
+            curve,
+            metric=METRIC,
+            start_seconds=START,
+            unit_seconds=uneven,
+            disk=self.disk,
+            dies_at=dies_at,
+            rows=rows,
+        )
+        gangs.now, gangs.gangs = self.now, len(rows.bills)  # Gangs of another driver have other names.
+        controller = Controller(
+            Search(
+                name="job",
+                metric=METRIC,
+                mode="max",
+                max_jobs=self.plan.trials,
+                max_parallel_jobs=self.parallel,
+                max_resource=self.plan.max_resource,
+                seed=1,
+                storage_path="/nowhere",
+                workers=lambda hyperparameters: WORKERS,
+                **self.options,
+            ),
+            searcher=Draws(),
+            scheduler=SynchronousHyperBandScheduler(self.plan, metric=METRIC, mode="max"),
+            decode=dict,
+            gangs=Stopping(gangs, stop_at) if math.isfinite(stop_at) else gangs,  # type: ignore[arg-type]
+            record=record,
+            memory=memory,
+            clock=gangs.clock,
+        )
+        try:
+            if math.isfinite(stop_at):
+                gangs.stop = controller.stop  # type: ignore[attr-defined]
+            controller.run()
+        except KilledError:
+            controller = None  # type: ignore[assignment]
+        self.served += gangs.served
+        self.now = gangs.now
+        if controller:
+            record.note(runs=[*record.notes["runs"][:-1], [record.notes["runs"][-1][0], self.now]], held={})
+        self.held += sum((self.now - gangs.held_since(gang)) * WORKERS for gang in gangs.up)
+        return controller
+
+
+class Stopping:
+    """Gangs beside which somebody asks for a stop after so many events."""
+
+    def __init__(self, gangs: Mortal, stop_at: float) -> None:
+        self._gangs, self._stop_at = gangs, stop_at
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._gangs, name)
+
+    def events(self, timeout: float) -> Sequence[Event]:
+        if self._gangs.heard_of == self._stop_at:
+            self._gangs.stop("stop requested")  # type: ignore[attr-defined]
+        return self._gangs.events(timeout)
+
+
+def answer(service: Service, controller: Controller | None) -> dict[str, Any]:
+    """What has to be alike: trials, their ends, values and reports, rungs and the winner, as the record has them."""
+    assert controller is not None
+    best = controller.best()
+    untuned = controller.untuned
+    trials = {
+        name: (
+            row.number,
+            row.status,
+            row.resource,
+            row.objective,
+            row.hyperparameters,
+            row.failure_reason,
+            row.bracket,
+        )
+        for name, row in service.rows.trials.items()
+    }
+    cuts = controller._hyperband.core.cuts if controller._hyperband else []
+    return {
+        "trials": trials,
+        "reports": {key: row.objective for key, row in service.rows.reports.items()},
+        "best": best and best.id,
+        "cuts": {(cut.bracket, cut.resource): (cut.went_on, cut.stopped) for cut in cuts},
+        "trained": controller.trained,
+        "untuned": untuned and (untuned.resource, untuned.failure, untuned.diverged),
+        "completed": controller.completed,
+    }
+
+
+def check_bills(service: Service, controller: Controller) -> None:
+    """Every second of every gang that was up is billed, and none twice."""
+    billed = sum(row.worker_seconds for row in service.rows.bills)
+    assert billed == pytest.approx(service.held)
+    assert controller.ledger.total == pytest.approx(billed)
+
+
+PLANS = [lay_out(30, 1, 30), lay_out(9, 1, 9), run_all(7, 12)]
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.integers(1, 6),
+    st.lists(st.integers(0, 60), min_size=1, max_size=4),
+)
+def test_cut_off_after_any_event_it_ends_alike(plan: Plan, parallel: int, deaths: list[int]) -> None:
+    whole = Service(plan=plan, parallel=parallel)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan, parallel=parallel)
+    for dies_at in deaths:
+        if service.drive(dies_at=dies_at) is not None:
+            break
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)
+    assert controller.seconds == pytest.approx(service.now - GAP * (len(service.rows.job_row.summary["runs"]) - 1))
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.sampled_from(PLANS), st.integers(1, 6), st.lists(st.integers(1, 60), min_size=1, max_size=4), st.booleans())
+def test_stopped_at_any_event_it_goes_on_to_the_same_end(
+    plan: Plan, parallel: int, stops: list[int], exact: bool
+) -> None:
+    whole = Service(plan=plan, parallel=parallel)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan, parallel=parallel, options={"exact_from": lambda hyperparameters: exact})
+    for stop_at in stops:
+        service.drive(stop_at=stop_at)
+        assert not any(row.status in ("Running", "Paused", "Pending") for row in service.rows.trials.values())
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(PLANS), st.lists(st.integers(0, 60), min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_trials_whose_checkpoints_are_gone_train_again_to_the_same_end(
+    plan: Plan, deaths: list[int], chance: random.Random
+) -> None:
+    whole = Service(plan=plan)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan)
+    for dies_at in deaths:
+        service.drive(dies_at=dies_at)
+        service.disk -= {uri for uri in sorted(service.disk) if chance.random() < 0.4}
+    found = answer(service, service.drive())
+    assert found.pop("trained") >= expected.pop("trained")
+    assert found == expected
