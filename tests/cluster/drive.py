@@ -7,6 +7,7 @@ import json
 import os
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,10 +15,21 @@ import pandas
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
+from hpo import (
+    Callback,
+    ContinuousParameter,
+    HyperbandStrategyConfig,
+    HyperparameterTuner,
+    IntegerParameter,
+    StrategyConfig,
+)
+from hpo.hyperband import Cut
+from tests.cluster.ray_machines import until
 from trainers import TorchTrainer, TrainContext, XGBoostTrainer, storage
 
 ROUNDS = 9
+HOLD_SECONDS = 300.0
+HELD = ".held"
 SLOW_SECONDS = 5.0
 """An epoch's length while a job has the file `slow_while`: others can happen in the middle of it."""
 
@@ -64,6 +76,22 @@ def train(context: TrainContext) -> None:
         context.report({"validation:auc": right / rows}, checkpoint=state)
 
 
+class Hold(Callback):
+    """Holds the job up at the first rung that is decided, while a file is there.
+
+    Its gang is up then, and idle; the test that it waits for sees to what the next assignment meets.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+
+    def on_rung(self, cut: Cut) -> None:
+        """Says that it is held, by another file, and waits."""
+        if self._file.exists():
+            self._file.with_suffix(HELD).touch()
+            until(lambda: not self._file.exists(), "the test to go on", HOLD_SECONDS)
+
+
 def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
     """The job of a test, with `store` and `storage_path` among its values."""
     scaling = ScalingConfig(
@@ -90,6 +118,7 @@ def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
         store=job["store"],
         storage_path=job.get("storage_path"),
         console=console,
+        callbacks=[Hold(Path(job["hold"]))] if "hold" in job else [],
         verbose=job.get("verbose", False),
     )
 

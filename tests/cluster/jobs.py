@@ -13,6 +13,7 @@ from typing import Any
 
 from hpo.store import Store
 from tests.cluster.conftest import Machines
+from tests.cluster.drive import HELD
 from tests.cluster.ray_machines import until
 
 START_SECONDS = 240.0
@@ -35,12 +36,17 @@ class Answer:
 class Job:
     """A job of `tests.cluster.drive`, beside the head of some machines; what `job` leaves out is `drive`'s.
 
-    Its store is on the folder that all machines share, and so are its models, if nothing else is said.
+    Its store is on the folder that all machines share, and so are its models, if nothing else is said. With `hold` it
+    waits at its first rung, see `until_held`, until `release`.
     """
 
-    def __init__(self, machines: Machines, **job: Any) -> None:
+    def __init__(self, machines: Machines, *, hold: bool = False, **job: Any) -> None:
         self.machines = machines
         self.name: str = job["name"]
+        self._hold = machines.base / f"{self.name}.hold"
+        if hold:
+            self._hold.touch()
+            job["hold"] = str(self._hold)
         self.store = f"sqlite:///{machines.base}/store.db"
         self.log = machines.base / f"{self.name}.log"
         shared = {"store": self.store, "storage_path": str(machines.base / "shared")}
@@ -70,9 +76,13 @@ class Job:
         except TimeoutError as error:
             raise TimeoutError(f"{error}; {self.name} said:\n{self.said}") from None
 
-    def until_trained(self, trials: int = 1) -> None:
-        """Waits until so many trials have ended, or wait at a rung."""
-        self.until(lambda: self._trained() >= trials, f"{trials} trials to be trained", START_SECONDS)
+    def until_held(self) -> None:
+        """Waits until its gang is up and has trained, and the job does nothing until `release`."""
+        self.until(self._hold.with_suffix(HELD).exists, "its first rung", START_SECONDS)
+
+    def release(self) -> None:
+        """Lets it go on."""
+        self._hold.unlink()
 
     def used(self) -> set[str]:
         """The machines that its gangs' workers are on, by the processes that run there."""
@@ -98,18 +108,14 @@ class Job:
 
     def serving(self) -> int:
         """How many gangs have trained something."""
-        with Store(self.store) as store:
+        # The job, or the store, may not be there yet.
+        with suppress(Exception), Store(self.store) as store:
             return len({row.gang for row in store.ledger(self.name) if row.kind == "training"})
+        return 0
 
     def end(self) -> None:
         """Ends its driver, if it still runs."""
         self.machines.end(self.process)
-
-    def _trained(self) -> int:
-        # The job, or the store, may not be there yet.
-        with suppress(Exception), Store(self.store) as store:
-            return sum(trial.resource > 0 for trial in store.trials(self.name))
-        return 0
 
 
 def freeze(pids: Iterable[int]) -> None:

@@ -20,9 +20,10 @@ def expected(cluster: Machines) -> Callable[[str], Answer]:
 
     def answer(trainer: str) -> Answer:
         if trainer not in answers:
-            job = Job(cluster, name=f"{trainer}-alone", trainer=trainer)
-            job.until_trained()
+            job = Job(cluster, name=f"{trainer}-alone", trainer=trainer, hold=True)
+            job.until_held()
             used = job.used()
+            job.release()
             answers[trainer] = job.answer()
             assert len(used) == 1, f"a gang that fits on one machine was put on {used}"
         return answers[trainer]
@@ -33,12 +34,13 @@ def expected(cluster: Machines) -> Callable[[str], Answer]:
 @pytest.mark.parametrize("trainer", ["xgboost", "torch"])
 def test_a_machine_is_killed_in_the_middle(machines: Machines, expected: Callable[[str], Answer], trainer: str) -> None:
     undisturbed = expected(trainer)
-    job = Job(machines, name=f"{trainer}-killed", trainer=trainer, placement="SPREAD")
-    job.until_trained()
+    job = Job(machines, name=f"{trainer}-killed", trainer=trainer, placement="SPREAD", hold=True)
+    job.until_held()
     assert job.used() == {machine.name for machine in machines.machines}
-    # What the gang serves now, or next, waits for ever for this worker: the machine dies in the middle of it.
+    # What the gang serves next waits for ever for this worker: the machine dies in the middle of it.
     victim = machines.machines[-1]
     freeze(victim.processes(WORKER))
+    job.release()
     machines.kill(victim)
     assert job.answer() == undisturbed
     assert job.attempts() >= 1
@@ -50,9 +52,8 @@ def test_a_machine_joins_in_the_middle_and_is_used(machines: Machines, expected:
     slow.touch()
     # A worker fills a machine, so that one gang fills the cluster.
     job = Job(machines, name="joined", trainer="torch", cpus=4, at_once=2, slow_while=str(slow))
-    job.until_trained()
-    before = job.used()
-    assert before == {machine.name for machine in machines.machines}
+    job.until(lambda: job.serving() == 1, "its first trial", START_SECONDS)
+    assert job.used() == {machine.name for machine in machines.machines}
     newcomer = machines.add(cpus=12)
     job.until(lambda: newcomer.processes(WORKER), "a gang on the machine that joined", START_SECONDS)
     job.until(lambda: job.serving() >= 2, "that gang to serve", START_SECONDS)
@@ -68,11 +69,13 @@ def test_a_machine_is_cut_off_in_the_middle(
     if not machines.own_network:
         pytest.skip("machines without namespaces have one network, which cannot be cut")
     undisturbed = expected(trainer)
-    job = Job(machines, name=f"{trainer}-cut", trainer=trainer, placement="SPREAD")
-    job.until_trained()
+    job = Job(machines, name=f"{trainer}-cut", trainer=trainer, placement="SPREAD", hold=True)
+    job.until_held()
     victim = machines.machines[-1]
     assert isinstance(victim, Machine)
+    assert victim.processes(WORKER)
     machines.cut(victim)
+    job.release()  # What the gang serves next, it begins without this worker, and nobody tells its peers.
     assert job.answer() == undisturbed
     assert job.attempts() >= 1
     # What still runs there has been given up, and ends by itself once it hears of that.

@@ -104,9 +104,10 @@ def test_a_job_reads_and_writes_an_object_store_from_every_machine(machines: Mac
     ran = machines.run(command, timeout=60)
     assert ran.returncode == 0, ran.stdout
     places = {"storage_path": bucket.format("jobs"), "inputs": inputs, "placement": "SPREAD", "trials": 6}
-    job = Job(machines, name="object-store", **places)
-    job.until_trained()
+    job = Job(machines, name="object-store", hold=True, **places)
+    job.until_held()
     assert job.used() == {machine.name for machine in machines.machines}
+    job.release()
     answer = job.answer()
     assert answer.checkpoint.startswith("s3://warmband/jobs/object-store/")
     assert len(answer.model) == 64
