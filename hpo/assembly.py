@@ -101,6 +101,7 @@ def search_for(tuner: HyperparameterTuner, name: str, seed: int) -> Search:
         probes=probes(trainer),
         limits=Limits(
             max_seconds=tuner.max_runtime_in_seconds or math.inf,
+            max_wait=tuner.max_wait or math.inf,
             max_cost=math.inf if tuner.max_cost is None else tuner.max_cost,
             tariff=tuner.tariff,
         ),

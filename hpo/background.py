@@ -18,10 +18,12 @@ import sqlalchemy as sa
 
 from hpo import supervisor
 from hpo.describe import tags_of
+from hpo.inputs import remove_copies
 from hpo.lease import is_dead, is_held, refusal, this_process
 from hpo.store import JobRow, Store
 from hpo.submission import ADDRESS_VARIABLES, JobsServer
-from trainers.errors import ConfigurationError, LeaseError
+from trainers import storage
+from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 
 if TYPE_CHECKING:
     from hpo.tuner import HyperparameterTuner
@@ -30,6 +32,7 @@ START_SECONDS = 60.0
 """How long a driver may take to take its job."""
 
 _LOOK_EVERY = 0.2
+_UNDER_WAY = ("InProgress", "Stopping")
 FUNCTION = "train_loop_per_worker"
 
 
@@ -97,24 +100,33 @@ def start(name: str, store: str | None, server: JobsServer | None, *, resume: bo
         before = opened.job(name)
         if resume:
             _check_resumable(before)
-        if server is None:
-            pid = supervisor.start(name, store, resume=resume)
-            where, failed = f"in the background, as process {pid}; its log is {supervisor.log_file(name)}", _nothing
-        else:
-            submission = f"{name}-{secrets.token_hex(3)}" if resume else name
-            command = ["python", "-m", "hpo.driver", name, *(["--resume"] if resume else [])]
-            folder = _working_dir(before.spec["estimator"])
-            server.submit(
-                name,
-                command,
-                working_dir=folder,
-                environment=_reaching(opened.url, server),
-                tags=tags_of(before.spec.get("tags")),
-                submission_id=submission,
-            )
-            where, failed = f"as Ray job {submission} on {server.address}", partial(server.failure, submission)
+        try:
+            if server is None:
+                pid = supervisor.start(name, store, resume=resume)
+                where = f"in the background, as process {pid}; its log is {supervisor.log_file(name)}"
+                failed = partial(supervisor.failure, name, pid)
+            else:
+                submission = _submitted(before, opened.url, server, resume=resume)
+                where, failed = f"as Ray job {submission} on {server.address}", partial(server.failure, submission)
+        except WarmbandError:
+            if not resume:  # Nothing was run: the name is free again.
+                opened.delete_job(name)
+                remove_copies(storage.join(before.spec["storage_path"], name))
+            raise
         begun = _wait_until_driven(opened, before, failed)
     return where if begun else f"{where}; it has not begun after {START_SECONDS:g} s"
+
+
+def _submitted(job: JobRow, store: str, server: JobsServer, *, resume: bool) -> str:
+    """Hands a job's driver to a cluster; returns Ray's name for it, of which it takes each once."""
+    return server.submit(
+        job.name,
+        ["python", "-m", "hpo.driver", job.name, *([supervisor.RESUME] if resume else [])],
+        working_dir=_working_dir(job.spec["estimator"]),
+        environment=_reaching(store, server),
+        tags=tags_of(job.spec.get("tags")),
+        submission_id=f"{job.name}-{secrets.token_hex(3)}" if resume else job.name,
+    )
 
 
 def _check_resumable(job: JobRow) -> None:
@@ -130,21 +142,17 @@ def _wait_until_driven(store: Store, before: JobRow, failed: Callable[[], str]) 
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
         job = store.job(before.name)
-        again = job.status in ("InProgress", "Stopping") or job.ended_at != before.ended_at
+        again = job.status in _UNDER_WAY or job.ended_at != before.ended_at
         if job.heartbeat != before.heartbeat and again:
             return True
         if job.status == "Failed" and job.ended_at != before.ended_at:
             raise ConfigurationError(f"job {job.name!r} did not start: {job.reason}")
         if reason := failed():
-            store.update_job(job.name, status="Failed", reason=reason, ended_at=time.time())
+            if job.status in _UNDER_WAY:
+                store.update_job(job.name, status="Failed", reason=reason, ended_at=time.time())
             raise ConfigurationError(f"job {job.name!r} did not start: {reason}")
         time.sleep(_LOOK_EVERY)
     return False
-
-
-def _nothing() -> str:
-    """The supervisor itself writes down what fails."""
-    return ""
 
 
 def _reaching(store: str, server: JobsServer) -> dict[str, str]:
@@ -209,7 +217,7 @@ def end_abandoned(store: Store, name: str) -> bool:
     """
     job = store.job(name)
     dead = job.lost(time.time()) or bool(job.lease and is_dead(job.driver))
-    if job.status not in ("InProgress", "Stopping") or not dead:
+    if job.status not in _UNDER_WAY or not dead:
         return False
     # By a writer, whose lease ends a driver that was only cut off.
     with suppress(LeaseError), store.writer(name, job.driver) as writer:

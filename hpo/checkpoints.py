@@ -8,11 +8,12 @@ import math
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 
 from hpo.search import PROBE, UNTUNED, Search, TrialRun
 from trainers import storage
-from trainers.errors import ConfigurationError, WarmbandError
+from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 
 NUM_TO_KEEP = 5
 """Trials whose checkpoints stay when the user says nothing."""
@@ -110,7 +111,8 @@ class Checkpoints:
 
     Args:
         search: whose trials; their checkpoints are in its `storage_path`, one folder a trial.
-        flush: returns when all that was recorded so far is in the store, and raises WarmbandError if it is not in time.
+        flush: returns when all that was recorded so far is in the store, and raises WarmbandError if it is not in time,
+            LeaseError if another process drives the job.
         num_to_keep: as `Retention` takes it.
 
     Raises:
@@ -129,7 +131,7 @@ class Checkpoints:
         self._closing = threading.Event()
         self._deadline = math.inf
         self._warned = False
-        self._thread = threading.Thread(target=self._run, name=f"checkpoints of {search.name}", daemon=True)
+        self._thread = threading.Thread(target=self._run_while_held, name=f"checkpoints of {search.name}", daemon=True)
         self._thread.start()
 
     def trial(self, run: TrialRun) -> list[TrialRun]:
@@ -194,6 +196,10 @@ class Checkpoints:
 
     # ---- the thread
 
+    def _run_while_held(self) -> None:
+        with suppress(LeaseError):  # Another process drives the job: what is there now is not for this one to remove.
+            self._run()
+
     def _run(self) -> None:
         waiting: list[tuple[Callable[[str], None], str]] = []
         while True:
@@ -208,13 +214,16 @@ class Checkpoints:
             if closing and time.monotonic() > self._deadline:
                 return
             if closing and not waiting:
-                self._sweep()
+                if self._remove([]):
+                    self._sweep()
                 return
 
     def _remove(self, batch: list[tuple[Callable[[str], None], str]]) -> bool:
         """Removes files and folders once the store has what took their place; returns whether it has."""
         try:
             self._flush()
+        except LeaseError:
+            raise
         except WarmbandError:
             return False  # The store's writer has said so; the files wait with the rows.
         for remove, uri in batch:

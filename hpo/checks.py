@@ -38,7 +38,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
 _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
 
 
-_LEAST = {"max_runtime_in_seconds": 1, "random_seed": 0}
+_LEAST = {"max_runtime_in_seconds": 1, "max_wait": 1, "random_seed": 0}
 _WORDS = {"objective_type": ("Maximize", "Minimize"), "objective_value": ("last", "best")}
 _LATER = ("warm_start_config", "autotune", "hyperparameters_to_keep_static")
 
@@ -94,6 +94,12 @@ def check_arguments(
     for field, least in _LEAST.items():
         if field in options and not _is_whole(options[field], least, math.inf, none=True):
             raise ConfigurationError(f"{field} is {options[field]!r}; give a whole number, {least} or more")
+    longest_wait, longest_run = options.get("max_wait"), options.get("max_runtime_in_seconds")
+    if longest_wait is not None and longest_run is not None and longest_wait < longest_run:
+        raise ConfigurationError(
+            f"max_wait is {longest_wait} and max_runtime_in_seconds {longest_run}; give a max_wait of as many seconds "
+            "or more, since it counts waiting and running together"
+        )
 
 
 def check_not_there_yet(**fields: object) -> None:

@@ -99,6 +99,8 @@ class Controller:
         self._chosen: list[TrialRun] = []
         """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
         self._stopping = ""
+        self._waited = self._listened = 0.0
+        """Seconds without a gang, until those that were looked at last."""
 
     def run(self) -> None:
         """Runs until every trial has ended, or a stop is asked for; closes the gangs either way.
@@ -311,11 +313,16 @@ class Controller:
 
     def _listen(self) -> None:
         self._record.progress(self)
+        waiting = not self._roster.sizes
         for event in self._gangs.events(self._poll_seconds):
             self._take_in(event)
         if self._record.stop_requested and not self._stopping:
             self.stop(STOP_REQUESTED)
-        if (reached := self._budget.reached(self.seconds)) and not self._stopping:
+        now = self.seconds
+        if waiting:
+            self._waited += now - self._listened
+        self._listened = now
+        if (reached := self._budget.reached(now, self._waited)) and not self._stopping:
             self.stop(reached)
         for gang, work in self._roster.silent(self.search.patience):
             self._gangs.recycle(gang, f"no report of {work.run.id} for {self.search.patience:.0f} s")
@@ -329,7 +336,7 @@ class Controller:
                 if event.gang not in self._roster.sizes:
                     self._budget.started(self._clock() - held_since)
                 self.ledger.up(event.gang, event.workers, held_since)
-                self._roster.up(event.gang, event.workers)
+                self._roster.up(event.gang, event.serves or event.workers)
             case Progress():
                 run = self._roster.heard(event.gang, event.trial_id)
                 if run is not None and run is not self._beside.probe:

@@ -26,7 +26,7 @@ _POSTGRESQL = {
     "keepalives_interval": 5,
     "keepalives_count": 3,
 }
-"""What libpq is told, where the URL does not; seconds, and milliseconds for the third."""
+"""What libpq is told; seconds, and milliseconds for `tcp_user_timeout`."""
 
 _JULIAN_EPOCH = 2440587.5
 """1970 in days."""
@@ -51,7 +51,7 @@ def open_engine(text: str | None) -> sa.Engine:
             raise ArgumentError(f"it names {kind}")
         if kind == "sqlite" and url.database in (None, "", ":memory:"):
             raise ArgumentError("a database in memory has one reader only")
-        settings = {} if kind == "sqlite" else {k: v for k, v in _POSTGRESQL.items() if k not in url.query}
+        settings = {} if kind == "sqlite" else _settings(url)
         engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings)
     except (ArgumentError, ImportError) as error:
         remedy = "pip install 'psycopg[binary]'" if isinstance(error, ImportError) else "correct it"
@@ -64,6 +64,15 @@ def open_engine(text: str | None) -> sa.Engine:
         sa.event.listen(engine, "connect", _set_up_sqlite)
         _check_file(url.database or "")
     return engine
+
+
+def _settings(url: sa.URL) -> dict[str, Any]:
+    """What libpq and the server are told, where the URL does not say otherwise."""
+    # A driver that stands still in the middle of a batch must not hold its job's row for ever.
+    waits = {"lock_timeout": BUSY_SECONDS, "idle_in_transaction_session_timeout": BUSY_SECONDS / 2}
+    options = [f"-c {name}={seconds * 1000:.0f}" for name, seconds in waits.items()]
+    settings = {name: value for name, value in _POSTGRESQL.items() if name not in url.query}
+    return {**settings, "options": " ".join([*options, *map(str, url.normalized_query.get("options", ()))])}
 
 
 def shown(url: sa.URL) -> str:

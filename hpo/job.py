@@ -158,6 +158,8 @@ class Job:
                     workers=largest,
                     several_sizes=smallest < largest,
                     priority=self.priority,
+                    patient=self.search.limits.patient,
+                    storage_path=self.search.storage_path,
                     notify=self.notify,
                     verbose=self.verbose,
                 ) as gangs,

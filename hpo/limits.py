@@ -17,12 +17,15 @@ class Limits:
     """What a job may take at most.
 
     Args:
-        max_seconds: from its start.
+        max_seconds: from its start; with `max_wait`, of those in which it has a gang.
+        max_wait: from its start, the seconds in which it waits for a gang among them. It then waits so long for room,
+            where it would otherwise give up sooner.
         max_cost: of all its billed worker-seconds.
         tariff: what these cost; None where nobody said.
     """
 
     max_seconds: float = math.inf
+    max_wait: float = math.inf
     max_cost: float = math.inf
     tariff: Tariff | None = None
 
@@ -31,15 +34,24 @@ class Limits:
         """How many worker-seconds `max_cost` pays for."""
         return self.tariff.worker_seconds(self.max_cost) if self.tariff else math.inf
 
-    def reached(self, seconds: float, worker_seconds: float) -> str:
+    @property
+    def patient(self) -> bool:
+        """Whether it waits for room until a limit of its own."""
+        return not math.isinf(self.max_wait)
+
+    def reached(self, seconds: float, worker_seconds: float, waited: float = 0.0) -> str:
         """Which limit is reached, with what was measured; empty if none is.
 
         Args:
             seconds: since the job's start.
             worker_seconds: billed so far.
+            waited: how many of them it had no gang.
         """
-        if seconds >= self.max_seconds:
-            return f"max_runtime_in_seconds reached: {seconds:.1f} s of {self.max_seconds:g} s"
+        if seconds >= self.max_wait:
+            return f"max_wait reached: {seconds:.1f} s of {self.max_wait:g} s, {waited:.1f} s of them without a gang"
+        ran = seconds - waited if self.patient else seconds
+        if ran >= self.max_seconds:
+            return f"max_runtime_in_seconds reached: {ran:.1f} s of {self.max_seconds:g} s"
         if self.tariff and worker_seconds >= self.max_worker_seconds:
             return f"max_cost reached: {self.tariff.text(worker_seconds)} of {self._most}"
         return ""
@@ -74,9 +86,9 @@ class Budget:
         """A gang's start took so long."""
         self._start_seconds = seconds
 
-    def reached(self, seconds: float) -> str:
-        """Which limit is reached so many seconds after the start; empty if none is."""
-        return self._limits.reached(seconds, self._spent)
+    def reached(self, seconds: float, waited: float = 0.0) -> str:
+        """Which limit is reached so many seconds after the start, so many of them without a gang; empty if none is."""
+        return self._limits.reached(seconds, self._spent, waited)
 
     def pays_for(self, sizes: Mapping[int, int], there: Counter[int], starting: int) -> dict[int, int]:
         """The gangs that are wanted, without those whose start costs more than what is left.

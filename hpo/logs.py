@@ -19,6 +19,7 @@ from hpo.hyperband import Cut
 from hpo.ledger import Entry
 from hpo.record import status_of
 from hpo.search import Search, TrialRun
+from hpo.words import count, first_line
 from trainers.assignment import Report
 
 logger = logging.getLogger(__name__)
@@ -77,9 +78,10 @@ class JobLog:
         if run.tuned:
             about |= {"bracket": run.bracket, "hyperparameters": run.hyperparameters}
         why = run.failure or run.diverged
-        words = f"{about['status']} after {run.resource} units, {self._search.metric} {run.value:.6g}"
+        words = f"{self._search.metric} {run.value:.5f}" if math.isfinite(run.value) else "without a value"
+        text = f"{run.id}: {about['status'].lower()} after {count(run.resource, 'unit')}, {first_line(why) or words}"
         level = logging.WARNING if why else logging.INFO
-        self._tell("trial_ends", why or words, level, trial=run.id, reason=why, **about)
+        self._tell("trial_ends", text, level, trial=run.id, reason=why, **about)
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """See `Watcher.reports`; the record has them."""
@@ -87,7 +89,8 @@ class JobLog:
     def rung(self, cut: Cut) -> None:
         """See `Watcher.rung`."""
         went_on, stopped = list(cut.went_on), list(cut.stopped)
-        text = f"at {cut.resource} units {len(went_on)} trials go on, {len(stopped)} are stopped"
+        where = f"bracket {cut.bracket + 1} at {count(cut.resource, 'unit')}"
+        text = f"{where}: {len(went_on)} went on, {len(stopped)} stopped"
         self._tell("rung", text, bracket=cut.bracket, resource=cut.resource, went_on=went_on, stopped=stopped)
 
     def ledger(self, entries: Sequence[Entry]) -> None:
@@ -98,7 +101,7 @@ class JobLog:
         gangs = (controller.gangs_busy + controller.gangs_idle, controller.gangs_starting)
         if gangs != self._gangs:
             self._gangs = gangs
-            self._tell("gangs", f"{gangs[0]} up, {gangs[1]} starting", up=gangs[0], starting=gangs[1])
+            self._tell("gangs", f"{count(gangs[0], 'gang')} up, {gangs[1]} starting", up=gangs[0], starting=gangs[1])
         if controller.stopped != self._stopped:
             self._stopped = controller.stopped
             self._tell("job_stops", self._stopped, reason=self._stopped)

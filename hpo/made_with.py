@@ -21,6 +21,7 @@ _PLAIN = (
     "max_jobs",
     "max_parallel_jobs",
     "max_runtime_in_seconds",
+    "max_wait",
     "max_cost",
     "tags",
     "base_tuning_job_name",

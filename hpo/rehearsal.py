@@ -57,7 +57,9 @@ def rehearse(
 
     record: Record = _Unrecorded()
     try:
-        with estimator.gangs(search.name, channels, workers=workers, notify=notify, verbose=verbose) as gangs:
+        with estimator.gangs(
+            search.name, channels, workers=workers, storage_path=search.storage_path, notify=notify, verbose=verbose
+        ) as gangs:
             controller = Controller(
                 replace(search, max_jobs=1, max_parallel_jobs=1, untuned=False, limits=Limits()),
                 searcher=_NoTrials(),

@@ -172,6 +172,11 @@ class _TrainerSpec(Strict):
     resources_per_worker: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
         None, description="what each worker holds, in Ray's units, such as {CPU: 2}; null is one CPU, or one GPU"
     )
+    placement: Literal["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"] = Field(
+        "PACK",
+        description="how a gang's workers are laid over nodes: PACK puts them on one where they fit, SPREAD on as many "
+        "as there are; STRICT_PACK and STRICT_SPREAD insist on it",
+    )
     hyperparameters: dict[str, Any] = Field(
         default_factory=dict, description="the trainer's own, the same in every trial; tuned ones override them"
     )
@@ -186,11 +191,14 @@ class _TrainerSpec(Strict):
 
         try:
             scaling = ScalingConfig(
-                num_workers=self.num_workers, use_gpu=self.use_gpu, resources_per_worker=self.resources_per_worker
+                num_workers=self.num_workers,
+                use_gpu=self.use_gpu,
+                resources_per_worker=self.resources_per_worker,
+                placement_strategy=self.placement,
             )
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
-        own = _same(self, "type", "num_workers", "use_gpu", "resources_per_worker", "train_loop")
+        own = _same(self, "type", "num_workers", "use_gpu", "resources_per_worker", "placement", "train_loop")
         return {"scaling": scaling, **own}
 
 
@@ -318,6 +326,11 @@ class Tuning(Strict):
     )
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
+    )
+    max_wait: Positive | None = Field(
+        None,
+        description="the job stops after this many seconds of waiting for machines and running together; "
+        "max_runtime_in_seconds then counts running alone. null waits 120 s for room",
     )
     completion: Completion | None = Field(None, description="what else ends the job early; null is nothing")
     random_seed: Annotated[int, Field(ge=0)] | None = Field(

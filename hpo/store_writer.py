@@ -42,6 +42,9 @@ MOST_WAITING = 100_000
 LONGEST_WAIT = 600.0
 """Seconds for which it does."""
 
+CLOSE_WITHIN = 120.0
+"""Seconds for which a job that has ended waits for its store: a database that is away for half a minute comes back."""
+
 _log = logging.getLogger(__name__)
 
 _VALUES = {table.name: checked(table) for table in (TRIALS, REPORTS, LEDGER)}
@@ -54,8 +57,12 @@ _HOLDERS = {column.name: holder(column) for column in JOBS.columns}
 
 @dataclass(slots=True)
 class _Batch:
-    """What waits to be written: changes of the job, and by table the last values of each primary key."""
+    """What waits to be written: changes of the job, and by table the last values of each primary key.
 
+    `beat` asks for a heartbeat even where there is nothing else, which shows that the lease is still held.
+    """
+
+    beat: bool = False
     job: dict[str, Any] = field(default_factory=dict)
     rows: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
 
@@ -63,6 +70,7 @@ class _Batch:
         self.rows.setdefault(table.name, {})[_KEYS[table.name](values)] = values
 
     def extend(self, later: _Batch) -> None:
+        self.beat = self.beat or later.beat
         self.job |= later.job
         for table, rows in later.rows.items():
             self.rows.setdefault(table, {}).update(rows)
@@ -102,6 +110,8 @@ class JobWriter:
         self._closed = self._abandoned = False
         self._problem: Exception | None = None
         self._taken: LeaseError | None = None
+        self._dropped = False
+        """Whether something waited when another process took the job over."""
         self._wake = threading.Event()
         self._looked = self._beaten = -math.inf
         self._thread = threading.Thread(target=self._run, name=f"store writer of {job.name}", daemon=True)
@@ -142,21 +152,24 @@ class JobWriter:
         self._put(LEDGER, *rows)
 
     def flush(self, timeout: float = 30.0) -> None:
-        """Waits until all that was queued so far is written.
+        """Waits until all that was queued so far is written, and the lease is known to be held.
 
         Raises:
             WarmbandError: it is not after `timeout` seconds; the rows stay queued.
-            LeaseError: another process drives the job; the rows are given up.
+            LeaseError: another process drives the job; what waited is given up.
         """
         with self._changed:
+            if not self._closed:
+                self._queue.beat = True
+                self._queued += 1
             target = self._queued
             self._wake.set()
             if not self._changed.wait_for(lambda: self._written >= target or self._taken, timeout):
                 raise self._late(timeout)
-            if self._taken and self._written < target:
+            if self._taken:
                 raise self._taken
 
-    def close(self, timeout: float = 30.0) -> None:
+    def close(self, timeout: float = CLOSE_WITHIN) -> None:
         """Writes what waits, gives the lease back and ends the thread; nothing can be queued afterwards.
 
         Raises:
@@ -172,13 +185,14 @@ class JobWriter:
             self._abandoned = True
             self._wake.set()
             raise self._late(timeout)
-        if self._taken and self._written < self._queued:
+        if self._taken and self._dropped:
             raise self._taken
 
     def _late(self, seconds: float) -> WarmbandError:
         why = f" ({cause(self._problem)})" if self._problem else ""
+        waiting = max(1, self._queue.size + self._in_hand)
         return WarmbandError(
-            f"{self._queued - self._written} rows of job {self.name!r} still wait after {seconds:g} s to be written to "
+            f"{waiting} rows of job {self.name!r} still wait after {seconds:g} s to be written to "
             f"{self._url}{why}; check that the database is up and that no other program holds it locked"
         )
 
@@ -237,7 +251,7 @@ class JobWriter:
             try:
                 self._exchange(batch)
             except LeaseError as error:
-                self._stop_writing(error)
+                self._stop_writing(error, batch)
                 return
             except Exception as error:  # Whatever it is: rows that wait are not lost, a thread that ended loses them.
                 pause = min(2 * pause, LONGEST_PAUSE)
@@ -262,7 +276,7 @@ class JobWriter:
         """
         now = time.monotonic()
         status = sa.select(JOBS.c.status).where(self._mine)
-        if batch.job or batch.rows or now - self._beaten >= BEAT_EVERY:
+        if batch.beat or batch.job or batch.rows or now - self._beaten >= BEAT_EVERY:
             with self._engine.begin() as connection:
                 # The write comes first: SQLite refuses at once to turn a reading transaction into a writing one.
                 # It also locks the job's row, so that nobody takes the lease before the batch is there.
@@ -297,9 +311,10 @@ class JobWriter:
             f"word from here; what this process still finds is not recorded, so let it end"
         )
 
-    def _stop_writing(self, error: LeaseError) -> None:
+    def _stop_writing(self, error: LeaseError, batch: _Batch) -> None:
         with self._changed:
-            self._taken = error
+            batch.extend(self._queue)
+            self._taken, self._dropped = error, bool(batch.job or batch.rows)
             self._queue = _Batch()
             self._in_hand = 0
             self._changed.notify_all()

@@ -30,6 +30,9 @@ ADDRESS_VARIABLES = ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS")
 ANSWER_SECONDS = 10.0
 """How long a jobs server may take to answer the first time."""
 
+AGENT_SECONDS = 30.0
+"""How long a head that has just started may take until it can run jobs."""
+
 _MIB = 2**20
 _TALKATIVE = (
     "ray.dashboard.modules.dashboard_sdk",
@@ -126,15 +129,19 @@ class JobsServer:
         runtime_env: dict[str, Any] = {"env_vars": dict(environment or {})}
         if working_dir is not None:
             runtime_env["working_dir"] = str(working_dir)
-        try:
-            return self._client.submit_job(
-                entrypoint=shlex.join(command),
-                submission_id=submission_id or name,
-                metadata=metadata,
-                runtime_env=runtime_env,
-            )
-        except (RuntimeError, ValueError, OSError) as error:
-            raise _refusal(error, name, self.address, working_dir) from error
+        deadline = time.monotonic() + AGENT_SECONDS
+        while True:
+            try:
+                return self._client.submit_job(
+                    entrypoint=shlex.join(command),
+                    submission_id=submission_id or name,
+                    metadata=metadata,
+                    runtime_env=runtime_env,
+                )
+            except (RuntimeError, ValueError, OSError) as error:
+                if "No available agent" not in str(error) or time.monotonic() > deadline:
+                    raise _refusal(error, name, self.address, working_dir) from error
+            time.sleep(1.0)  # The head has just started.
 
     def look(self, submission_id: str) -> Submission:
         """A job as it is now.
@@ -303,7 +310,9 @@ def _version(address: str, headers: dict[str, str]) -> str:
         raise _nobody(address, f"it answers with {error.code} {error.reason}, as no Ray dashboard does") from None
     except (OSError, ValueError, KeyError) as error:
         late = time.monotonic() >= deadline - 0.5
-        reason = f"no answer within {ANSWER_SECONDS:g} s" if late else str(getattr(error, "reason", None) or error)
+        cause = getattr(error, "reason", error)
+        said = getattr(cause, "strerror", None) or str(cause)
+        reason = f"no answer within {ANSWER_SECONDS:g} s" if late else said.lower()
         raise _nobody(address, reason) from None
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ from hpo.store_writer import LONGEST_WAIT
 from hpo.whereabouts import LOG
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 from trainers.home import home
+from trainers.loopback import VARIABLE
 
 RESTARTS = 5
 """How often a driver that keeps dying is started again."""
@@ -30,6 +32,8 @@ FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds before the first start again, doubled each time. At most half of what makes others take the job for lost."""
 
 START_SECONDS = 30.0
+
+LOOK_SECONDS = 0.5
 
 RESUME = "--resume"
 
@@ -121,6 +125,20 @@ def start(name: str, store: str | None, *, resume: bool = False) -> int:
     return int(done.stdout)
 
 
+def failure(name: str, pid: int) -> str:
+    """Why the background of a job that `start` has started is gone, in its last line; empty where it is there.
+
+    Args:
+        name: the job's.
+        pid: as `start` returned it.
+    """
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except OSError:
+        state = "X"
+    return _last_line(log_file(name)).removeprefix("error: ") if state in "ZX" else ""
+
+
 class Supervisor:
     """Looks after the driver of one job until the job has ended.
 
@@ -132,7 +150,6 @@ class Supervisor:
 
     def __init__(self, name: str, log: Path, *, resume: bool) -> None:
         self._name, self._log, self._resume = name, log, resume
-        self._driver: subprocess.Popen[bytes] | None = None
         self._asked = False
 
     def run(self) -> None:
@@ -150,13 +167,25 @@ class Supervisor:
 
     def _drive(self, options: list[str]) -> int:
         with self._log.open("ab") as log:
-            self._driver = subprocess.Popen(
+            driver = subprocess.Popen(
                 [sys.executable, "-m", "hpo.driver", self._name, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
             )
-            return self._driver.wait()
+            told = False
+            while True:
+                try:
+                    return driver.wait(LOOK_SECONDS)
+                except subprocess.TimeoutExpired:
+                    if self._asked and not told:
+                        self._ask_to_stop()
+                        told = True
+
+    def _ask_to_stop(self) -> None:
+        """By the record: a machine that shuts down has sent the driver its signal already, and the second is harsh."""
+        with suppress(WarmbandError), Store() as store:
+            store.request_stop(self._name)
 
     def _over(self, code: int, deaths: int) -> bool:
         """Waits until the driver is to be started again; returns whether it is not."""
@@ -185,8 +214,6 @@ class Supervisor:
 
     def _stop(self, number: int, frame: FrameType | None) -> None:
         self._asked = True
-        if self._driver is not None and self._driver.poll() is None:
-            self._driver.send_signal(signal.SIGTERM)
 
 
 def end(store: Store, job: JobRow, status: str, reason: str) -> None:
@@ -202,7 +229,14 @@ def _environment(store: str | None, log: Path) -> dict[str, str]:
     """The background's: as here, and what this process can import, whose script's folder is not on a child's path."""
     path = [sys.path[0] or os.getcwd(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     given = {"WARMBAND_STORE": store} if store else {}
-    return {**os.environ, **given, LOG: str(log), "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path)))}
+    # Before the driver imports Ray: it is then kept to this machine, as a driver that runs here is.
+    return {
+        VARIABLE: "0",
+        **os.environ,
+        **given,
+        LOG: str(log),
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path))),
+    }
 
 
 def _patiently(call: Callable[[], bool]) -> bool:

@@ -74,6 +74,9 @@ class HyperparameterTuner:
         verbose: also show Ray's own logs and what workers print.
         prices: what workers cost, so that reports say it in money too.
         max_cost: the job stops once it was billed so much at these prices, with what it has found.
+        max_wait: the job stops after so many seconds of waiting for machines and running together, with what it has
+            found; `max_runtime_in_seconds`, which may not be more, then counts running alone. Without, it gives up
+            after 120 s without room for a gang.
         priority: the job's weight where several share a cluster: with 2 it may hold twice what one with 1 may.
 
     Raises:
@@ -113,6 +116,7 @@ class HyperparameterTuner:
         verbose: bool = False,
         prices: Prices | None = None,
         max_cost: float | None = None,
+        max_wait: int | None = None,
         priority: int = 1,
     ) -> None:
         check_arguments(
@@ -133,6 +137,7 @@ class HyperparameterTuner:
             storage_path=storage_path,
             store=store,
             max_runtime_in_seconds=max_runtime_in_seconds,
+            max_wait=max_wait,
             random_seed=random_seed,
             warm_start_config=warm_start_config,
             autotune=autotune,
@@ -156,6 +161,7 @@ class HyperparameterTuner:
         self.max_jobs = max_jobs or 1
         self.max_parallel_jobs = max_parallel_jobs
         self.max_runtime_in_seconds = max_runtime_in_seconds
+        self.max_wait = max_wait
         self.tags = tags
         self.base_tuning_job_name = base_tuning_job_name
         self.early_stopping_type = early_stopping_type
@@ -307,7 +313,7 @@ class HyperparameterTuner:
             raise WarmbandError(f"tuning job {job.name} failed: {reason}")
 
     def stop_tuning_job(self) -> None:
-        """Asks the job to stop, from any process: what is being trained is finished to its rung, and kept."""
+        """Asks the job to stop, from any process: its trials end at their next report, and what was found is kept."""
         with Store(self._store) as store:
             store.request_stop(self._name())
 

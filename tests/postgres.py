@@ -79,10 +79,26 @@ class Postgres:
     def stop(self, how: signal.Signals = signal.SIGINT) -> None:
         """Ends it: SIGINT in order, SIGQUIT as after a crash."""
         if self._process is not None:
-            self._process.send_signal(signal.SIGCONT)
+            self.thaw()
             self._process.send_signal(how)
             self._process.wait(60)
             self._process = None
+
+    def freeze(self) -> None:
+        """Stops all its processes where they are, as a machine does that hangs: connections stay, nothing answers."""
+        for pid in self._pids():
+            os.kill(pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """Lets them go on."""
+        for pid in self._pids():
+            os.kill(pid, signal.SIGCONT)
+
+    def _pids(self) -> list[int]:
+        """Of the server, which makes no more once it stands still, and then of its children."""
+        assert self._process is not None
+        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
+        return [self._process.pid, *map(int, children.split())]
 
     def new_database(self) -> str:
         """The URL of an empty database."""

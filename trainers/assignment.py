@@ -112,7 +112,9 @@ class GangUp:
         workers: how many it has.
         incarnation: which worker group of the gang this is; orders name it, so that none reaches another.
         placement_group: hex id of the placement group that holds its workers.
+        serves: trials for so many workers, where it has fewer: an elastic gang.
         pids: process id of each rank, on its own node.
+        nodes: hex id of each rank's node.
         opening: wall seconds that rank 0 spent by step: "load", "join", "build".
     """
 
@@ -120,7 +122,9 @@ class GangUp:
     workers: int = 1
     incarnation: str
     placement_group: str = ""
+    serves: int = 0
     pids: tuple[int, ...] = ()
+    nodes: tuple[str, ...] = ()
     opening: dict[str, float] = field(default_factory=dict)
 
 

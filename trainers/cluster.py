@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import ray
 
+from trainers import loopback
+from trainers.reach import Reach
+
 logger = logging.getLogger(__name__)
+
+_OPEN = (
+    "Ray was imported before Warmband, so it listens on all addresses of this machine, for who has its token; "
+    f"import hpo or trainers first, or set {loopback.VARIABLE}=0, to keep it to {loopback.ADDRESS}"
+)
 
 
 @dataclass(slots=True)
@@ -20,9 +30,11 @@ class Cluster:
 
     Args:
         private: it was started for the job, and ends with all that runs on it.
+        reach: what workers have to see of the driver's machine, on each of its nodes.
     """
 
     private: bool
+    reach: Reach = Reach()  # noqa: RUF009  # It is frozen.
 
 
 @contextmanager
@@ -33,6 +45,9 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
     names is joined and left. Otherwise Ray is started here, with at least `cpus` logical CPUs so that a laptop holds
     what was asked for, and ended behind the block. A cluster that merely runs on this machine is not joined: it may be
     another job's own, and end with it.
+
+    A cluster that is started asks for a token, unless `RAY_AUTH_MODE` says otherwise, and listens on 127.0.0.1, where
+    Ray was not imported before Warmband: see `trainers.loopback`.
 
     Args:
         cpus: logical CPUs that the job could use at once.
@@ -52,9 +67,32 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
             ray.init(**shown)
         else:
             cores = os.cpu_count() or 1
+            _keep_token_private()
             # The dashboard costs seconds of start-up; whoever wants it runs `ray start --head` and sets RAY_ADDRESS.
             ray.init(address="local", num_cpus=max(cpus, cores), include_dashboard=False, **shown)
             notify(f"Started Ray on this machine: {max(cpus, cores)} logical CPUs on {cores} cores")
+            if ray.util.get_node_ip_address() != loopback.ADDRESS and loopback.VARIABLE not in os.environ:
+                notify(_OPEN)
         yield found
     finally:
         ray.shutdown()
+
+
+def _keep_token_private() -> None:
+    """Makes Ray's token before Ray does, which would let everybody on the machine read it, or takes that back."""
+    if os.environ.get("RAY_AUTH_MODE", "token").lower() != "token":
+        return
+    if os.environ.get("RAY_AUTH_TOKEN") or os.environ.get("RAY_AUTH_TOKEN_PATH"):
+        return
+    token = Path.home() / ".ray" / "auth_token"
+    with suppress(OSError):  # Not our home, or no place to write: Ray says what it needs.
+        token.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not token.exists():
+            draft = token.with_name(f".auth_token.{os.getpid()}")
+            with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+                file.write(secrets.token_hex(32))
+            with suppress(FileExistsError):  # Another process was faster.
+                os.link(draft, token)
+            draft.unlink()
+        if token.stat().st_mode & 0o077:
+            token.chmod(0o600)

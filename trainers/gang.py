@@ -28,6 +28,7 @@ from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye
 from trainers.errors import DivergedError, GangError
 from trainers.labels import label_logs
 from trainers.mailbox import MailboxHandle
+from trainers.reach import Reach
 
 logger = logging.getLogger(__name__)
 
@@ -114,15 +115,19 @@ class Gang:
         program: what its workers run.
         scaling: how many workers, and what each needs.
         mailbox: where its events go.
+        reach: what its workers have to see of the driver's machine.
     """
 
-    def __init__(self, name: str, program: Program, scaling: ScalingConfig, mailbox: MailboxHandle) -> None:
+    def __init__(
+        self, name: str, program: Program, scaling: ScalingConfig, mailbox: MailboxHandle, reach: Reach | None = None
+    ) -> None:
         self.name = name
         self.scaling = scaling
         self.placement_group = ""
         self.held_since: float | None = None
         self._mailbox = mailbox
         self._program = program
+        self._reach = reach or Reach()
         self._others: frozenset[str] = frozenset()
         self._closing = threading.Event()
         self._launching = threading.Lock()
@@ -217,7 +222,12 @@ class Gang:
         train: Any = ray.train  # Its annotations are those of Train's first version.
         trainer = DataParallelTrainer(
             serve,
-            train_loop_config={"gang": self.name, "program": self._program, "mailbox": self._mailbox},
+            train_loop_config={
+                "gang": self.name,
+                "program": self._program,
+                "mailbox": self._mailbox,
+                "reach": self._reach,
+            },
             scaling_config=self.scaling,
             run_config=train.RunConfig(
                 name=self.name,
@@ -276,6 +286,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     labels = label_logs(gang)
     incarnation = context.broadcast(uuid.uuid4().hex)
     try:
+        config["reach"].check_here(context.node_ip)
         opening = program.open(context)
     except Exception as error:
         # The other ranks may wait in a collective for this one; the driver ends the gang.
@@ -295,6 +306,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         incarnation=incarnation,
         placement_group=group.id.hex() if group else "",
         pids=(os.getpid(),),
+        nodes=(ray.get_runtime_context().get_node_id(),),
         opening=opening,
     )
     mailbox.opened(up, context.rank, context.world_size)

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from trainers.loopback import on_loopback
+
 
 def load_when_used(package: str, homes: Mapping[str, str]) -> None:
     """Lets a package have names that are imported when they are first asked for.
@@ -20,7 +22,8 @@ def load_when_used(package: str, homes: Mapping[str, str]) -> None:
     def get(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        namespace[name] = found = getattr(import_module(homes[name]), name)
+        with on_loopback():  # Most homes import Ray.
+            namespace[name] = found = getattr(import_module(homes[name]), name)
         return found
 
     def names() -> list[str]:

@@ -131,8 +131,9 @@ class Mailbox:
         if len(ranks) == world_size:
             del desk.opened[up.incarnation]
             desk.incarnation, desk.order, desk.halted = up.incarnation, None, False
-            pids = tuple(ranks[other].pids[0] for other in range(world_size))
-            await self.post(replace(ranks[0], pids=pids))
+            ups = [ranks[other] for other in range(world_size)]
+            pids = tuple(pid for one in ups for pid in one.pids)
+            await self.post(replace(ranks[0], pids=pids, nodes=tuple(node for one in ups for node in one.nodes)))
 
     async def post(self, event: Event) -> None:
         """Hands an event to the driver."""
@@ -183,8 +184,8 @@ class MailboxHandle:
     @classmethod
     def open(cls, job: str) -> MailboxHandle:
         """Starts the mailbox of a job, on the driver's node. It ends with the driver, or with `close`."""
-        # On its machine, as the death of another must not take the mailbox along. The name ends in something random, as a
-        # job that is resumed may come before the mailbox of the driver that died has gone.
+        # On its machine, as the death of another must not take the mailbox along. The name ends in something random, as
+        # a job that is resumed may come before the mailbox of the driver that died has gone.
         name = f"{job}-mailbox-{uuid.uuid4().hex[:4]}"
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         actor = (

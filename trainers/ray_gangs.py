@@ -6,7 +6,7 @@ import logging
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
@@ -14,11 +14,13 @@ from ray.train import ScalingConfig
 
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Halt, Order, Served
 from trainers.cluster import Cluster
+from trainers.draining import Notices
 from trainers.errors import GangError
 from trainers.fleet import Release, Start, next_change
 from trainers.gang import END_SECONDS, Gang, Program, resources_per_worker
 from trainers.mailbox import MailboxHandle
 from trainers.room import Room
+from trainers.scaling import range_of
 from trainers.shares import Share
 
 logger = logging.getLogger(__name__)
@@ -45,6 +47,7 @@ class RayGangs:
         scaling: what each worker needs; how many there are is for `want` to say.
         notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
         priority: the job's weight where it shares the cluster with others.
+        patient: wait for room as long as it takes.
         eager: start gangs as soon as they fit, without weighing the work that is left.
         on: the cluster they run on. Where it ends with the job, gangs that are still starting are left to that.
     """
@@ -57,6 +60,7 @@ class RayGangs:
         *,
         notify: Callable[[str], None] = logger.info,
         priority: int = 1,
+        patient: bool = False,
         eager: bool = False,
         on: Cluster | None = None,
     ) -> None:
@@ -65,12 +69,14 @@ class RayGangs:
         self._programs: dict[int, Program] = {}
         self._scaling = scaling
         self._notify = notify
+        self._patient = patient
         self._eager = eager
         self._cluster = on or Cluster(private=False)
         self._mailbox = MailboxHandle.open(name)
         need = resources_per_worker(scaling)
         # A private cluster has this job alone.
         self._share = None if self._cluster.private else Share(self._mailbox, self._mailbox.name, priority, need)
+        self._notices = None if self._cluster.private else Notices()
         self._told_share = False
         self._wanted: dict[int, int] = {}
         self._allowed: dict[int, int] = {}
@@ -81,6 +87,12 @@ class RayGangs:
         """Gangs that were told to end, and until when they have time to."""
         self._phase: dict[str, _Phase] = {}
         self._incarnation: dict[str, str] = {}
+        self._serves: dict[str, int] = {}
+        """For trials of how many workers each gang is; one that is elastic may have fewer."""
+        self._nodes: dict[str, frozenset[str]] = {}
+        """The nodes that the workers of each gang are on."""
+        self._halted: set[str] = set()
+        """Gangs that end when they have served, since a node of theirs is drained."""
         self._orders: list[tuple[str, str, Order]] = []
         self._started = 0
         self._started_at: dict[str, float] = {}
@@ -107,12 +119,12 @@ class RayGangs:
         up = len(self._gangs)
         worth_another = self._eager or (seconds_left is not None and seconds_left / max(1, up) >= self._start_seconds)
 
-        held = {name: gang.workers for name, gang in self._gangs.items()}
+        held = self._serves
 
         def fits(workers: int, returned: int) -> bool:
             # Idle gangs of other sizes are no reason to wait: they go as soon as that helps.
             waited_for = sum(size == workers or name not in self._idle for name, size in held.items())
-            return self._room(workers).for_another(self._wanted[workers], waited_for, returned)
+            return self._room(self._least(workers)).for_another(self._wanted[workers], waited_for, returned)
 
         match next_change(sizes, held, list(self._idle), worth_another=worth_another, fits=fits):
             case Start(workers=workers):
@@ -124,7 +136,7 @@ class RayGangs:
 
     def give_back(self) -> Collection[str]:
         """Ends idle gangs that are of no use any more, or that others have a right to; see `Gangs.give_back`."""
-        held = {name: gang.workers for name, gang in self._gangs.items()}
+        held = self._serves
         short = self._share is not None and self._share.others_short
         # Of several sizes, one that nothing waits for may be what the next trial needs.
         if not short and len({*held.values(), *self._wanted}) > 1:
@@ -143,7 +155,9 @@ class RayGangs:
         self._wanted = self._allowed = dict(sizes)
         if self._share is not None:
             holds = [gang.workers for gang in (*self._gangs.values(), *self._leaving)]
-            self._allowed = self._share.allowed(sizes, holds)
+            # A gang that is elastic has a right to as many workers as it cannot do without.
+            allowed = self._share.allowed({self._least(workers): count for workers, count in sizes.items()}, holds)
+            self._allowed = {workers: allowed[least] for workers in sizes if (least := self._least(workers)) in allowed}
             if self._allowed != self._wanted and not self._told_share:
                 self._told_share = True
                 self._notify(
@@ -173,7 +187,37 @@ class RayGangs:
                 if phase is _Phase.STARTING:
                     self._gangs[name].observe()
         orders, self._orders = self._orders, []
-        return [event for event in self._mailbox.exchange(orders, timeout) if self._take_note(event)]
+        news = [self._told(event) for event in self._mailbox.exchange(orders, timeout) if self._take_note(event)]
+        return [*news, *self._leave_drained()]
+
+    def _told(self, event: Event) -> Event:
+        """An event with what only the driver knows of an elastic gang."""
+        least, most = range_of(self._scaling)
+        if least == most or event.gang not in self._gangs:
+            return event
+        if isinstance(event, GangUp):
+            return replace(event, serves=self._serves[event.gang])
+        if isinstance(event, Served) and event.segment is not None:
+            # By the number of workers, so that a trial's whole life adds up.
+            units = {str(self._gangs[event.gang].workers): len(event.segment.reports)}
+            details = {**event.segment.details, "units_by_workers": units}
+            return replace(event, segment=replace(event.segment, details=details))
+        return event
+
+    def _leave_drained(self) -> Iterator[GangEnded]:
+        """Ends the gangs that have workers on nodes that are drained, each as soon as it serves nothing.
+
+        What one serves ends with its next report.
+        """
+        drained = self._notices.nodes if self._notices else frozenset()
+        for name in [name for name, nodes in self._nodes.items() if nodes & drained]:
+            if name in self._idle:
+                self._release(name)
+                yield GangEnded(gang=name, error="a node of its workers is drained")
+            elif name not in self._halted and self._phase[name] is _Phase.UP:
+                self._halted.add(name)
+                self._notify(f"a node of {name} is being taken away: its trial goes on elsewhere from its next report")
+                self.halt(name)
 
     def recycle(self, gang: str, reason: str) -> None:
         """Takes a gang's workers away because it does not answer; it says `GangLost` and comes back, or ends."""
@@ -194,6 +238,8 @@ class RayGangs:
             self._end_all(now=True)
             raise
         finally:
+            if self._notices:
+                self._notices.close()
             self._gangs.clear()
             self._leaving.clear()
             self._phase.clear()
@@ -220,16 +266,31 @@ class RayGangs:
 
     def _room(self, workers: int) -> Room:
         if workers not in self._rooms:
-            self._rooms[workers] = Room(replace(self._scaling, num_workers=workers), self._notify)
+            scaling = replace(self._scaling, num_workers=workers)
+            self._rooms[workers] = Room(scaling, self._notify, self._notices, patient=self._patient)
         return self._rooms[workers]
 
-    def _start(self, workers: int) -> None:
+    def _least(self, workers: int) -> int:
+        """How many workers a gang for trials of so many has at least."""
+        least, most = range_of(self._scaling)
+        return least if workers == most else workers
+
+    def _start(self, serves: int) -> None:
+        """Starts a gang with as many workers as there is room for, `serves` at most; for the least of them there is."""
+        sizes = range(serves, self._least(serves), -1)
+        workers = next((size for size in sizes if self._room(size).fits), self._least(serves))
         if workers not in self._programs:
             self._programs[workers] = self._make_program(workers)
         name = f"{self._name}-gang{self._started}-{uuid.uuid4().hex[:4]}"
         self._started += 1
         scaling = replace(self._scaling, num_workers=workers)
-        gang = Gang(name, self._programs[workers], scaling, self._mailbox)
+        self._serves[name] = serves
+        if workers < serves:
+            self._notify(
+                f"{name} starts with {workers} of {serves} workers, for want of room; what depends on the shards, such "
+                "as the order of sums and batches, is not what it would be with all of them"
+            )
+        gang = Gang(name, self._programs[workers], scaling, self._mailbox, self._cluster.reach)
         self._gangs[name], self._phase[name] = gang, _Phase.STARTING
         self._started_at[name] = time.time()
         gang.start()
@@ -237,7 +298,8 @@ class RayGangs:
     def _release(self, name: str) -> None:
         """Tells an idle gang to end; nothing is heard of it any more."""
         gang = self._gangs.pop(name)
-        del self._phase[name], self._idle[name]
+        del self._phase[name], self._idle[name], self._nodes[name], self._serves[name]
+        self._halted.discard(name)
         gang.goodbye()
         self._leaving[gang] = time.monotonic() + END_SECONDS
 
@@ -267,6 +329,8 @@ class RayGangs:
             self._phase[event.gang] = _Phase.UP
             self._idle[event.gang] = None
             self._incarnation[event.gang] = event.incarnation
+            self._nodes[event.gang] = frozenset(event.nodes)
+            self._halted.discard(event.gang)
         elif isinstance(event, Served):
             self._idle[event.gang] = None
         elif isinstance(event, GangLost):
@@ -279,6 +343,8 @@ class RayGangs:
     def _bury(self, event: GangEnded) -> None:
         gang = self._gangs.pop(event.gang)
         self._idle.pop(event.gang, None)
+        self._nodes.pop(event.gang, None)
+        del self._serves[event.gang]
         if self._phase.pop(event.gang) is _Phase.STARTING:
             self._failed_starts += 1
         if event.final:

@@ -85,11 +85,11 @@ def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: fl
                     attempts += 1
                     if attempts > 3:
                         raise GangError(f"gang {event.gang} lost its workers {attempts - 1} times in this training")
-                    held = gangs.held_since(event.gang)
+                    held, workers_there = gangs.held_since(event.gang), event.workers
                     gangs.assign(event.gang, assignment)
                     deadline = time.monotonic() + patience
                 case Served(segment=Segment() as segment):
-                    return segment, (time.time() - held) * workers
+                    return segment, (time.time() - held) * workers_there
                 case Served():
                     raise (DivergedError if event.diverged else TrialError)(event.error, event.traceback, event.logs)
         if time.monotonic() > deadline:

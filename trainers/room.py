@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import ray
 from ray.train import ScalingConfig
+from ray.util import placement_group_table
 
+from trainers.draining import Notices
 from trainers.errors import ResourcesError
 from trainers.gang import resources_per_worker
+from trainers.places import free_places, gangs_that_fit, places
 
 WAIT_SECONDS = 120.0
 """How long a job without a gang waits for others to give back what it needs."""
@@ -24,14 +29,27 @@ class Room:
     Args:
         scaling: workers of a gang, and what each needs.
         notify: is told, once, that fewer gangs fit than could work.
+        notices: of nodes that are drained, which have no room; None where there are none to come.
+        patient: whether to wait for room as long as it takes, also for nodes that are not there yet.
     """
 
-    def __init__(self, scaling: ScalingConfig, notify: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        scaling: ScalingConfig,
+        notify: Callable[[str], None],
+        notices: Notices | None = None,
+        *,
+        patient: bool = False,
+    ) -> None:
         self._scaling = scaling
         self._workers = int(scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
         self._need = resources_per_worker(scaling)
         self._notify = notify
+        self._notices = notices
         self._told = False
+        self._patience = math.inf if patient else WAIT_SECONDS
+        self._fitted = patient
+        """Whether it had room once: nodes that have gone since may be replaced."""
         self._none_since: float | None = None
         self._look_again = 0.0
 
@@ -44,35 +62,43 @@ class Room:
             returned: workers that would be given back before.
 
         Raises:
-            ResourcesError: the cluster holds none even when it is empty, or others kept it full for `WAIT_SECONDS`.
+            ResourcesError: the cluster has never held one, even when it is empty; or there was no room for
+                `WAIT_SECONDS`.
         """
         need = self._need
         if returned:
-            return self._fits(ray.available_resources(), returned)
+            return self._fits(self._free(), returned)
         now = time.monotonic()
         if now < self._look_again:
             return False
-        check_capacity(self._scaling)
-        holds = capacity(need, self._workers)
+        holds = capacity(self._scaling, self._drained)
+        if not holds and not self._fitted:
+            check_capacity(self._scaling)
         if holds < wanted and not self._told:
             self._told = True
             self._notify(
                 f"{wanted} gangs of {self._workers} workers could work at once, and the cluster holds {holds} "
-                f"({_amounts(ray.cluster_resources(), need)} on {_nodes()}); "
+                f"({_amounts(ray.cluster_resources(), need)} on {_count_nodes()}); "
                 f"running with those that fit, and more as they come up"
             )
-        free = ray.available_resources()
+        free = self._free()
         if self._fits(free, 0):
+            self._fitted = True
             self._none_since = None
             return True
         self._look_again = now + LOOK_AGAIN_SECONDS
         self._none_since = None if held else self._none_since or now
-        if self._none_since is not None and now - self._none_since > WAIT_SECONDS:
+        if self._none_since is not None and now - self._none_since > self._patience:
             raise ResourcesError(
-                f"waited {WAIT_SECONDS:.0f} s for room for a gang of {self._workers} workers of "
+                f"waited {self._patience:.0f} s for room for a gang of {self._workers} workers of "
                 f"{_amounts(need)} each; free now: {_amounts(free, need)}. Other jobs hold the rest: see `ray status`"
             )
         return False
+
+    @property
+    def fits(self) -> bool:
+        """Whether one fits now, whatever the job waits for."""
+        return self._fits(self._free(), 0)
 
     def wait_on(self) -> None:
         """What is short is on its way: the wait for it begins anew."""
@@ -82,10 +108,22 @@ class Room:
         """Something was given back: the next question is worth a look."""
         self._look_again = 0.0
 
+    @property
+    def _drained(self) -> frozenset[str]:
+        return self._notices.nodes if self._notices else frozenset()
+
+    def _free(self) -> dict[str, float]:
+        return self._notices.free() if self._notices else dict(ray.available_resources())
+
     def _fits(self, free: dict[str, float], returned: int) -> bool:
-        return all(
+        enough = all(
             free.get(name, 0.0) + amount * returned >= amount * self._workers for name, amount in self._need.items()
         )
+        if not enough or returned:  # Which nodes would get workers back is not known here.
+            return enough
+        # Two nodes with a free CPU each do not hold a worker that needs two.
+        nodes = free_places(_nodes(self._drained), placement_group_table(), self._need)
+        return gangs_that_fit(list(nodes.values()), self._workers, str(self._scaling.placement_strategy)) > 0
 
 
 def check_capacity(scaling: ScalingConfig) -> None:
@@ -94,31 +132,38 @@ def check_capacity(scaling: ScalingConfig) -> None:
     Raises:
         ResourcesError: it would not fit if nothing else ran there.
     """
-    need, workers = resources_per_worker(scaling), int(scaling.num_workers)  # type: ignore[arg-type]
-    if capacity(need, workers) == 0:
-        held = ray.cluster_resources()
-        remedy = "a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
-        if need.get("GPU") and not held.get("GPU"):
-            remedy = "ScalingConfig(use_gpu=False), or add nodes with GPUs"
-        raise ResourcesError(
-            f"a gang needs {workers} workers of {_amounts(need)} each, and the cluster holds "
-            f"{_amounts(held, need)} on {_nodes()}; give {remedy}"
+    if capacity(scaling) > 0:
+        return
+    need, placement, held = resources_per_worker(scaling), str(scaling.placement_strategy), ray.cluster_resources()
+    remedy = "a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
+    if need.get("GPU") and not held.get("GPU"):
+        remedy = "ScalingConfig(use_gpu=False), or add nodes with GPUs"
+    elif placement.startswith("STRICT") and capacity(replace(scaling, placement_strategy="PACK")) > 0:
+        kind = "one node" if placement == "STRICT_PACK" else "a node each"
+        remedy = (
+            f"ScalingConfig(placement_strategy={placement.removeprefix('STRICT_')!r}), which does not ask for {kind}"
         )
+    raise ResourcesError(
+        f"a gang needs {scaling.num_workers} workers of {_amounts(need)} each, and the cluster holds "
+        f"{_amounts(held, need)} on {_count_nodes()}; give {remedy}"
+    )
 
 
-def capacity(need: dict[str, float], workers: int) -> int:
-    """How many gangs the cluster's nodes hold when it is otherwise empty."""
-    places = 0
-    for node in ray.nodes():
-        if node["Alive"]:
-            places += math.floor(min(node["Resources"].get(name, 0.0) / amount for name, amount in need.items()))
-    return places // workers
+def capacity(scaling: ScalingConfig, drained: frozenset[str] = frozenset()) -> int:
+    """How many gangs the cluster's nodes hold when it is otherwise empty, but for those that are drained."""
+    held = places(_nodes(drained), resources_per_worker(scaling))
+    workers = int(scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
+    return gangs_that_fit(list(held.values()), workers, str(scaling.placement_strategy))
+
+
+def _nodes(drained: frozenset[str]) -> list[dict[str, Any]]:
+    return [node for node in ray.nodes() if node["NodeID"] not in drained]
 
 
 def _amounts(resources: dict[str, float], names: dict[str, float] | None = None) -> str:
     return ", ".join(f"{resources.get(name, 0.0):g} {name}" for name in names or resources)
 
 
-def _nodes() -> str:
+def _count_nodes() -> str:
     count = sum(node["Alive"] for node in ray.nodes())
     return f"{count} node" + ("s" if count != 1 else "")

@@ -40,19 +40,41 @@ def check_alone(hyperparameters: Mapping[str, Any]) -> None:
         )
 
 
-def check_scaling(scaling: ScalingConfig) -> None:
+def check_scaling(scaling: ScalingConfig, *, elastic: bool) -> None:
     """Refuses what is no ScalingConfig, or has no number of workers.
+
+    Args:
+        scaling: what was given.
+        elastic: whether a range of them will do.
 
     Raises:
         ConfigurationError: naming it.
     """
     if not isinstance(scaling, ScalingConfig):
         raise ConfigurationError(f"scaling is {scaling!r}; give a ray.train.ScalingConfig")
-    if not isinstance(scaling.num_workers, int):
-        raise ConfigurationError(
-            f"ScalingConfig(num_workers={scaling.num_workers!r}) does not make a gang; give a whole number, 1 or more, "
-            "or 0 to train in this process"
-        )
+    given: Any = scaling.num_workers
+    match given:
+        case bool():
+            pass
+        case int():
+            return
+        case (int(least), int(most)) if 1 <= least <= most:
+            if elastic:
+                return
+            raise ConfigurationError(
+                f"ScalingConfig(num_workers={given!r}): only TorchTrainer, and XGBoostTrainer with backend='native', "
+                "train on as many workers as there is room for; give one number"
+            )
+    raise ConfigurationError(
+        f"ScalingConfig(num_workers={given!r}) does not make a gang; give a whole number, 1 or more, or 0 to train in "
+        "this process, or (least, most) for a gang that goes on with fewer"
+    )
+
+
+def range_of(scaling: ScalingConfig) -> tuple[int, int]:
+    """The fewest and the most workers that a gang may have; the same number twice where it is one."""
+    given: Any = scaling.num_workers
+    return (given, given) if isinstance(given, int) else (int(given[0]), int(given[1]))
 
 
 def check_resources(scaling: ScalingConfig) -> None:

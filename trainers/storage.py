@@ -166,6 +166,14 @@ def join(base: str, *parts: str) -> str:
     return "/".join([place.rstrip("/"), *parts]) + mark + options
 
 
+def local_path(uri: str) -> str | None:
+    """The path of a place on disks that this machine has; None for object stores."""
+    if _is_local(uri):
+        return uri
+    split = urlsplit(uri)
+    return unquote(split.path) if split.scheme == "file" else None
+
+
 def beside(uri: str, stem: str) -> str:
     """A file in the folder of another, with its ending."""
     place, mark, options = (uri, "", "") if _is_local(uri) else uri.partition("?")

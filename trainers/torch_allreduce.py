@@ -68,6 +68,11 @@ class TorchTrainer(FunctionTrainer):
         )
 
     @property
+    def may_be_elastic(self) -> bool:
+        """See `Trainer.may_be_elastic`."""
+        return True
+
+    @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
         given = {"precision": self.precision, "compile": self.compile}
@@ -78,6 +83,10 @@ class TorchTrainer(FunctionTrainer):
         super().check(hyperparameters)
         if self.in_hand:
             check_alone(hyperparameters)
+        from trainers.pytorch.batches import BatchSize
+
+        for workers in range(self.least_workers, self.workers):
+            BatchSize.of(hyperparameters, workers)
 
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
         """See `Trainer.program`."""
@@ -90,6 +99,7 @@ class TorchTrainer(FunctionTrainer):
             precision=self.precision,
             compile=self.compile,
             report_timeout_s=self.report_timeout_s,
+            elastic=self.least_workers < self.workers,
         )
         return FunctionProgram(channels, settings, _AllReducing())
 

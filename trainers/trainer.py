@@ -25,9 +25,10 @@ from trainers.gangs import Gangs
 from trainers.home import home
 from trainers.in_hand import InHand, cores
 from trainers.ray_gangs import RayGangs
+from trainers.reach import reaching
 from trainers.result import TrainingResult, serve_alone
 from trainers.room import check_capacity
-from trainers.scaling import WORKERS, check_resources, check_scaling
+from trainers.scaling import WORKERS, check_resources, check_scaling, range_of
 
 if TYPE_CHECKING:
     pass
@@ -43,8 +44,9 @@ class Trainer(ABC):
 
     Args:
         scaling: Ray Train's own configuration of a gang: `num_workers`, `use_gpu`, `resources_per_worker`,
-            `placement_strategy`. With `num_workers=0` everything happens in this process, without Ray, on as many cores
-            as it may use or `resources_per_worker={"CPU": n}` says.
+            `placement_strategy`. With `num_workers=(2, 4)` a gang has as many workers as there is room for when it
+            starts, and goes on with fewer where it loses some. With `num_workers=0` everything happens in this process,
+            without Ray, on as many cores as it may use or `resources_per_worker={"CPU": n}` says.
         hyperparameters: static values; a tuner's override them.
 
     Raises:
@@ -69,7 +71,7 @@ class Trainer(ABC):
         self.hyperparameters = dict(hyperparameters or {})
         self.checkpoint = ""
         self._missing = ""
-        check_scaling(self.scaling)
+        check_scaling(self.scaling, elastic=self.may_be_elastic)
         check_resources(self.scaling)
         _ = self.units
         self.check(self.hyperparameters)
@@ -131,8 +133,18 @@ class Trainer(ABC):
 
     @property
     def workers(self) -> int:
-        """Workers in a gang; 1 in hand, where the worker is this process."""
-        return max(1, int(self.scaling.num_workers))  # type: ignore[arg-type]  # a range is refused
+        """Workers in a gang, as many as it may have; 1 in hand, where the worker is this process."""
+        return max(1, range_of(self.scaling)[1])
+
+    @property
+    def least_workers(self) -> int:
+        """Workers that its gangs have at least; fewer than `workers` where they are elastic."""
+        return max(1, range_of(self.scaling)[0])
+
+    @property
+    def may_be_elastic(self) -> bool:
+        """Whether it trains on a number of workers that changes on the way."""
+        return False
 
     @property
     def in_hand(self) -> bool:
@@ -233,6 +245,7 @@ class Trainer(ABC):
             storage.check_no_credentials(storage_path, "storage_path")
         checked = self.checked(open_channels(channels))
         name = f"run-{uuid.uuid4().hex[:8]}"
+        folder = storage.join(storage_path or f"{home()}/runs", name)
         assignment = Assignment(
             trial_id=name,
             hyperparameters=self.hyperparameters,
@@ -240,9 +253,9 @@ class Trainer(ABC):
             start=0,
             stop=units,
             checkpoint=None,
-            save_to=storage.join(storage_path or f"{home()}/runs", name, f"{units:06d}{self.suffix}"),
+            save_to=storage.join(folder, f"{units:06d}{self.suffix}"),
         )
-        with self.gangs(name, checked) as gangs:
+        with self.gangs(name, checked, storage_path=folder) as gangs:
             segment, worker_seconds = serve_alone(gangs, assignment, self._static_workers, self.patience)
         return TrainingResult(
             metrics=dict(segment.reports[-1].metrics),
@@ -288,6 +301,8 @@ class Trainer(ABC):
         workers: int | None = None,
         several_sizes: bool = False,
         priority: int = 1,
+        patient: bool = False,
+        storage_path: str = "",
         notify: Callable[[str], None] = logger.info,
         verbose: bool = False,
     ) -> Iterator[Gangs]:
@@ -301,11 +316,15 @@ class Trainer(ABC):
             several_sizes: whether there are smaller ones too; a private cluster then has room for one more of the
                 largest, so that a gang of another size need not make way and start again.
             priority: their weight where other jobs want gangs on the same cluster.
+            patient: wait for room as long as it takes: the caller knows when to give up.
+            storage_path: the folder of their own that they write checkpoints to, which every node that could hold a
+                worker has to see; empty if they write none.
             notify: is told what the user should know.
             verbose: show Ray's own logs and what workers print.
 
         Raises:
-            ConfigurationError, DataError: a channel cannot be read by so many workers.
+            ConfigurationError, DataError: a channel cannot be read by so many workers, or a node does not see its files
+                or `storage_path`.
             ResourcesError: the cluster does not hold the largest.
         """
         workers = workers or self._static_workers
@@ -317,22 +336,31 @@ class Trainer(ABC):
                 yield hand
             return
         with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as found:
-            check_capacity(replace(self.scaling, num_workers=workers))
-            gangs = self.start_gangs(name, channels, found, notify, priority)
-            try:
-                yield gangs
-            finally:
-                gangs.close()
+            if not patient:
+                least = self.least_workers if workers == self.workers else workers
+                check_capacity(replace(self.scaling, num_workers=least))
+            with reaching(resources_per_worker(self.scaling), channels, storage_path, notify) as reach:
+                gangs = self.start_gangs(name, channels, replace(found, reach=reach), notify, priority, patient)
+                try:
+                    yield gangs
+                finally:
+                    gangs.close()
 
     def start_gangs(
-        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None], priority: int = 1
+        self,
+        name: str,
+        channels: Mapping[str, Channel],
+        on: Cluster,
+        notify: Callable[[str], None],
+        priority: int = 1,
+        patient: bool = False,
     ) -> Gangs:
         """Gangs on a Ray cluster, as `gangs` makes them; nothing is started before it is wanted."""
 
         def placed(workers: int) -> Program:
             return self.program({channel: source.place(workers) for channel, source in channels.items()})
 
-        return RayGangs(name, placed, self.scaling, notify=notify, priority=priority, on=on)
+        return RayGangs(name, placed, self.scaling, notify=notify, priority=priority, patient=patient, on=on)
 
     def logical_cpus(self, gangs: int, workers: int | None = None) -> int:
         """CPUs that so many of its gangs ask Ray for, each of so many workers; none in hand."""
@@ -372,6 +400,9 @@ def trainer_from_json(state: Mapping[str, Any]) -> Trainer:
                 raise ConfigurationError(f"trainer {name!r} is unknown; known are {', '.join(sorted(TRAINERS))}")
             kind: type[Trainer] = getattr(import_module(TRAINERS[name]), name)
             try:
+                workers = scaling.get("num_workers")
+                if isinstance(workers, list):  # JSON's form of a range.
+                    scaling = {**scaling, "num_workers": tuple(workers)}
                 return kind.restored(ScalingConfig(**scaling), hyperparameters, dict(state.get("options", {})))
             except (TypeError, ValueError) as error:
                 if isinstance(error, ConfigurationError):

@@ -67,6 +67,11 @@ class XGBoostTrainer(Trainer):
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
 
     @property
+    def may_be_elastic(self) -> bool:
+        """See `Trainer.may_be_elastic`."""
+        return self.backend == "native"
+
+    @property
     def warm(self) -> bool:
         """See `Trainer.warm`."""
         return self.backend == "native"
@@ -122,16 +127,26 @@ class XGBoostTrainer(Trainer):
         return XGBoostProgram(channels)
 
     def start_gangs(
-        self, name: str, channels: Mapping[str, Channel], on: Cluster, notify: Callable[[str], None], priority: int = 1
+        self,
+        name: str,
+        channels: Mapping[str, Channel],
+        on: Cluster,
+        notify: Callable[[str], None],
+        priority: int = 1,
+        patient: bool = False,
     ) -> Gangs:
         """See `Trainer.start_gangs`."""
         if self.backend == "native":
-            return super().start_gangs(name, channels, on, notify, priority)
+            return super().start_gangs(name, channels, on, notify, priority, patient)
         # Imported here: workers of native gangs import this module, and need none of it.
+        from trainers.draining import Notices
         from trainers.xgboost_ray_backend import XGBoostRayGangs
 
         placed = {channel: source.place(self.workers) for channel, source in channels.items()}
-        return XGBoostRayGangs(name, placed, self.scaling, self.ray_params, notify=notify)
+        notices = None if on.private else Notices()
+        return XGBoostRayGangs(
+            name, placed, self.scaling, self.ray_params, notify=notify, notices=notices, patient=patient
+        )
 
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""

@@ -26,6 +26,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Served
 from trainers.channels import PlacedChannel
+from trainers.draining import Notices
 from trainers.errors import GangError, WarmbandError
 from trainers.gang import AGREE_SECONDS, END_SECONDS, PROGRESS_SECONDS, one_line, resources_per_worker
 from trainers.ray_gangs import START_ATTEMPTS
@@ -160,6 +161,7 @@ class _Gang:
     coordinator: Any
     held_since: float
     up: bool = False
+    nodes: frozenset[str] = frozenset()
     trial_id: str = ""
     save_to: str = ""
     waiting: dict[Any, str] = field(default_factory=dict)
@@ -176,6 +178,8 @@ class XGBoostRayGangs:
         scaling: actors of a gang, and what each needs.
         ray_params: fields of xgboost_ray's `RayParams`.
         notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
+        notices: of nodes that are drained; None where there are none to come.
+        patient: wait for room as long as it takes.
     """
 
     def __init__(
@@ -186,13 +190,16 @@ class XGBoostRayGangs:
         ray_params: Mapping[str, Any],
         *,
         notify: Callable[[str], None] = logger.info,
+        notices: Notices | None = None,
+        patient: bool = False,
     ) -> None:
         self._name = name
         self._channels = channels
         self._scaling = scaling
         self._ray_params = ray_params
         self._notify = notify
-        self._room = Room(scaling, notify)
+        self._notices = notices
+        self._room = Room(scaling, notify, notices, patient=patient)
         self._gangs: dict[str, _Gang] = {}
         self._held_since: dict[str, float] = {}
         self._halts: list[str] = []
@@ -253,7 +260,7 @@ class XGBoostRayGangs:
         asked = {answer: gang for gang in self._gangs.values() for answer in gang.waiting}
         if not asked:
             time.sleep(timeout)
-            return []
+            return [*self._leave_drained()]
         ray.wait(list(asked), timeout=timeout)
         ready, _ = ray.wait(list(asked), num_returns=len(asked), timeout=0)
         events: list[Event] = []
@@ -261,7 +268,17 @@ class XGBoostRayGangs:
             # What an earlier answer has ended waits for nothing any more.
             if question := asked[answer].waiting.pop(answer, ""):
                 events += self._take(asked[answer], question, answer)
-        return events
+        return [*events, *self._leave_drained()]
+
+    def _leave_drained(self) -> Iterator[GangEnded]:
+        """Ends the gangs on nodes that are drained, each as soon as it serves nothing; see `RayGangs`."""
+        drained = self._notices.nodes if self._notices else frozenset()
+        for gang in [gang for gang in self._gangs.values() if gang.up and gang.nodes & drained]:
+            if "serve" in gang.waiting.values():
+                self.halt(gang.name)
+            else:
+                self._notify(f"a node of {gang.name} is being taken away: what it trained goes on elsewhere")
+                yield self._bury(gang, "a node of its actors is drained")
 
     def recycle(self, gang: str, reason: str) -> None:
         """Kills a coordinator that does not answer; the gang says `GangEnded`."""
@@ -270,6 +287,8 @@ class XGBoostRayGangs:
 
     def close(self, *, now: bool = False) -> None:
         """Ends every gang and releases all they held, whatever they serve; a second call does nothing."""
+        if self._notices:
+            self._notices.close()
         gangs, self._gangs = list(self._gangs.values()), {}
         for gang in gangs:
             _release(gang)
@@ -294,7 +313,8 @@ class XGBoostRayGangs:
             ray.remote(Coordinator).options(**options).remote(name, self._channels, resources, self._ray_params)
         )
         self._held_since[name] = time.time()
-        gang = self._gangs[name] = _Gang(name, group, coordinator, self._held_since[name])
+        nodes = frozenset(placement_group_table(group)["bundles_to_node_id"].values())
+        gang = self._gangs[name] = _Gang(name, group, coordinator, self._held_since[name], nodes=nodes)
         gang.waiting[gang.coordinator.open.remote()] = "open"
 
     def _take(self, gang: _Gang, question: str, answer: Any) -> list[Event]:

@@ -39,12 +39,17 @@ def dashboard(page: Page, url: str, job: str) -> None:
     page.goto(f"{url}/#/jobs")
     page.get_by_text("RUNNING").first.wait_for(timeout=WAIT)
     shoot(page, "jobs")
+    page.goto(f"{url}/#/jobs/{job}")
+    page.get_by_text("job_name").first.wait_for(timeout=WAIT)
+    shoot(page, "job")
     page.goto(f"{url}/#/actors")
-    page.get_by_text(f"{job}-mailbox").first.wait_for(timeout=WAIT)
+    page.get_by_label("Name").first.fill(job)
+    page.keyboard.press("Enter")
+    page.get_by_text(f"{job}-mailbox-").first.wait_for(timeout=WAIT)
     shoot(page, "actors")
     node = page.request.get(f"{url}/nodes?view=summary").json()["data"]["summary"][0]["raylet"]["nodeId"]
-    page.goto(f"{url}/#/logs/?{urlencode({'nodeId': node, 'fileName': f'warmband-{job}.log'})}")
-    page.get_by_text("trial_ends").first.wait_for(timeout=WAIT)
+    page.goto(f"{url}/#/logs/viewer?{urlencode({'nodeId': node, 'fileName': f'warmband-{job}.log'})}")
+    page.get_by_text(f"{job}-0").first.wait_for(timeout=WAIT)
     shoot(page, "log")
 
 

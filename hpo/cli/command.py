@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from hpo.cli import data, db, export, files, forecast, logs, records, report, resume, submit, tuning
 from hpo.cli.options import Command, Group
 from trainers.errors import ConfigurationError, DataError, WarmbandError
+from trainers.loopback import on_loopback
 
 # No module here imports Ray, pandas or a model library before a command needs it: --help answers at once.
 
@@ -104,7 +105,8 @@ def root() -> TyperGroup:
 def main() -> None:
     """Runs the command, and exits with one of `EXIT_CODES`."""
     try:
-        app(prog_name="hpo")
+        with on_loopback():
+            app(prog_name="hpo")
     except WarmbandError as error:
         from hpo.cli.terminal import terminal
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from hpo.submission import JobsServer
 
 POLL_SECONDS = 0.3
+SUMMARY_SECONDS = 10.0
 
 
 def logs(
@@ -106,8 +107,13 @@ def _tail(lines: Iterable[str], count: int | None) -> Iterator[str]:
 
 
 def _goes_on(store: Store, name: str) -> bool:
-    job = store.job(name)
-    return job.status in ("InProgress", "Stopping") and not job.lost(time.time())
+    """Whether more is to be expected: a driver prints its summary behind the job's end."""
+    from hpo.lease import is_dead
+
+    job, now = store.job(name), time.time()
+    if job.status in ("InProgress", "Stopping"):
+        return not job.lost(now)
+    return now - (job.ended_at or 0.0) < SUMMARY_SECONDS and not is_dead(job.driver)
 
 
 def _own_file(job: JobRow) -> Path:

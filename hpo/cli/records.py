@@ -105,10 +105,10 @@ def stop(
 ) -> None:
     """Ask a running job to stop, and wait for its end.
 
-    Trials, models and the record are kept, and hpo resume goes on with
-    them. A job that has ended is left as it is; one whose driver has died
-    is ended here. The end of the wait, or Ctrl-C, leaves the job to stop by
-    itself.
+    Its trials end at their next report, with a checkpoint. Trials, models
+    and the record are kept, and hpo resume goes on with them. A job that
+    has ended is left as it is; one whose driver has died is ended here. The
+    end of the wait, or Ctrl-C, leaves the job to stop by itself.
     """
     from hpo.background import end_abandoned
     from hpo.cli.snapshot import Snapshot
@@ -121,7 +121,7 @@ def stop(
     with Store(store) as opened:
         asked = not end_abandoned(opened, name) and opened.request_stop(name)
         if asked:
-            out.print(f"Asked {name} to stop; what it trains now is finished to the next rung.", markup=False)
+            out.print(f"Asked {name} to stop; its trials end at their next report.", markup=False)
             _wait_for_end(opened, name, wait)
         snapshot = Snapshot.of(opened, opened.job(name))
     status, reason = status_and_reason(snapshot.job)

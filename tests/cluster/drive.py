@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-import io
+import hashlib
 import json
+import os
 import sys
+import time
 from typing import Any
 
 import numpy as np
@@ -13,9 +15,12 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
-from trainers import TorchTrainer, TrainContext, XGBoostTrainer
+from trainers import TorchTrainer, TrainContext, XGBoostTrainer, storage
 
 ROUNDS = 9
+SLOW_SECONDS = 5.0
+"""An epoch's length while a job has the file `slow_while`: others can happen in the middle of it."""
+
 XGBOOST = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3, "subsample": 0.8}
 
 
@@ -42,11 +47,18 @@ def train(context: TrainContext) -> None:
         optimizer.load_state_dict(context.checkpoint["optimizer"])
     batches = context.prepare_data("train", labels=torch.float32)
     held = context.shard("validation", labels=torch.float32)
-    for _ in context.epochs():
+    for epoch in context.epochs():
+        if os.path.exists(context.hyperparameters.get("slow_while", "")):
+            time.sleep(SLOW_SECONDS)
         for features, labels in batches:
             context.step(functional.binary_cross_entropy_with_logits(model(features)[:, 0], labels), optimizer)
         with torch.no_grad():
             right = ((model(held.features)[:, 0] > 0) == (held.labels > 0.5)).sum()
+        if "trace" in context.hyperparameters:
+            time.sleep(context.hyperparameters["epoch_seconds"])
+            if context.rank == 0:
+                with open(context.hyperparameters["trace"], "a") as trace:
+                    trace.write(f"{context.seed} {epoch} {context.world_size}\n")
         right, rows = context.sum(torch.stack([right, torch.tensor(len(held))])).tolist()
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
         context.report({"validation:auc": right / rows}, checkpoint=state)
@@ -55,13 +67,13 @@ def train(context: TrainContext) -> None:
 def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
     """The job of a test, with `store` and `storage_path` among its values."""
     scaling = ScalingConfig(
-        num_workers=job.get("workers", 3),
+        num_workers=tuple(workers) if isinstance(workers := job.get("workers", 3), list) else workers,
         placement_strategy=job.get("placement", "PACK"),
         resources_per_worker={"CPU": job.get("cpus", 1)},
     )
     ranges: dict[str, Any] = {"eta": ContinuousParameter(0.01, 0.5)}
     if job.get("trainer") == "torch":
-        static = {"batch_size": 60}
+        static = {"global_batch_size": 60, "slow_while": job.get("slow_while", ""), **job.get("static", {})}
         trainer: Any = TorchTrainer(train, scaling=scaling, hyperparameters=static, report_timeout_s=60)
     else:
         ranges["max_depth"] = IntegerParameter(1, 6)
@@ -83,14 +95,14 @@ def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
 
 
 def main() -> None:
-    """Runs the job, and prints what it said."""
+    """Runs the job, and prints in the last line which model is the best."""
     job = json.loads(sys.argv[1])
-    said = io.StringIO()
     inputs = job.get("inputs") or {"train": table(600, 1), "validation": table(300, 2)}
-    try:
-        tuner(job, Console(file=said, width=200)).fit(inputs, job_name=job["name"])
-    finally:
-        sys.stdout.write(said.getvalue())
+    made = tuner(job, Console(width=200))
+    made.fit(inputs, job_name=job["name"])
+    checkpoint = made.best_estimator().checkpoint
+    model = hashlib.sha256(storage.read(checkpoint)).hexdigest()
+    sys.stdout.write(f"{json.dumps({'checkpoint': checkpoint, 'model': model})}\n")
 
 
 if __name__ == "__main__":

@@ -127,6 +127,11 @@ class HelperMachines:
             text=True,
         )
 
+    def end(self, process: subprocess.Popen[str]) -> None:
+        """See `RayMachines.end`."""
+        process.kill()
+        process.wait(START_SECONDS)
+
     def close(self) -> None:
         """See `RayMachines.close`."""
         if self._process.stdin is not None:

@@ -8,13 +8,12 @@ import signal
 import subprocess
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from hpo.store import Store
 from tests.cluster.conftest import Machines
 from tests.cluster.ray_machines import until
-from trainers import storage
 
 START_SECONDS = 240.0
 """Until a gang serves its first trial, on cores that are busy with other tests: its processes import for that long."""
@@ -25,11 +24,12 @@ WORKER = "ray::RayTrainWorker"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a job found: where each trial stopped and with which value, who won, and the winner's model."""
+    """Where each trial of a job stopped and with which value, who won, and the digest of the winner's model."""
 
     trials: dict[str, tuple[int, float | None]]
     best: str
-    model: bytes
+    model: str
+    checkpoint: str = field(compare=False)
 
 
 class Job:
@@ -65,7 +65,10 @@ class Job:
             assert found or self.process.poll() is None, f"{self.name} ended before {what}:\n{self.said}"
             return found
 
-        until(look, f"{what}; {self.name} said:\n{self.said}", seconds)
+        try:
+            until(look, what, seconds)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}; {self.name} said:\n{self.said}") from None
 
     def until_trained(self, trials: int = 1) -> None:
         """Waits until so many trials have ended, or wait at a rung."""
@@ -86,23 +89,26 @@ class Job:
             assert job.status == "Completed", f"{job.status}: {job.reason}\n{self.said}"
             best = job.summary["best"]["trial"]
             found = {trial.trial_id.removeprefix(self.name): (trial.resource, trial.objective) for trial in trials}
-            model = next(trial.checkpoint for trial in trials if trial.trial_id == best)
-        return Answer(trials=found, best=best.removeprefix(self.name), model=storage.read(model))
+        return Answer(trials=found, best=best.removeprefix(self.name), **json.loads(self.said.splitlines()[-1]))
 
     def attempts(self) -> int:
         """How often assignments were handed out again, because their gang was lost."""
         with Store(self.store) as store:
             return sum(trial.attempts for trial in store.trials(self.name))
 
+    def serving(self) -> int:
+        """How many gangs have trained something."""
+        with Store(self.store) as store:
+            return len({row.gang for row in store.ledger(self.name) if row.kind == "training"})
+
     def end(self) -> None:
         """Ends its driver, if it still runs."""
-        with suppress(OSError):
-            self.process.kill()
+        self.machines.end(self.process)
 
     def _trained(self) -> int:
-        with suppress(Exception):  # The job, or the store, may not be there yet.
-            with Store(self.store) as store:
-                return sum(trial.resource > 0 for trial in store.trials(self.name))
+        # The job, or the store, may not be there yet.
+        with suppress(Exception), Store(self.store) as store:
+            return sum(trial.resource > 0 for trial in store.trials(self.name))
         return 0
 
 

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
+import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import IO
 
-READY_SECONDS = 10.0
+READY_SECONDS = 30.0
 
 _SWITCH = """set -e
 ip link set lo up
@@ -148,10 +151,14 @@ def signal_it(process: subprocess.Popen[str], number: int) -> None:
 def possible() -> bool:
     """Whether machines of this kind can be made here: it takes root's rights, and a kernel with these namespaces."""
     try:
-        switch = Switch()
+        with tempfile.TemporaryDirectory() as folder, closing(Switch()) as switch:
+            machine = Machine("probe", Path(folder))
+            try:
+                switch.plug(machine)
+            finally:
+                machine.kill()
     except (OSError, RuntimeError, subprocess.SubprocessError):
         return False
-    switch.close()
     return True
 
 
@@ -165,11 +172,16 @@ def _first(unshare: Sequence[str], script: str) -> subprocess.Popen[str]:
         text=True,
     )
     assert process.stdout is not None
+    late = threading.Timer(READY_SECONDS, process.kill)
+    late.start()
     said = ""
-    for line in process.stdout:
-        if line == "ready\n":
-            return process
-        said += line
+    try:
+        for line in process.stdout:
+            if line == "ready\n":
+                return process
+            said += line
+    finally:
+        late.cancel()
     process.wait(READY_SECONDS)
     raise RuntimeError(f"no namespaces: {said.strip()}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -14,11 +15,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
-from tests.cluster.machine import Machine, Switch
+from tests.cluster.machine import READY_SECONDS, Machine, Switch, signal_it
 
 ROOT = Path(__file__).parents[2]
 START_SECONDS = 90.0
 """How long `ray start` may take, on cores that are busy with other tests."""
+
+START_ATTEMPTS = 3
+"""Ray itself gives a start up after 30 s, which busy cores may take."""
 
 PORT = 6379
 
@@ -33,6 +37,10 @@ SETTINGS = {
     "RAY_prestart_worker_first_driver": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_AUTH_MODE": "token",
+    # Of the S3-compatible server that a test starts; every process that reads or writes there needs them.
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_EC2_METADATA_DISABLED": "true",
 }
 
 
@@ -89,8 +97,15 @@ class RayMachines:
 
     def add(self, cpus: int = 4, resources: str = "{}") -> Machine:
         """A machine more, whose Ray has joined the cluster's; the first is the head."""
-        machine = self.machine()
-        self.join(machine, cpus, resources)
+        for left in reversed(range(START_ATTEMPTS)):
+            machine = self.machine()
+            try:
+                self.join(machine, cpus, resources)
+                break
+            except (RuntimeError, TimeoutError):
+                self.kill(machine)
+                if not left:
+                    raise
         return machine
 
     def join(self, machine: Machine, cpus: int = 4, resources: str = "{}") -> None:
@@ -153,6 +168,12 @@ class RayMachines:
         """Starts a command as `run` does, and does not wait for it; what it prints goes to `log`."""
         machine = on or self.head
         return machine.start(command_of(command), {**self._driving, **(extra or {})}, log)
+
+    def end(self, process: subprocess.Popen[str]) -> None:
+        """Ends what `start` started, if it still runs."""
+        if process.poll() is None:
+            signal_it(process, signal.SIGKILL)
+        process.wait(READY_SECONDS)
 
     def close(self) -> None:
         """Ends every machine and the network; nothing is left."""

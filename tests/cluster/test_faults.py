@@ -1,4 +1,4 @@
-"""Machines that die, are cut off or join in the middle of a job: it ends with the answer of one that was not disturbed."""
+"""Machines that die, are cut off or join in the middle of a job: it ends with the answer of one left alone."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.cluster.conftest import Machines
-from tests.cluster.jobs import WORKER, Answer, Job, freeze
+from tests.cluster.jobs import START_SECONDS, WORKER, Answer, Job, freeze
 from tests.cluster.machine import Machine
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
@@ -42,6 +42,23 @@ def test_a_machine_is_killed_in_the_middle(machines: Machines, expected: Callabl
     machines.kill(victim)
     assert job.answer() == undisturbed
     assert job.attempts() >= 1
+
+
+def test_a_machine_joins_in_the_middle_and_is_used(machines: Machines, expected: Callable[[str], Answer]) -> None:
+    undisturbed = expected("torch")
+    slow = machines.base / "slow"
+    slow.touch()
+    # A worker fills a machine, so that one gang fills the cluster.
+    job = Job(machines, name="joined", trainer="torch", cpus=4, at_once=2, slow_while=str(slow))
+    job.until_trained()
+    before = job.used()
+    assert before == {machine.name for machine in machines.machines}
+    newcomer = machines.add(cpus=12)
+    job.until(lambda: newcomer.processes(WORKER), "a gang on the machine that joined", START_SECONDS)
+    job.until(lambda: job.serving() >= 2, "that gang to serve", START_SECONDS)
+    slow.unlink()
+    assert job.answer() == undisturbed
+    machines.kill(newcomer)
 
 
 @pytest.mark.parametrize("trainer", ["xgboost", "torch"])

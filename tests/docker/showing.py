@@ -54,17 +54,19 @@ class Held:
 
 
 def _rungs(hyperband: Hyperband, trials: list[TrialRow]) -> Values:
-    found: Values = {}
+    """Brackets that are alike are added up."""
+    found: Counter[tuple[str, ...]] = Counter()
+    kinds = list(dict.fromkeys(hyperband.plan.brackets))
     for index, bracket in enumerate(hyperband.plan.brackets):
         mine = [trial for trial in trials if trial.bracket == index]
         for rung, size in zip(bracket.rungs, bracket.sizes, strict=True):
-            at = (str(index + 1), str(rung))
+            at = (str(kinds.index(bracket) + 1), str(rung))
             cuts = [cut for cut in hyperband.cuts if (cut.bracket, cut.resource) == (index, rung)]
-            found[*at, "places"] = size
-            found[*at, "reached"] = sum(trial.resource >= rung or trial.status == "Completed" for trial in mine)
-            found[*at, "went_on"] = sum(len(cut.went_on) for cut in cuts)
-            found[*at, "stopped"] = sum(len(cut.stopped) for cut in cuts)
-    return found
+            found[*at, "places"] += size
+            found[*at, "reached"] += sum(trial.resource >= rung or trial.status == "Completed" for trial in mine)
+            found[*at, "went_on"] += sum(len(cut.went_on) for cut in cuts)
+            found[*at, "stopped"] += sum(len(cut.stopped) for cut in cuts)
+    return {key: float(count) for key, count in found.items()}
 
 
 def expected(held: Held, *, driver: bool, busy: bool) -> dict[str, Values]:

@@ -7,13 +7,16 @@ import math
 import os
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -32,6 +35,7 @@ BOARD = json.loads((DOCKER / "grafana/warmband.json").read_text())
 PANELS = {panel["title"]: panel for panel in BOARD["panels"] if panel["type"] != "row"}
 
 DEADLINE = 240.0
+END_SECONDS = 60.0
 REPORT_MS = 6000
 """Ray's period in this test; in life it is 10 s."""
 
@@ -109,11 +113,45 @@ def settled(prometheus: Prometheus, values: dict[str, Values]) -> dict[str, list
         time.sleep(1)
 
 
+class Processes:
+    """What the test starts, each in a session of its own, and ends."""
+
+    def __init__(self) -> None:
+        self._started: list[subprocess.Popen[str]] = []
+
+    def __enter__(self) -> Processes:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for process in reversed(self._started):
+            self.end(process)
+
+    def start(self, *command: str, **options: Any) -> subprocess.Popen[str]:
+        process = subprocess.Popen([*command], text=True, start_new_session=True, **options)
+        self._started.append(process)
+        return process
+
+    def end(self, process: subprocess.Popen[str]) -> None:
+        """With all that it has started."""
+        if process.poll() is None:
+            process.terminate()
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(END_SECONDS)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
 @pytest.fixture(scope="module")
-def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
+def seen() -> Iterator[Seen]:
     """One job on a Ray of its own, looked at three times."""
-    folder = Path("/tmp") / f"warmband-{secrets.token_hex(4)}"  # Ray's socket names must be short.
-    folder.mkdir()
+    folder = Path(tempfile.mkdtemp(prefix="wb-", dir="/tmp"))  # Ray's socket names must be short.
+    with Processes() as processes:
+        yield look(folder, processes)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def look(folder: Path, processes: Processes) -> Seen:
+    """Runs the job, and asks."""
     token = folder / "token"
     token.write_text(secrets.token_hex(32))
     url = f"sqlite:///{folder}/store.db"
@@ -126,62 +164,73 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Seen]:
         "RAY_AUTH_TOKEN": token.read_text(),
         "RAY_metrics_report_interval_ms": str(REPORT_MS),
     }
-    driver = subprocess.Popen(
-        [sys.executable, "-m", "tests.docker.watched_job", str(folder)],
-        env=environment,
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
+    head, environment["RAY_ADDRESS"] = start_head(folder, processes, environment)
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    program = (sys.executable, "-m", "tests.docker.watched_job", str(folder))
+    driver = processes.start(*program, env=environment, cwd=ROOT, **pipes)
+    up = heard(driver, "up")
+    prometheus = serve(folder, processes, up["webui_url"], token)
+    in_file = until("Ray's service discovery file", lambda: _targets(Path(up["session_dir"])))
+    go_on(driver)
+    until("a trial in the second rung", lambda: at_gate(url))
+    during = Held.now(url)
+    panels_during = settled(prometheus, expected(during, driver=True, busy=True))
+    texts = {name: about[0]["help"] for name, about in prometheus.ask("metadata").items()}
+    scraped = [target["discoveredLabels"]["__address__"] for target in prometheus.ask("targets")["activeTargets"]]
+    (folder / "gate").touch()
+    listed = heard(driver, "ended")
+    after = Held.now(url)
+    # Its process lives on, as a notebook would: the gauges go all the same.
+    panels_after = settled(prometheus, expected(after, driver=False, busy=False))
+    go_on(driver)
+    heard(driver, "left")
+    processes.end(head)
+    return Seen(
+        during=panels_during,
+        after=panels_after,
+        gone=prometheus.panels(),
+        held_during=during,
+        held_after=after,
+        listed=listed,
+        scraped=scraped,
+        in_file=in_file,
+        texts=texts,
     )
-    server = None
-    try:
-        up = heard(driver, "up")
-        prometheus, server = serve(folder, up["webui_url"], token)
-        in_file = until("Ray's service discovery file", lambda: _targets(Path(up["session_dir"])))
-        go_on(driver)
 
-        def at_gate() -> bool:
-            with Store(url) as store:
-                names = [job.name for job in store.jobs()]
-                return JOB in names and any(
-                    trial.status == "Running" and trial.resource >= 1 for trial in tuned_trials(store, JOB)
-                )
 
-        until("a trial in the second rung", at_gate)
-        during = Held.now(url)
-        panels_during = settled(prometheus, expected(during, driver=True, busy=True))
-        texts = {name: about[0]["help"] for name, about in prometheus.ask("metadata").items()}
-        scraped = [target["discoveredLabels"]["__address__"] for target in prometheus.ask("targets")["activeTargets"]]
-        (folder / "gate").touch()
-        listed = heard(driver, "ended")
-        after = Held.now(url)
-        # Its process lives on, as a notebook would: the gauges go all the same.
-        panels_after = settled(prometheus, expected(after, driver=False, busy=False))
-        go_on(driver)
-        heard(driver, "gone")
-        yield Seen(
-            during=panels_during,
-            after=panels_after,
-            gone=prometheus.panels(),
-            held_during=during,
-            held_after=after,
-            listed=listed,
-            scraped=scraped,
-            in_file=in_file,
-            texts=texts,
+def at_gate(url: str) -> bool:
+    """Whether a trial waits in its second rung."""
+    with Store(url) as store:
+        if JOB not in (job.name for job in store.jobs()):
+            return False
+        return any(trial.status == "Running" and trial.resource >= 1 for trial in tuned_trials(store, JOB))
+
+
+def start_head(folder: Path, processes: Processes, environment: dict[str, str]) -> tuple[subprocess.Popen[str], str]:
+    """A Ray with its dashboard, and its address; every port is its own, as other tests' Ray may be there."""
+    port, log = free_port(), folder / "head.log"
+    with log.open("w") as out:
+        head = processes.start(
+            *(sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--block", "--include-dashboard=true"),
+            *("--num-cpus=8", "--node-ip-address=127.0.0.1", f"--port={port}", f"--temp-dir={folder}/ray"),
+            *("--dashboard-port=0", f"--dashboard-agent-listen-port={free_port()}"),
+            *(f"--ray-client-server-port={free_port()}", "--disable-usage-stats"),
+            env=environment,
+            stdout=out,
+            stderr=subprocess.STDOUT,
         )
-        go_on(driver)
-        assert driver.wait(30) == 0
-    finally:
-        for process in (driver, server):
-            if process is not None and process.poll() is None:
-                process.terminate()
-                process.wait(30)
-        shutil.rmtree(folder, ignore_errors=True)
+    until("the head node", lambda: "Ray runtime started" in log.read_text())
+    return head, f"127.0.0.1:{port}"
 
 
-def serve(folder: Path, dashboard: str, token: Path) -> tuple[Prometheus, subprocess.Popen[str]]:
+def free_port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def serve(folder: Path, processes: Processes, dashboard: str, token: Path) -> Prometheus:
     """A Prometheus with the compose file's own configuration, but for the addresses, the secret and the haste."""
     config = (DOCKER / "prometheus/prometheus.yml").read_text()
     for ours, theirs in {
@@ -192,21 +241,11 @@ def serve(folder: Path, dashboard: str, token: Path) -> tuple[Prometheus, subpro
     }.items():
         assert ours in config
         config = config.replace(ours, theirs)
-    (folder / "prometheus.yml").write_text(config)
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{free.getsockname()[1]}"
-    server = subprocess.Popen(
-        [
-            "prometheus",
-            f"--config.file={folder}/prometheus.yml",
-            f"--storage.tsdb.path={folder}/prometheus",
-            f"--web.listen-address={address}",
-            "--log.level=error",
-        ],
-        text=True,
-    )
-    return Prometheus(f"http://{address}"), server
+    file, address = folder / "prometheus.yml", f"127.0.0.1:{free_port()}"
+    file.write_text(config)
+    tail = (f"--storage.tsdb.path={folder}/prometheus", f"--web.listen-address={address}", "--log.level=error")
+    processes.start("prometheus", f"--config.file={file}", *tail)
+    return Prometheus(f"http://{address}")
 
 
 def heard(driver: subprocess.Popen[str], what: str) -> dict[str, Any]:

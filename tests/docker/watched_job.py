@@ -1,8 +1,8 @@
-"""A driver on a Ray of its own with its dashboard: runs one tuning job, which waits in its second rung for a file.
+"""A driver on the Ray of `RAY_ADDRESS`: runs one tuning job, which waits in its second rung for a file.
 
     python -m tests.docker.watched_job FOLDER
 
-What happened is printed as lines of JSON; a line on standard input ends each of: Ray is up, the job has ended.
+What happened is printed as lines of JSON; a line on standard input lets it go on when Ray is up and the job has ended.
 """
 
 from __future__ import annotations
@@ -79,15 +79,8 @@ def listed(address: str) -> dict[str, Any]:
 
 
 def main(folder: Path) -> None:
-    """Starts Ray, runs the job, and waits between."""
-    found: Any = ray.init(
-        address="local",
-        num_cpus=8,
-        include_dashboard=True,
-        dashboard_port=0,
-        log_to_driver=False,
-        _temp_dir=str(folder / "ray"),
-    )
+    """Joins Ray, runs the job, and waits between."""
+    found: Any = ray.init(log_to_driver=False)
     tell("up", **found.address_info, pid=os.getpid())
     digits = load("digits")
     trainer = ParameterServerTrainer(
@@ -110,8 +103,7 @@ def main(folder: Path) -> None:
     tell("ended", **listed(found.address_info["address"]))
     sys.stdin.readline()
     ray.shutdown()
-    tell("gone")
-    sys.stdin.readline()
+    tell("left")
 
 
 if __name__ == "__main__":

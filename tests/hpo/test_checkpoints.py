@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import sqlalchemy as sa
 from hypothesis import given
 from hypothesis import strategies as st
 from ray.train import ScalingConfig
@@ -25,6 +26,7 @@ from hpo.checkpoints import Checkpoints, Retention, check_num_to_keep, dropped, 
 from hpo.record import JobRecord
 from hpo.search import UNTUNED, Search, TrialRun
 from hpo.store import JobRow, JobWriter, Store
+from hpo.tables import JOBS
 from tests.hpo.simulated import METRIC, rising, simulate
 from trainers import XGBoostTrainer, storage
 from trainers.assignment import Assignment
@@ -206,6 +208,21 @@ def test_a_job_leaves_the_best_and_the_untuned_run(writer, tmp_path, losses):
     assert {trial for trial, row in rows.items() if row.checkpoint} == {*best, UNTUNED}
     assert all(storage.read(row.checkpoint) for row in rows.values() if row.checkpoint)
     assert rows["job-005"].status != "Running"
+
+
+def test_a_driver_that_was_replaced_removes_nothing(writer, tmp_path):
+    """The new one writes into the same folder."""
+    folder = tmp_path / "jobs" / "job"
+    _, _, keeper = run_job(writer, str(folder))
+    writer.flush()
+    with writer.store._engine.begin() as connection:
+        connection.execute(sa.update(JOBS).values(heartbeat=1.0))
+    with writer.store.writer("job"):
+        storage.write(str(folder / "job-029" / "000001"), b"of the new driver")
+        before = on_disk(folder)
+        keeper.close()
+        assert on_disk(folder) == before
+    assert writer.lost_lease
 
 
 def test_a_job_that_keeps_all_keeps_each_trial_s_last(writer, tmp_path):

@@ -302,7 +302,7 @@ def test_a_job_that_goes_on_stopping_is_left_to(store: Store) -> None:
     job(store, "bank", values=[0.5], status="InProgress", ended_at=None)
     said = hpo("stop", "bank", "--wait", "0.1", columns=200)
     assert said.splitlines() == [
-        "Asked bank to stop; what it trains now is finished to the next rung.",
+        "Asked bank to stop; its trials end at their next report.",
         "It is still stopping after 0.1 s, and goes on to; look with: hpo describe bank",
     ]
     assert store.job("bank").status == "Stopping"

@@ -185,3 +185,27 @@ def test_no_limit_is_never_reached() -> None:
     assert Limits().reached(1e12, 1e12) == ""
     assert Limits(tariff=CHEAP).reached(1e12, 1e12) == ""
     assert Limits(max_seconds=5.0).reached(5.0, 0.0) == "max_runtime_in_seconds reached: 5.0 s of 5 s"
+
+
+# ---- waiting for machines
+
+
+def test_waiting_and_running_are_counted_together_against_max_wait_and_apart_against_the_runtime() -> None:
+    limits = Limits(max_seconds=5.0, max_wait=20.0)
+    assert limits.reached(15.0, 0.0, 11.0) == ""
+    assert limits.reached(16.0, 0.0, 11.0) == "max_runtime_in_seconds reached: 5.0 s of 5 s"
+    assert limits.reached(20.0, 0.0, 20.0) == "max_wait reached: 20.0 s of 20 s, 20.0 s of them without a gang"
+    assert Limits(max_seconds=5.0).reached(5.0, 0.0, 5.0).startswith("max_runtime_in_seconds reached")
+
+
+def test_a_job_that_waits_for_its_gangs_runs_as_long_as_one_that_does_not() -> None:
+    """The simulation's gangs start in 8 s, in which nothing runs."""
+    limits = Limits(max_seconds=10.0, max_wait=1000.0)
+    controller, gangs, _ = simulate(limits=limits)
+    assert controller.stopped.startswith("max_runtime_in_seconds reached: 1")
+    assert gangs.now >= 18.0
+    controller, gangs, _ = simulate(limits=Limits(max_wait=12.0))
+    assert controller.stopped.startswith("max_wait reached: 1")
+    assert controller.stopped.endswith("8.0 s of them without a gang")
+    controller, gangs, _ = simulate(limits=Limits(max_seconds=10.0))
+    assert gangs.now < 18.0

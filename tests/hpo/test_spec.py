@@ -182,6 +182,7 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
     sets = [
         "trainer.use_gpu=true",
         "trainer.resources_per_worker={CPU: 2, GPU: 0.5}",
+        "trainer.placement=SPREAD",
         "tuning.objective_type=Minimize",
         "tuning.objective_value=best",
         "tuning.hyperband={max_resource: 16, min_resource: 2, reduction_factor: 4}",
@@ -213,6 +214,7 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
     scaling = tuner.estimator.scaling
     assert (scaling.num_workers, scaling.use_gpu) == (2, True)
     assert scaling.resources_per_worker == {"CPU": 2, "GPU": 0.5}
+    assert scaling.placement_strategy == "SPREAD"
     assert tuner.estimator.hyperparameters == {"eval_metric": "auc", "num_round": 9}
 
 

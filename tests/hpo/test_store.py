@@ -24,6 +24,7 @@ from hpo import database as reached
 from hpo import store_writer
 from hpo.store import JobRow, JobWriter, LedgerRow, ReportRow, Store, TrialRow
 from hpo.tables import decode, encode
+from tests.postgres import PASSWORD
 from trainers.errors import ConfigurationError, WarmbandError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -667,3 +668,56 @@ def test_where_the_store_is(tmp_path, monkeypatch):
     monkeypatch.delenv("WARMBAND_STORE")
     with pytest.raises(ConfigurationError, match="WARMBAND_HOME"):
         Store()
+
+
+def test_the_url_may_be_in_a_file(tmp_path, monkeypatch):
+    (tmp_path / "secret").write_text(f"sqlite:///{tmp_path}/named.db\n")
+    monkeypatch.setenv("WARMBAND_STORE_FILE", str(tmp_path / "secret"))
+    Store().close()
+    assert (tmp_path / "named.db").is_file()
+    monkeypatch.setenv("WARMBAND_STORE", f"sqlite:///{tmp_path}/first.db")
+    Store().close()
+    assert (tmp_path / "first.db").is_file()
+    monkeypatch.delenv("WARMBAND_STORE")
+    for wrong, message in (("nowhere", "cannot be read: .*No such file"), ("empty", "is empty; write the store's URL")):
+        (tmp_path / "empty").touch()
+        monkeypatch.setenv("WARMBAND_STORE_FILE", str(tmp_path / wrong))
+        with pytest.raises(ConfigurationError, match=f"WARMBAND_STORE_FILE, .*{wrong}, {message}"):
+            Store()
+
+
+@pytest.mark.parametrize("way", ["PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "?password", "the file"])
+def test_a_password_is_taken_from_where_libpq_looks_and_shown_nowhere(postgres, tmp_path, monkeypatch, way):
+    whole = sa.make_url(postgres.new_database())
+    url = f"postgresql://{whole.username}@{whole.host}:{whole.port}/{whole.database}"
+    secret = tmp_path / "secret"
+    if way == "PGPASSWORD":
+        monkeypatch.setenv(way, PASSWORD)
+    elif way == "PGPASSFILE":
+        secret.write_text(f"{whole.host}:{whole.port}:*:{whole.username}:{PASSWORD}\n")
+        secret.chmod(0o600)
+        monkeypatch.setenv(way, str(secret))
+    elif way == "PGSERVICEFILE":
+        secret.write_text(
+            f"[warm]\nhost={whole.host}\nport={whole.port}\nuser={whole.username}\npassword={PASSWORD}\n"
+            f"dbname={whole.database}\n"
+        )
+        monkeypatch.setenv(way, str(secret))
+        url = "postgresql:///?service=warm"
+    elif way == "?password":
+        url += f"?password={PASSWORD}"
+    else:
+        secret.write_text(whole.render_as_string(hide_password=False))
+        monkeypatch.setenv("WARMBAND_STORE_FILE", str(secret))
+        url = None
+    with Store(url) as store:
+        store.create_job(job())
+        assert PASSWORD not in store.url
+        with pytest.raises(ConfigurationError) as caught:
+            store.create_job(job())
+        assert PASSWORD not in str(caught.value)
+    with Store(whole.render_as_string(hide_password=False)) as store:
+        assert [each.name for each in store.jobs()] == ["bank"]
+    for variable in ("PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "WARMBAND_STORE_FILE"):
+        monkeypatch.delenv(variable, raising=False)
+    postgres.drop(whole.render_as_string(hide_password=False))

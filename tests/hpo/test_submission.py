@@ -14,7 +14,6 @@ import sys
 import tempfile
 import threading
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -232,8 +231,7 @@ def free_port() -> int:
 @pytest.fixture(scope="session")
 def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
     """A cluster of one head, as `ray start` makes it, whose drivers write their record into `home`."""
-    home, scratch = tmp_path_factory.mktemp("cluster"), Path(tempfile.mkdtemp(prefix="wb"))
-    port, token = free_port(), secrets.token_hex(16)
+    home, token = tmp_path_factory.mktemp("cluster"), secrets.token_hex(16)
     binaries = Path(sys.executable).parent
     environment = {
         **{name: value for name, value in os.environ.items() if not name.startswith(("RAY_", "WARMBAND_"))},
@@ -242,39 +240,47 @@ def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
         "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
+        "RAY_enable_worker_prestart": "0",
         "WARMBAND_HOME": str(home),
     }
+    for _ in range(3):  # Ray gives its node 30 s to start, which many tests at once can make too few.
+        scratch, log = Path(tempfile.mkdtemp(prefix="wbjobs")), home / "head.log"
+        port = free_port()
+        process = start_head(binaries / "ray", port, scratch, log, environment)
+        try:
+            deadline = time.monotonic() + 90
+            while "Ray runtime started" not in log.read_text() and process.poll() is None:
+                assert time.monotonic() < deadline, f"the head did not start within 90 s: {log.read_text()}"
+                time.sleep(0.2)
+            if process.poll() is None:
+                yield Head(address=f"http://127.0.0.1:{port}", token=token, home=home)
+                return
+        finally:
+            process.send_signal(signal.SIGTERM)
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(timeout=10)
+            end_all(str(scratch))
+            shutil.rmtree(scratch, ignore_errors=True)
+    pytest.fail(f"the head did not start three times: {log.read_text()}")
+
+
+def start_head(
+    ray_command: Path, port: int, scratch: Path, log: Path, environment: dict[str, str]
+) -> subprocess.Popen[bytes]:
+    """Starts a head, none of whose ports is another cluster's."""
     ports = {name: free_port() for name in ("port", "dashboard-agent-listen-port", "dashboard-agent-grpc-port")}
     ports |= {name: free_port() for name in ("runtime-env-agent-port", "metrics-export-port")}
     options = ["--num-cpus=8", "--include-dashboard=true", "--dashboard-host=127.0.0.1", f"--dashboard-port={port}"]
     options += ["--disable-usage-stats", "--min-worker-port=0", "--max-worker-port=0", f"--temp-dir={scratch}"]
-    command = [str(binaries / "ray"), "start", "--head", "--block", *options]
-    with (home / "head.log").open("wb") as log:
-        process = subprocess.Popen(
-            [*command, *(f"--{name}={value}" for name, value in ports.items())],
+    options += [f"--{name}={value}" for name, value in ports.items()]
+    with log.open("wb") as stream:
+        return subprocess.Popen(
+            [ray_command, "start", "--head", "--block", *options],
             env=environment,
-            stdout=log,
+            stdout=stream,
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-    try:
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{port}/api/version", headers={"Authorization": f"Bearer {token}"}
-        )
-        deadline = time.monotonic() + 90
-        while True:
-            with suppress(OSError), urllib.request.urlopen(request, timeout=5):
-                break
-            assert process.poll() is None, (home / "head.log").read_text()
-            assert time.monotonic() < deadline, "the head's dashboard did not answer within 90 s"
-            time.sleep(0.2)
-        yield Head(address=f"http://127.0.0.1:{port}", token=token, home=home)
-    finally:
-        process.send_signal(signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=10)
-        end_all(str(scratch))
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def end_all(scratch: str) -> None:
@@ -380,6 +386,13 @@ def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder:
 def test_fit_without_waiting_goes_to_the_cluster(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", head.address)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    other = make(workers=1, store=f"sqlite:///{head.home}/other.db", storage_path=str(head.home / "models"))
+    with pytest.raises(ConfigurationError, match="has had a job 'churn-1'"):
+        other.fit(CHANNELS, job_name="churn-1", wait=False)
+    with Store(f"sqlite:///{head.home}/other.db") as store:
+        assert store.jobs() == []
+    assert not any((head.home / "models").rglob("*.parquet"))
+
     tuner = make(workers=1, max_jobs=2000, max_parallel_jobs=1)
     tuner.fit(CHANNELS, job_name="apart", wait=False)
     with Store() as store:

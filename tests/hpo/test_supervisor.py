@@ -16,12 +16,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from hpo import HyperparameterTuner
+from hpo import HyperparameterTuner, background
 from hpo.cli import app
 from hpo.lease import is_dead, is_held
 from hpo.store import JobRow, Store
 from hpo.supervisor import FIRST_PAUSE, LONGEST_PAUSE, RESTARTS, judge, log_file
 from hpo.tables import LOST_AFTER
+from tests.hpo.test_tuner import make
 from trainers.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -146,6 +147,20 @@ def test_the_signal_is_named() -> None:
 
 
 # ---- real processes
+
+
+def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: Path) -> None:
+    now = time.time()
+    spec = make(workers=0)._spec({"train": {"kind": "pandas", "open": {}}}, 1)
+    with Store() as store:
+        store.create_job(JobRow(name="background", created_at=now, heartbeat=now, spec=spec))
+    with pytest.raises(ConfigurationError, match="did not start: its driver refused to run: channel 'train' cannot be"):
+        background.start("background", None, None)
+    assert job().status == "Failed"
+    assert "to go on: hpo resume background" in job().reason
+    with pytest.raises(ConfigurationError, match=r"did not start: .*channel 'train' cannot be opened again"):
+        background.start("background", None, None, resume=True)
+    assert "refused to run" in job().reason
 
 
 @pytest.mark.slow

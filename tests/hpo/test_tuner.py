@@ -265,6 +265,8 @@ def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words(ray_clu
         ({"max_jobs": 0}, "max_jobs is 0"),
         ({"random_seed": -5}, "random_seed is -5"),
         ({"max_runtime_in_seconds": -5}, "max_runtime_in_seconds is -5"),
+        ({"max_wait": 0}, "max_wait is 0"),
+        ({"max_wait": 5, "max_runtime_in_seconds": 6}, "max_wait is 5 and max_runtime_in_seconds 6"),
         ({"max_parallel_jobs": 2.5}, "max_parallel_jobs is 2.5"),
         ({"warm_start_config": "x"}, "warm_start_config is not there yet"),
         ({"metric_definitions": [{"Name": "x", "Regex": "y"}]}, "metric_definitions"),

@@ -251,9 +251,9 @@ def test_a_gang_that_can_never_fit_is_a_clear_error(ray_cluster: None) -> None:
 
 
 def test_capacity_counts_whole_gangs(ray_cluster: None) -> None:
-    assert capacity({"CPU": 1.0}, 3) == 5
-    assert capacity({"CPU": 2.0}, 3) == 2
-    assert capacity({"GPU": 1.0}, 1) == 0
+    assert capacity(ScalingConfig(num_workers=3)) == 5
+    assert capacity(ScalingConfig(num_workers=3, resources_per_worker={"CPU": 2})) == 2
+    assert capacity(ScalingConfig(num_workers=1, use_gpu=True)) == 0
 
 
 def held(name: str) -> tuple[set[str], set[str]]:

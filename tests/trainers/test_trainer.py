@@ -15,7 +15,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
-from trainers import Channel, ConfigurationError, DataError, GangError, TrainingResult, TrialError, XGBoostTrainer
+from trainers import (
+    Channel,
+    ConfigurationError,
+    DataError,
+    GangError,
+    ParameterServerTrainer,
+    TorchTrainer,
+    TrainingResult,
+    TrialError,
+    XGBoostTrainer,
+)
 from trainers.assignment import Assignment, Event, GangUp, Report, Segment, Served
 from trainers.errors import DivergedError
 from trainers.trainer import open_channels, trainer_from_json
@@ -59,15 +69,26 @@ def assignment(**changes: Any) -> Assignment:
     ("scaling", "message"),
     [
         (
-            lambda: ScalingConfig(num_workers=(1, 4)),
-            r"num_workers=\(1, 4\)\) does not make a gang; give a whole number, 1 or more, or 0",
+            lambda: ScalingConfig(num_workers=(0, 4)),
+            r"num_workers=\(0, 4\)\) does not make a gang; give a whole number, 1 or more, or 0",
         ),
+        (lambda: ScalingConfig(num_workers=True), r"num_workers=True\) does not make a gang"),
         (lambda: {"num_workers": 3}, "scaling is .*give a ray.train.ScalingConfig"),
     ],
 )
 def test_a_scaling_that_makes_no_gang(scaling: Callable[[], Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         XGBoostTrainer(scaling=scaling())
+
+
+def test_a_gang_may_be_elastic_where_its_trainer_can() -> None:
+    scaling = ScalingConfig(num_workers=(2, 4))
+    trainer = XGBoostTrainer(scaling=scaling)
+    assert (trainer.least_workers, trainer.workers, trainer.in_hand) == (2, 4, False)
+    with pytest.raises(ConfigurationError, match=r"only TorchTrainer, and XGBoostTrainer with backend='native'"):
+        ParameterServerTrainer(print, scaling=scaling)
+    with pytest.raises(ConfigurationError, match=r"global_batch_size 64 does not divide by 3 workers"):
+        TorchTrainer(print, scaling=scaling, hyperparameters={"global_batch_size": 64})
 
 
 def test_exact_is_for_one_worker() -> None:
@@ -164,6 +185,7 @@ def test_the_given_hyperparameters_are_not_held_on_to() -> None:
     "scaling",
     [
         ScalingConfig(num_workers=3),
+        ScalingConfig(num_workers=(2, 4)),
         ScalingConfig(num_workers=2, use_gpu=True),
         ScalingConfig(num_workers=2, resources_per_worker={"CPU": 2, "memory": 1e9}, placement_strategy="SPREAD"),
     ],

@@ -36,6 +36,7 @@ class Worker:
         shard_rows: by channel, how many rows each worker holds, by rank.
         precision: "fp32", or "bf16" for mixed precision.
         compile: whether models are compiled.
+        elastic: whether a trial may go on with another number of workers.
     """
 
     device: torch.device
@@ -43,6 +44,7 @@ class Worker:
     shard_rows: Mapping[str, Sequence[int]]
     precision: str = "fp32"
     compile: bool = False
+    elastic: bool = False
 
 
 class TrainContext:
@@ -283,15 +285,16 @@ class TrainContext:
 
     def _settle(self) -> None:
         """Random states as they were when the trial was last trained; at its beginning each rank gets its own."""
-        if self._resumed is None:
+        states = self._resumed.random if self._resumed else ()
+        if self._resumed is None or (self._worker.elastic and self.rank >= len(states)):
             random_state.seed_all(random_state.derive(self.seed, "rank", self.rank))
-        elif len(self._resumed.random) != self.world_size:
+        elif len(states) != self.world_size and not self._worker.elastic:
             raise TrialError(
-                f"the checkpoint was trained by {len(self._resumed.random)} workers, and this gang has "
+                f"the checkpoint was trained by {len(states)} workers, and this gang has "
                 f"{self.world_size}; go on with as many, or train from the beginning"
             )
         else:
-            random_state.put(self._resumed.random[self.rank], self.device)
+            random_state.put(states[self.rank], self.device)
 
     @contextmanager
     def _scaled(self, optimizer: Optimizer) -> Iterator[None]:

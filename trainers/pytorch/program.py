@@ -39,6 +39,7 @@ class FunctionSettings:
         precision: "fp32" or "bf16".
         compile: whether models are compiled.
         report_timeout_s: how long the function may train without a report, and workers wait for each other.
+        elastic: a trial may go on with another number of workers.
     """
 
     function: TrainFunction
@@ -46,6 +47,7 @@ class FunctionSettings:
     precision: str = "fp32"
     compile: bool = False
     report_timeout_s: float
+    elastic: bool = False
 
 
 class Distributing(Protocol):
@@ -205,6 +207,7 @@ def worker_of(
         shard_rows={name: tuple(of[name] for of in rows) for name in shards},
         precision=settings.precision,
         compile=settings.compile,
+        elastic=settings.elastic,
     )
 
 

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Installs what Warmband needs (`packages`), or Warmband itself without it (`warmband`), from the folder above this one.
+# Two steps, so that a change of the code leaves the image's large layer alone.
+set -eu
+cd "$(dirname "$0")/.."
+
+case "${1:-}" in
+  packages)
+    python - > /tmp/requirements.txt <<'PYTHON'
+import tomllib
+
+with open("pyproject.toml", "rb") as file:
+    print(*tomllib.load(file)["project"]["dependencies"], sep="\n")
+PYTHON
+    python -m pip install --no-cache-dir --constraint constraints.txt --requirement /tmp/requirements.txt
+    rm /tmp/requirements.txt
+    ;;
+  warmband)
+    python -m pip install --no-cache-dir --no-deps .
+    ;;
+  *)
+    echo "usage: install.sh packages|warmband" >&2
+    exit 2
+    ;;
+esac

@@ -1,0 +1,92 @@
+"""Reports that a store takes in a second, from one driver and from several at once, on each database that is named.
+
+    python -m experiments.store_rate postgresql://me@host/empty
+
+Give an empty database: its jobs are made and deleted again. SQLite is measured beside it, in a file of its own; the
+rounds take turns, so that what else the machine does weighs on both.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator
+from multiprocessing.synchronize import Barrier
+
+from hpo.store import JobRow, ReportRow, Store, TrialRow
+
+REPORTS_A_TRIAL = 100
+
+
+def reports(job: str, count: int) -> Iterator[ReportRow]:
+    for number in range(count):
+        trial, step = divmod(number, REPORTS_A_TRIAL)
+        metrics = {"validation:auc": 0.5 + step / 1000, "validation:logloss": 0.4, "train:auc": 0.6}
+        yield ReportRow(job=job, trial_id=f"t{trial:04}", step=step, objective=0.5, metrics=metrics, at=time.time())
+
+
+def drive(url: str, job: str, count: int, gate: Barrier) -> None:
+    """One driver: all of its reports, as fast as they are taken."""
+    with Store(url) as store:
+        store.create_job(JobRow(name=job, created_at=time.time(), heartbeat=time.time()))
+        with store.writer(job) as writer:
+            for trial in range(-(-count // REPORTS_A_TRIAL)):
+                writer.trial(TrialRow(job=job, trial_id=f"t{trial:04}", number=trial))
+            writer.flush()
+            gate.wait(120)
+            for row in reports(job, count):
+                writer.report(row)
+            writer.flush(600)
+            gate.wait(600)
+
+
+def rate(url: str, drivers: int, count: int) -> float:
+    """Reports a second, of all drivers together, from the first report until the last is written."""
+    spawn = multiprocessing.get_context("spawn")
+    gate = spawn.Barrier(drivers + 1)
+    names = [f"rate-{number}" for number in range(drivers)]
+    processes = [spawn.Process(target=drive, args=(url, name, count, gate)) for name in names]
+    for process in processes:
+        process.start()
+    gate.wait(120)
+    began = time.perf_counter()
+    gate.wait(600)
+    seconds = time.perf_counter() - began
+    for process in processes:
+        process.join(120)
+    with Store(url) as store:
+        for name in names:
+            if len(store.reports(name)) != count:
+                raise SystemExit(f"{name} has {len(store.reports(name))} reports, not {count}")
+            store.delete_job(name)
+    return drivers * count / seconds
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("url", nargs="*", help="a PostgreSQL database's URL; nothing measures SQLite alone")
+    parser.add_argument("--drivers", type=int, nargs="+", default=[1, 8], metavar="N", help="how many write at once")
+    parser.add_argument("--reports", type=int, default=10_000, metavar="N", help="of each driver")
+    parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of which the median is shown")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        stores = {"SQLite": f"sqlite:///{folder}/store.db"}
+        for url in options.url:
+            with Store(url) as store:
+                stores[store.url] = url
+        for drivers in options.drivers:
+            found: dict[str, list[float]] = {name: [] for name in stores}
+            for _ in range(options.rounds):
+                for name, url in stores.items():
+                    found[name].append(rate(url, drivers, options.reports))
+            for name, rates in found.items():
+                median = statistics.median(rates)
+                share = median / statistics.median(found["SQLite"])
+                print(f"{drivers} drivers, {name}: {median:,.0f} reports/s, {share:.2f} of SQLite's", flush=True)
+
+
+if __name__ == "__main__":
+    main()

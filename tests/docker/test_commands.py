@@ -1,0 +1,55 @@
+"""Every `hpo` and `ray` command in docker/ and its page is one that there is, with options that it takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+from ray.scripts.scripts import cli as ray_command
+
+from hpo.cli.command import root
+from tests.docker.deployment import commands
+
+FOUND = [*commands()]
+
+
+def resolve(program: Any, words: list[str]) -> None:
+    """Parses a command line as the program would, and runs nothing."""
+    name, *rest = words
+    while hasattr(program, "get_command"):
+        assert rest, f"{name} needs a command"
+        inner = program.get_command(click.Context(program), rest[0])
+        assert inner is not None, f"{name} has no command {rest[0]}"
+        program, name, rest = inner, f"{name} {rest[0]}", rest[1:]
+    program.make_context(name, list(rest), resilient_parsing=False)
+
+
+@pytest.mark.parametrize(("file", "words"), FOUND, ids=[f"{file}: {' '.join(words)}"[:90] for file, words in FOUND])
+def test_a_command_is_there(file: str, words: list[str]) -> None:
+    resolve(root() if words[0] == "hpo" else ray_command, words)
+
+
+def test_commands_are_found_where_they_stand() -> None:
+    files = {file for file, _ in FOUND}
+    assert {
+        "docker/compose.yaml",
+        "docker/cluster-aws.yaml",
+        "docker/kuberay/rayjob.yaml",
+        "docs/deploying.md",
+    } <= files
+    said = [" ".join(words) for _, words in FOUND]
+    for start in (
+        "ray start --head --block",
+        "ray start --block --address=head:6379",
+        "ray up ",
+        "hpo submit ",
+        "hpo tune ",
+    ):
+        assert [text for text in said if text.startswith(start)], start
+
+
+@pytest.mark.parametrize("line", ["hpo submitt x", "hpo tune x --nodes=3", "ray start --heads"])
+def test_a_wrong_command_would_be_noticed(line: str) -> None:
+    with pytest.raises(Exception, match=r"has no command submitt|[Nn]o such option"):
+        resolve(root() if line.startswith("hpo") else ray_command, line.split())

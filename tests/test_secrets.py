@@ -1,0 +1,225 @@
+"""Planted secrets: a job uses a password, keys and a token, and none of them is found anywhere afterwards."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import secrets
+import subprocess
+import sys
+import tempfile
+import threading
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from tests.postgres import Postgres
+from trainers import ConfigurationError, DataError, storage
+
+ROOT = Path(__file__).resolve().parents[1]
+HPO = [sys.executable, "-m", "hpo"]
+
+JOB = """
+name: planted
+tags: {{team: churn}}
+data: {{dataset: bank-marketing-synthetic}}
+trainer: {{type: xgboost, num_workers: 2, hyperparameters: {{objective: binary:logistic, eval_metric: auc}}}}
+storage_path: "{storage_path}"
+tuning:
+  objective_metric_name: validation:auc
+  max_jobs: 3
+  hyperband: {{max_resource: 3}}
+  ranges: {{eta: {{type: continuous, min: 0.1, max: 0.5}}}}
+"""
+
+
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder for temporary files whose path is short enough for Ray's sockets."""
+    with tempfile.TemporaryDirectory(prefix="wb") as folder:
+        yield Path(folder)
+
+
+def found(secret: str, raw: bytes) -> bool:
+    """Whether some bytes hold a secret, plain or inside of compressed streams, as of PNG and Parquet files."""
+    if secret.encode() in raw:
+        return True
+    for start in re.finditer(rb"\x78[\x01\x5e\x9c\xda]", raw):
+        try:
+            if secret.encode() in zlib.decompressobj().decompress(raw[start.start() :], 1 << 24):
+                return True
+        except zlib.error:
+            continue
+    return False
+
+
+class ProcessList:
+    """The command lines of all processes on this machine, as long as it watches."""
+
+    def __init__(self) -> None:
+        self.lines: set[bytes] = set()
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    def __enter__(self) -> ProcessList:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        while not self._done.wait(0.2):
+            for entry in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    self.lines.add(Path("/proc", entry, "cmdline").read_bytes())
+                except OSError:
+                    continue
+
+
+def run(environment: Mapping[str, str], folder: Path, *words: str, seconds: float = 300.0) -> str:
+    """Runs `hpo`; returns all that it said."""
+    done = subprocess.run([*HPO, *words], cwd=folder, env=environment, capture_output=True, text=True, timeout=seconds)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout + done.stderr
+
+
+def of_another_user(url: str, password: str) -> str:
+    """The URL of a database for a user of its own with a password that no other test has; and it is theirs now."""
+    known, name = sa.make_url(url), f"user_{secrets.token_hex(6)}"
+    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
+    with engine.connect() as connection:
+        connection.execute(sa.text(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'"))
+        connection.execute(sa.text(f"ALTER DATABASE {known.database} OWNER TO {name}"))
+    return known.set(username=name, password=password).render_as_string(hide_password=False)
+
+
+def tables(url: str) -> dict[str, bytes]:
+    """Every table of a database, as text."""
+    engine = sa.create_engine(url)
+    known = sa.MetaData()
+    known.reflect(engine)
+    with engine.connect() as connection:
+        held = {name: repr(connection.execute(sa.select(table)).all()) for name, table in known.tables.items()}
+    engine.dispose()
+    return {f"table {name}": text.encode() for name, text in held.items()}
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder."""
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
+
+
+@pytest.mark.slow
+def test_planted_secrets_are_found_nowhere(postgres: Postgres, s3: str, short_folder: Path) -> None:
+    planted = {
+        "the database's password": f"pw-{secrets.token_hex(12)}",
+        "the S3 key": f"KEY{secrets.token_hex(8)}",
+        "the S3 secret": secrets.token_hex(20),
+        "the token": secrets.token_hex(32),
+    }
+    admin = postgres.new_database()
+    url = of_another_user(admin, planted["the database's password"])
+    kept = {name: text for name, text in os.environ.items() if not name.startswith(("RAY_", "AWS_", "WARMBAND_STORE"))}
+    environment = {
+        **kept,
+        "PYTHONPATH": str(ROOT),
+        "TMPDIR": str(short_folder),
+        "HOME": str(short_folder / "home"),
+        "WARMBAND_HOME": str(short_folder / "warmband"),
+        "WARMBAND_STORE": url,
+        "AWS_ACCESS_KEY_ID": planted["the S3 key"],
+        "AWS_SECRET_ACCESS_KEY": planted["the S3 secret"],
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN": planted["the token"],
+    }
+    (short_folder / "home").mkdir()
+    (short_folder / "job.yaml").write_text(JOB.format(storage_path=s3))
+    said: dict[str, bytes] = {}
+    with ProcessList() as processes:
+        commands = {
+            "tune": ("tune", "job.yaml", "--verbose"),
+            "jobs": ("jobs",),
+            "describe": ("describe", "planted", "--json"),
+            "trials": ("trials", "planted", "--csv", "trials.csv"),
+            "report": ("report", "planted", "-o", "report.html", "--pictures", "pictures"),
+            "parquet": ("export", "planted", "--format", "parquet", "-o", "parquet"),
+            "csv": ("export", "planted", "--format", "csv", "-o", "csv"),
+            "study": ("export", "planted", "--format", "optuna", "-o", f"sqlite:///{short_folder}/study.db"),
+        }
+        for name, words in commands.items():
+            said[f"what hpo {name} printed"] = run(environment, short_folder, *words).encode()
+    assert b"Completed" in said["what hpo jobs printed"]
+    held = {**said, **tables(url), **files(short_folder)}
+    held["the process list"] = b"\n".join(processes.lines)
+    held["the models' places"] = json.dumps(storage.names(storage.join(s3, "planted"))).encode()
+
+    # The search sees what it is for: tables with rows, Ray's session, the page, the exports.
+    assert len(held["table trials"]) > 100
+    assert len([name for name in held if "/session_" in name and "/logs/" in name]) > 5
+    assert b"hpo\0tune" in held["the process list"]
+    for ending in ("report.html", ".parquet", ".csv", "study.db"):
+        assert [name for name in held if name.endswith(ending)], ending
+    assert found("planted", held["table trials"])
+    hits = {(what, name) for what, secret in planted.items() for name, raw in held.items() if found(secret, raw)}
+    assert hits == set()
+    postgres.drop(admin)
+
+
+BAD = {
+    "a wrong password": ("postgresql://warm:{secret}@127.0.0.1:{port}/postgres", "password authentication failed"),
+    "nobody there": ("postgresql://warm:{secret}@127.0.0.1:1/jobs", "refused"),
+    "no such database": ("postgresql://me:{secret}@127.0.0.1:1/jobs?connect_timeout=none", "connect_timeout"),
+    "another kind": ("mysql://warm:{secret}@127.0.0.1/jobs", "cannot be used"),
+    "no URL": ("postgresql//warm:{secret}@127.0.0.1/jobs", "cannot be used"),
+}
+
+
+@pytest.mark.parametrize("kind", BAD)
+def test_a_connection_that_fails_does_not_tell_its_password(kind: str, postgres: Postgres, tmp_path: Path) -> None:
+    secret = "hidden-" + secrets.token_hex(8)
+    url, message = BAD[kind]
+    url = url.format(secret=secret, port=postgres.port)
+    (tmp_path / "url").write_text(url)
+    for given in ({"WARMBAND_STORE": url}, {"WARMBAND_STORE_FILE": str(tmp_path / "url")}):
+        done = subprocess.run(
+            [*HPO, "jobs"],
+            env={"PATH": os.environ["PATH"], "PYTHONPATH": str(ROOT), "HOME": str(tmp_path), **given},
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
+        said = done.stdout + done.stderr
+        assert done.returncode in (1, 2), said
+        assert "Traceback" not in said
+        assert message in said
+        assert secret not in said
+
+
+def test_an_object_store_that_refuses_does_not_tell_its_keys(s3: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "hidden-secret")
+    with pytest.raises(ConfigurationError) as refused:
+        storage.check_no_credentials(s3.replace("s3://", "s3://key:hidden-secret@"), "storage_path")
+    assert "hidden-secret" not in str(refused.value)
+    for place in (
+        s3.replace("warmband", "no-such-bucket").replace("&allow_bucket_creation=true", ""),
+        "s3://bucket/jobs?region=us-east-1&endpoint_override=http%3A%2F%2F127.0.0.1%3A1",
+    ):
+        with pytest.raises(DataError) as no:
+            storage.read(storage.join(place, "none"))
+        assert "hidden-secret" not in str(no.value)
+
+
+def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
+    assert found("planted", b"..planted..")
+    assert found("planted", b"PNG" + zlib.compress(b"some text, planted in it"))
+    assert not found("planted", b"PNG" + zlib.compress(b"some text"))
+    with ProcessList() as processes:
+        subprocess.run([sys.executable, "-c", "import time; time.sleep(1)", "planted-here"], check=True, timeout=60)
+    assert any(b"planted-here" in line for line in processes.lines)

@@ -1,0 +1,74 @@
+"""Drain notices: looked for beside the job, and nobody waits for a head that does not answer."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+
+import pytest
+import ray
+
+from trainers import draining
+from trainers.draining import Notices
+from trainers.places import free_places
+from trainers.room import capacity
+
+DEADLINE = 30.0
+
+
+@pytest.fixture(autouse=True)
+def often(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(draining, "LOOK_SECONDS", 0.01)
+
+
+def after(looks: int, *answers: Callable[[], tuple[frozenset[str], dict[str, float]]]) -> Notices:
+    """What is known after so many looks, the last of the answers again and again."""
+    left, done, count = list(answers), threading.Event(), [0]
+
+    def look() -> tuple[frozenset[str], dict[str, float]]:
+        count[0] += 1
+        if count[0] > looks:
+            done.set()
+        return (left.pop(0) if len(left) > 1 else left[0])()
+
+    notices = Notices(look)
+    try:
+        assert done.wait(DEADLINE)
+    finally:
+        notices.close()
+    return notices
+
+
+def failing() -> tuple[frozenset[str], dict[str, float]]:
+    raise RuntimeError("the head is away")
+
+
+def test_what_a_look_found_is_kept_while_the_head_is_away(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING):
+        notices = after(5, lambda: (frozenset({"a"}), {"CPU": 2.0}), failing)
+    assert notices.nodes == {"a"}
+    assert notices.free_there == {"CPU": 2.0}
+    assert [record.message for record in caplog.records] == ["cannot look for drain notices: the head is away"]
+
+
+def test_a_notice_that_is_taken_back_is_forgotten() -> None:
+    notices = after(3, lambda: (frozenset({"a"}), {"CPU": 2.0}), lambda: (frozenset(), {}))
+    assert (notices.nodes, notices.free_there) == (frozenset(), {})
+
+
+def test_a_cluster_that_is_left_alone_has_no_drained_nodes(ray_cluster: None) -> None:
+    address = ray.get_runtime_context().gcs_address
+    assert draining.look_at(address)() == (frozenset(), {})
+    notices = Notices()
+    assert notices.free()["CPU"] == ray.available_resources()["CPU"]
+    notices.close()
+
+
+def test_what_is_drained_holds_no_gang(ray_cluster: None) -> None:
+    [node] = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+    from ray.train import ScalingConfig
+
+    assert capacity(ScalingConfig(num_workers=3)) == 5
+    assert capacity(ScalingConfig(num_workers=3), frozenset({node})) == 0
+    assert free_places([], {}, {"CPU": 1.0}) == {}

@@ -1,0 +1,156 @@
+"""What a job listens on: 127.0.0.1 alone, and nobody is served there without the cluster's token."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from trainers.loopback import VARIABLE, on_loopback
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_the_variable_is_there_for_an_import_of_ray_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    monkeypatch.setattr("sys.modules", {name: module for name, module in sys.modules.items() if name != "ray"})
+    with on_loopback():
+        assert os.environ[VARIABLE] == "0"
+        with on_loopback():
+            assert os.environ[VARIABLE] == "0"
+        assert os.environ[VARIABLE] == "0"
+    assert VARIABLE not in os.environ
+
+
+@pytest.mark.parametrize(("name", "value"), [(VARIABLE, "1"), ("RAY_ADDRESS", "10.0.0.1:6379")])
+def test_who_asks_for_more_gets_it(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.modules", {name: module for name, module in sys.modules.items() if name != "ray"})
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv(name, value)
+    with on_loopback():
+        assert os.environ.get(VARIABLE) == ("1" if name == VARIABLE else None)
+
+
+def test_what_imported_ray_already_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    import ray  # noqa: F401
+
+    monkeypatch.delenv(VARIABLE, raising=False)
+    with on_loopback():
+        assert VARIABLE not in os.environ
+
+
+@pytest.fixture
+def short_home() -> Iterator[Path]:
+    """A home, and folder for temporary files, whose path is short enough for Ray's sockets."""
+    with tempfile.TemporaryDirectory(prefix="wb") as folder:
+        yield Path(folder)
+
+
+JOB = """
+    import json, os, sys, threading, time
+    import numpy as np
+    from trainers import ParameterServerTrainer, TorchTrainer, XGBoostTrainer
+    from trainers.cluster import cluster
+    from ray.train import ScalingConfig
+    import torch
+
+    def listening():
+        '''Where this process and all below it listen, as (name of the process, address), from /proc.'''
+        below, parents = {os.getpid()}, {}
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                parents[int(entry)] = int(open(f"/proc/{entry}/stat").read().rpartition(")")[2].split()[1])
+            except OSError:
+                pass
+        for _ in range(20):
+            below |= {pid for pid, parent in parents.items() if parent in below}
+        owners = {}
+        for pid in below:
+            try:
+                name = open(f"/proc/{pid}/comm").read().strip()
+                for fd in os.listdir(f"/proc/{pid}/fd"):
+                    owners[os.readlink(f"/proc/{pid}/fd/{fd}")] = name
+            except OSError:
+                pass
+        for table in ("tcp", "tcp6"):
+            for line in open(f"/proc/net/{table}").read().splitlines()[1:]:
+                parts = line.split()
+                if parts[3] == "0A" and f"socket:[{parts[9]}]" in owners:
+                    yield owners[f"socket:[{parts[9]}]"], parts[1].partition(":")[0]
+
+    def watch():
+        while not done.wait(0.2):
+            found.update(listening())
+
+    def learn(context):
+        model = context.prepare_model(torch.nn.Linear(2, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        batches = context.prepare_data("train", labels=torch.long)
+        for _ in context.epochs():
+            for features, labels in batches:
+                context.step(torch.nn.functional.cross_entropy(model(features), labels), optimizer)
+            time.sleep(1)
+            context.report({"validation:loss": 1.0}, checkpoint={"model": model.state_dict()})
+
+    if __name__ == "__main__":
+        rows = np.random.default_rng(0).normal(size=(4000, 2)).astype("f4")
+        both = rows, (rows[:, 0] > 0).astype("f4")
+        scaling, all_found = ScalingConfig(num_workers=2), {}
+        function = {"train_loop_per_worker": learn, "hyperparameters": {"epochs": 2, "per_worker_batch_size": 500}}
+        with cluster(8, print):
+            for trainer in (
+                XGBoostTrainer(scaling=scaling, hyperparameters={"eval_metric": "auc", "num_round": 300}),
+                TorchTrainer(scaling=scaling, **function),
+                ParameterServerTrainer(scaling=scaling, **function),
+            ):
+                done, found = threading.Event(), set()
+                watcher = threading.Thread(target=watch)
+                watcher.start()
+                try:
+                    trainer.fit({"train": both, "validation": both})
+                finally:
+                    done.set()
+                    watcher.join()
+                all_found[type(trainer).__name__] = sorted(found)
+        print(json.dumps(all_found))
+"""
+
+LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+
+
+ANYWHERE = "00000000"
+
+
+@pytest.mark.slow
+def test_jobs_listen_on_this_machine_alone(short_home: Path) -> None:
+    script = short_home / "job.py"
+    script.write_text(textwrap.dedent(JOB))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        cwd=short_home,
+        env={**environment, "PYTHONPATH": str(ROOT), "HOME": str(short_home), "TMPDIR": str(short_home)},
+        capture_output=True,
+        text=True,
+        timeout=280,
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    all_found = json.loads(done.stdout.splitlines()[-1])
+    assert list(all_found) == ["XGBoostTrainer", "TorchTrainer", "ParameterServerTrainer"]
+    for trainer, found in all_found.items():
+        assert {"gcs_server", "raylet"} <= {name for name, _ in found}  # The watch sees what it is for.
+        beyond = {(name, address) for name, address in found if address not in LOOPBACK}
+        # The sockets by which XGBoost's workers find each other are bound to all addresses, and nothing changes that.
+        assert beyond <= ({("ray::RayTrainWo", ANYWHERE)} if trainer == "XGBoostTrainer" else set())
+    token = short_home / ".ray" / "auth_token"
+    assert len(token.read_text()) == 64
+    assert stat.S_IMODE(token.stat().st_mode) == 0o600

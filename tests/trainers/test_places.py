@@ -1,0 +1,71 @@
+"""How many workers nodes hold, beside placement groups and by placement: pure."""
+
+from __future__ import annotations
+
+from itertools import repeat
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trainers.places import free_places, gangs_that_fit, places
+
+CPU = {"CPU": 1.0}
+
+
+def node(name: str, *, alive: bool = True, **resources: float) -> dict[str, Any]:
+    return {"NodeID": name, "Alive": alive, "Resources": {"memory": 1e9, **resources}}
+
+
+def group(state: str, **bundles: tuple[str, dict[str, float]]) -> dict[str, Any]:
+    numbered = dict(enumerate(bundles.values()))
+    return {
+        "state": state,
+        "bundles": {number: resources for number, (_, resources) in numbered.items()},
+        "bundles_to_node_id": {number: where for number, (where, _) in numbered.items()},
+    }
+
+
+def test_a_node_holds_what_its_scarcest_resource_gives() -> None:
+    nodes = [node("a", CPU=4, GPU=1), node("b", CPU=3), node("dead", alive=False, CPU=64)]
+    assert places(nodes, CPU) == {"a": 4, "b": 3}
+    assert places(nodes, {"CPU": 2.0}) == {"a": 2, "b": 1}
+    assert places(nodes, {"GPU": 0.5, "CPU": 1.0}) == {"a": 2, "b": 0}
+
+
+def test_fractions_count_as_ray_counts_them() -> None:
+    assert places([node("a", CPU=0.1 + 0.2)], {"CPU": 0.3}) == {"a": 1}
+
+
+def test_placement_groups_take_their_room_where_they_are() -> None:
+    nodes = [node("a", CPU=4), node("b", CPU=4)]
+    held = {
+        "one": group("CREATED", x=("a", {"CPU": 3.0}), y=("b", {"CPU": 2.0})),
+        "gone": group("REMOVED", x=("b", {"CPU": 2.0})),
+        "waits": group("PENDING", x=("", {"CPU": 4.0})),
+        "elsewhere": group("RESCHEDULING", x=("dead", {"CPU": 4.0})),
+    }
+    assert free_places(nodes, held, CPU) == {"a": 1, "b": 2}
+
+
+def test_free_cpus_in_pieces_hold_no_worker_that_needs_several() -> None:
+    nodes = [node("a", CPU=4), node("b", CPU=4)]
+    held = {"one": group("CREATED", x=("a", {"CPU": 3.0}), y=("b", {"CPU": 3.0}))}
+    left = free_places(nodes, held, {"CPU": 2.0})
+    assert gangs_that_fit(list(left.values()), 1, "PACK") == 0
+
+
+@pytest.mark.parametrize(("placement", "gangs"), [("PACK", 4), ("SPREAD", 4), ("STRICT_PACK", 3), ("STRICT_SPREAD", 3)])
+def test_strict_placements_make_fewer_gangs_of_the_same_nodes(placement: str, gangs: int) -> None:
+    assert gangs_that_fit([5, 2, 1], 2, placement) == gangs
+
+
+@given(st.lists(st.integers(0, 6), max_size=5), st.integers(1, 4))
+def test_strict_spread_is_what_dealing_one_gang_after_another_finds(held: list[int], workers: int) -> None:
+    left, dealt = list(held), 0
+    while sum(count > 0 for count in left) >= workers:
+        left.sort(reverse=True)  # A gang from the fullest nodes never loses one.
+        left = [count - taken for count, taken in zip(left, [1] * workers + list(repeat(0, len(left))), strict=False)]
+        dealt += 1
+    assert gangs_that_fit(held, workers, "STRICT_SPREAD") == dealt

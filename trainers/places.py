@@ -1,0 +1,66 @@
+"""How many workers each node of a cluster holds, and how many gangs that makes; pure."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+_SLACK = 1e-6
+"""Ray counts in ten-thousandths, and sums of fractions are not exact."""
+
+
+def places(nodes: Iterable[Mapping[str, Any]], need: Mapping[str, float]) -> dict[str, int]:
+    """How many workers each node holds when nothing else runs on it.
+
+    Args:
+        nodes: as `ray.nodes()` gives them; those that are not alive hold nothing.
+        need: what a worker needs.
+    """
+    return {node["NodeID"]: _count(node["Resources"], need) for node in nodes if node["Alive"]}
+
+
+def free_places(
+    nodes: Iterable[Mapping[str, Any]], groups: Mapping[str, Mapping[str, Any]], need: Mapping[str, float]
+) -> dict[str, int]:
+    """How many workers each node holds beside the placement groups on it.
+
+    What runs outside of placement groups is not seen: compare what the whole cluster has free as well.
+
+    Args:
+        nodes: as `ray.nodes()` gives them.
+        groups: as `ray.util.placement_group_table()` gives them.
+        need: what a worker needs.
+    """
+    free = {node["NodeID"]: dict(node["Resources"]) for node in nodes if node["Alive"]}
+    for group in groups.values():
+        if group["state"] == "REMOVED":  # It is told of as long as the job that made it runs.
+            continue
+        for bundle, node in group["bundles_to_node_id"].items():
+            for name, amount in group["bundles"][bundle].items() if node in free else ():
+                free[node][name] = free[node].get(name, 0.0) - amount
+    return {node: _count(left, need) for node, left in free.items()}
+
+
+def gangs_that_fit(places: Sequence[int], workers: int, placement: str) -> int:
+    """How many gangs fit.
+
+    Args:
+        places: workers that each node holds.
+        workers: of a gang.
+        placement: Ray's word for how a gang is laid over nodes. STRICT_PACK keeps it on one node, STRICT_SPREAD no two
+            of its workers on one; PACK and SPREAD are wishes.
+    """
+    if placement == "STRICT_PACK":
+        return sum(count // workers for count in places)
+    if placement == "STRICT_SPREAD":
+        gangs = sum(places) // workers
+        # A node takes one worker of each gang, so `gangs` of them use at most so many of its places.
+        while sum(min(count, gangs) for count in places) < gangs * workers:
+            gangs -= 1
+        return gangs
+    return sum(places) // workers
+
+
+def _count(resources: Mapping[str, float], need: Mapping[str, float]) -> int:
+    return max(0, math.floor(min(resources.get(name, 0.0) / amount for name, amount in need.items()) + _SLACK))
