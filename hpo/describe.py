@@ -50,7 +50,7 @@ def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
         "TuningJobCompletionDetails": {
             "NumberOfTrainingJobsObjectiveNotImproving": job.summary.get("trials_not_improving", 0)
         },
-        "ConsumedResources": {"RuntimeInSeconds": round((job.ended_at or job.heartbeat) - job.created_at)},
+        "ConsumedResources": {"RuntimeInSeconds": round(runtime(job))},
         "Summary": {**job.summary, **whose(job)},
     }
     if job.ended_at is not None:
@@ -109,6 +109,13 @@ def status_and_reason(job: JobRow) -> tuple[str, str]:
             f"hpo resume {job.name}"
         )
     return job.status, job.reason
+
+
+def runtime(job: JobRow) -> float:
+    """Seconds for which a job was driven: from its start to its end, or to its last heartbeat, without the gaps."""
+    end = job.ended_at or job.heartbeat
+    runs = job.summary.get("runs") or [[job.created_at, end]]
+    return float(sum((ended or max(began, end)) - began for began, ended in runs))
 
 
 def best_trial(job: JobRow, trials: list[TrialRow]) -> TrialRow | None:

@@ -214,7 +214,7 @@ class Job:
             wrong = forecast_error(forecast["expected"], worker_seconds=total, wall_seconds=summary["wall_seconds"])
             summary["forecast"] = {**forecast, "error": wrong}
         all_failed = bool(controller.runs) and all(run.failure for run in controller.runs.values())
-        if controller.hopeless or (all_failed and not controller.stopped):
+        if controller.trials.hopeless or (all_failed and not controller.stopped):
             distinct = "; ".join(f"{error['error']} ({error['first']})" for error in summary["errors"])
             return Ended(status="Failed", reason=f"every trial failed: {distinct}", summary=summary)
         if controller.stopped and not controller.completed:

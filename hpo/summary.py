@@ -65,7 +65,7 @@ def summarize(
         },
         "untuned": untuned and _beside(controller, untuned),
         "stopped": controller.stopped,
-        "trials_not_improving": controller.completion.not_improving,
+        "trials_not_improving": controller.trials.completion.not_improving,
         "errors": distinct_errors(controller),
     }
 

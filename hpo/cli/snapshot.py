@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from hpo.analytics import tuned_trials
-from hpo.describe import best_trial, describe, describe_trial, objective, ranked, status_and_reason
+from hpo.describe import best_trial, describe, describe_trial, objective, ranked, runtime, status_and_reason
 from hpo.prices import Tariff
 from hpo.store import JobRow, Store, TrialRow
 
@@ -74,7 +73,7 @@ class Snapshot:
     @property
     def runtime(self) -> float:
         """Seconds from its start to its end, or to now."""
-        return (self.job.ended_at or min(time.time(), self.job.heartbeat)) - self.job.created_at
+        return runtime(self.job)
 
     def objective(self, trial: TrialRow) -> float | None:
         """What the job compares trials by."""

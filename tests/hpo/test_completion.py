@@ -120,7 +120,7 @@ def test_a_job_ends_when_brackets_bring_no_improvement() -> None:
 
     controller, _, _ = simulate(curve=curve, completion=criteria(max_number_of_training_jobs_not_improving=3))
     assert "has not improved by 1% over" in controller.completed
-    assert controller.completion.not_improving >= 3
+    assert controller.trials.completion.not_improving >= 3
     assert len(controller.runs) < PLAN.trials
 
 

@@ -13,13 +13,14 @@ from ray.tune.schedulers import AsyncHyperBandScheduler, FIFOScheduler
 from ray.tune.search.optuna import OptunaSearch
 from ray.tune.search.sample import Float
 
-from hpo.controller import FIRST_FAILURES, STOP_REQUESTED
+from hpo.controller import STOP_REQUESTED
 from hpo.hyperband import lay_out
 from hpo.ledger import Kind
 from hpo.limits import Limits
 from hpo.record import status_of
 from hpo.scheduler import RESOURCE
 from hpo.search import PROBE, UNTUNED, TrialRun, derive_seed
+from hpo.trials import FIRST_FAILURES
 from tests.hpo.simulated import METRIC, PLAN, WORKERS, Draws, Kept, outcome, rising, simulate, uneven
 from trainers.assignment import Assignment, Report
 from trainers.errors import DivergedError
@@ -222,7 +223,7 @@ def test_a_job_whose_first_trials_all_fail_ends_early() -> None:
         return 0.5
 
     controller, _, _ = simulate(curve=curve, parallel=2)
-    assert controller.hopeless
+    assert controller.trials.hopeless
     assert "first 5 trials all failed" in controller.stopped
     assert FIRST_FAILURES <= len(controller.runs) <= FIRST_FAILURES + 2
     assert controller.best() is None
@@ -235,7 +236,7 @@ def test_a_job_that_has_trained_something_goes_on_past_failures() -> None:
         return 0.5
 
     controller, _, _ = simulate(curve=curve, parallel=1)
-    assert not controller.hopeless
+    assert not controller.trials.hopeless
     assert len(controller.runs) == PLAN.trials
 
 
@@ -270,7 +271,7 @@ def test_a_trial_that_diverges_ends_at_once_and_ranks_last(says: str, best_value
     best = controller.best()
     assert best is not None
     assert best.id not in DIVERGES
-    assert not controller.hopeless
+    assert not controller.trials.hopeless
     assert not controller.stopped
     assert all(run.trial.is_finished() for run in controller.runs.values())
     assert controller.ledger.by_trial["job-012"] > 0
@@ -300,7 +301,7 @@ def test_a_job_whose_first_trials_diverge_goes_on() -> None:
         return rising(assignment, step)
 
     controller, _, _ = simulate(curve=curve, parallel=1)
-    assert not controller.hopeless
+    assert not controller.trials.hopeless
     assert len(controller.runs) == PLAN.trials
     assert controller.best() is not None
 
@@ -311,7 +312,7 @@ def test_a_report_without_the_objective_fails_its_trial_and_names_what_was_repor
         f"it reported no '{METRIC}', which trials are compared by, but validation:loss"
     )
     assert record.steps["job-000"] == [1]
-    assert controller.hopeless
+    assert controller.trials.hopeless
     assert len(gangs.served) == 2 + FIRST_FAILURES
 
 

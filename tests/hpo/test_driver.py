@@ -216,10 +216,9 @@ def test_a_silent_driver_elsewhere_is_waited_for(tmp_path: Path) -> None:
 # ---- killed
 
 SCRIPT = """
-    from hpo.store import Store
-    from tests.hpo.test_driver import CHANNELS, Counting, tuner
-    import os, signal, sys
+    import os, sys
     from pathlib import Path
+    from tests.hpo.test_driver import CHANNELS, Counting, tuner
 
     folder, at, number, workers = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     counting = Counting(at, lambda: os.kill(os.getpid(), number))

@@ -207,7 +207,7 @@ def answer(service: Service, controller: Controller | None) -> dict[str, Any]:
         )
         for name, row in service.rows.trials.items()
     }
-    cuts = controller._hyperband.core.cuts if controller._hyperband else []
+    cuts = controller.trials.hyperband.core.cuts if controller.trials.hyperband else []
     return {
         "trials": trials,
         "reports": {key: row.objective for key, row in service.rows.reports.items()},

@@ -1,0 +1,178 @@
+"""Processes and whole clusters killed in the middle of a job: `hpo resume`, from another process, ends it alike."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
+from hpo.callbacks import Callback
+from hpo.store import Store
+from tests.hpo.test_driver import CHANNELS, answer, run_until, tuner
+from tests.hpo.test_torch_job import train
+from trainers import TorchTrainer
+from trainers.datasets import load
+
+pytestmark = [pytest.mark.fault, pytest.mark.slow]
+
+WORKERS = 2
+
+
+def hpo(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command, in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-m", "hpo", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+        env={**os.environ, **environment},
+    )
+
+
+@pytest.fixture(scope="module")
+def expected(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The answer of a job of gangs of two that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("whole")
+    tuner(folder, workers=WORKERS, max_parallel_jobs=2).fit(CHANNELS, job_name="whole")
+    return answer(folder, "whole")
+
+
+def test_a_driver_killed_with_its_ray_is_followed_by_another_process(expected: dict[str, Any], tmp_path: Path) -> None:
+    assert run_until(tmp_path, 17, signal.SIGKILL, WORKERS).returncode == -signal.SIGKILL
+    ended = hpo("resume", "job", "--store", f"sqlite:///{tmp_path}/record.db", "--json")
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["HyperParameterTuningJobStatus"] == "Completed"
+    assert answer(tmp_path, "job") == expected
+    with Store(f"sqlite:///{tmp_path}/record.db") as store:
+        rows, summary = store.ledger("job"), store.job("job").summary
+    assert sum(row.worker_seconds for row in rows) == pytest.approx(sum(summary["worker_seconds"].values()))
+    assert len(summary["runs"]) == 2
+    first, both = (sum(end - began for began, end in summary["runs"][:count]) for count in (1, 2))
+    assert first < summary["wall_seconds"] <= both
+
+
+def test_a_whole_cluster_may_go_under_a_driver_that_joined_it(expected: dict[str, Any], tmp_path: Path) -> None:
+    head = subprocess.Popen(
+        [
+            *("ray", "start", "--head", "--block", "--port=0", "--num-cpus=8", "--include-dashboard=false"),
+            *("--node-ip-address=127.0.0.1", f"--temp-dir={short(tmp_path)}", "--disable-usage-stats"),
+        ],
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        address = joined_at(head)
+        script = textwrap.dedent(KILLS_ITS_CLUSTER)
+        ended = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path), str(head.pid)],
+            env={**os.environ, "RAY_ADDRESS": address},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+        assert ended.returncode != 0, "it cannot go on without its cluster"
+    finally:
+        head.kill()
+        head.wait(30)
+    ended = hpo("resume", "job", "--store", f"sqlite:///{tmp_path}/record.db", RAY_ADDRESS="")
+    assert ended.returncode == 0, ended.stderr
+    assert answer(tmp_path, "job") == expected
+
+
+KILLS_ITS_CLUSTER = """
+    import os, signal, sys
+    from pathlib import Path
+    from tests.hpo.test_driver import CHANNELS, Counting, tuner
+
+    folder, head = Path(sys.argv[1]), int(sys.argv[2])
+    counting = Counting(17, lambda: os.killpg(head, signal.SIGKILL))
+    tuner(folder, (counting,), 2, max_parallel_jobs=2).fit(CHANNELS, job_name="job")
+"""
+
+
+def short(folder: Path) -> str:
+    """A name for a folder that leaves room for the names of Ray's sockets in it."""
+    link = Path("/tmp") / f"wb-{os.getpid()}-{abs(hash(folder)) % 10**6}"
+    (folder / "ray").mkdir()
+    link.symlink_to(folder / "ray")
+    return str(link)
+
+
+def joined_at(head: subprocess.Popen[str]) -> str:
+    """The address that `ray start` prints."""
+    assert head.stdout is not None
+    for line in head.stdout:
+        if "--address='" in line:
+            return line.partition("--address='")[2].partition("'")[0]
+    raise AssertionError("ray start ended without an address")
+
+
+# ---- PyTorch
+
+TORCH_SCRIPT = """
+    import os, signal, sys
+    from pathlib import Path
+    from tests.hpo.test_driver import Counting
+    from tests.hpo.test_resume import DIGITS, torch_tuner
+
+    folder, at, number = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+    counting = Counting(at, lambda: os.kill(os.getpid(), number))
+    torch_tuner(folder, (counting,)).fit(DIGITS, job_name="job")
+"""
+
+_FOUND = load("digits")
+DIGITS = {"train": _FOUND.train, "validation": _FOUND.validation}
+
+
+def torch_tuner(folder: Path, callbacks: tuple[Callback, ...] = ()) -> HyperparameterTuner:
+    return HyperparameterTuner(
+        TorchTrainer(
+            train,
+            scaling=ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}),
+            hyperparameters={"lr": 0.05, "per_worker_batch_size": 64},
+        ),
+        "validation:accuracy",
+        {"lr": ContinuousParameter(0.01, 0.1, "Logarithmic")},
+        strategy="Hyperband",
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=4, min_resource=1)),
+        max_jobs=5,
+        random_seed=5,
+        storage_path=str(folder),
+        store=f"sqlite:///{folder}/record.db",
+        callbacks=callbacks,
+        console=Console(file=io.StringIO()),
+    )
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+def test_pytorch_goes_on_to_the_same_bytes(tmp_path: Path, number: signal.Signals) -> None:
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    torch_tuner(whole).fit(DIGITS, job_name="whole")
+    script = textwrap.dedent(TORCH_SCRIPT)
+    arguments = [str(tmp_path), "7", str(int(number))]
+    ended = subprocess.run([sys.executable, "-c", script, *arguments], timeout=300, check=False)
+    assert ended.returncode == (143 if number is signal.SIGTERM else -number)
+    store = f"sqlite:///{tmp_path}/record.db"
+    refused = hpo("resume", "job", "--store", store)
+    assert refused.returncode == 2
+    assert "give --allow-code if you trust it" in refused.stderr
+    ended_again = hpo("resume", "job", "--store", store, "--allow-code")
+    assert ended_again.returncode == 0, ended_again.stderr
+    assert answer(tmp_path, "job") == answer(whole, "whole")
