@@ -31,13 +31,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m trainers.node", description=__doc__.partition("\n")[0])
     parser.add_argument("address", help="of the cluster's head, such as 10.0.0.1:6379")
     parser.add_argument("--grace", type=float, default=GRACE_SECONDS, help="seconds from SIGTERM to Ray's end, at most")
-    parser.add_argument("options", nargs="*", help="of ray start, behind --")
-    asked = parser.parse_args(arguments)
+    parser.epilog = "What stands behind -- are options of ray start."
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    own, options = (given[: given.index("--")], given[given.index("--") + 1 :]) if "--" in given else (given, [])
+    asked = parser.parse_args(own)
     told = threading.Event()
     signal.signal(signal.SIGTERM, lambda number, frame: told.set())
     ray = str(Path(sys.executable).with_name("ray"))
     # A session of its own: what is sent to this process's group must not reach Ray before its gangs have left.
-    command = [ray, "start", f"--address={asked.address}", "--block", *asked.options]
+    command = [ray, "start", f"--address={asked.address}", "--block", *options]
     node = subprocess.Popen(command, start_new_session=True)
     while node.poll() is None and not told.wait(LOOK_SECONDS):
         pass
