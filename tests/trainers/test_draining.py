@@ -11,8 +11,6 @@ import ray
 
 from trainers import draining
 from trainers.draining import Notices
-from trainers.places import free_places
-from trainers.room import capacity
 
 DEADLINE = 30.0
 
@@ -63,12 +61,3 @@ def test_a_cluster_that_is_left_alone_has_no_drained_nodes(ray_cluster: None) ->
     notices = Notices()
     assert notices.free()["CPU"] == ray.available_resources()["CPU"]
     notices.close()
-
-
-def test_what_is_drained_holds_no_gang(ray_cluster: None) -> None:
-    [node] = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
-    from ray.train import ScalingConfig
-
-    assert capacity(ScalingConfig(num_workers=3)) == 5
-    assert capacity(ScalingConfig(num_workers=3), frozenset({node})) == 0
-    assert free_places([], {}, {"CPU": 1.0}) == {}

@@ -443,3 +443,41 @@ def wait_for_end(gangs: RayGangs) -> None:
     while time.monotonic() < deadline:
         for event in gangs.events(0.5):
             assert not isinstance(event, GangUp | GangEnded), event
+
+
+# ---- elastic gangs
+
+
+def test_an_elastic_gang_has_the_workers_that_there_is_room_for(ray_cluster: None, tmp_path: Path) -> None:
+    """Room for three of four: it starts with three, stands for four, and says so."""
+    said: list[str] = []
+    others = placement_group([{"CPU": 1}] * (int(ray.available_resources()["CPU"]) - 3))
+    assert others.wait(30)
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=(2, 4)), hyperparameters=STATIC)
+
+    def program(workers: int) -> Any:
+        channels = {"train": TRAIN, "validation": VALIDATION}
+        return trainer.program({name: Channel.of(array, name=name).place(workers) for name, array in channels.items()})
+
+    gangs = RayGangs("elastic", program, trainer.scaling, notify=said.append)
+    try:
+        (order,) = segments(tmp_path, (3,))
+        events: list[Event] = []
+        deadline = time.monotonic() + 90
+        while not any(isinstance(event, Served) for event in events):
+            assert time.monotonic() < deadline, events
+            gangs.want({4: 1}, None)
+            for event in gangs.events(0.5):
+                events.append(event)
+                if isinstance(event, GangUp):
+                    assert (event.workers, event.serves, len(event.nodes)) == (3, 4, 3)
+                    gangs.assign(event.gang, order)
+        assert gangs.want({4: 1}, None) == ()
+        assert len([event for event in events if isinstance(event, GangUp)]) == 1
+        [served] = [event for event in events if isinstance(event, Served)]
+        assert served.segment is not None, served.traceback
+        assert served.segment.details["units_by_workers"] == {"3": 3}
+        assert "starts with 3 of 4 workers, for want of room" in " ".join(said)
+    finally:
+        gangs.close()
+        remove_placement_group(others)
