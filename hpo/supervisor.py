@@ -17,7 +17,7 @@ from types import FrameType
 from hpo.lease import is_held
 from hpo.store import JobRow, Store
 from hpo.store_writer import LONGEST_WAIT
-from hpo.whereabouts import LOG
+from hpo.whereabouts import JOB_CONFIG, LOG
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 from trainers.home import home
 from trainers.loopback import VARIABLE
@@ -229,10 +229,12 @@ def _environment(store: str | None, log: Path) -> dict[str, str]:
     """The background's: as here, and what this process can import, whose script's folder is not on a child's path."""
     path = [sys.path[0] or os.getcwd(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     given = {"WARMBAND_STORE": store} if store else {}
+    # The background is no part of the Ray job that this process may be.
+    kept = {name: value for name, value in os.environ.items() if name != JOB_CONFIG}
     # Before the driver imports Ray: it is then kept to this machine, as a driver that runs here is.
     return {
         VARIABLE: "0",
-        **os.environ,
+        **kept,
         **given,
         LOG: str(log),
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path))),

@@ -14,8 +14,8 @@ LOG = "WARMBAND_DRIVER_LOG"
 RECORD = "Record: "
 """What a driver in a Ray job prints before the URL of the record that it writes."""
 
-# What Ray's Jobs API starts an entry point with. Ray has no call that tells a driver which submission it is.
-_JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
+"""Environment variable that Ray's Jobs API sets for an entry point; no call tells a driver which submission it is."""
 
 
 def ray_job() -> dict[str, str]:
@@ -24,7 +24,7 @@ def ray_job() -> dict[str, str]:
     `job_submission_id` is Ray's own; the rest is the metadata that the job was submitted with.
     """
     try:
-        metadata = json.loads(os.environ.get(_JOB_CONFIG, "{}")).get("metadata")
+        metadata = json.loads(os.environ.get(JOB_CONFIG, "{}")).get("metadata")
     except (AttributeError, ValueError):
         return {}
     return metadata if isinstance(metadata, dict) and metadata.get("job_submission_id") else {}

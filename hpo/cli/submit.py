@@ -51,11 +51,11 @@ def submit(
     from hpo.spec import read_job
     from hpo.submission import JobsServer, check_no_password
 
-    for text in set_ or ():
-        check_no_password(text)
     folder, file = _inside(job, working_dir)
     overrides = [*(set_ or []), *([f"name={name}"] if name else [])]
     spec = read_job(job, overrides, allow_code=allow_code)
+    for text in (*(set_ or ()), spec.store or ""):
+        check_no_password(text)
     name = spec.name or name_from(spec.trainer.type.replace("_", ""))
     _check(spec)
     command = ["hpo", "tune", file, *_options(set_, name, data_dir), *(["--allow-code"] if allow_code else [])]
@@ -63,12 +63,16 @@ def submit(
     server = JobsServer(address)
     submission = server.submit(name, command, working_dir=folder, tags=spec.tags)
     out.print(f"Submitted {name} to {server.address}", markup=False)
-    shown = _wait_for_start(server, submission, out, name)
-    if follow:
-        for piece in server.follow(submission):
-            out.out(piece, end="", highlight=False)
-    elif wait:
-        _wait_for_end(server, submission)
+    try:
+        shown = _wait_for_start(server, submission, out, name)
+        if follow:
+            for piece in server.follow(submission):
+                out.out(piece, end="", highlight=False)
+        elif wait:
+            _wait_for_end(server, submission)
+    except KeyboardInterrupt:
+        out.print(f"\n{name} goes on; stop it with: hpo stop {name}", markup=False)
+        raise typer.Exit(130) from None
     if as_json:
         show_json({"HyperParameterTuningJobName": name, "SubmissionId": submission, "Address": server.address})
     if follow or wait:

@@ -248,9 +248,9 @@ def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
         port = free_port()
         process = start_head(binaries / "ray", port, scratch, log, environment)
         try:
-            deadline = time.monotonic() + 90
+            deadline = time.monotonic() + 150
             while "Ray runtime started" not in log.read_text() and process.poll() is None:
-                assert time.monotonic() < deadline, f"the head did not start within 90 s: {log.read_text()}"
+                assert time.monotonic() < deadline, f"the head did not start within 150 s: {log.read_text()}"
                 time.sleep(0.2)
             if process.poll() is None:
                 yield Head(address=f"http://127.0.0.1:{port}", token=token, home=home)
