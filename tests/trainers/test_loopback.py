@@ -127,7 +127,14 @@ JOB = """
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
 
 
-ANYWHERE = "00000000"
+ANYWHERE = {
+    # By these sockets XGBoost's workers find each other.
+    "XGBoostTrainer": {("ray::RayTrainWo", "00000000")},
+    # The store by which torch.distributed's processes find each other, rank 0's.
+    "TorchTrainer": {("ray::RayTrainWo", "0" * 32)},
+    "ParameterServerTrainer": {("ray::RayTrainWo", "0" * 32)},
+}
+"""What is bound to all addresses, in IPv4 and IPv6, and has no setting that would change it."""
 
 
 @pytest.mark.slow
@@ -149,8 +156,7 @@ def test_jobs_listen_on_this_machine_alone(short_home: Path) -> None:
     for trainer, found in all_found.items():
         assert {"gcs_server", "raylet"} <= {name for name, _ in found}  # The watch sees what it is for.
         beyond = {(name, address) for name, address in found if address not in LOOPBACK}
-        # The sockets by which XGBoost's workers find each other are bound to all addresses, and nothing changes that.
-        assert beyond <= ({("ray::RayTrainWo", ANYWHERE)} if trainer == "XGBoostTrainer" else set())
+        assert beyond <= ANYWHERE[trainer]
     token = short_home / ".ray" / "auth_token"
     assert len(token.read_text()) == 64
     assert stat.S_IMODE(token.stat().st_mode) == 0o600
