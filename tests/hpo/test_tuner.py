@@ -224,11 +224,11 @@ def test_random_runs_each_trial_for_its_own_rounds(ray_cluster: None) -> None:
     assert set(frame["TrainingJobStatus"]) == {"Completed"}
 
 
-def test_it_can_be_stopped_from_elsewhere_and_waited_for(ray_cluster: None) -> None:
-    tuner = make(workers=1, max_jobs=400)
+def test_it_can_be_stopped_from_elsewhere_and_waited_for() -> None:
+    tuner = make(workers=0, max_jobs=5000)
     tuner.fit(CHANNELS, wait=False)
     other = HyperparameterTuner.attach(tuner.latest_tuning_job.name)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 120
     while other.describe()["TrainingJobStatusCounters"]["Stopped"] < 3:
         assert time.monotonic() < deadline
         time.sleep(0.2)
