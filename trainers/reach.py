@@ -111,8 +111,9 @@ def _ask(nodes: Mapping[str, str], reach: Reach, notify: Callable[[str], None]) 
     answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=LOOK_SECONDS)
     wrong: dict[str, list[str]] = {}
     for answer in answered:
-        if said := _answer(answer):
-            wrong.setdefault(said, []).append(asked[answer])
+        with suppress(ray.exceptions.RayError):  # The node went meanwhile.
+            if said := ray.get(answer):
+                wrong.setdefault(said, []).append(asked[answer])
     for late in silent:
         ray.cancel(late, force=True)
     if wrong:
@@ -120,18 +121,6 @@ def _ask(nodes: Mapping[str, str], reach: Reach, notify: Callable[[str], None]) 
     if silent:
         where = _named([asked[late] for late in silent])
         notify(f"warning: {where} did not say within {LOOK_SECONDS:.0f} s whether storage and files are seen there")
-
-
-def _answer(task: Any) -> str:
-    """What a node says; empty too where it went meanwhile."""
-    try:
-        said: str = ray.get(task)
-    except ray.exceptions.RayTaskError as error:
-        last = str(error).strip().splitlines()[-1]
-        return f"what every node needs is not installed there, the same version of Warmband and of Python: {last}"
-    except ray.exceptions.RayError:
-        return ""
-    return said
 
 
 def _others(need: Mapping[str, float]) -> dict[str, str]:
