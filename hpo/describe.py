@@ -115,7 +115,7 @@ def runtime(job: JobRow) -> float:
     """Seconds for which a job was driven: from its start to its end, or to its last heartbeat, without the gaps."""
     end = job.ended_at or job.heartbeat
     runs = job.summary.get("runs") or [[job.created_at, end]]
-    return float(sum((ended or max(began, end)) - began for began, ended in runs))
+    return float(sum((max(began, end) if ended is None else ended) - began for began, ended in runs))
 
 
 def best_trial(job: JobRow, trials: list[TrialRow]) -> TrialRow | None:

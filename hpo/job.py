@@ -261,6 +261,6 @@ def notes_of(job: JobRow, heard: float) -> dict[str, Any]:
         job: its row.
         heard: when that driver was last heard of, in unix seconds.
     """
-    runs = [[began, ended or max(began, heard)] for began, ended in job.summary.get("runs", [])]
+    runs = [[began, max(began, heard) if ended is None else ended] for began, ended in job.summary.get("runs", [])]
     first = job.summary.get("first_step_seconds")
     return {**known(job.summary), "runs": runs, "held": {}, "first_step_seconds": first}

@@ -216,7 +216,9 @@ def used_before(job: JobRow, ledger: Sequence[LedgerRow], heard: float) -> Befor
         ledger: of the job.
         heard: when that was, in unix seconds.
     """
-    seconds = sum((ended or max(began, heard)) - began for began, ended in job.summary.get("runs", []))
+    seconds = sum(
+        (max(began, heard) if ended is None else ended) - began for began, ended in job.summary.get("runs", [])
+    )
     first = job.summary.get("first_step_seconds")
     lost = tuple(unbilled(job, ledger, heard))
     return Before(seconds=seconds, first_step_seconds=first, ledger=(*ledger, *lost), unbilled=lost)

@@ -62,7 +62,7 @@ def _home(module: str) -> str:
         name = ".".join(module.split(".")[:end])
         try:
             found = PathFinder.find_spec(name, places)
-        except (ImportError, ValueError):
+        except (ImportError, ValueError, KeyError):  # KeyError: a folder without __init__ in one that is not imported
             found = None
         if found is None:
             return f"{module}, which is not here"
