@@ -44,7 +44,7 @@ def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
 def idx(shape: tuple[int, ...], raw: bytes | None = None) -> bytes:
     """A gzipped IDX file, of zeros unless said otherwise."""
     header = bytes((0, 0, 8, len(shape))) + struct.pack(f">{len(shape)}I", *shape)
-    return gzip.compress(header + (raw if raw is not None else bytes(int(np.prod(shape)))), 1)
+    return gzip.compress(header + (raw if raw is not None else bytes(int(np.prod(shape)))), 1, mtime=0)
 
 
 WHOLE = {
