@@ -226,3 +226,8 @@ def _meant(given: str, owner: type[BaseModel], root: type[BaseModel]) -> str:
     if elsewhere:
         return f" here; did you mean {elsewhere[0]!r}?"
     return f"; known here are {', '.join(known)}"
+
+
+def own_fields(model: BaseModel, *but: str) -> dict[str, Any]:
+    """The fields of a model that have the Python API's own names."""
+    return {name: getattr(model, name) for name in type(model).model_fields if name not in but}

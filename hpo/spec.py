@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from hpo import job_file
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.cost_spec import Cost
 from hpo.hyperband import lay_out, run_all
-from hpo.job_keys import Give, Strict, did_you_mean, problems
+from hpo.job_keys import Give, Strict, did_you_mean, own_fields, problems
 from hpo.named_code import NamedCode, check_allowed
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
 from hpo.trackers.spec import Trackers
+from hpo.trainer_spec import TrainerSpec
 from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from hpo.tuner import HyperparameterTuner
-    from trainers import Trainer
 
 Positive = Annotated[int, Field(ge=1)]
 
@@ -161,121 +159,6 @@ class Data(Strict):
         return dict(dataset_channels(str(self.dataset), data_dir=data_dir, repeat=self.repeat))
 
 
-class _TrainerSpec(Strict):
-    """A trainer and its workers. What is not about workers goes to the trainer under its own name."""
-
-    type: str
-    num_workers: int = Field(
-        1, ge=0, description="processes that train one trial together; 0: in the command's own process, without Ray"
-    )
-    use_gpu: bool = Field(False, description="whether each worker holds a GPU")
-    resources_per_worker: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
-        None, description="what each worker holds, in Ray's units, such as {CPU: 2}; null is one CPU, or one GPU"
-    )
-    placement: Literal["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"] = Field(
-        "PACK",
-        description="how a gang's workers are laid over nodes: PACK puts them on one where they fit, SPREAD on as many "
-        "as there are; STRICT_PACK and STRICT_SPREAD insist on it",
-    )
-    hyperparameters: dict[str, Any] = Field(
-        default_factory=dict, description="the trainer's own, the same in every trial; tuned ones override them"
-    )
-
-    def trainer(self) -> Trainer:
-        """In the Python API's form."""
-        raise NotImplementedError
-
-    def arguments(self) -> dict[str, Any]:
-        """What every trainer is made with, and what this one takes beside it."""
-        from ray.train import ScalingConfig
-
-        try:
-            scaling = ScalingConfig(
-                num_workers=self.num_workers,
-                use_gpu=self.use_gpu,
-                resources_per_worker=self.resources_per_worker,
-                placement_strategy=self.placement,
-            )
-        except ValueError as error:
-            raise ConfigurationError(str(error)) from error
-        own = _same(self, "type", "num_workers", "use_gpu", "resources_per_worker", "placement", "train_loop")
-        return {"scaling": scaling, **own}
-
-
-class XGBoostSpec(_TrainerSpec):
-    """XGBoost."""
-
-    type: Literal["xgboost"] = Field(description="XGBoost, its rows sharded over the workers")
-    backend: Literal["native", "xgboost_ray"] = Field(
-        "native", description="native: XGBoost's own collective, on workers that stay warm; or the package xgboost_ray"
-    )
-    ray_params: dict[str, Any] = Field(
-        default_factory=dict, description="for xgboost_ray: fields of its RayParams, such as elastic_training"
-    )
-
-    def trainer(self) -> Trainer:
-        """In the Python API's form."""
-        from trainers import XGBoostTrainer
-
-        return XGBoostTrainer(**self.arguments())
-
-
-class _FunctionSpec(_TrainerSpec):
-    """A trainer of a PyTorch training function."""
-
-    train_loop: Annotated[str, Give("a module and a function, such as mnist:train")] = Field(
-        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
-        description="the training function as module:name, which runs with --allow-code alone; the module is looked "
-        "for in the working directory too",
-    )
-    metrics: Annotated[list[str], Give("a list of names, such as [validation:accuracy]")] | None = Field(
-        None, description="what the function reports, so that the objective is checked before the job starts; null: not"
-    )
-    report_timeout_s: float = Field(
-        1800.0, gt=0, description="seconds that the function may take to a report, and workers wait for each other"
-    )
-
-    def arguments(self) -> dict[str, Any]:
-        """What every trainer is made with, and what this one takes beside it."""
-        here = os.getcwd()
-        if here not in sys.path and "" not in sys.path:
-            sys.path.insert(0, here)  # The `hpo` command does not look there by itself, and Ray's workers look here.
-        return {"train_loop_per_worker": self.train_loop, **super().arguments()}
-
-
-class TorchSpec(_FunctionSpec):
-    """PyTorch over AllReduce."""
-
-    type: Literal["torch"] = Field(description="PyTorch, a training function on every worker, gradients by AllReduce")
-    precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: mixed precision")
-    compile: bool = Field(False, description="compile models with torch.compile")
-
-    def trainer(self) -> Trainer:
-        """In the Python API's form."""
-        from trainers.torch_allreduce import TorchTrainer
-
-        return TorchTrainer(**self.arguments())
-
-
-class ParameterServerSpec(_FunctionSpec):
-    """PyTorch over parameter servers."""
-
-    type: Literal["parameter_server"] = Field(
-        description="PyTorch, a training function on every worker, gradients pushed to parameter servers"
-    )
-
-    def trainer(self) -> Trainer:
-        """In the Python API's form."""
-        from trainers.torch_parameter_server import ParameterServerTrainer
-
-        return ParameterServerTrainer(**self.arguments())
-
-
-TrainerSpec = Annotated[
-    XGBoostSpec | TorchSpec | ParameterServerSpec, Field(discriminator="type"), Give("a group of keys, type among them")
-]
-
-
 class Hyperband(Strict):
     """Hyperband's own configuration, in units of resource: boosting rounds, epochs."""
 
@@ -359,7 +242,7 @@ class Tuning(Strict):
             and StrategyConfig(HyperbandStrategyConfig(**self.hyperband.model_dump())),
             "completion_criteria_config": self.completion
             and TuningJobCompletionCriteriaConfig(**self.completion.model_dump()),
-            **_same(self, "objective_metric_name", "ranges", "hyperband", "completion"),
+            **own_fields(self, "objective_metric_name", "ranges", "hyperband", "completion"),
         }
 
 
@@ -395,9 +278,7 @@ class JobSpec(Strict):
 
     def code(self) -> list[NamedCode]:
         """What it names of Python code, which would be imported and called."""
-        if isinstance(self.trainer, _FunctionSpec):
-            return [NamedCode(key="trainer.train_loop", name=self.trainer.train_loop)]
-        return []
+        return self.trainer.code()
 
     def tuner(self, **options: Any) -> HyperparameterTuner:
         """In the Python API's form.
@@ -414,7 +295,7 @@ class JobSpec(Strict):
         with _about("cost"):
             check_cost(trainer, **cost)
         with _about("tuning"):
-            own = _same(self, "name", "data", "trainer", "tuning", "cost", "tags", "trackers")
+            own = own_fields(self, "name", "data", "trainer", "tuning", "cost", "tags", "trackers")
             tags = [{"Key": key, "Value": value} for key, value in self.tags.items()]
             callbacks = self.trackers.callbacks() if self.trackers else ()
             return HyperparameterTuner(
@@ -458,11 +339,6 @@ def json_schema() -> dict[str, Any]:
         **JobSpec.model_json_schema(),
         "title": "Warmband tuning job",
     }
-
-
-def _same(model: BaseModel, *but: str) -> dict[str, Any]:
-    """The fields that have the Python API's own names."""
-    return {name: getattr(model, name) for name in type(model).model_fields if name not in but}
 
 
 @contextmanager

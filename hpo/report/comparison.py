@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from hpo.describe import runtime
 from hpo.report.blocks import Column, Measured, Table
 from hpo.report.data import JobData
 from hpo.report.figures import comparison_figures
@@ -132,7 +133,7 @@ def _billed(data: JobData) -> float:
 
 
 def _wall(data: JobData) -> float:
-    return (data.job.ended_at or data.job.heartbeat) - data.job.created_at
+    return runtime(data.job)
 
 
 def _times(before: float, after: float) -> float | None:

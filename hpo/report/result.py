@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from hpo.describe import runtime
 from hpo.report.blocks import Code, Column, Facts, Measured, Table
 from hpo.report.data import JobData
 from hpo.report.page import Block, Section
@@ -109,7 +110,7 @@ def _used(data: JobData) -> Iterator[tuple[str, object]]:
     if cost := summary.get("cost"):
         yield "money", money(cost["total"], cost["currency"])
     gangs = f" on {count(summary['gangs'], 'gang')}" if summary.get("gangs") else ""
-    yield "wall time", f"{(job.ended_at or job.heartbeat) - job.created_at:,.1f} s{gangs}"
+    yield "wall time", f"{runtime(job):,.1f} s{gangs}"
     if kept := summary.get("checkpoints"):
         sizes = f"{in_bytes(kept['kept_bytes'])} of {in_bytes(kept['written_bytes'])} written"
         yield "checkpoints", f"{kept['kept']} kept, {sizes}"

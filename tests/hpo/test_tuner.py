@@ -152,12 +152,13 @@ def test_attach_keeps_scaling_types_and_categorical_types(home: Path) -> None:
         "tree_method": CategoricalParameter(["hist", "approx"]),
         "validate_parameters": CategoricalParameter([0, "1", None, True]),
     }
+    from hpo.inputs import record_inputs
     from trainers.trainer import open_channels
 
     with Store() as store:
         from hpo.store import JobRow
 
-        spec = tuner._spec(open_channels(CHANNELS), 5)
+        spec = tuner._spec(record_inputs(open_channels(CHANNELS), str(home)), 5)
         store.create_job(JobRow(name="a-job", created_at=1.0, heartbeat=time.time(), spec=spec))
     again = HyperparameterTuner.attach("a-job")
     assert again.ranges == tuner.ranges
