@@ -20,6 +20,7 @@ from hpo import HyperparameterTuner, IntegerParameter, Prices
 from hpo.earlier import forecast_from, most_alike, pace_of, part_used
 from hpo.forecast import PROBE, Forecast, Outlook, forecast_error
 from hpo.hyperband import lay_out
+from hpo.inputs import record_inputs
 from hpo.ledger import Entry
 from hpo.limits import Limits
 from hpo.pace import ManyWorkers
@@ -222,7 +223,7 @@ def test_a_ledger_that_says_nothing_gives_no_pace() -> None:
 def spec(**changes: Any) -> dict[str, Any]:
     tuner, _ = make()
     channels = {name: changes.pop("rows", table) for name, table in CHANNELS.items()}
-    return {**tuner._spec(open_channels(channels), 7), **changes}
+    return {**tuner._spec(record_inputs(open_channels(channels), "jobs"), 7), **changes}
 
 
 def ended(name: str, job_spec: dict[str, Any], **changes: Any) -> JobRow:
