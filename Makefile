@@ -40,7 +40,7 @@ demo: $(STAMP)
 	$(VENV)/bin/python -m experiments.tune_distributed --quick
 
 test: $(STAMP)
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check
