@@ -15,7 +15,7 @@ import json
 import math
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
@@ -66,6 +66,10 @@ class KeptGangs:
         self.want = gangs.want
         self.halt = gangs.halt
         self.recycle = gangs.recycle
+
+    def give_back(self) -> Collection[str]:
+        """None: what one search has no use for is the next one's."""
+        return ()
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Hands an assignment to a gang."""
