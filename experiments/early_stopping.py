@@ -86,7 +86,7 @@ class KeptGangs:
                 self._up.pop(event.gang, None)
         return [*waiting, *events]
 
-    def close(self) -> None:
+    def close(self, *, now: bool = False) -> None:
         """Keeps the gangs; the next search is told that they are up."""
         self._waiting = list(self._up.values())
 
