@@ -45,8 +45,9 @@ def short_folder() -> Iterator[str]:
 
 SCRIPT = """
     import os
-    from trainers.cluster import cluster  # Before Ray, which is then kept to this machine.
+    from trainers import XGBoostTrainer  # Before Ray, which is then kept to this machine.
     import ray
+    from trainers.cluster import cluster
 
     said = []
     cpus = (os.cpu_count() or 1) + 3
