@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl
+from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl, Verbose
 
 
 def forecast(
@@ -18,9 +18,7 @@ def forecast(
     set_: Overrides = None,
     store: StoreUrl = None,
     allow_code: AllowCode = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")
-    ] = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Say what a tuning job would take, without running it.

@@ -38,6 +38,7 @@ DataDir = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option(metavar="FOLDER", help="Where datasets lie; else WARMBAND_DATA, else WARMBAND_HOME/data."),
 ]
+Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")]
 
 
 class Command(TyperCommand):

@@ -5,11 +5,10 @@ from __future__ import annotations
 import logging
 import os
 import sys
-from typing import Annotated
 
 import typer
 
-from hpo.cli.options import AllowCode, AsJson, DataDir, JobName, StoreUrl
+from hpo.cli.options import AllowCode, AsJson, DataDir, JobName, StoreUrl, Verbose
 
 
 def resume(
@@ -17,9 +16,7 @@ def resume(
     data_dir: DataDir = None,
     store: StoreUrl = None,
     allow_code: AllowCode = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")
-    ] = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Go on with a job whose driver died, or that was stopped, here.

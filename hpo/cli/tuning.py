@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl
+from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl, Verbose
 
 if TYPE_CHECKING:
     from hpo.spec import JobSpec
@@ -28,9 +28,7 @@ def tune(
     set_: Overrides = None,
     store: StoreUrl = None,
     allow_code: AllowCode = False,
-    verbose: Annotated[
-        bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")
-    ] = False,
+    verbose: Verbose = False,
     as_json: AsJson = False,
 ) -> None:
     """Run a tuning job, and say what it found and what it cost.
