@@ -35,10 +35,10 @@ def terminal(*, stderr: bool = False) -> Terminal:
 
 
 def show(*what: RenderableType) -> None:
-    """Prints for people."""
+    """Prints for people; a sentence stays one line for grep, whatever the width, and a terminal breaks it itself."""
     out = terminal()
     for each in what:
-        out.print(each, markup=False)
+        out.print(each, markup=False, soft_wrap=isinstance(each, str))
 
 
 def show_json(value: Any) -> None:

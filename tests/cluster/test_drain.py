@@ -109,8 +109,9 @@ def test_an_elastic_gang_goes_on_with_fewer_workers_and_says_so(machines: Machin
     sizes = [line[2] for line in job.trained()]
     assert sizes == sorted(sizes, reverse=True)
     assert set(sizes) == {"3", "2"}
-    lines = job.trials()
-    assert (len(lines) == len({tuple(line[:2]) for line in lines})) == (how == "drained")
+    if how == "drained":
+        lines = job.trials()
+        assert len(lines) == len({tuple(line[:2]) for line in lines}), "an epoch was trained twice"
     with Store(job.store) as store:
         details = [trial.details for trial in store.trials(job.name) if trial.number >= 0]
         billed = {row.workers for row in store.ledger(job.name)}

@@ -43,11 +43,11 @@ def store(database) -> Iterator[Store]:
 
 
 def hpo(*arguments: str, url: str) -> tuple[int, str]:
-    """The exit code and all that was printed, as a shell sees it."""
+    """The exit code and all that was printed, as a narrow shell sees it."""
     done = subprocess.run(
         [sys.executable, "-m", "hpo", "db", *arguments],
         cwd=ROOT,
-        env={**os.environ, "WARMBAND_STORE": url},
+        env={**os.environ, "WARMBAND_STORE": url, "COLUMNS": "40"},
         capture_output=True,
         text=True,
         timeout=120,

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
 from hpo import ContinuousParameter, HyperparameterTuner
-from hpo.spec import XGBoostSpec
 from hpo.store import JobRow, Store
+from hpo.trainer_spec import XGBoostSpec
 from trainers import ConfigurationError, XGBoostTrainer
 from trainers.trainer import trainer_from_json
 from trainers.xgboost_ray_options import FIELDS
