@@ -98,10 +98,18 @@ def test_a_whole_cluster_may_go_under_a_driver_that_joined_it(expected: dict[str
 KILLS_ITS_CLUSTER = """
     import os, signal, sys
     from pathlib import Path
+    from tests.cluster.machine import children
     from tests.hpo.test_driver import CHANNELS, Counting, tuner
 
+    def kill(pid):
+        # With all that it started: else its workers may end the job before they miss their cluster.
+        below = children(pid)
+        os.kill(pid, signal.SIGKILL)
+        for child in below:
+            kill(child)
+
     folder, head = Path(sys.argv[1]), int(sys.argv[2])
-    counting = Counting(17, lambda: os.killpg(head, signal.SIGKILL))
+    counting = Counting(17, lambda: kill(head))
     tuner(folder, (counting,), 2, max_parallel_jobs=2).fit(CHANNELS, job_name="job")
 """
 
