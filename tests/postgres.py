@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import time
 import uuid
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
@@ -86,19 +87,20 @@ class Postgres:
 
     def freeze(self) -> None:
         """Stops all its processes where they are, as a machine does that hangs: connections stay, nothing answers."""
-        for pid in self._pids():
-            os.kill(pid, signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         """Lets them go on."""
-        for pid in self._pids():
-            os.kill(pid, signal.SIGCONT)
+        self._signal(signal.SIGCONT)
 
-    def _pids(self) -> list[int]:
-        """Of the server, which makes no more once it stands still, and then of its children."""
+    def _signal(self, number: signal.Signals) -> None:
+        """Signals the server, which makes no more processes once it stands still, and then those that it made."""
         assert self._process is not None
+        self._process.send_signal(number)
         children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
-        return [self._process.pid, *map(int, children.split())]
+        for pid in map(int, children.split()):
+            with suppress(ProcessLookupError):  # It came to its end meanwhile, as an autovacuum worker may.
+                os.kill(pid, number)
 
     def new_database(self) -> str:
         """The URL of an empty database."""

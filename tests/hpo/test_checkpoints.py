@@ -210,13 +210,15 @@ def test_a_job_leaves_the_best_and_the_untuned_run(writer, tmp_path, losses):
     assert rows["job-005"].status != "Running"
 
 
-def test_a_driver_that_was_replaced_removes_nothing(writer, tmp_path):
+def test_a_driver_that_was_replaced_removes_nothing(writer, tmp_path, monkeypatch):
     """The new one writes into the same folder."""
+    monkeypatch.setattr(module, "BATCH_SECONDS", 3600.0)  # All removals are left to the end.
     folder = tmp_path / "jobs" / "job"
     _, _, keeper = run_job(writer, str(folder))
     writer.flush()
     with writer.store._engine.begin() as connection:
-        connection.execute(sa.update(JOBS).values(heartbeat=1.0))
+        # A heartbeat that came in between would keep the lease, if it were still the first writer's.
+        connection.execute(sa.update(JOBS).values(heartbeat=1.0, lease="gone"))
     with writer.store.writer("job"):
         storage.write(str(folder / "job-029" / "000001"), b"of the new driver")
         before = on_disk(folder)
