@@ -13,7 +13,7 @@ from typing import Any
 
 import ray
 
-from trainers import loopback
+from trainers import head, loopback
 from trainers.reach import Reach
 
 logger = logging.getLogger(__name__)
@@ -51,8 +51,12 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
 
     Args:
         cpus: logical CPUs that the job could use at once.
-        notify: is told what was started.
+        notify: is told what was started, and when the cluster that was joined does not answer any more.
         verbose: show Ray's own logs and what workers print; else its errors alone.
+
+    Raises:
+        ConfigurationError: the cluster cannot be joined.
+        GangError: the block's error came of the cluster that was joined, which is gone.
     """
     if ray.is_initialized():
         yield Cluster(private=False)
@@ -63,9 +67,7 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
         "log_to_driver": verbose,
     }
     try:
-        if not found.private:
-            ray.init(**shown)
-        else:
+        if found.private:
             cores = os.cpu_count() or 1
             _keep_token_private()
             # The dashboard costs seconds of start-up; whoever wants it runs `ray start --head` and sets RAY_ADDRESS.
@@ -73,7 +75,11 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
             notify(f"Started Ray on this machine: {max(cpus, cores)} logical CPUs on {cores} cores")
             if ray.util.get_node_ip_address() != loopback.ADDRESS and loopback.VARIABLE not in os.environ:
                 notify(_OPEN)
-        yield found
+            yield found
+        else:
+            head.join(os.environ["RAY_ADDRESS"], **shown)
+            with head.watched(notify):
+                yield found
     finally:
         ray.shutdown()
 
