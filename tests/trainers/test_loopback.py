@@ -57,15 +57,19 @@ def short_home() -> Iterator[Path]:
 
 
 JOB = """
-    import json, os, sys, threading, time
+    import dataclasses, json, os, threading, time
     import numpy as np
     from trainers import ParameterServerTrainer, TorchTrainer, XGBoostTrainer
     from trainers.cluster import cluster
+    from trainers.trainer import open_channels
     import ray, torch
+    from experiments.on_gang import OnGang
     from ray.train import ScalingConfig
 
+    WORKER = "ray::RayTrainWo"
+
     def listening():
-        '''Where this process and all below it listen, as (name of the process, address), from /proc.'''
+        '''Where this process and all below it listen: ((name of the process, address), socket), from /proc.'''
         below, parents = {os.getpid()}, {}
         for entry in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -86,12 +90,12 @@ JOB = """
             for line in open(f"/proc/net/{table}").read().splitlines()[1:]:
                 parts = line.split()
                 if parts[3] == "0A" and f"socket:[{parts[9]}]" in owners:
-                    yield owners[f"socket:[{parts[9]}]"], parts[1].partition(":")[0]
+                    yield (owners[f"socket:[{parts[9]}]"], parts[1].partition(":")[0]), parts[9]
 
-    def watch():
+    def watch(gate, done, found, before):
         while not done.wait(0.2):
             training = os.path.exists(gate)
-            found.update(listening())
+            found.update(where for where, socket in listening() if socket not in before)
             if training:
                 open(gate + "-seen", "w").close()
 
@@ -110,36 +114,70 @@ JOB = """
                 time.sleep(0.05)
             context.report({"validation:loss": 1.0}, checkpoint={"model": model.state_dict()})
 
+    class InTurn:
+        '''The programs of several trainers in the same workers, each opened for its training and closed after it.'''
+
+        def __init__(self, programs):
+            self.programs = programs
+
+        def open(self, context):
+            self.context = context
+            return {}
+
+        def train(self, assignment, on_report, halted):
+            words = dict(assignment.hyperparameters)
+            program = self.programs[words.pop("trainer")]
+            program.open(self.context)
+            try:
+                return program.train(dataclasses.replace(assignment, hyperparameters=words), on_report, halted)
+            finally:
+                program.close()
+
+        def close(self):
+            pass
+
+    class AllTrainers(XGBoostTrainer):
+        def program(self, channels):
+            return InTurn({type(trainer).__name__: trainer.program(channels) for trainer in kinds})
+
+    def found_while_it_trains(trainer, gang):
+        name, found, done = type(trainer).__name__, set(), threading.Event()
+        gate = os.path.abspath(name)
+        # What the trainer before listened on stays with its workers.
+        before = {socket for (who, where), socket in listening() if who == WORKER and {*where} == {"0"}}
+        watcher = threading.Thread(target=watch, args=(gate, done, found, before))
+        watcher.start()
+        try:
+            words = {**trainer.hyperparameters, "trainer": name}
+            gang.train(words if trainer.unit == "round" else {**words, "gate": gate}, trainer.units)
+        finally:
+            done.set()
+            watcher.join()
+        return sorted(found)
+
     if __name__ == "__main__":
         rows = np.random.default_rng(0).normal(size=(4000, 2)).astype("f4")
         both = rows, (rows[:, 0] > 0).astype("f4")
-        scaling, all_found, said = ScalingConfig(num_workers=2), {}, []
-        function = {"train_loop_per_worker": learn}
-        words, cpus = {"epochs": 1, "per_worker_batch_size": 500}, (os.cpu_count() or 1) + 3
+        scaling, said, cpus = ScalingConfig(num_workers=2), [], (os.cpu_count() or 1) + 3
+        epochs = {"epochs": 1, "per_worker_batch_size": 500}
+        kinds = [
+            XGBoostTrainer(scaling=scaling, hyperparameters={"eval_metric": "auc", "num_round": 300}),
+            TorchTrainer(learn, scaling=scaling, hyperparameters=epochs),
+            ParameterServerTrainer(learn, scaling=scaling, hyperparameters=epochs),
+        ]
         try:
             with cluster(cpus, said.append) as own:
                 assert own.private
                 assert ray.cluster_resources()["CPU"] == cpus, ray.cluster_resources()
-                for trainer in (
-                    XGBoostTrainer(scaling=scaling, hyperparameters={"eval_metric": "auc", "num_round": 300}),
-                    TorchTrainer(scaling=scaling, **function, hyperparameters={**words, "gate": os.path.abspath("1")}),
-                    ParameterServerTrainer(
-                        scaling=scaling, **function, hyperparameters={**words, "gate": os.path.abspath("2")}
-                    ),
-                ):
-                    done, found, gate = threading.Event(), set(), trainer.hyperparameters.get("gate", "none")
-                    watcher = threading.Thread(target=watch)
-                    watcher.start()
-                    try:
-                        trainer.fit({"train": both, "validation": both})
-                    finally:
-                        done.set()
-                        watcher.join()
-                    all_found[type(trainer).__name__] = sorted(found)
+                channels = open_channels({"train": both, "validation": both})
+                with AllTrainers(scaling=scaling).gangs("job", channels) as gangs:
+                    gang = OnGang(gangs, {}, 1, os.path.abspath("models"))
+                    gang.start(2)
+                    found = {type(trainer).__name__: found_while_it_trains(trainer, gang) for trainer in kinds}
                 raise RuntimeError("in the job")
         except RuntimeError as error:
             assert str(error) == "in the job", error
-        print(json.dumps({"found": all_found, "said": said, "ray": ray.is_initialized()}))
+        print(json.dumps({"found": found, "said": said, "ray": ray.is_initialized()}))
 """
 
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
