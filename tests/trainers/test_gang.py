@@ -77,7 +77,7 @@ class Pool:
         self.up: dict[str, GangUp] = {}
         self.log: list[Event] = []
 
-    def until(self, done: Callable[[Event], bool], want: int = 1, seconds: float = 90.0) -> Event:
+    def until(self, done: Callable[[Event], bool], want: int = 1, seconds: float = 180.0) -> Event:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.gangs.want({self.workers: want}, None)

@@ -18,6 +18,7 @@ from trainers.gang import WorkerContext
 from trainers.ray_gangs import RayGangs
 from trainers.shares import TURN_SECONDS, Claim, fair_shares
 
+LOOK = 5  # Seconds between two looks of simulated jobs.
 NEEDS = ({"CPU": 1.0}, {"CPU": 2.0}, {"CPU": 1.0, "GPU": 1.0}, {"GPU": 0.5})
 
 
@@ -81,15 +82,15 @@ def test_what_one_job_does_not_want_goes_to_the_others() -> None:
 @given(st.lists(st.integers(1, 3), min_size=2, max_size=4))
 def test_where_there_is_room_for_one_gang_every_job_has_its_turns(priorities: list[int]) -> None:
     turns, served, holder = [0.0] * len(priorities), [0.0] * len(priorities), -1
-    for _ in range(20_000):
+    for _ in range(0, 20_000, LOOK):
         jobs = [
             Claim(name=f"{n}", priority=p, need={"CPU": 1.0}, wants=(1,), holds=(1,) * (holder == n), turns=turns[n])
             for n, p in enumerate(priorities)
         ]
         shares = fair_shares(jobs, {"CPU": 1.0})
         (holder,) = (n for n in range(len(priorities)) if shares[f"{n}"])
-        turns[holder] += 1.0 / priorities[holder]
-        served[holder] += 1.0
+        turns[holder] += LOOK / priorities[holder]
+        served[holder] += LOOK
     fair = [20_000 * p / sum(priorities) for p in priorities]
     assert all(abs(got - due) <= 2 * TURN_SECONDS * len(priorities) for got, due in zip(served, fair, strict=True))
 

@@ -56,7 +56,7 @@ class Pool:
         self.gangs = RayGangs("torch", lambda workers: trainer.program(placed), trainer.scaling)
         self.up = self.until(lambda event: isinstance(event, GangUp))
 
-    def until(self, done: Callable[[Event], bool], seconds: float = 90.0) -> Event:
+    def until(self, done: Callable[[Event], bool], seconds: float = 180.0) -> Event:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.gangs.want({2: 1}, None)
