@@ -12,12 +12,13 @@ import typer
 from rich.console import Console
 
 from experiments.cluster_size import Found, advice_table, page, parsed, result, run, searches_table, verdict
+from experiments.mnist import Setting
 from experiments.problems import problems
 from experiments.published import Options, Steps
 from experiments.searches import Outcome, Searches
 from experiments.tradeoff import by_deadline
 from hpo.store import Store
-from trainers.datasets import load
+from trainers import Trainer
 
 
 def outcome(validation: float, seconds: float, worker_seconds: float, workers: int = 1) -> Outcome:
@@ -77,12 +78,15 @@ def test_sizes_are_whole_numbers() -> None:
             parsed(text)
 
 
-@pytest.mark.slow
-def test_each_size_is_searched_once_and_the_size_is_tuned(ray_cluster: None, tmp_path: Path) -> None:
+def in_hand(workers: int, units: int) -> Trainer:
+    """The network's trainer with its workers in this process; gangs of several sizes: tests/hpo/test_sizes.py."""
+    return Setting(name="image", workers=workers, asynchronous=True).trainer(units, in_hand=True)
+
+
+def test_each_size_is_searched_once_and_the_size_is_tuned(tmp_path: Path) -> None:
     options = Options(quick=True, out=tmp_path)
-    dataset = load("bank-marketing-synthetic")
-    dataset = replace(dataset, train=dataset.train[:500], validation=dataset.validation[:200])
-    problem = replace(problems(options)["xgboost"], jobs=4, max_resource=3, units=3)
+    dataset = options.images()
+    problem = replace(problems(options)["image"], jobs=4, max_resource=3, units=3, trainer=in_hand)
     console = Console(file=io.StringIO())
     for _ in range(2):
         with Steps(tmp_path, console.print) as steps:

@@ -1,4 +1,4 @@
-"""A small Hyperband job through xgboost_ray: the trials, rungs, scores and winner of native gangs."""
+"""A small Hyperband job through xgboost_ray: the trials, rungs, scores, winner and model of native workers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from tests.hpo.test_tuner import table
 from trainers import XGBoostTrainer
 
 CHANNELS = {"train": table(2000, seed=0), "validation": table(400, seed=1)}
-TRIALS = 4
+TRIALS = 3
 
 
-def tune(backend: str) -> HyperparameterTuner:
+def tune(backend: str, scaling: ScalingConfig) -> HyperparameterTuner:
     static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 9, "subsample": 0.8}
     tuner = HyperparameterTuner(
-        XGBoostTrainer(scaling=ScalingConfig(num_workers=1), hyperparameters=static, backend=backend),
+        XGBoostTrainer(scaling=scaling, hyperparameters=static, backend=backend),
         "validation:auc",
         {"eta": ContinuousParameter(0.05, 1), "max_depth": IntegerParameter(1, 6)},
         strategy="Hyperband",
@@ -51,8 +51,10 @@ def trials(tuner: HyperparameterTuner) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.slow
-def test_hyperband_through_xgboost_ray_is_hyperband_through_native_gangs(ray_cluster: None) -> None:
-    native, other = tune("native"), tune("xgboost_ray")
+def test_hyperband_through_xgboost_ray_is_hyperband_through_native_workers(ray_cluster: None) -> None:
+    # One native worker in this process has the models of a gang of one: tests/trainers/test_gang.py.
+    native = tune("native", ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}))
+    other = tune("xgboost_ray", ScalingConfig(num_workers=1))
     assert len(trials(native)) == TRIALS + 1, "and the un-tuned run"
     for ours, theirs in zip(trials(native), trials(other), strict=True):
         assert theirs[:3] == ours[:3]
@@ -63,5 +65,6 @@ def test_hyperband_through_xgboost_ray_is_hyperband_through_native_gangs(ray_clu
     assert isinstance(attached, XGBoostTrainer)
     assert attached.backend == "xgboost_ray"
     assert attached.model().num_boosted_rounds() == attached.units
+    assert attached.model().save_raw() == native.best_estimator().model().save_raw()
     seconds = other.describe()["Summary"]["worker_seconds"]
     assert seconds["starting"] > seconds["training"], "every assignment starts its actors"

@@ -22,6 +22,13 @@ from trainers.in_hand import alone
 SECONDS = 120.0
 
 
+def warm_context() -> Any:
+    """What makes processes out of one that has imported what takes long, and does nothing else."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["torch", "ray.train", "xgboost", "tests.trainers.process_gang"])
+    return context
+
+
 class ProcessGang:
     """Workers that open a program, serve its assignments and close it, as often as asked; their imports happen once."""
 
@@ -30,7 +37,7 @@ class ProcessGang:
         self._folder = folder
         self._pipes: list[Connection] = []
         self.processes = []
-        context = multiprocessing.get_context("spawn")
+        context = warm_context()
         for rank in range(workers):
             mine, its = context.Pipe()
             process = context.Process(target=_work, args=(its, rank, workers), daemon=True)

@@ -549,12 +549,12 @@ class TestInRay:
 
         data = frame(101)
         channels = write(data, tmp_path)
-        rows = ray.data.from_pandas(data).repartition(7)
-        lazy = ray.data.from_pandas([data[:30], data[30:60], data[60:]]).map_batches(late_first, batch_size=None)
-        channels |= {
-            "ray.data": Channel.of(rows.materialize(), target="y"),
-            "ray.data lazy": Channel.of(lazy, target="y"),
-        }
+        if kind == "ray.data":
+            rows = ray.data.from_pandas(data).repartition(7)
+            channels[kind] = Channel.of(rows.materialize(), target="y")
+        elif kind == "ray.data lazy":
+            lazy = ray.data.from_pandas([data[:30], data[30:60], data[60:]]).map_batches(late_first, batch_size=None)
+            channels[kind] = Channel.of(lazy, target="y")
         channel = channels[kind]
         # Each placement executes a lazy dataset again, which takes seconds.
         for world_size in (3,) if kind == "ray.data lazy" else (1, 3):

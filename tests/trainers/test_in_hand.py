@@ -1,4 +1,4 @@
-"""Training in this very process: no Ray, the calling thread, the models of a gang of one."""
+"""Training in this very process: no Ray, the calling thread; that its models are a gang's is in test_gang."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ import pandas
 import pytest
 from ray.train import ScalingConfig
 
-from tests.trainers.test_gang import RUNGS, STATIC, TRAIN, VALIDATION, Pool, segments
-from trainers import Channel, ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer, storage
+from tests.trainers.test_gang import STATIC, TRAIN, segments
+from trainers import Channel, ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer
 from trainers.assignment import Assignment, GangUp, Report, Segment, Served
 from trainers.channels import PlacedChannel
 from trainers.errors import DivergedError
@@ -194,7 +194,9 @@ def test_no_workers_are_one_in_hand_and_stay_none_on_record() -> None:
 def test_a_trial_that_xgboost_refuses_fails_with_its_words(tmp_path: Path) -> None:
     with pytest.raises(TrialError, match="Unknown tree updater nonsense") as caught:
         hand_trainer(num_round=3, updater="nonsense").fit({"train": TRAIN}, storage_path=str(tmp_path))
+    assert "\n" not in str(caught.value)
     assert "Traceback" in caught.value.traceback
+    assert not list(tmp_path.rglob("000003*"))
 
 
 def test_more_at_once_than_one_is_said_not_to_be() -> None:
@@ -203,26 +205,6 @@ def test_more_at_once_than_one_is_said_not_to_be() -> None:
     with hand_trainer().gangs("job", channels, at_once=4, notify=said.append), hand_trainer().gangs("job", channels):
         pass
     assert said == ["num_workers=0 trains one trial after another in this process, not 4 at once"]
-
-
-def test_the_models_are_those_of_a_gang_of_one(ray_cluster: None, tmp_path: Path) -> None:
-    """Equal to the last byte with as many threads; `STATIC` samples rows and columns."""
-    pool = Pool("one", workers=1)
-    gang = pool.start(1)[0]
-    for assignment in segments(tmp_path / "gang", RUNGS):
-        assert not pool.serve(gang, assignment).error
-    pool.gangs.close()
-
-    channels = {"train": Channel.of(TRAIN), "validation": Channel.of(VALIDATION)}
-    with hand_trainer().gangs("hand", channels) as hand:
-        hand.want({1: 1}, None)
-        (event,) = hand.events(0.0)
-        for assignment in segments(tmp_path / "hand", RUNGS):
-            hand.assign(event.gang, assignment)
-            assert isinstance(hand.events(0.0)[0], Served)
-    for rung in RUNGS:
-        there, here = (storage.read(str(tmp_path / kind / f"{rung:06d}")) for kind in ("gang", "hand"))
-        assert there == here
 
 
 WITHOUT_RAY = """

@@ -1,4 +1,4 @@
-"""What a job listens on: 127.0.0.1 alone, and nobody is served there without the cluster's token."""
+"""A cluster of a job's own: it listens on 127.0.0.1 alone, asks for its token, and ends with the job."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import tempfile
 import textwrap
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -48,7 +49,7 @@ def test_what_imported_ray_already_is_left_alone(monkeypatch: pytest.MonkeyPatch
         assert VARIABLE not in os.environ
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def short_home() -> Iterator[Path]:
     """A home, and folder for temporary files, whose path is short enough for Ray's sockets."""
     with tempfile.TemporaryDirectory(prefix="wb") as folder:
@@ -56,15 +57,19 @@ def short_home() -> Iterator[Path]:
 
 
 JOB = """
-    import json, os, sys, threading, time
+    import dataclasses, json, os, threading, time
     import numpy as np
     from trainers import ParameterServerTrainer, TorchTrainer, XGBoostTrainer
     from trainers.cluster import cluster
+    from trainers.trainer import open_channels
+    import ray, torch
+    from experiments.on_gang import OnGang
     from ray.train import ScalingConfig
-    import torch
+
+    WORKER = "ray::RayTrainWo"
 
     def listening():
-        '''Where this process and all below it listen, as (name of the process, address), from /proc.'''
+        '''Where this process and all below it listen: ((name of the process, address), socket), from /proc.'''
         below, parents = {os.getpid()}, {}
         for entry in filter(str.isdigit, os.listdir("/proc")):
             try:
@@ -85,43 +90,94 @@ JOB = """
             for line in open(f"/proc/net/{table}").read().splitlines()[1:]:
                 parts = line.split()
                 if parts[3] == "0A" and f"socket:[{parts[9]}]" in owners:
-                    yield owners[f"socket:[{parts[9]}]"], parts[1].partition(":")[0]
+                    yield (owners[f"socket:[{parts[9]}]"], parts[1].partition(":")[0]), parts[9]
 
-    def watch():
+    def watch(gate, done, found, before):
         while not done.wait(0.2):
-            found.update(listening())
+            training = os.path.exists(gate)
+            found.update(where for where, socket in listening() if socket not in before)
+            if training:
+                open(gate + "-seen", "w").close()
 
     def learn(context):
+        gate = context.hyperparameters["gate"]
         model = context.prepare_model(torch.nn.Linear(2, 2))
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         batches = context.prepare_data("train", labels=torch.long)
         for _ in context.epochs():
             for features, labels in batches:
                 context.step(torch.nn.functional.cross_entropy(model(features), labels), optimizer)
-            time.sleep(1)
+            open(gate, "w").close()
+            deadline = time.monotonic() + 60
+            while not os.path.exists(gate + "-seen"):  # Until somebody has looked, all of this open.
+                assert time.monotonic() < deadline, "waited 60 s for a look"
+                time.sleep(0.05)
             context.report({"validation:loss": 1.0}, checkpoint={"model": model.state_dict()})
+
+    class InTurn:
+        '''The programs of several trainers in the same workers, each opened for its training and closed after it.'''
+
+        def __init__(self, programs):
+            self.programs = programs
+
+        def open(self, context):
+            self.context = context
+            return {}
+
+        def train(self, assignment, on_report, halted):
+            words = dict(assignment.hyperparameters)
+            program = self.programs[words.pop("trainer")]
+            program.open(self.context)
+            try:
+                return program.train(dataclasses.replace(assignment, hyperparameters=words), on_report, halted)
+            finally:
+                program.close()
+
+        def close(self):
+            pass
+
+    class AllTrainers(XGBoostTrainer):
+        def program(self, channels):
+            return InTurn({type(trainer).__name__: trainer.program(channels) for trainer in kinds})
+
+    def found_while_it_trains(trainer, gang):
+        name, found, done = type(trainer).__name__, set(), threading.Event()
+        gate = os.path.abspath(name)
+        # What the trainer before listened on stays with its workers.
+        before = {socket for (who, where), socket in listening() if who == WORKER and {*where} == {"0"}}
+        watcher = threading.Thread(target=watch, args=(gate, done, found, before))
+        watcher.start()
+        try:
+            words = {**trainer.hyperparameters, "trainer": name}
+            gang.train(words if trainer.unit == "round" else {**words, "gate": gate}, trainer.units)
+        finally:
+            done.set()
+            watcher.join()
+        return sorted(found)
 
     if __name__ == "__main__":
         rows = np.random.default_rng(0).normal(size=(4000, 2)).astype("f4")
         both = rows, (rows[:, 0] > 0).astype("f4")
-        scaling, all_found = ScalingConfig(num_workers=2), {}
-        function = {"train_loop_per_worker": learn, "hyperparameters": {"epochs": 2, "per_worker_batch_size": 500}}
-        with cluster(8, print):
-            for trainer in (
-                XGBoostTrainer(scaling=scaling, hyperparameters={"eval_metric": "auc", "num_round": 300}),
-                TorchTrainer(scaling=scaling, **function),
-                ParameterServerTrainer(scaling=scaling, **function),
-            ):
-                done, found = threading.Event(), set()
-                watcher = threading.Thread(target=watch)
-                watcher.start()
-                try:
-                    trainer.fit({"train": both, "validation": both})
-                finally:
-                    done.set()
-                    watcher.join()
-                all_found[type(trainer).__name__] = sorted(found)
-        print(json.dumps(all_found))
+        scaling, said, cpus = ScalingConfig(num_workers=2), [], (os.cpu_count() or 1) + 3
+        epochs = {"epochs": 1, "per_worker_batch_size": 500}
+        kinds = [
+            XGBoostTrainer(scaling=scaling, hyperparameters={"eval_metric": "auc", "num_round": 300}),
+            TorchTrainer(learn, scaling=scaling, hyperparameters=epochs),
+            ParameterServerTrainer(learn, scaling=scaling, hyperparameters=epochs),
+        ]
+        try:
+            with cluster(cpus, said.append) as own:
+                assert own.private
+                assert ray.cluster_resources()["CPU"] == cpus, ray.cluster_resources()
+                channels = open_channels({"train": both, "validation": both})
+                with AllTrainers(scaling=scaling).gangs("job", channels) as gangs:
+                    gang = OnGang(gangs, {}, 1, os.path.abspath("models"))
+                    gang.start(2)
+                    found = {type(trainer).__name__: found_while_it_trains(trainer, gang) for trainer in kinds}
+                raise RuntimeError("in the job")
+        except RuntimeError as error:
+            assert str(error) == "in the job", error
+        print(json.dumps({"found": found, "said": said, "ray": ray.is_initialized()}))
 """
 
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
@@ -137,8 +193,9 @@ ANYWHERE = {
 """What is bound to all addresses, in IPv4 and IPv6, and has no setting that would change it."""
 
 
-@pytest.mark.slow
-def test_jobs_listen_on_this_machine_alone(short_home: Path) -> None:
+@pytest.fixture(scope="module")
+def job(short_home: Path) -> dict[str, Any]:
+    """What was found of a job on a cluster of its own, in a process of its own: this one has the tests' session."""
     script = short_home / "job.py"
     script.write_text(textwrap.dedent(JOB))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
@@ -151,12 +208,28 @@ def test_jobs_listen_on_this_machine_alone(short_home: Path) -> None:
         timeout=280,
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    all_found = json.loads(done.stdout.splitlines()[-1])
-    assert list(all_found) == ["XGBoostTrainer", "TorchTrainer", "ParameterServerTrainer"]
-    for trainer, found in all_found.items():
-        assert {"gcs_server", "raylet"} <= {name for name, _ in found}  # The watch sees what it is for.
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@pytest.mark.slow
+def test_jobs_listen_on_this_machine_alone(job: dict[str, Any]) -> None:
+    assert list(job["found"]) == ["XGBoostTrainer", "TorchTrainer", "ParameterServerTrainer"]
+    for trainer, found in job["found"].items():
+        # The watch sees what it is for.
+        assert {"gcs_server", "raylet", "ray::RayTrainWo"} <= {name for name, _ in found}
         beyond = {(name, address) for name, address in found if address not in LOOPBACK}
         assert beyond <= ANYWHERE[trainer]
+
+
+def test_a_cluster_of_its_own_says_so_and_ends_with_the_job(job: dict[str, Any]) -> None:
+    """An error in the job changes nothing."""
+    assert not job["ray"]
+    (line,) = job["said"]
+    assert f"{(os.cpu_count() or 1) + 3} logical CPUs on {os.cpu_count()} cores" in line
+
+
+def test_its_token_is_its_users_alone(job: dict[str, Any], short_home: Path) -> None:
     token = short_home / ".ray" / "auth_token"
     assert len(token.read_text()) == 64
     assert stat.S_IMODE(token.stat().st_mode) == 0o600

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.trainers.test_gang import Pool, wait_for_end
+from tests.trainers.test_gang import Pool
 from trainers import Channel, ConfigurationError, GangError
 from trainers.cluster import Cluster
 from trainers.reach import Reach, reaching
@@ -76,10 +76,9 @@ def test_another_folder_and_one_that_cannot_be_written_are_told_apart(hasty: Non
 
 def test_a_gang_on_a_node_that_sees_another_folder_ends_with_that_error(ray_cluster: None, tmp_path: Path) -> None:
     reach = Reach(marker=str(tmp_path / ".warmband-gone"))
-    blind = Pool("blind", on=Cluster(private=False, reach=reach))
-    blind.gangs.want({blind.workers: 1}, None)
+    blind = Pool("blind", workers=1, on=Cluster(private=False, reach=reach))
     try:
         with pytest.raises(GangError, match=r"cannot serve: on node [0-9.]+: storage_path .* is another folder there"):
-            wait_for_end(blind.gangs)
+            blind.start(1)
     finally:
         blind.gangs.close()

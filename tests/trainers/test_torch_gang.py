@@ -24,18 +24,27 @@ WORDS = {"mode": "sync", "num_servers": 2, "per_worker_batch_size": 8}
 
 
 def train_slowly(context) -> None:
-    """As `train_adam`, but slow where the test wants to kill something meanwhile."""
-    if context.hyperparameters.get("seconds") and not Path(context.hyperparameters["once"]).exists():
-        if context.rank == 0:
-            Path(context.hyperparameters["once"]).touch()
-        step = context.step
+    """As `train_adam`, but each step takes `seconds`, and before the fourth it waits at a `gate` that is closed."""
+    step, gate, taken = context.step, context.hyperparameters.get("gate"), 0
 
-        def slowly(loss, optimizer):
-            time.sleep(context.hyperparameters["seconds"])
-            return step(loss, optimizer)
+    def slowly(loss, optimizer):
+        nonlocal taken
+        taken += 1
+        if gate and taken == 4:
+            Path(f"{gate}-{context.rank}").touch()
+            wait_until("the gate is open", lambda: not Path(gate).exists())
+        time.sleep(context.hyperparameters.get("seconds", 0.0))
+        return step(loss, optimizer)
 
-        context.step = slowly
+    context.step = slowly
     train_adam(context)
+
+
+def wait_until(what: str, true: Callable[[], bool], seconds: float = 90.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"waited {seconds} s until {what}"
+        time.sleep(0.05)
 
 
 class Pool:
@@ -47,7 +56,7 @@ class Pool:
         self.gangs = RayGangs("torch", lambda workers: trainer.program(placed), trainer.scaling)
         self.up = self.until(lambda event: isinstance(event, GangUp))
 
-    def until(self, done: Callable[[Event], bool], seconds: float = 90.0) -> Event:
+    def until(self, done: Callable[[Event], bool], seconds: float = 180.0) -> Event:
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             self.gangs.want({2: 1}, None)
@@ -114,7 +123,7 @@ def test_asynchronous_workers_are_stale_and_a_straggler_is_told(pool: Pool, tmp_
 
 
 def test_a_gang_that_is_halted_goes_on_to_the_same_bits(pool: Pool, tmp_path: Path) -> None:
-    words = {**WORDS, "seconds": 0.1, "once": str(tmp_path / "once")}
+    words = {**WORDS, "seconds": 0.1}
     long = assignment(tmp_path, stop=500, name="halted", **words)
     pool.gangs.assign(pool.up.gang, long)
     pool.until(lambda event: isinstance(event, Progress))
@@ -123,7 +132,7 @@ def test_a_gang_that_is_halted_goes_on_to_the_same_bits(pool: Pool, tmp_path: Pa
     assert isinstance(served, Served)
     assert served.segment, served.traceback
     reached = served.segment.reached
-    assert reached < 20
+    assert reached < long.stop
     rest = replace(long, start=reached, stop=reached + 1, checkpoint=served.segment.checkpoint)
     segment = pool.serve(rest).segment
     assert segment
@@ -145,17 +154,15 @@ def test_a_trial_goes_on_from_its_last_checkpoint_when_something_dies(pool: Pool
         straight = pool.serve(work).segment
     assert straight
     pool.serve(assignment(tmp_path, stop=1, name="killed", **WORDS))
-    words = {**WORDS, "seconds": 1.0, "once": str(tmp_path / f"{what}-once")}
-    second = assignment(tmp_path, start=1, stop=3, name="killed", **words)
+    gate = tmp_path / "gate"
+    gate.touch()
+    second = assignment(tmp_path, start=1, stop=3, name="killed", **WORDS, gate=str(gate))
     pool.gangs.assign(pool.up.gang, second)
     pool.gangs.events(0.1)  # Hands it out.
-    deadline = time.monotonic() + 60
-    while not Path(words["once"]).exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-    time.sleep(1.5)  # A few pushes in.
+    wait_until("a few pushes are made", lambda: all(Path(f"{gate}-{rank}").exists() for rank in range(2)))
     victims = server_processes(pool.up.pids[0]) if what == "server" else [pool.up.pids[1]]
     os.kill(victims[-1], signal.SIGKILL)
+    gate.unlink()
     lost = pool.until(lambda event: isinstance(event, GangLost | Served))
     assert isinstance(lost, GangLost), lost
     pool.until(lambda event: isinstance(event, GangUp))

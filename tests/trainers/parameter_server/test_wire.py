@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import pickle
 import secrets
@@ -19,6 +18,7 @@ import torch
 from torch import nn
 
 from tests.trainers.parameter_server.workers import Training, over_sockets, served, wrapped
+from tests.trainers.process_gang import warm_context
 from trainers.errors import DivergedError, GangError, TrialError
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.listener import Listener
@@ -135,7 +135,7 @@ def _serve(name: str, pipe: Any) -> None:
 @pytest.fixture
 def processes() -> Iterator[list[Address]]:
     """Two servers in processes of their own."""
-    context = multiprocessing.get_context("spawn")
+    context = warm_context()
     started, addresses = [], []
     for number in range(2):
         mine, theirs = context.Pipe()
@@ -308,7 +308,7 @@ def _train(rank: int, addresses: list[Address], settings: Settings, shared: Any,
 def test_processes_train_as_simulated_ones_do_to_the_last_bit(stack: ExitStack) -> None:
     settings = Settings.of({"mode": "sync", "num_servers": 2}, 2)
     addresses = [listener.address for listener in served(2, stack)]
-    context = multiprocessing.get_context("spawn")
+    context = warm_context()
     shared, pipes = context.Queue(), []
     for rank in range(2):
         mine, theirs = context.Pipe()
