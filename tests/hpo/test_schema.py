@@ -20,7 +20,8 @@ from hpo.database import open_engine
 from hpo.schema import SCHEMA_VERSION, upgrade, version_of
 from hpo.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.tables import MARK, METADATA
-from tests.hpo.test_store import ROOT, bill, trial_with
+from tests.hpo.at_once import GATE, LIGHT, ROOT, at_once
+from tests.hpo.test_store import bill, trial_with
 from trainers.errors import ConfigurationError
 
 # What the first version made, and one row of each kind.
@@ -178,16 +179,11 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(older_version, number
             assert columns == {field.name for field in dataclasses.fields(row)}
 
 
-OPEN_IT = """
-import sys, types
-for package in ("hpo", "trainers"):
-    sys.modules[package] = types.ModuleType(package)
-    sys.modules[package].__path__ = [package]
+OPEN_IT = f"""{LIGHT}
 from hpo.database import open_engine
 from hpo.schema import upgrade
 from hpo.store import Store
-print("ready", flush=True)
-sys.stdin.readline()
+{GATE}
 if sys.argv[1].startswith("postgresql"):
     upgrade(open_engine(sys.argv[1]))
 with Store(sys.argv[1]) as store:
@@ -195,23 +191,10 @@ with Store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.parametrize("older_version", [VERSIONS[0], VERSIONS[-1]], ids=["1", "4"], indirect=True)
 def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPEN_IT, older_version],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    assert [process.communicate(timeout=120)[0] for process in processes] == ["['']\n"] * 4
+    with at_once(OPEN_IT, [[older_version]] * 4) as processes:
+        assert [process.communicate(timeout=120)[0] for process in processes] == ["['']\n"] * 4
     with Store(older_version) as store:
         check_upgraded(store)
 
@@ -294,7 +277,6 @@ def test_a_database_of_another_program_is_left_alone(database):
 
 
 def test_alembic_is_not_imported_where_nothing_is_to_be_brought_up(tmp_path):
-    light = OPEN_IT.partition("from hpo.database")[0]
     used = f"from hpo.store import Store; Store('sqlite:///{tmp_path}/new.db').close(); print('alembic' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", light + used], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", LIGHT + used], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.stdout == "False\n", done.stderr
