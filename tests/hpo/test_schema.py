@@ -64,10 +64,18 @@ VERSION_4 = """
 ALTER TABLE ledger ADD COLUMN workers BIGINT NOT NULL DEFAULT 0;
 UPDATE schema_version SET version = 4;
 """
-VERSIONS = list(itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSION_2, VERSION_3, VERSION_4)))
+VERSION_5 = """
+CREATE TABLE warmband_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);
+INSERT INTO warmband_version VALUES ('0005');
+ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN lease TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN driver JSON NOT NULL DEFAULT '{}';
+UPDATE schema_version SET version = 5;
+"""
+VERSIONS = list(itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5)))
 
 
-@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4"])
+@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4", "5"])
 def older_version(database, request) -> str:
     """The URL of a store that an older version made."""
     execute(database, *request.param.split(";\n")[:-1])
@@ -106,6 +114,7 @@ def check_upgraded(store: Store) -> None:
     assert (found.spec, found.owner, found.lease, found.driver) == ({"max_jobs": 1}, "", "", {})
     assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
     assert [(row.worker_seconds, row.workers) for row in store.ledger("bank")] == [(3.0, 0)]
+    assert store.lines("bank") == []
 
 
 # ---- the tables
@@ -202,8 +211,8 @@ def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
 def test_an_upgrade_that_breaks_off_changes_nothing(older_version, number, tmp_path, monkeypatch):
     folder = tmp_path / "a %(b)s folder"
     shutil.copytree(schema._REVISIONS, folder)
-    (folder / "versions" / "version_6.py").write_text(
-        "from alembic import op\nrevision, down_revision = '0006', '0005'\n"
+    (folder / "versions" / "version_7.py").write_text(
+        "from alembic import op\nrevision, down_revision = '0007', '0006'\n"
         "def upgrade():\n    op.execute('ALTER TABLE nowhere ADD COLUMN x TEXT')\n"
     )
     monkeypatch.setattr(schema, "_REVISIONS", folder)
@@ -234,7 +243,7 @@ def test_threads_that_bring_up_two_stores_at_once_do_not_mix_them_up(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == [1, 1, 5, 5]
+    assert sorted(found) == [1, 1, 6, 6]
     for url in urls:
         with Store(url) as store:
             check_upgraded(store)
@@ -263,7 +272,7 @@ def test_a_warmband_from_before_alembic_refuses_the_store(database):
     Store(database).close()
     engine = open_engine(database)
     with engine.connect() as connection:
-        assert connection.scalar(sa.text("SELECT version FROM schema_version")) == SCHEMA_VERSION
+        assert connection.scalar(sa.text("SELECT version FROM schema_version")) == 5
     engine.dispose()
 
 
