@@ -17,12 +17,13 @@ from hpo.controller import STOP_REQUESTED, Controller
 from hpo.forecast import Forecast, Outlook, forecast_error
 from hpo.inputs import Copying, remove_copies
 from hpo.interrupt import INTERRUPTED, Interrupts, Requests
+from hpo.lines import kept
 from hpo.logs import JobLog
 from hpo.memory import Memory
 from hpo.metrics import Metrics
 from hpo.pace import Probed
 from hpo.probe import Probing
-from hpo.progress import Progress
+from hpo.progress import PlainProgress, Progress
 from hpo.ranges import ParameterRange, decode
 from hpo.record import JobRecord
 from hpo.search import Search
@@ -83,7 +84,13 @@ class Job:
         with Store(self.store) as store:
             heard = store.job(self.search.name).heartbeat
             with store.writer(self.search.name, driver_details()) as writer:
-                return self._written(store, writer, heard)
+                keep = kept(writer)
+
+                def notify(text: str) -> None:
+                    self.notify(text)
+                    keep(text)
+
+                return replace(self, notify=notify)._written(store, writer, heard)
 
     def _written(self, store: Store, writer: JobWriter, heard: float) -> Ended:
         """Runs the job with its lease in hand, whose holder before was last heard of at `heard`."""
@@ -94,7 +101,7 @@ class Job:
         checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
         notes = notes_of(job, heard)
         on_ray = self._on_ray(memory)
-        watchers = [self.watcher, callbacks, *on_ray]
+        watchers = [self.watcher, PlainProgress(self.watcher.goal, kept(writer)), callbacks, *on_ray]
         record = JobRecord(writer, self.search.metric, watchers, checkpoints, memory, notes)
         record.note(runs=[*notes["runs"], [time.time(), None]])
         try:
@@ -127,6 +134,7 @@ class Job:
         now = time.time()
         runs = [*record.notes["runs"][:-1], [record.notes["runs"][-1][0], now]]
         summary = {**(ended.summary or known(record.notes)), "runs": runs}
+        kept(writer)(f"{self.search.name}: {ended.status}" + (f", {ended.reason}" if ended.reason else ""))
         writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=summary)
         callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
 

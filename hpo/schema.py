@@ -25,7 +25,7 @@ from trainers.errors import ConfigurationError
 if TYPE_CHECKING:
     from alembic.config import Config
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 """Raised with every change of the tables: the number of the newest revision in `hpo.migrations.versions`."""
 
 _REVISIONS = Path(__file__).parent / "migrations"
@@ -145,7 +145,7 @@ def _patiently(action: Callable[[], _T]) -> _T:
 
 def _make(connection: sa.Connection) -> None:
     METADATA.create_all(connection)
-    connection.execute(sa.insert(VERSION).values(version=SCHEMA_VERSION))
+    connection.execute(sa.insert(VERSION).values(version=_LAST_UNMARKED + 1))
     connection.execute(sa.insert(MARK).values(version_num=f"{SCHEMA_VERSION:04d}"))
 
 

@@ -1,4 +1,4 @@
-"""The record of jobs, trials, reports and billed seconds, in SQL.
+"""The record of jobs, trials, reports, billed seconds and what drivers said, in SQL.
 
 A job has one writer, which queues rows and writes them in batches; any number of readers look on. Times are unix
 seconds. SQLite serves one machine; a PostgreSQL URL serves many.
@@ -22,11 +22,13 @@ from hpo.store_writer import JobWriter, job_changes
 from hpo.tables import (
     JOBS,
     LEDGER,
+    LINES,
     LOST_AFTER,
     REPORTS,
     TRIALS,
     JobRow,
     LedgerRow,
+    LineRow,
     ReportRow,
     TrialRow,
     checked,
@@ -35,10 +37,10 @@ from hpo.tables import (
 )
 from trainers.errors import ConfigurationError, WarmbandError
 
-__all__ = ["JobRow", "JobWriter", "LedgerRow", "ReportRow", "Store", "TrialRow"]
+__all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", "TrialRow"]
 
 _JOB_VALUES = checked(JOBS)
-_Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow)
+_Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow)
 
 
 class Store:
@@ -107,6 +109,10 @@ class Store:
         """A job's billed seconds, by time."""
         return self._read(LedgerRow, LEDGER, {"job": name}, "at", "id") or self._none(name)
 
+    def lines(self, name: str) -> list[LineRow]:
+        """What a job's drivers said, by time."""
+        return self._read(LineRow, LINES, {"job": name}, "at", "id") or self._none(name)
+
     def request_stop(self, name: str) -> bool:
         """Asks a job to stop; its writer sees that within a second or two. False if it has ended."""
         running = sa.update(JOBS).where(JOBS.c.name == name, JOBS.c.status == "InProgress")
@@ -155,7 +161,7 @@ class Store:
         with explained(self.url, "written"), self._engine.begin() as connection:
             # The job first: from then on nobody can take its lease.
             deleted = connection.execute(sa.delete(JOBS).where(self._free(job))).rowcount
-            for table in (TRIALS, REPORTS, LEDGER) if deleted else ():
+            for table in (TRIALS, REPORTS, LEDGER, LINES) if deleted else ():
                 connection.execute(sa.delete(table).where(table.c.job == name))
         if not deleted:
             raise refusal(self.job(name), "deleted", time.time())

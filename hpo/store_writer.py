@@ -22,11 +22,13 @@ from hpo.lease import holder_of
 from hpo.tables import (
     JOBS,
     LEDGER,
+    LINES,
     LOST_AFTER,
     REPORTS,
     TRIALS,
     JobRow,
     LedgerRow,
+    LineRow,
     ReportRow,
     TrialRow,
     checked,
@@ -50,11 +52,9 @@ CLOSE_WITHIN = 120.0
 
 _log = logging.getLogger(__name__)
 
-_VALUES = {table.name: checked(table) for table in (TRIALS, REPORTS, LEDGER)}
-_KEYS = {
-    table.name: operator.itemgetter(*(column.name for column in table.primary_key))
-    for table in (TRIALS, REPORTS, LEDGER)
-}
+_OF_JOB = (TRIALS, REPORTS, LEDGER, LINES)
+_VALUES = {table.name: checked(table) for table in _OF_JOB}
+_KEYS = {table.name: operator.itemgetter(*(column.name for column in table.primary_key)) for table in _OF_JOB}
 _HOLDERS = {column.name: holder(column) for column in JOBS.columns}
 
 
@@ -87,11 +87,11 @@ class _Batch:
 class JobWriter:
     """Writes one job, whose lease it holds, from a thread of its own. Made by `Store.writer`; a context manager.
 
-    Any thread may call. `job`, `trial`, `report` and `ledger` only queue; they raise ConfigurationError where a value
-    is wrong, and WarmbandError once the writer is closed. What is queued is written within a quarter of a second, one
-    transaction a batch. While the database is away or locked, up to `MOST_WAITING` rows wait in memory and are tried
-    again; then `trial`, `report` and `ledger` wait as well, which pauses the job, and raise WarmbandError after
-    `LONGEST_WAIT` seconds.
+    Any thread may call. `job`, `trial`, `report`, `ledger` and `line` only queue; they raise ConfigurationError where a
+    value is wrong, and WarmbandError once the writer is closed. What is queued is written within a quarter of a second,
+    one transaction a batch. While the database is away or locked, up to `MOST_WAITING` rows wait in memory and are
+    tried again; then all but `job` wait as well, which pauses the job, and raise WarmbandError after `LONGEST_WAIT`
+    seconds.
 
     Every heartbeat renews the lease, and every batch is written only while it is held. Once another process has it,
     which it can have after `LOST_AFTER` seconds without a heartbeat, nothing more is written and all raise LeaseError.
@@ -100,10 +100,10 @@ class JobWriter:
     def __init__(self, engine: sa.Engine, url: str, job: JobRow, lease: str) -> None:
         self.name, self._lease = job.name, lease
         self._engine, self._url = engine, url
-        self._upserts = {table.name: _upsert(engine, table) for table in (TRIALS, REPORTS, LEDGER)}
+        self._upserts = {table.name: _upsert(engine, table) for table in _OF_JOB}
         self._stop_requested = job.status == "Stopping"
         # Ids that sort as they were queued, and that no other writer gives.
-        self._ledger_id, self._ledger_rows = uuid.uuid4().hex, 0
+        self._own_id, self._own_ids = uuid.uuid4().hex, 0
         self._changed = threading.Condition()
         self._queue = _Batch()
         self._queued = self._written = 0
@@ -153,6 +153,10 @@ class JobWriter:
     def ledger(self, *rows: LedgerRow) -> None:
         """Records billed seconds."""
         self._put(LEDGER, *rows)
+
+    def line(self, *rows: LineRow) -> None:
+        """Records what the job's driver says."""
+        self._put(LINES, *rows)
 
     def flush(self, timeout: float = 30.0) -> None:
         """Waits until all that was queued so far is written, and the lease is known to be held.
@@ -225,16 +229,16 @@ class JobWriter:
             self._given_up = True  # What is left to record when the job ends does not wait as long again.
         raise self._late(LONGEST_WAIT)
 
-    def _put(self, table: sa.Table, *rows: TrialRow | ReportRow | LedgerRow) -> None:
+    def _put(self, table: sa.Table, *rows: TrialRow | ReportRow | LedgerRow | LineRow) -> None:
         for row in rows:
             if row.job != self.name:
                 raise ConfigurationError(f"job is {row.job!r} in a row for the writer of {self.name!r}; give its name")
         held = [_VALUES[table.name](row) for row in rows]
         with self._queueing(len(held), bounded=True) as queue:
             for values in held:
-                if table is LEDGER and not values["id"]:
-                    values["id"] = f"{self._ledger_id}-{self._ledger_rows:09d}"
-                    self._ledger_rows += 1
+                if values.get("id") == "":
+                    values["id"] = f"{self._own_id}-{self._own_ids:09d}"
+                    self._own_ids += 1
                 queue.add(table, values)
 
     # ---- the thread

@@ -1,4 +1,4 @@
-"""What the record holds: rows of jobs, trials, reports and billed seconds, and the tables that keep them.
+"""What the record holds: rows of jobs, trials, reports, billed seconds and lines, and the tables that keep them.
 
 Neither JSON nor SQL has a portable NaN: `encode` gives JSON words for what is not finite, and float columns hold NULL.
 """
@@ -113,6 +113,16 @@ class LedgerRow:
     workers: int = 0
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineRow:
+    """A line that a job's driver said, for whoever is not at its terminal. The writer gives the `id`."""
+
+    job: str
+    text: str
+    at: float
+    id: str = ""
+
+
 METADATA = sa.MetaData()
 _TYPES: dict[Any, Any] = {int: sa.BigInteger, float: sa.Float, dict[str, Any]: sa.JSON}
 
@@ -136,6 +146,7 @@ TRIALS = _table("trials", TrialRow, "job", "trial_id")
 REPORTS = _table("reports", ReportRow, "job", "trial_id", "step")
 # The writer makes the id, not the database: a batch that is written again must not bill again.
 LEDGER = _table("ledger", LedgerRow, "job", "id")
+LINES = _table("lines", LineRow, "job", "id")
 MARK = sa.Table("warmband_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
 """The schema's version, as Alembic keeps it."""
 VERSION = sa.Table("schema_version", METADATA, sa.Column("version", sa.Integer, primary_key=True))

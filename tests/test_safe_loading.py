@@ -204,13 +204,26 @@ def learn(context: TrainContext) -> None:
 
 
 def trainer_of(kind: str) -> Trainer:
-    scaling = ScalingConfig(num_workers=0)
+    scaling = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
     if kind == "xgboost":
         return XGBoostTrainer(
             scaling=scaling, hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 2}
         )
     made = TorchTrainer if kind == "torch" else ParameterServerTrainer
     return made(train_loop_per_worker=learn, scaling=scaling, hyperparameters={"epochs": 2})
+
+
+def going_on(trainer: Trainer, checkpoint: Path, folder: Path) -> Assignment:
+    """One more unit from a checkpoint, as a rung of a job goes on from it."""
+    return Assignment(
+        trial_id="t",
+        hyperparameters=trainer.hyperparameters,
+        seed=0,
+        start=1,
+        stop=2,
+        checkpoint=str(checkpoint),
+        save_to=str(folder / "next"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -231,18 +244,8 @@ def test_a_checkpoint_that_attacks_is_one_clear_error(kind: str, rows: dict[str,
         place.write_bytes(made(ran))
         with pytest.raises(DataError, match="is cut short or no checkpoint") as read:
             trainer.load_model(str(place))
-        # As a rung of a job goes on from it.
-        assignment = Assignment(
-            trial_id="t",
-            hyperparameters=trainer.hyperparameters,
-            seed=0,
-            start=1,
-            stop=2,
-            checkpoint=str(place),
-            save_to=str(tmp_path / "next"),
-        )
         with trainer.gangs("attacked", trainer.checked(open_channels(rows))) as gangs, pytest.raises(TrialError) as on:
-            serve_alone(gangs, assignment, 1, 60.0)
+            serve_alone(gangs, going_on(trainer, place, tmp_path), 1, 60.0)
         for said in (str(read.value), str(on.value)):
             assert f"checkpoint '{place}' is cut short or no checkpoint: " in said, name
             assert "restore the file, or train again" in said, name
@@ -264,17 +267,8 @@ def test_xgboost_ray_refuses_the_same(ray_cluster: None, rows: dict[str, Any], t
     )
     place, ran = tmp_path / "model.ubj", tmp_path / "ran"
     place.write_bytes(pickle.dumps(Attack(ran)))
-    assignment = Assignment(
-        trial_id="t",
-        hyperparameters=trainer.hyperparameters,
-        seed=0,
-        start=1,
-        stop=2,
-        checkpoint=str(place),
-        save_to=str(tmp_path / "next"),
-    )
     with trainer.gangs("attacked", trainer.checked(open_channels(rows))) as gangs, pytest.raises(TrialError) as on:
-        serve_alone(gangs, assignment, 1, 120.0)
+        serve_alone(gangs, going_on(trainer, place, tmp_path), 1, 120.0)
     assert f"checkpoint '{place}' is cut short or no checkpoint: it does not begin as UBJSON" in str(on.value)
     assert not ran.exists()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 import socket
 import time
 from collections import deque
@@ -13,13 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Optional, TextIO
 import typer
 
 from hpo.cli.options import Address, JobName, StoreUrl
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, WarmbandError
 
 if TYPE_CHECKING:
     from hpo.store import JobRow, Store, TrialRow
     from hpo.submission import JobsServer
 
-POLL_SECONDS = 0.3
+POLL_SECONDS, RECORD_SECONDS = 0.3, 1.0
 SUMMARY_SECONDS = 10.0
 
 
@@ -42,8 +43,9 @@ def logs(
     """Show what a job's driver printed.
 
     Of a job that was submitted to a cluster it comes from Ray, of one in
-    the background of this machine from its file. A driver in the
-    foreground prints on its own terminal, and keeps nothing.
+    the background of this machine from its file. Where neither can be
+    reached from here, and of a driver in the foreground, it comes from
+    the record, which keeps what happened, a line an event.
     """
     from hpo.store import Store
 
@@ -57,15 +59,14 @@ def logs(
             if address is None:
                 raise
             job = None  # It may write to a record that is not to be reached from here.
+        goes_on = (lambda: _goes_on(opened, name)) if follow else None
         submission = name if job is None else job.driver.get("submission_id", "")
-        if submission:
-            from hpo.submission import JobsServer
-
-            server = JobsServer(address or (job and job.driver.get("address")) or None)
+        if submission and (server := _server(address, job)) is not None:
             _print(_of_ray(server, submission, tail, follow=follow))
-        elif job is not None:
-            file = _own_file(job)
-            _print(_of_file(file, tail, (lambda: _goes_on(opened, name)) if follow else None))
+        elif job is not None and (file := _own_file(job)) is not None:
+            _print(_of_file(file, tail, goes_on))
+        else:
+            _print(_of_record(opened, name, tail, goes_on))
 
 
 def _print(pieces: Iterator[str]) -> None:
@@ -102,6 +103,27 @@ def _of_file(file: Path, tail: int | None, goes_on: Callable[[], bool] | None) -
             time.sleep(POLL_SECONDS)
 
 
+def _of_record(store: Store, name: str, tail: int | None, goes_on: Callable[[], bool] | None) -> Iterator[str]:
+    """The lines that the record keeps, and what comes as long as `goes_on`."""
+    rows = store.lines(name)
+    if not rows and goes_on is None:
+        raise ConfigurationError(
+            f"the record keeps nothing of what {name!r} said: an older Warmband ran it, or it has not begun; look at "
+            f"what it found with: hpo describe {name}"
+        )
+    yield from _tail([f"{row.text}\n" for row in rows], tail)
+    seen = {row.id for row in rows}
+    while goes_on is not None:
+        more = goes_on()
+        for row in store.lines(name):
+            if row.id not in seen:
+                seen.add(row.id)
+                yield f"{row.text}\n"
+        if not more:
+            return
+        time.sleep(RECORD_SECONDS)
+
+
 def _tail(lines: Iterable[str], count: int | None) -> Iterator[str]:
     yield from lines if count is None else deque(lines, maxlen=count)
 
@@ -116,21 +138,26 @@ def _goes_on(store: Store, name: str) -> bool:
     return now - (job.ended_at or 0.0) < SUMMARY_SECONDS and not is_dead(job.driver)
 
 
-def _own_file(job: JobRow) -> Path:
-    """The log of a job in the background of this machine.
+def _server(address: str | None, job: JobRow | None) -> JobsServer | None:
+    """The jobs server that a job was submitted to; None where it is gone and the record has to do.
 
     Raises:
-        ConfigurationError: there is none, or it is on another machine.
+        ConfigurationError: it was named, or nothing but it knows the job, and it cannot be reached.
     """
-    file, host = job.driver.get("log"), job.driver.get("host", "an unknown machine")
-    if not file:
-        raise ConfigurationError(
-            f"nothing of what {job.name!r} printed was kept: its driver ran in the foreground, on {host}; look at what "
-            f"it found with: hpo describe {job.name}"
-        )
-    if host != socket.gethostname():
-        raise ConfigurationError(f"the log of {job.name!r} is {file} on {host}; run hpo logs there")
-    return Path(file)
+    from hpo.submission import JobsServer
+
+    try:
+        return JobsServer(address or (job and job.driver.get("address")) or None)
+    except WarmbandError:
+        if address is not None or job is None:
+            raise
+        return None
+
+
+def _own_file(job: JobRow) -> Path | None:
+    """The log of a job in the background of this machine, if it is one and has it still."""
+    file = Path(job.driver.get("log") or os.devnull)
+    return file if job.driver.get("host") == socket.gethostname() and file.is_file() else None
 
 
 def _worker_output(store: Store, name: str, trial_id: str) -> Iterator[str]:

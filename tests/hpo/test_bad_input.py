@@ -416,10 +416,10 @@ def test_how_long_the_longest_trial_is(ranges: dict[str, Any], static: dict[str,
     assert longest(XGBoostTrainer.resource_names, ranges, static) == units
 
 
-def test_the_warning_is_printed_before_the_job_starts(ray_cluster: None) -> None:
+def test_the_warning_is_printed_before_the_job_starts() -> None:
     printed = io.StringIO()
     ranges = {**RANGES, "n_estimators": IntegerParameter(2, 50)}
-    tuner = make(ranges=ranges, strategy="Random", strategy_config=None, console=Console(file=printed, width=120))
+    tuner = make(0, ranges=ranges, strategy="Random", strategy_config=None, console=Console(file=printed, width=120))
     assert tuner.plan().max_resource == 20
     tuner.fit({"train": rows(), "validation-2": rows(), "validation": rows()})
     assert "warning: n_estimators is tuned and has no effect: static num_round=20 goes before it" in printed.getvalue()

@@ -20,6 +20,7 @@ from hpo import HyperparameterTuner
 from hpo.cli import app
 from hpo.cli.reference import reference
 from hpo.cli.views import ago, value_text
+from hpo.lines import kept
 from hpo.spec import JobSpec, json_schema, read_job
 from hpo.store import JobRow, LedgerRow, Store, TrialRow
 from trainers.errors import ConfigurationError
@@ -366,15 +367,27 @@ def test_logs_come_from_the_file_of_a_background_job(store: Store, tmp_path: Pat
     assert hpo("logs", "here") == hpo("logs", "here", "--follow") == "one\ntwo\nthree\n"
     assert hpo("logs", "here", "--tail", "2") == "two\nthree\n"
     assert hpo("logs", "here", "--tail", "0") == ""
-    file.unlink()
-    assert "cannot be read: No such file" in hpo("logs", "here", code=2)
 
 
-def test_logs_that_are_not_to_be_had_from_here_say_where_they_are(store: Store) -> None:
-    placed(store, "front")
-    assert "its driver ran in the foreground" in hpo("logs", "front", code=2)
-    placed(store, "away", host="box", log="/logs/driver.log")
-    assert hpo("logs", "away", code=2) == "the log of 'away' is /logs/driver.log on box; run hpo logs there"
+@pytest.mark.parametrize(
+    "driver",
+    [
+        {},
+        {"log": "/nowhere/driver.log"},
+        {"host": "box", "log": "/logs/driver.log"},
+        {"submission_id": "said", "address": "http://127.0.0.1:9"},
+    ],
+    ids=["foreground", "file gone", "another machine", "cluster gone"],
+)
+def test_logs_that_are_not_to_be_had_from_here_come_from_the_record(store: Store, driver: dict[str, Any]) -> None:
+    placed(store, "said", **driver)
+    assert "the record keeps nothing of what 'said' said" in hpo("logs", "said", code=2)
+    for texts in (("one", "two"), ("three [red]is[/red] the last",)):  # Two drivers, one after the other.
+        with store.writer("said", driver) as writer:
+            list(map(kept(writer), texts))
+    said = "one\ntwo\nthree [red]is[/red] the last\n"
+    assert hpo("logs", "said") == hpo("logs", "said", "--follow") == said
+    assert hpo("logs", "said", "--tail", "1") == "three [red]is[/red] the last\n"
 
 
 def test_a_failed_trials_worker_has_its_output_shown(store: Store, tmp_path: Path) -> None:

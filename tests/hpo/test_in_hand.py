@@ -16,12 +16,10 @@ from rich.console import Console
 
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.store import Store
-from tests.hpo.test_tuner import RANGES, STATIC, table
+from tests.hpo.test_tuner import CHANNELS, RANGES, STATIC
 from trainers import XGBoostTrainer, storage
 
 ROOT = str(Path(__file__).parents[2])
-# Few values a column, so that one worker and three cut them into the same bins, as on the bank data.
-CHANNELS = {"train": table(2000, 0).round(1), "validation": table(500, 1).round(1)}
 
 
 @dataclass(frozen=True)
@@ -82,12 +80,6 @@ def test_a_gang_of_one_gives_the_same_answer_to_the_last_byte(
     on_ray = answer(1, tmp_path)
     assert (on_ray.resources, on_ray.values, on_ray.best) == (in_hand.resources, in_hand.values, in_hand.best)
     assert on_ray.models == in_hand.models
-
-
-def test_a_gang_of_three_decides_alike(ray_cluster: None, in_hand: Answer, tmp_path: Path) -> None:
-    on_ray = answer(3, tmp_path)
-    assert (on_ray.resources, on_ray.best) == (in_hand.resources, in_hand.best)
-    assert on_ray.values == pytest.approx(in_hand.values, abs=1e-3)
 
 
 def test_more_threads_decide_alike(in_hand: Answer, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from rich.console import Console
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.callbacks import Callback
 from hpo.store import Store
+from tests.hpo.test_cli import run as hpo
 from tests.hpo.test_driver import CHANNELS, answer, run_until, tuner
 from tests.hpo.test_torch_job import train
 from trainers import TorchTrainer
@@ -29,31 +30,21 @@ pytestmark = [pytest.mark.fault, pytest.mark.slow]
 WORKERS = 2
 
 
-def hpo(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command, in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-m", "hpo", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-        env={**os.environ, **environment},
-    )
-
-
 @pytest.fixture(scope="module")
 def expected(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """The answer of a job of gangs of two that nothing interrupts."""
     folder = tmp_path_factory.mktemp("whole")
-    tuner(folder, workers=WORKERS, max_parallel_jobs=2).fit(CHANNELS, job_name="whole")
+    tuner(folder, workers=WORKERS).fit(CHANNELS, job_name="whole")
     return answer(folder, "whole")
 
 
-def test_a_driver_killed_with_its_ray_is_followed_by_another_process(expected: dict[str, Any], tmp_path: Path) -> None:
+def test_a_driver_killed_with_its_ray_is_followed_by_another_process(
+    expected: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That process is this one, and the cluster another."""
     assert run_until(tmp_path, 17, signal.SIGKILL, WORKERS).returncode == -signal.SIGKILL
-    ended = hpo("resume", "job", "--store", f"sqlite:///{tmp_path}/record.db", "--json")
-    assert ended.returncode == 0, ended.stderr
-    assert json.loads(ended.stdout)["HyperParameterTuningJobStatus"] == "Completed"
+    assert hpo(monkeypatch, "resume", "job", "--store", f"sqlite:///{tmp_path}/record.db", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["HyperParameterTuningJobStatus"] == "Completed"
     assert answer(tmp_path, "job") == expected
     with Store(f"sqlite:///{tmp_path}/record.db") as store:
         rows, summary = store.ledger("job"), store.job("job").summary
@@ -90,7 +81,14 @@ def test_a_whole_cluster_may_go_under_a_driver_that_joined_it(expected: dict[str
     finally:
         head.kill()
         head.wait(30)
-    ended = hpo("resume", "job", "--store", f"sqlite:///{tmp_path}/record.db", RAY_ADDRESS="")
+    ended = subprocess.run(
+        [sys.executable, "-m", "hpo", "resume", "job", "--store", f"sqlite:///{tmp_path}/record.db"],
+        env={**os.environ, "RAY_ADDRESS": ""},
+        capture_output=True,
+        text=True,
+        timeout=400,
+        check=False,
+    )
     assert ended.returncode == 0, ended.stderr
     assert answer(tmp_path, "job") == expected
 
@@ -168,19 +166,28 @@ def torch_tuner(folder: Path, callbacks: tuple[Callback, ...] = ()) -> Hyperpara
     )
 
 
+@pytest.fixture(scope="module")
+def expected_of_torch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The answer of a job that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("whole")
+    torch_tuner(folder).fit(DIGITS, job_name="whole")
+    return answer(folder, "whole")
+
+
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_pytorch_goes_on_to_the_same_bytes(tmp_path: Path, number: signal.Signals) -> None:
-    whole = tmp_path / "whole"
-    whole.mkdir()
-    torch_tuner(whole).fit(DIGITS, job_name="whole")
+def test_pytorch_goes_on_to_the_same_bytes(
+    expected_of_torch: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: signal.Signals,
+) -> None:
     script = textwrap.dedent(TORCH_SCRIPT)
     arguments = [str(tmp_path), "7", str(int(number))]
     ended = subprocess.run([sys.executable, "-c", script, *arguments], timeout=300, check=False)
     assert ended.returncode == (143 if number is signal.SIGTERM else -number)
     store = f"sqlite:///{tmp_path}/record.db"
-    refused = hpo("resume", "job", "--store", store)
-    assert refused.returncode == 2
-    assert "give --allow-code if you trust it" in refused.stderr
-    ended_again = hpo("resume", "job", "--store", store, "--allow-code")
-    assert ended_again.returncode == 0, ended_again.stderr
-    assert answer(tmp_path, "job") == answer(whole, "whole")
+    assert hpo(monkeypatch, "resume", "job", "--store", store) == 2
+    assert "give --allow-code if you trust it" in capsys.readouterr().err
+    assert hpo(monkeypatch, "resume", "job", "--store", store, "--allow-code") == 0
+    assert answer(tmp_path, "job") == expected_of_torch

@@ -20,7 +20,8 @@ from hpo.database import open_engine
 from hpo.schema import SCHEMA_VERSION, upgrade, version_of
 from hpo.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.tables import MARK, METADATA
-from tests.hpo.test_store import ROOT, bill, trial_with
+from tests.hpo.at_once import GATE, LIGHT, ROOT, at_once
+from tests.hpo.test_store import bill, trial_with
 from trainers.errors import ConfigurationError
 
 # What the first version made, and one row of each kind.
@@ -63,10 +64,18 @@ VERSION_4 = """
 ALTER TABLE ledger ADD COLUMN workers BIGINT NOT NULL DEFAULT 0;
 UPDATE schema_version SET version = 4;
 """
-VERSIONS = list(itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSION_2, VERSION_3, VERSION_4)))
+VERSION_5 = """
+CREATE TABLE warmband_version (version_num VARCHAR(32) NOT NULL PRIMARY KEY);
+INSERT INTO warmband_version VALUES ('0005');
+ALTER TABLE jobs ADD COLUMN owner TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN lease TEXT NOT NULL DEFAULT '';
+ALTER TABLE jobs ADD COLUMN driver JSON NOT NULL DEFAULT '{}';
+UPDATE schema_version SET version = 5;
+"""
+VERSIONS = list(itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5)))
 
 
-@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4"])
+@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4", "5"])
 def older_version(database, request) -> str:
     """The URL of a store that an older version made."""
     execute(database, *request.param.split(";\n")[:-1])
@@ -105,6 +114,7 @@ def check_upgraded(store: Store) -> None:
     assert (found.spec, found.owner, found.lease, found.driver) == ({"max_jobs": 1}, "", "", {})
     assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
     assert [(row.worker_seconds, row.workers) for row in store.ledger("bank")] == [(3.0, 0)]
+    assert store.lines("bank") == []
 
 
 # ---- the tables
@@ -178,16 +188,11 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(older_version, number
             assert columns == {field.name for field in dataclasses.fields(row)}
 
 
-OPEN_IT = """
-import sys, types
-for package in ("hpo", "trainers"):
-    sys.modules[package] = types.ModuleType(package)
-    sys.modules[package].__path__ = [package]
+OPEN_IT = f"""{LIGHT}
 from hpo.database import open_engine
 from hpo.schema import upgrade
 from hpo.store import Store
-print("ready", flush=True)
-sys.stdin.readline()
+{GATE}
 if sys.argv[1].startswith("postgresql"):
     upgrade(open_engine(sys.argv[1]))
 with Store(sys.argv[1]) as store:
@@ -195,23 +200,10 @@ with Store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.parametrize("older_version", [VERSIONS[0], VERSIONS[-1]], ids=["1", "4"], indirect=True)
 def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", OPEN_IT, older_version],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    assert [process.communicate(timeout=120)[0] for process in processes] == ["['']\n"] * 4
+    with at_once(OPEN_IT, [[older_version]] * 4) as processes:
+        assert [process.communicate(timeout=120)[0] for process in processes] == ["['']\n"] * 4
     with Store(older_version) as store:
         check_upgraded(store)
 
@@ -219,8 +211,8 @@ def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
 def test_an_upgrade_that_breaks_off_changes_nothing(older_version, number, tmp_path, monkeypatch):
     folder = tmp_path / "a %(b)s folder"
     shutil.copytree(schema._REVISIONS, folder)
-    (folder / "versions" / "version_6.py").write_text(
-        "from alembic import op\nrevision, down_revision = '0006', '0005'\n"
+    (folder / "versions" / "version_7.py").write_text(
+        "from alembic import op\nrevision, down_revision = '0007', '0006'\n"
         "def upgrade():\n    op.execute('ALTER TABLE nowhere ADD COLUMN x TEXT')\n"
     )
     monkeypatch.setattr(schema, "_REVISIONS", folder)
@@ -251,7 +243,7 @@ def test_threads_that_bring_up_two_stores_at_once_do_not_mix_them_up(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == [1, 1, 5, 5]
+    assert sorted(found) == [1, 1, 6, 6]
     for url in urls:
         with Store(url) as store:
             check_upgraded(store)
@@ -280,7 +272,7 @@ def test_a_warmband_from_before_alembic_refuses_the_store(database):
     Store(database).close()
     engine = open_engine(database)
     with engine.connect() as connection:
-        assert connection.scalar(sa.text("SELECT version FROM schema_version")) == SCHEMA_VERSION
+        assert connection.scalar(sa.text("SELECT version FROM schema_version")) == 5
     engine.dispose()
 
 
@@ -294,7 +286,6 @@ def test_a_database_of_another_program_is_left_alone(database):
 
 
 def test_alembic_is_not_imported_where_nothing_is_to_be_brought_up(tmp_path):
-    light = OPEN_IT.partition("from hpo.database")[0]
     used = f"from hpo.store import Store; Store('sqlite:///{tmp_path}/new.db').close(); print('alembic' in sys.modules)"
-    done = subprocess.run([sys.executable, "-c", light + used], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", LIGHT + used], cwd=ROOT, capture_output=True, text=True, timeout=120)
     assert done.stdout == "False\n", done.stderr

@@ -24,10 +24,9 @@ from hpo import database as reached
 from hpo import store_writer
 from hpo.store import JobRow, JobWriter, LedgerRow, ReportRow, Store, TrialRow
 from hpo.tables import decode, encode
+from tests.hpo.at_once import GATE, LIGHT, ROOT, at_once
 from tests.postgres import PASSWORD
 from trainers.errors import ConfigurationError, WarmbandError
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
@@ -477,22 +476,17 @@ def test_threads_that_open_a_new_file_at_once_find_its_tables(tmp_path):
 
 
 # The packages' own __init__ would bring Ray, which takes seconds to import.
-WRITE_A_JOB = """
-import sys, types
-for package in ("hpo", "trainers"):
-    sys.modules[package] = types.ModuleType(package)
-    sys.modules[package].__path__ = [package]
+WRITE_A_JOB = f"""{LIGHT}
 from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
 url, name = sys.argv[1:]
-print("ready", flush=True)
-sys.stdin.readline()
+{GATE}
 store = Store(url)
 store.create_job(JobRow(name=name, created_at=1.0, heartbeat=1.0))
 with store.writer(name) as writer:
     for trial in range(20):
-        writer.trial(TrialRow(job=name, trial_id=f"t{trial}", number=trial))
+        writer.trial(TrialRow(job=name, trial_id=f"t{{trial}}", number=trial))
         for step in range(100):
-            writer.report(ReportRow(job=name, trial_id=f"t{trial}", step=step, metrics={"auc": step / 7}, at=1.0))
+            writer.report(ReportRow(job=name, trial_id=f"t{{trial}}", step=step, metrics={{"auc": step / 7}}, at=1.0))
         writer.ledger(LedgerRow(job=name, gang="g", kind="training", worker_seconds=1.0, at=float(trial)))
         if trial % 5 == 0:
             writer.flush()
@@ -502,23 +496,9 @@ with store.writer(name) as writer:
 
 def test_processes_that_make_and_fill_one_database_at_once_lose_nothing(database):
     names = [f"job-{number}" for number in range(4)]
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", WRITE_A_JOB, database, name],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for name in names
-    ]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    for process in processes:
-        process.communicate(timeout=120)
+    with at_once(WRITE_A_JOB, [[database, name] for name in names]) as processes:
+        for process in processes:
+            process.communicate(timeout=120)
     assert [process.returncode for process in processes] == [0] * 4
     with Store(database) as store:
         for name in names:
@@ -625,11 +605,9 @@ def test_a_store_that_may_only_be_read_is_refused_when_a_job_is_made(local, tmp_
             store.create_job(job("other"))
 
 
-USE_IT = """
-import sys, types
-for package in ("hpo", "trainers"):
-    sys.modules[package] = types.ModuleType(package)
-    sys.modules[package].__path__ = [package]
+USE_IT = (
+    LIGHT
+    + """
 from hpo.store import JobRow, Store
 from trainers.errors import WarmbandError
 folder, kind = sys.argv[1:]
@@ -643,6 +621,7 @@ try:
 except WarmbandError as error:
     print(type(error).__name__, error)
 """
+)
 
 
 @pytest.mark.parametrize(

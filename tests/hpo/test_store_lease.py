@@ -17,7 +17,8 @@ from hpo import lease, store_writer
 from hpo.lease import is_dead, is_held, this_process
 from hpo.store import Store, TrialRow
 from hpo.tables import JOBS, LOST_AFTER
-from tests.hpo.test_store import ROOT, bill, job, report, until
+from tests.hpo.at_once import GATE, LIGHT, ROOT, at_once
+from tests.hpo.test_store import bill, job, report, until
 from trainers.errors import ConfigurationError, LeaseError
 
 
@@ -119,42 +120,21 @@ def test_a_silent_driver_that_nobody_replaced_goes_on(store, quiet):
 def test_of_many_that_want_a_free_job_one_gets_it(database):
     with Store(database) as store:
         store.create_job(job())
-    processes = [
-        subprocess.Popen(
-            [sys.executable, "-c", TAKE_IT, database],
-            cwd=ROOT,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for _ in range(4)
-    ]
-    for process in processes:
-        assert process.stdout.readline() == "ready\n"
-    for process in processes:
-        process.stdin.write("go\n")
-        process.stdin.flush()
-    # Each says what it got before any lets go.
-    answers = [process.stdout.readline().strip() for process in processes]
-    for process in processes:
-        process.communicate("end\n", timeout=60)
+    with at_once(TAKE_IT, [[database]] * 4) as processes:
+        # Each says what it got before any lets go.
+        answers = [process.stdout.readline().strip() for process in processes]
+        for process in processes:
+            process.communicate("end\n", timeout=60)
     assert sorted(answers) == ["LeaseError"] * 3 + ["taken"]
 
 
-LIGHT = """
-import os, signal, sys, types
-for package in ("hpo", "trainers"):
-    sys.modules[package] = types.ModuleType(package)
-    sys.modules[package].__path__ = [package]
+OPEN_IT = f"""{LIGHT}
+import os, signal
 from hpo.store import ReportRow, Store
 from trainers.errors import LeaseError
 store = Store(sys.argv[1])
 """
-TAKE_IT = (
-    LIGHT
-    + """
-print("ready", flush=True)
-sys.stdin.readline()
+TAKE_IT = f"""{OPEN_IT}{GATE}
 try:
     writer = store.writer("bank")
     print("taken", flush=True)
@@ -165,16 +145,12 @@ sys.stdin.readline()
 if writer:
     writer.close()
 """
-)
-DIE = (
-    LIGHT
-    + """
+DIE = f"""{OPEN_IT}
 writer = store.writer("bank")
-writer.report(ReportRow(job="bank", trial_id="t0", step=1, metrics={}, at=1.0))
+writer.report(ReportRow(job="bank", trial_id="t0", step=1, metrics={{}}, at=1.0))
 writer.flush()
 os.kill(os.getpid(), signal.SIGKILL)
 """
-)
 
 
 @pytest.mark.fault

@@ -44,6 +44,7 @@ data:
 trainer:
   type: xgboost
   num_workers: 0
+  resources_per_worker: {CPU: 1}
   hyperparameters: {objective: binary:logistic, eval_metric: auc}
 tuning:
   objective_metric_name: validation:auc

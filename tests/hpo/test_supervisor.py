@@ -39,7 +39,7 @@ SCRIPT = """
     frame = pandas.DataFrame(features, columns=list("abcdef"))
     frame.insert(0, "y", (features[:, 0] + random.normal(size=3000) > 0).astype("float32"))
     trainer = XGBoostTrainer(
-        scaling=ScalingConfig(num_workers=0),
+        scaling=ScalingConfig(num_workers=0, resources_per_worker={{"CPU": 1}}),
         hyperparameters={{"objective": "binary:logistic", "eval_metric": "auc", "max_depth": {depth}}},
     )
     tuner = HyperparameterTuner(

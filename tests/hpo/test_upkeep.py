@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from hpo import upkeep
 from hpo.cli import app
 from hpo.schema import SCHEMA_VERSION
-from hpo.store import Store, TrialRow
+from hpo.store import LineRow, Store, TrialRow
 from tests.hpo.test_schema import VERSIONS, execute
 from tests.hpo.test_store import ROOT, bill, job, report, until
 from tests.postgres import PASSWORD, Postgres
@@ -38,6 +38,7 @@ def store(database) -> Iterator[Store]:
             writer.trial(TrialRow(job="bank", trial_id="t0", number=0))
             writer.report(*map(report, range(100)))
             writer.ledger(bill(1, trial_id="t0"), bill(2))
+            writer.line(LineRow(job="bank", text="a gang is up", at=1.0))
             writer.job(status="Completed")
         yield opened
 
@@ -62,7 +63,7 @@ def test_an_older_store_is_brought_up_and_told_what_was_done(database):
     execute(database, *VERSIONS[2].split(";\n")[:-1])
     code, printed = hpo("upgrade", url=database)
     assert code == 0
-    assert "went from schema 3 to 5\n  The size of the gang that a row of the ledger bills." in printed
+    assert "went from schema 3 to 6\n  The size of the gang that a row of the ledger bills." in printed
     assert "drives it.\n" in printed
     assert PASSWORD not in printed
     again = upkeep.upgrade(database)
@@ -82,7 +83,7 @@ def test_an_empty_database_gets_the_tables(database):
 def test_a_store_that_is_well_is_said_to_be(store, database):
     found = upkeep.check(database)
     assert (found.schema, found.problems, found.abandoned) == (SCHEMA_VERSION, [], {})
-    assert found.rows == {"jobs": 1, "trials": 1, "reports": 100, "ledger": 2}
+    assert found.rows == {"jobs": 1, "trials": 1, "reports": 100, "ledger": 2, "lines": 1}
     assert found.size_bytes > 10_000
     assert found.server.startswith("SQLite 3" if database.startswith("sqlite") else "PostgreSQL 1")
     done = RUNNER.invoke(app, ["db", "check", "--store", database, "--json"])

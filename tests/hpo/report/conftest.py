@@ -37,6 +37,10 @@ class Opened:
             plot.scroll_into_view_if_needed()
             plot.locator(".main-svg").first.wait_for(state="attached")
 
+    def fits(self, width: int) -> None:
+        """Waits until the page, which may just have been resized, is as wide as its window."""
+        self.tab.wait_for_function("width => document.documentElement.scrollWidth === width", arg=width)
+
     def column(self, table: str, place: int) -> list[str]:
         """The texts of a table's column, of the rows that can be seen, from top to bottom."""
         cells = self.tab.locator(f"{table} tbody tr > :nth-child({place + 1})")

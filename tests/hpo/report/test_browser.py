@@ -42,24 +42,25 @@ def text(job: JobData) -> str:
 # ---- as a whole
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [390, 1280])
-def test_it_shows_everything_and_asks_for_nothing(html: str, see: See, width: int, scheme: Any) -> None:
-    opened = see(html, width=width, color_scheme=scheme)
-    opened.settle()
+@pytest.mark.parametrize(("widths", "scheme"), [((390, 1280), "light"), ((1280, 390), "dark")], ids=["light", "dark"])
+def test_it_shows_everything_and_asks_for_nothing(html: str, see: See, widths: tuple[int, int], scheme: Any) -> None:
+    opened = see(html, width=widths[0], color_scheme=scheme)
     tab = opened.tab
-    assert opened.asked == [opened.url]
-    assert opened.complaints == []
-    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    for width in widths:
+        tab.set_viewport_size({"width": width, "height": 900})
+        opened.settle()
+        assert opened.asked == [opened.url]
+        assert opened.complaints == []
+        opened.fits(width)
+        paper, ink = (luminance(tab, "body", name) for name in ("background-color", "color"))
+        assert (paper > 0.8 > 0.2 > ink) if scheme == "light" else (paper < 0.2 < 0.8 < ink)
+        # What is drawn has the scheme's colours too.
+        assert contrast(tab, ".xtick text", "fill", paper) > 4.5
+        for text in (".verdict", ".note", "figcaption", "thead th", "nav a", ".status.bad", "dt", "footer", ".bar"):
+            assert contrast(tab, text, "color", paper) > 4.5, text
     assert [each.get_attribute("id") for each in tab.locator("h2").all()] == [*SECTIONS, "environment"]
     buttons = {str(each.get_attribute("data-title")) for each in tab.locator(".modebar-btn").all()}
     assert buttons <= {"Zoom", "Pan", "Reset axes", "Download plot as a PNG"}  # none sends anything anywhere
-    paper, ink = (luminance(tab, "body", name) for name in ("background-color", "color"))
-    assert (paper > 0.8 > 0.2 > ink) if scheme == "light" else (paper < 0.2 < 0.8 < ink)
-    # What is drawn has the scheme's colours too.
-    assert contrast(tab, ".xtick text", "fill", paper) > 4.5
-    for text in (".verdict", ".note", "figcaption", "thead th", "nav a", ".status.bad", "dt", "footer", ".bar"):
-        assert contrast(tab, text, "color", paper) > 4.5, text
 
 
 def test_it_can_be_read_without_seeing_it(html: str, see: See) -> None:
@@ -240,15 +241,14 @@ def test_the_navigation_stays_and_says_where_the_reader_is(text: str, see: See) 
 # ---- what people may have named
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_names_errors_and_hyperparameters_come_out_as_text(see: See, width: int) -> None:
+def test_names_errors_and_hyperparameters_come_out_as_text(see: See) -> None:
     evil = f"{HOSTILE}\u2028\u202e]]>--!>{{{{7*7}}}}</style></title>"
     data = made_up(name="bad", hostile=True, trials=60)
     trials = tuple(
         replace(trial, failure_reason=trial.failure_reason and f"{evil} {trial.number}") for trial in data.trials
     )
     page = job_page(replace(data, job=replace(data.job, name=evil), trials=trials))
-    opened = see(page.html(), width=width)
+    opened = see(page.html())
     opened.settle()
     tab = opened.tab
     assert opened.complaints == []
@@ -259,7 +259,9 @@ def test_names_errors_and_hyperparameters_come_out_as_text(see: See, width: int)
     assert HOSTILE in (tab.locator("summary").first.text_content() or "")
     assert HOSTILE in (tab.locator(f"{TRIALS} thead").text_content() or "")
     assert tab.locator("img, main script:not([type='application/json'])").count() == 0
-    assert tab.evaluate("document.documentElement.scrollWidth") == width
+    for width in (1280, 390):
+        tab.set_viewport_size({"width": width, "height": 900})
+        opened.fits(width)
     drawn = tab.locator(".plot").evaluate_all("all => all.map(plot => plot.textContent).join(' ')")
     assert "</script><script>alert" in drawn
 
