@@ -36,7 +36,8 @@ RANGES = {"eta": ContinuousParameter(0.1, 1), "max_depth": IntegerParameter(1, 1
 
 
 def make(workers: int = 1, static: dict[str, Any] | None = None, ranges: Any = None, **options: Any) -> Any:
-    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**STATIC, **(static or {})})
+    scaling = ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1})
+    trainer = XGBoostTrainer(scaling=scaling, hyperparameters={**STATIC, **(static or {})})
     settings: dict[str, Any] = {
         "strategy": "Hyperband",
         "strategy_config": StrategyConfig(HyperbandStrategyConfig(9, 1)),

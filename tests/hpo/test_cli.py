@@ -68,6 +68,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
     """The command in this process; its exit code."""
+    monkeypatch.delenv("COLUMNS", raising=False)
     monkeypatch.setattr(sys, "argv", ["hpo", *arguments])
     try:
         cli.main()
@@ -248,6 +249,45 @@ def test_a_forecast_that_fails_and_one_that_is_interrupted(monkeypatch, capsys, 
     assert capsys.readouterr().err == (f"error: {raised}\n" if str(raised) else "")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["--help"], 0),
+        (["--version"], 0),
+        (["jobs"], 0),
+        (["describe", "no-such-job"], 2),
+        (["stop", "no-such-job"], 2),
+        (["jobs", "--store", "sqlite:////no/such/folder/x.db"], 2),
+        (["jobs", "--bogus"], 2),
+        (["bogus"], 2),
+        (["tune", "no.yaml"], 2),
+    ],
+)
+def test_exit_codes(monkeypatch, capfd, arguments: list[str], code: int) -> None:
+    assert run(monkeypatch, *arguments) == code
+    error = capfd.readouterr().err
+    assert "Traceback" not in error
+    assert bool(error) == bool(code)
+
+
+def test_a_job_whose_every_trial_fails_exits_with_1(monkeypatch, capsys, job: Path) -> None:
+    # XGBoost finds only when it trains that these are more constraints than features.
+    constraints = f"({','.join('1' * 99)})"
+    wrong = [
+        f"trainer.hyperparameters.monotone_constraints='{constraints}'",
+        "tuning.max_jobs=1",
+        "trainer.num_workers=0",
+    ]
+    assert run(monkeypatch, "tune", str(job), *(word for key in wrong for word in ("--set", key))) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("error: tuning job tiny failed: every trial failed")
+    assert "Traceback" not in error
+    assert run(monkeypatch, "describe", "tiny") == 0
+    assert "tiny  Failed" in capsys.readouterr().out
+    assert run(monkeypatch, "trials", "tiny") == 0
+    assert "tiny-000: " in capsys.readouterr().out
+
+
 # ---- as a process of its own
 
 
@@ -319,27 +359,6 @@ print("loaded", [name for name in ("ray", "xgboost", "torch", "pandas", "sklearn
     done = python("-c", code, home=home)
     assert "tuning.ranges.eta: min is 0.1 and max is 0.0; give a min that is not above max" in done.stdout, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded []"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["--help"], 0),
-        (["--version"], 0),
-        (["jobs"], 0),
-        (["describe", "no-such-job"], 2),
-        (["stop", "no-such-job"], 2),
-        (["jobs", "--store", "sqlite:////no/such/folder/x.db"], 2),
-        (["jobs", "--bogus"], 2),
-        (["bogus"], 2),
-        (["tune", "no.yaml"], 2),
-    ],
-)
-def test_exit_codes(monkeypatch, capfd, arguments: list[str], code: int) -> None:
-    assert run(monkeypatch, *arguments) == code
-    error = capfd.readouterr().err
-    assert "Traceback" not in error
-    assert bool(error) == bool(code)
 
 
 def test_a_process_exits_with_its_code(home: Path) -> None:
@@ -443,18 +462,3 @@ def test_the_file_that_init_writes_from_job_to_summary(monkeypatch, capsys, home
     again = capsys.readouterr()
     assert again.out == ""
     assert "a job named 'tiny' is already in" in again.err
-
-
-def test_a_job_whose_every_trial_fails_exits_with_1(monkeypatch, capsys, job: Path) -> None:
-    # XGBoost finds only when it trains that these are more constraints than features.
-    constraints = f"({','.join('1' * 99)})"
-    wrong = [f"trainer.hyperparameters.monotone_constraints='{constraints}'", "tuning.max_jobs=1"]
-    wrong.append("trainer.num_workers=0")
-    assert run(monkeypatch, "tune", str(job), *(word for key in wrong for word in ("--set", key))) == 1
-    error = capsys.readouterr().err
-    assert error.startswith("error: tuning job tiny failed: every trial failed")
-    assert "Traceback" not in error
-    assert run(monkeypatch, "describe", "tiny") == 0
-    assert "tiny  Failed" in capsys.readouterr().out
-    assert run(monkeypatch, "trials", "tiny") == 0
-    assert "tiny-000: " in capsys.readouterr().out

@@ -397,8 +397,9 @@ def test_fit_without_waiting_goes_to_the_cluster(head: Head, monkeypatch: pytest
     tuner = make(workers=1, max_jobs=2000, max_parallel_jobs=1)
     tuner.fit(CHANNELS, job_name="apart", wait=False)
     with Store() as store:
+        # On a busy machine `fit` may return before the driver has begun.
+        until("its first trials", lambda: len(store.trials("apart")) > 2, seconds=240.0)
         assert store.job("apart").driver["submission_id"] == "apart"
-        until("its first trials", lambda: len(store.trials("apart")) > 2)
     assert "apart is Stopped" in hpo("stop", "apart").stdout
     tuner.wait()
     assert tuner.describe()["HyperParameterTuningJobStatus"] == "Stopped"

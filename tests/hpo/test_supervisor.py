@@ -22,39 +22,24 @@ from hpo.lease import is_dead, is_held
 from hpo.store import JobRow, Store
 from hpo.supervisor import FIRST_PAUSE, LONGEST_PAUSE, RESTARTS, judge, log_file
 from hpo.tables import LOST_AFTER
-from tests.hpo.test_tuner import make
+from tests.hpo.test_tuner import CHANNELS, make
 from trainers.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]
 
 SCRIPT = """
-    import sys, time
-    import numpy, pandas
-    from ray.train import ScalingConfig
-    from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-    from trainers import XGBoostTrainer
+    import time
+    from tests.hpo.test_supervisor import begin
 
-    random = numpy.random.default_rng(0)
-    features = random.normal(size=(3000, 6))
-    frame = pandas.DataFrame(features, columns=list("abcdef"))
-    frame.insert(0, "y", (features[:, 0] + random.normal(size=3000) > 0).astype("float32"))
-    trainer = XGBoostTrainer(
-        scaling=ScalingConfig(num_workers=0, resources_per_worker={{"CPU": 1}}),
-        hyperparameters={{"objective": "binary:logistic", "eval_metric": "auc", "max_depth": {depth}}},
-    )
-    tuner = HyperparameterTuner(
-        trainer,
-        "validation:auc",
-        {{"eta": ContinuousParameter(0.01, 0.3)}},
-        strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
-        max_jobs={jobs},
-        random_seed=1,
-    )
-    tuner.fit({{"train": frame[:2000], "validation": frame[2000:]}}, job_name="background", wait=False)
+    begin()
     print("returned", flush=True)
     time.sleep(600)
 """
+
+
+def begin() -> None:
+    """Starts a background job that does not end soon."""
+    make(workers=0, max_jobs=5000).fit(CHANNELS, job_name="background", wait=False)
 
 
 def hpo(*arguments: str) -> str:
@@ -83,33 +68,35 @@ def trials() -> int:
 
 
 @pytest.fixture
-def script(home: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Runs a script that starts a background job; whatever it left is gone afterwards."""
-    started: list[subprocess.Popen[str]] = []
-
-    def run(*, jobs: int, depth: int = 2) -> subprocess.Popen[str]:
-        code = textwrap.dedent(SCRIPT.format(jobs=jobs, depth=depth))
-        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-        environment = {name: value for name, value in environment.items() if not name.startswith("RAY_ADDRESS")}
-        process = subprocess.Popen(
-            [sys.executable, "-c", code], env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
-        )
-        started.append(process)
-        assert process.stdout is not None
-        said = []
-        while (line := process.stdout.readline()) and line != "returned\n":
-            said.append(line)
-        assert line == "returned\n", "".join(said)
-        return process
-
-    yield run
-    for process in started:
-        process.kill()
-        process.wait()
+def stopped_behind(home: Path) -> Iterator[None]:
+    """Stops the background job that a test has left."""
+    yield
     with Store() as store:
         if any(each.name == "background" for each in store.jobs()):
             store.request_stop("background")
             until("its end", lambda: not is_held(store.job("background"), time.time()))
+
+
+@pytest.fixture
+def script(stopped_behind: None) -> Iterator[subprocess.Popen[str]]:
+    """A script that has started a background job, and would go on."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_ADDRESS")}
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT)],
+        env={**environment, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said = []
+            while (line := process.stdout.readline()) and line != "returned\n":
+                said.append(line)
+            assert line == "returned\n", "".join(said)
+            yield process
+        finally:
+            process.kill()
 
 
 # ---- what comes after a driver's end
@@ -165,14 +152,13 @@ def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: P
 
 @pytest.mark.slow
 @pytest.mark.fault
-def test_a_background_job_outlives_its_script_and_its_driver(script: Callable[..., subprocess.Popen[str]]) -> None:
-    process = script(jobs=5000)
-    os.killpg(process.pid, signal.SIGKILL)  # As a shell that goes does, with all of its session.
-    process.wait()
+def test_a_background_job_outlives_its_script_and_its_driver(script: subprocess.Popen[str]) -> None:
+    os.killpg(script.pid, signal.SIGKILL)  # As a shell that goes does, with all of its session.
+    script.wait()
     until("its first trials", lambda: trials() > 5)
     first = job().driver
     assert first["log"] == str(log_file("background"))
-    assert (os.getsid(first["pid"]), os.getpgid(first["pid"])) != (process.pid, process.pid)
+    assert (os.getsid(first["pid"]), os.getpgid(first["pid"])) != (script.pid, script.pid)
     command = Path(f"/proc/{first['pid']}/cmdline").read_text()
     assert "sqlite" not in command
     assert "background" in command
@@ -206,13 +192,12 @@ def test_a_background_job_outlives_its_script_and_its_driver(script: Callable[..
 
 @pytest.mark.slow
 @pytest.mark.fault
-def test_a_job_whose_every_process_was_killed_is_ended_by_hand_and_resumed(
-    script: Callable[..., subprocess.Popen[str]],
-) -> None:
-    script(jobs=5000)
+@pytest.mark.usefixtures("stopped_behind")
+def test_a_job_whose_every_process_was_killed_is_ended_by_hand_and_resumed() -> None:
+    begin()
     until("its first trials", lambda: trials() > 0)
-    # Neither the script nor the supervisor: the driver's parent.
     driver = job().driver["pid"]
+    # The driver's parent.
     supervisor = int(Path(f"/proc/{driver}/stat").read_text().rpartition(") ")[2].split()[1])
     os.kill(supervisor, signal.SIGKILL)
     os.kill(driver, signal.SIGKILL)

@@ -16,7 +16,7 @@ import sys, time
 from hpo.trackers import MLflow, WeightsAndBiases, tracker
 from tests.hpo.trackers.followed import follow
 
-tracker.CLOSE_SECONDS = 2.0
+tracker.CLOSE_SECONDS = 0.5
 which, port = sys.argv[1:]
 made = MLflow(f"http://127.0.0.1:{port}") if which == "mlflow" else WeightsAndBiases("x", mode="online", folder=".")
 _, _, said = follow(made)
