@@ -97,7 +97,6 @@ def bucket(machines: Machines) -> Iterator[str]:
         machines.end(server)
 
 
-@pytest.mark.parametrize("machines", [1], indirect=True)
 def test_a_job_reads_and_writes_an_object_store_from_every_machine(machines: Machines, bucket: str) -> None:
     table(600, 1).to_csv(machines.base / "train.csv", index=False)
     table(300, 2).to_csv(machines.base / "validation.csv", index=False)
@@ -106,7 +105,7 @@ def test_a_job_reads_and_writes_an_object_store_from_every_machine(machines: Mac
     ran = machines.run(command, timeout=60)
     assert ran.returncode == 0, ran.stdout
     places = {"storage_path": bucket.format("jobs"), "inputs": inputs, "placement": "SPREAD", "trials": 6}
-    job = Job(machines, name="object-store", holds=1, **places)
+    job = Job(machines, name="object-store", workers=3, holds=1, **places)
     job.until_held()
     assert job.used() == {machine.name for machine in machines.machines}
     job.release()
