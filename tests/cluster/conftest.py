@@ -1,4 +1,4 @@
-"""Clusters of several machines: one for the tests that leave it whole, and new ones for the others."""
+"""A cluster of several machines for all tests, and what jobs answer on it that nothing happens to."""
 
 from __future__ import annotations
 
