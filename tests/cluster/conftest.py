@@ -1,19 +1,19 @@
-"""Clusters of several machines: one for the tests that leave it whole, and new ones for the others."""
+"""A cluster of several machines for all tests, and what jobs answer on it that nothing happens to."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from tests.cluster.helper_machines import HelperMachines
+from tests.cluster.helper_machines import HelperMachines, Machines
+from tests.cluster.jobs import Answer, Job
 from tests.cluster.machine import possible
 from tests.cluster.ray_machines import RayMachines
 
-Machines = RayMachines | HelperMachines
 KIND = RayMachines if possible() and os.environ.get("WARMBAND_TEST_MACHINES") != "helper" else HelperMachines
 """The second can be asked for, to test it where the first is possible."""
 
@@ -34,14 +34,37 @@ WORKERS = 2
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Machines]:
-    """A head and two workers of 4 logical CPUs each, for all tests; take `machines` if a test wants them whole."""
+    """A head of 4 logical CPUs, for all tests; take `machines` for others beside it."""
     with KIND() as made:
-        add(made, WORKERS)
         yield made
 
 
 @pytest.fixture
-def machines(cluster: Machines) -> Machines:
-    """The cluster with its two workers: those that an earlier test killed are replaced."""
-    add(cluster, WORKERS + 1 - len(cluster.machines))
+def machines(cluster: Machines, request: pytest.FixtureRequest) -> Machines:
+    """The cluster with two workers of 4 logical CPUs each, or as many as its parameter says.
+
+    Those that an earlier test killed are replaced, and those that are too many go.
+    """
+    workers = getattr(request, "param", WORKERS)
+    for machine in cluster.machines[workers + 1 :]:
+        cluster.kill(machine)
+    add(cluster, workers + 1 - len(cluster.machines))
     return cluster
+
+
+@pytest.fixture(scope="session")
+def expected(cluster: Machines) -> Callable[[str], Answer]:
+    """What a job of a trainer answers on one machine, undisturbed."""
+    answers: dict[str, Answer] = {}
+
+    def answer(trainer: str) -> Answer:
+        if trainer not in answers:
+            job = Job(cluster, name=f"{trainer}-alone", trainer=trainer, holds=1)
+            job.until_held()
+            used = job.used()
+            job.release()
+            answers[trainer] = job.answer()
+            assert len(used) == 1, f"a gang that fits on one machine was put on {used}"
+        return answers[trainer]
+
+    return answer

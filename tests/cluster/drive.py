@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +29,6 @@ from trainers import TorchTrainer, TrainContext, XGBoostTrainer, storage
 
 ROUNDS = 9
 HOLD_SECONDS = 300.0
-HELD = ".held"
-SLOW_SECONDS = 5.0
-"""An epoch's length while a job has the file `slow_while`: others can happen in the middle of it."""
 
 XGBOOST = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3, "subsample": 0.8}
 
@@ -60,48 +57,65 @@ def train(context: TrainContext) -> None:
     batches = context.prepare_data("train", labels=torch.float32)
     held = context.shard("validation", labels=torch.float32)
     for epoch in context.epochs():
-        if os.path.exists(context.hyperparameters.get("slow_while", "")):
-            time.sleep(SLOW_SECONDS)
+        if context.rank == 0:
+            with open(context.hyperparameters["trace"], "a") as trace:
+                trace.write(f"{context.seed} {epoch} {context.world_size}\n")
+        if epoch > context.hyperparameters["slow_after"]:
+            _last(context.hyperparameters["slow"])
         for features, labels in batches:
             context.step(functional.binary_cross_entropy_with_logits(model(features)[:, 0], labels), optimizer)
         with torch.no_grad():
             right = ((model(held.features)[:, 0] > 0) == (held.labels > 0.5)).sum()
-        if "trace" in context.hyperparameters:
-            time.sleep(context.hyperparameters["epoch_seconds"])
-            if context.rank == 0:
-                with open(context.hyperparameters["trace"], "a") as trace:
-                    trace.write(f"{context.seed} {epoch} {context.world_size}\n")
         right, rows = context.sum(torch.stack([right, torch.tensor(len(held))])).tolist()
         state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
         context.report({"validation:auc": right / rows}, checkpoint=state)
 
 
+def _last(file: str) -> None:
+    """Takes as many seconds as a file says, but no longer than it is there."""
+    began = time.monotonic()
+    with suppress(FileNotFoundError):
+        while time.monotonic() - began < float(Path(file).read_text()):
+            time.sleep(0.05)
+
+
+def gates(job: str, rung: int) -> tuple[Path, Path]:
+    """The files that say that a job is held at its `rung`-th rung, and that it may go on."""
+    return Path(f"{job}.held{rung}"), Path(f"{job}.goes{rung}")
+
+
 class Hold(Callback):
-    """Holds the job up at the first rung that is decided, while a file is there.
+    """Holds the job up at each of the first rungs that are decided, until a file is there.
 
     Its gang is up then, and idle; the test that it waits for sees to what the next assignment meets.
+
+    Args:
+        job: what the files' names begin with.
+        rungs: how many it is held at.
     """
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, job: str, rungs: int) -> None:
+        self._job = job
+        self._left = iter(range(1, rungs + 1))
 
     def on_rung(self, cut: Cut) -> None:
         """Says that it is held, by another file, and waits."""
-        if self._file.exists():
-            self._file.with_suffix(HELD).touch()
-            until(lambda: not self._file.exists(), "the test to go on", HOLD_SECONDS)
+        if rung := next(self._left, None):
+            held, goes = gates(self._job, rung)
+            held.touch()
+            until(goes.exists, "the test to go on", HOLD_SECONDS)
 
 
 def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
     """The job of a test, with `store` and `storage_path` among its values."""
     scaling = ScalingConfig(
-        num_workers=tuple(workers) if isinstance(workers := job.get("workers", 3), list) else workers,
+        num_workers=tuple(workers) if isinstance(workers := job.get("workers", 2), list) else workers,
         placement_strategy=job.get("placement", "PACK"),
         resources_per_worker={"CPU": job.get("cpus", 1)},
     )
     ranges: dict[str, Any] = {"eta": ContinuousParameter(0.01, 0.5)}
     if job.get("trainer") == "torch":
-        static = {"global_batch_size": 60, "slow_while": job.get("slow_while", ""), **job.get("static", {})}
+        static = {"global_batch_size": 60, "eta": 0.1, **job["static"]}
         trainer: Any = TorchTrainer(train, scaling=scaling, hyperparameters=static, report_timeout_s=60)
     else:
         ranges["max_depth"] = IntegerParameter(1, 6)
@@ -118,7 +132,7 @@ def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
         store=job["store"],
         storage_path=job.get("storage_path"),
         console=console,
-        callbacks=[Hold(Path(job["hold"]))] if "hold" in job else [],
+        callbacks=[Hold(*job["hold"])] if "hold" in job else [],
         verbose=job.get("verbose", False),
     )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from tests.cluster.machine import children
-from tests.cluster.ray_machines import SETTINGS, START_SECONDS, command_of, kept_environment
+from tests.cluster.ray_machines import SETTINGS, START_SECONDS, RayMachines, command_of, kept_environment
 
 
 class HelperMachine:
@@ -152,6 +152,9 @@ class HelperMachines:
                 answer: dict[str, Any] = json.loads(line)
                 return answer
         raise RuntimeError(f"the helper ended with {self._process.wait()} when it was asked to {order}")
+
+
+Machines = RayMachines | HelperMachines
 
 
 def _serve(dashboard: bool) -> None:

@@ -6,14 +6,14 @@ import json
 import os
 import signal
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from hpo.store import Store
-from tests.cluster.conftest import Machines
-from tests.cluster.drive import HELD
+from tests.cluster.drive import gates
+from tests.cluster.helper_machines import Machines
 from tests.cluster.ray_machines import until
 
 START_SECONDS = 240.0
@@ -22,37 +22,66 @@ START_SECONDS = 240.0
 END_SECONDS = 300.0
 WORKER = "ray::RayTrainWorker"
 
+STANDING = 45.0
+"""Seconds that an epoch takes in which a test has something happen: less than a trainer waits for a report."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """Where each trial of a job stopped and with which value, who won, and the digest of the winner's model."""
+    """Where each trial of a job stopped and with which value, who won, and the digest of the winner's model.
+
+    Beside that, the epochs that were trained, see `Job.trained`.
+    """
 
     trials: dict[str, tuple[int, float | None]]
     best: str
     model: str
     checkpoint: str = field(compare=False)
+    epochs: list[list[str]] = field(compare=False)
 
 
 class Job:
     """A job of `tests.cluster.drive`, beside the head of some machines; what `job` leaves out is `drive`'s.
 
-    Its store is on the folder that all machines share, and so are its models, if nothing else is said. With `hold` it
-    waits at its first rung, see `until_held`, until `release`.
+    Its store is on the folder that all machines share, and so are its models, if nothing else is said.
+
+    Args:
+        machines: what it runs on.
+        holds: at how many rungs it waits, see `until_held`, until `release`.
+        slow: seconds that its epochs take, until `slow` says otherwise.
+        slow_after: those up to this one take none of them.
+        environment: of its driver, beside the machines'.
+        **job: see `tests.cluster.drive.tuner`.
     """
 
-    def __init__(self, machines: Machines, *, hold: bool = False, **job: Any) -> None:
+    def __init__(
+        self,
+        machines: Machines,
+        *,
+        holds: int = 0,
+        slow: float | None = None,
+        slow_after: int = 0,
+        environment: Mapping[str, str] | None = None,
+        **job: Any,
+    ) -> None:
         self.machines = machines
         self.name: str = job["name"]
-        self._hold = machines.base / f"{self.name}.hold"
-        if hold:
-            self._hold.touch()
-            job["hold"] = str(self._hold)
+        self._files = machines.base / self.name
+        self._held = 0
+        self._trace, self._slow = (self._files.with_suffix(end) for end in (".trace", ".slow"))
+        if slow is not None:
+            self.slow(slow)
         self.store = f"sqlite:///{machines.base}/store.db"
-        self.log = machines.base / f"{self.name}.log"
-        shared = {"store": self.store, "storage_path": str(machines.base / "shared")}
-        command = ["python", "-m", "tests.cluster.drive", json.dumps({**shared, **job})]
+        self.log = self._files.with_suffix(".log")
+        more = {
+            "store": self.store,
+            "storage_path": str(machines.base / "shared"),
+            "hold": (str(self._files), holds),
+            "static": {"trace": str(self._trace), "slow": str(self._slow), "slow_after": slow_after},
+        }
+        command = ["python", "-m", "tests.cluster.drive", json.dumps({**more, **job})]
         with self.log.open("w") as log:
-            self.process: subprocess.Popen[str] = machines.start(command, log)
+            self.process: subprocess.Popen[str] = machines.start(command, log, extra=environment)
 
     @property
     def said(self) -> str:
@@ -78,11 +107,41 @@ class Job:
 
     def until_held(self) -> None:
         """Waits until its gang is up and has trained, and the job does nothing until `release`."""
-        self.until(self._hold.with_suffix(HELD).exists, "its first rung", START_SECONDS)
+        self._held += 1
+        held, _ = gates(str(self._files), self._held)
+        self.until(held.exists, f"rung {self._held}", START_SECONDS)
 
     def release(self) -> None:
         """Lets it go on."""
-        self._hold.unlink()
+        _, goes = gates(str(self._files), self._held)
+        goes.touch()
+
+    def slow(self, seconds: float | None) -> None:
+        """Makes each epoch last so long from now on, the one that is being trained too; None lets all go on."""
+        if seconds is None:
+            self._slow.unlink()
+            return
+        whole = self._slow.with_suffix(".new")
+        whole.write_text(str(seconds))
+        whole.replace(self._slow)
+
+    def trained(self) -> list[list[str]]:
+        """Of each epoch that was begun: its trial's seed, its number, how many workers."""
+        lines = self._trace.read_text().splitlines() if self._trace.exists() else []
+        return [line.split() for line in lines]
+
+    def trials(self) -> list[list[str]]:
+        """Of each epoch of the trials and the un-tuned run; the probe, which comes first, takes as long as it may."""
+        lines = self.trained()
+        return sorted(line for line in lines if line[0] != lines[0][0])
+
+    def until_epoch(self, after: int, seen: int = 0) -> None:
+        """Waits for an epoch later than number `after`, of any trial, beside the first `seen` that were begun."""
+        self.until(
+            lambda: any(int(number) > after for _, number, _ in self.trained()[seen:]),
+            f"an epoch after number {after}",
+            START_SECONDS,
+        )
 
     def used(self) -> set[str]:
         """The machines that its gangs' workers are on, by the processes that run there."""
@@ -99,7 +158,8 @@ class Job:
             assert job.status == "Completed", f"{job.status}: {job.reason}\n{self.said}"
             best = job.summary["best"]["trial"]
             found = {trial.trial_id.removeprefix(self.name): (trial.resource, trial.objective) for trial in trials}
-        return Answer(trials=found, best=best.removeprefix(self.name), **json.loads(self.said.splitlines()[-1]))
+        last = json.loads(self.said.splitlines()[-1])
+        return Answer(trials=found, best=best.removeprefix(self.name), epochs=self.trials(), **last)
 
     def attempts(self) -> int:
         """How often assignments were handed out again, because their gang was lost."""

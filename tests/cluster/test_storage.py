@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.cluster.conftest import Machines
 from tests.cluster.drive import table
+from tests.cluster.helper_machines import Machines
 from tests.cluster.jobs import Job
 from tests.cluster.ray_machines import until
 
@@ -105,7 +105,7 @@ def test_a_job_reads_and_writes_an_object_store_from_every_machine(machines: Mac
     ran = machines.run(command, timeout=60)
     assert ran.returncode == 0, ran.stdout
     places = {"storage_path": bucket.format("jobs"), "inputs": inputs, "placement": "SPREAD", "trials": 6}
-    job = Job(machines, name="object-store", hold=True, **places)
+    job = Job(machines, name="object-store", workers=3, holds=1, **places)
     job.until_held()
     assert job.used() == {machine.name for machine in machines.machines}
     job.release()

@@ -18,6 +18,8 @@ from tests.cluster.ray_machines import command_of, executable, kept_environment,
 from tests.docker.deployment import DOCKER, ROOT, read
 
 SECONDS = 240.0
+RECONNECT_SECONDS = "10"
+"""For so long a node looks for a head that is gone, in this test; in life it is Ray's own minute."""
 
 JOB = """
 name: composed
@@ -56,6 +58,7 @@ class Composed:
         }
         given |= {name: text.replace("/run/secrets", f"{self.base}/secrets") for name, text in given.items()}
         given["WARMBAND_HOME"] = f"{self.base}/shared"
+        given["RAY_gcs_rpc_server_reconnect_timeout_s"] = RECONNECT_SECONDS
         kept = {name: text for name, text in kept_environment(self.base / "own").items() if not name.startswith("AWS")}
         return {**kept, **given, "PATH": f"{Path(executable('ray')).parent}:{os.environ['PATH']}"}
 
