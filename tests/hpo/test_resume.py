@@ -71,7 +71,8 @@ def test_a_whole_cluster_may_go_under_a_driver_that_joined_it(expected: dict[str
         script = textwrap.dedent(KILLS_ITS_CLUSTER)
         ended = subprocess.run(
             [sys.executable, "-c", script, str(tmp_path), str(head.pid)],
-            env={**os.environ, "RAY_ADDRESS": address},
+            # How long Ray looks for a head that is gone.
+            env={**os.environ, "RAY_ADDRESS": address, "RAY_gcs_rpc_server_reconnect_timeout_s": "10"},
             capture_output=True,
             text=True,
             timeout=300,
