@@ -8,7 +8,9 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import textwrap
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -54,11 +56,13 @@ def test_a_driver_killed_with_its_ray_is_followed_by_another_process(
     assert first < summary["wall_seconds"] <= both
 
 
-def test_a_whole_cluster_may_go_under_a_driver_that_joined_it(expected: dict[str, Any], tmp_path: Path) -> None:
+def test_a_whole_cluster_may_go_under_a_driver_that_joined_it(
+    expected: dict[str, Any], tmp_path: Path, short: str
+) -> None:
     head = subprocess.Popen(
         [
             *("ray", "start", "--head", "--block", "--port=0", "--num-cpus=8", "--include-dashboard=false"),
-            *("--node-ip-address=127.0.0.1", f"--temp-dir={short(tmp_path)}", "--disable-usage-stats"),
+            *("--node-ip-address=127.0.0.1", f"--temp-dir={short}", "--disable-usage-stats"),
         ],
         env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
         stdout=subprocess.PIPE,
@@ -113,12 +117,11 @@ KILLS_ITS_CLUSTER = """
 """
 
 
-def short(folder: Path) -> str:
-    """A name for a folder that leaves room for the names of Ray's sockets in it."""
-    link = Path("/tmp") / f"wb-{os.getpid()}-{abs(hash(folder)) % 10**6}"
-    (folder / "ray").mkdir()
-    link.symlink_to(folder / "ray")
-    return str(link)
+@pytest.fixture
+def short() -> Iterator[str]:
+    """A folder whose name leaves room for the names of Ray's sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="wb", ignore_cleanup_errors=True) as folder:
+        yield folder
 
 
 def joined_at(head: subprocess.Popen[str]) -> str:
