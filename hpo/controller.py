@@ -69,7 +69,7 @@ class Controller:
         clock: Callable[[], float] = time.time,
         poll_seconds: float = 0.5,
     ) -> None:
-        memory = memory or Memory()
+        memory = Memory() if memory is None else memory  # One without trials may know of time and cost before.
         self.search = search
         self.started_at = clock() - memory.before.seconds
         """Later by the time in which nobody drove the job."""

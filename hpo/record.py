@@ -47,7 +47,7 @@ class JobRecord:
         self._metric = metric
         self._watchers = watchers
         self._checkpoints = checkpoints
-        self._memory = memory or Memory()
+        self._memory = Memory() if memory is None else memory
         self.notes = dict(notes or {})
         """The summary of the running job."""
 

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import re
-import shutil
 import tempfile
 import threading
 import time
@@ -218,7 +217,8 @@ class Gang:
             if self._closing.is_set():
                 return
             self._launched = True
-        folder = tempfile.mkdtemp(prefix=f"warmband-{self.name}-")
+        # Removed at the latest as the process ends, which does not wait for this thread after a second Ctrl-C.
+        folder = tempfile.TemporaryDirectory(prefix=f"warmband-{self.name}-", ignore_cleanup_errors=True)
         train: Any = ray.train  # Its annotations are those of Train's first version.
         trainer = DataParallelTrainer(
             serve,
@@ -231,7 +231,7 @@ class Gang:
             scaling_config=self.scaling,
             run_config=train.RunConfig(
                 name=self.name,
-                storage_path=folder,
+                storage_path=folder.name,
                 # A start that fails is reported, not repeated for ever; a worker that dies later is replaced.
                 failure_config=train.FailureConfig(max_failures=-1, controller_failure_limit=0),
                 callbacks=[_TellLosses(self.name, self._mailbox)],
@@ -243,7 +243,7 @@ class Gang:
         except BaseException as error:  # A cluster that is shut down under it raises SystemExit.
             ended = GangEnded(gang=self.name, error=_innermost(error), traceback=traceback.format_exc())
         finally:
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.cleanup()
         # After a goodbye nobody listens, and Ray may be shut down: to touch it then would end this process.
         if not self._closing.is_set():
             self._mailbox.post(ended)

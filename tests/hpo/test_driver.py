@@ -250,6 +250,9 @@ def test_a_driver_that_was_killed_is_followed_by_another(expected: dict[str, Any
     assert run_until(tmp_path, at, signal.SIGKILL).returncode == -signal.SIGKILL
     resumed(tmp_path, "job")
     assert answer(tmp_path, "job") == expected
+    # Also where it was killed before anything of a trial was written down.
+    first, second = (end - began for began, end in row(tmp_path).summary["runs"])
+    assert first < row(tmp_path).summary["wall_seconds"] <= first + second
 
 
 @pytest.mark.fault
