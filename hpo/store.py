@@ -24,6 +24,7 @@ from hpo.tables import (
     LEDGER,
     LINES,
     LOST_AFTER,
+    OF_JOB,
     REPORTS,
     TRIALS,
     JobRow,
@@ -161,7 +162,7 @@ class Store:
         with explained(self.url, "written"), self._engine.begin() as connection:
             # The job first: from then on nobody can take its lease.
             deleted = connection.execute(sa.delete(JOBS).where(self._free(job))).rowcount
-            for table in (TRIALS, REPORTS, LEDGER, LINES) if deleted else ():
+            for table in OF_JOB if deleted else ():
                 connection.execute(sa.delete(table).where(table.c.job == name))
         if not deleted:
             raise refusal(self.job(name), "deleted", time.time())

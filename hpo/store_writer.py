@@ -24,6 +24,7 @@ from hpo.tables import (
     LEDGER,
     LINES,
     LOST_AFTER,
+    OF_JOB,
     REPORTS,
     TRIALS,
     JobRow,
@@ -52,9 +53,8 @@ CLOSE_WITHIN = 120.0
 
 _log = logging.getLogger(__name__)
 
-_OF_JOB = (TRIALS, REPORTS, LEDGER, LINES)
-_VALUES = {table.name: checked(table) for table in _OF_JOB}
-_KEYS = {table.name: operator.itemgetter(*(column.name for column in table.primary_key)) for table in _OF_JOB}
+_VALUES = {table.name: checked(table) for table in OF_JOB}
+_KEYS = {table.name: operator.itemgetter(*(column.name for column in table.primary_key)) for table in OF_JOB}
 _HOLDERS = {column.name: holder(column) for column in JOBS.columns}
 
 
@@ -100,7 +100,7 @@ class JobWriter:
     def __init__(self, engine: sa.Engine, url: str, job: JobRow, lease: str) -> None:
         self.name, self._lease = job.name, lease
         self._engine, self._url = engine, url
-        self._upserts = {table.name: _upsert(engine, table) for table in _OF_JOB}
+        self._upserts = {table.name: _upsert(engine, table) for table in OF_JOB}
         self._stop_requested = job.status == "Stopping"
         # Ids that sort as they were queued, and that no other writer gives.
         self._own_id, self._own_ids = uuid.uuid4().hex, 0

@@ -147,6 +147,8 @@ REPORTS = _table("reports", ReportRow, "job", "trial_id", "step")
 # The writer makes the id, not the database: a batch that is written again must not bill again.
 LEDGER = _table("ledger", LedgerRow, "job", "id")
 LINES = _table("lines", LineRow, "job", "id")
+OF_JOB = (TRIALS, REPORTS, LEDGER, LINES)
+"""The tables whose rows are each of a job, and go with it."""
 MARK = sa.Table("warmband_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
 """The schema's version, as Alembic keeps it."""
 VERSION = sa.Table("schema_version", METADATA, sa.Column("version", sa.Integer, primary_key=True))

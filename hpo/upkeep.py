@@ -22,13 +22,13 @@ from hpo.lease import holder_of, is_held
 from hpo.schema import SCHEMA_VERSION, revisions, version_of
 from hpo.schema import upgrade as upgrade_schema
 from hpo.store import Store
-from hpo.tables import JOBS, LEDGER, LINES, MARK, REPORTS, TRIALS, VERSION
+from hpo.tables import JOBS, MARK, OF_JOB, REPORTS, TRIALS, VERSION
 from trainers.errors import ConfigurationError, WarmbandError
 
 BACKUP_SECONDS = 3600.0
 """How long a backup may take."""
 
-_TABLES = (JOBS, TRIALS, REPORTS, LEDGER, LINES)
+_TABLES = (JOBS, *OF_JOB)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,7 +199,7 @@ def _wrong_schema(version: int | None) -> Iterator[str]:
 
 def _orphans(connection: sa.Connection) -> Iterator[str]:
     """Rows of what is not in the record; what a gang trains to be measured is billed, and is no trial."""
-    of_job = {table: JOBS.c.name == table.c.job for table in (TRIALS, REPORTS, LEDGER, LINES)}
+    of_job = {table: JOBS.c.name == table.c.job for table in OF_JOB}
     of_trial = {REPORTS: sa.and_(TRIALS.c.job == REPORTS.c.job, TRIALS.c.trial_id == REPORTS.c.trial_id)}
     for owner, links in ((JOBS, of_job), (TRIALS, of_trial)):
         for table, link in links.items():

@@ -1,6 +1,6 @@
 """The head of a Ray cluster that a job joins: whether it answers, asked before Ray waits for it, and while a job runs.
 
-Ray itself waits a quarter of an hour for a head that is not there, and ends a process whose cluster has gone.
+Ray itself tries for minutes to reach a head that is not there, and ends a process whose cluster has gone.
 """
 
 from __future__ import annotations
