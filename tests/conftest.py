@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.postgres import Postgres, programs
+from tests.support.postgres import Postgres, programs
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None)

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from tests.hpo.test_cli import run as hpo
-from tests.postgres import Postgres
+from tests.support.command import run as hpo
+from tests.support.postgres import Postgres
 from trainers import ConfigurationError, DataError, storage
 
 ROOT = Path(__file__).resolve().parents[1]

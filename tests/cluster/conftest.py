@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from tests.cluster.helper_machines import HelperMachines, Machines
-from tests.cluster.jobs import Answer, Job
-from tests.cluster.machine import possible
-from tests.cluster.ray_machines import RayMachines
+from tests.support.cluster.helper_machines import HelperMachines, Machines
+from tests.support.cluster.jobs import Answer, Job
+from tests.support.cluster.machine import possible
+from tests.support.cluster.ray_machines import RayMachines
 
 KIND = RayMachines if possible() and os.environ.get("WARMBAND_TEST_MACHINES") != "helper" else HelperMachines
 """The second can be asked for, to test it where the first is possible."""

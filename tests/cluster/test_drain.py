@@ -9,10 +9,10 @@ from collections.abc import Callable
 import pytest
 
 from hpo.store import Store
-from tests.cluster.helper_machines import Machines
-from tests.cluster.jobs import END_SECONDS, STANDING, WORKER, Answer, Job
-from tests.cluster.machine import Machine, signal_it
-from tests.cluster.ray_machines import RayMachines
+from tests.support.cluster.helper_machines import Machines
+from tests.support.cluster.jobs import END_SECONDS, STANDING, WORKER, Answer, Job
+from tests.support.cluster.machine import Machine, signal_it
+from tests.support.cluster.ray_machines import RayMachines
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
 

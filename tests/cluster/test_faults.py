@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from tests.cluster.helper_machines import Machines
-from tests.cluster.jobs import START_SECONDS, WORKER, Answer, Job, freeze
+from tests.support.cluster.helper_machines import Machines
+from tests.support.cluster.jobs import START_SECONDS, WORKER, Answer, Job, freeze
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
 

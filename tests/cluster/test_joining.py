@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.cluster.conftest import Machines
+from tests.support.cluster.helper_machines import Machines
 
 pytestmark = pytest.mark.slow
 

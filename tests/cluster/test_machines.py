@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from tests.cluster.helper_machines import Machines
+from tests.support.cluster.helper_machines import Machines
 
 WHERE = """
 import json, ray

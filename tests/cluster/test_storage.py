@@ -8,10 +8,10 @@ from urllib.parse import quote
 
 import pytest
 
-from tests.cluster.drive import table
-from tests.cluster.helper_machines import Machines
-from tests.cluster.jobs import Job
-from tests.cluster.ray_machines import until
+from tests.support.cluster.drive import table
+from tests.support.cluster.helper_machines import Machines
+from tests.support.cluster.jobs import Job
+from tests.support.cluster.ray_machines import until
 
 pytestmark = pytest.mark.slow
 
@@ -21,7 +21,7 @@ import ray
 from rich.console import Console
 from ray.util import placement_group_table
 from hpo.store import Store
-from tests.cluster.drive import table, tuner
+from tests.support.cluster.drive import table, tuner
 from trainers import ConfigurationError
 
 base, own = sys.argv[1:]

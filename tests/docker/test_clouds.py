@@ -16,7 +16,7 @@ import ray.autoscaler
 import yaml
 from ray.autoscaler.sdk import fillout_defaults
 
-from tests.docker.deployment import DOCKER, ROOT, pinned, read
+from tests.support.docker.deployment import DOCKER, ROOT, pinned, read
 
 # ---- AWS
 

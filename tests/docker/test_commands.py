@@ -9,7 +9,7 @@ import pytest
 from ray.scripts.scripts import cli as ray_command
 
 from hpo.cli.command import root
-from tests.docker.deployment import commands
+from tests.support.docker.deployment import commands
 
 FOUND = [*commands()]
 

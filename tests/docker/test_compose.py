@@ -14,7 +14,7 @@ import jsonschema
 import pytest
 import ray
 
-from tests.docker.deployment import DOCKER, ROOT, read
+from tests.support.docker.deployment import DOCKER, ROOT, read
 
 FILES = ("compose.yaml", "compose.gpu.yaml")
 SERVICES = read("compose.yaml")["services"]

@@ -26,8 +26,8 @@ import pytest
 from hpo.analytics import tuned_trials
 from hpo.metrics import CHECKPOINTS, METRICS, STARTS
 from hpo.store import Store
-from tests.docker.showing import Held, Values, expected, wrong
-from tests.docker.watched_job import JOB
+from tests.support.docker.showing import Held, Values, expected, wrong
+from tests.support.docker.watched_job import JOB
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
@@ -169,7 +169,7 @@ def look(folder: Path, processes: Processes) -> Seen:
     }
     head, environment["RAY_ADDRESS"] = start_head(folder, processes, environment)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    program = (sys.executable, "-m", "tests.docker.watched_job", str(folder))
+    program = (sys.executable, "-m", "tests.support.docker.watched_job", str(folder))
     driver = processes.start(*program, env=environment, cwd=ROOT, **pipes)
     up = heard(driver, "up")
     prometheus = serve(folder, processes, up["webui_url"], token)

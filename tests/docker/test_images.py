@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.docker.deployment import DOCKER, PROJECT, ROOT, every, files, pinned, read
+from tests.support.docker.deployment import DOCKER, PROJECT, ROOT, every, files, pinned, read
 
 KINDS = ("Dockerfile", "Dockerfile.gpu")
 

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.machine import Machine, Switch, possible
-from tests.cluster.ray_machines import command_of, executable, kept_environment, until
-from tests.docker.deployment import DOCKER, ROOT, read
+from tests.support.cluster.machine import Machine, Switch, possible
+from tests.support.cluster.ray_machines import command_of, executable, kept_environment, until
+from tests.support.docker.deployment import DOCKER, ROOT, read
 
 SECONDS = 240.0
 RECONNECT_SECONDS = "10"

@@ -177,7 +177,7 @@ def test_an_auc_averaged_over_skewed_shards_is_found_to_be_the_cause(tmp_path: P
     case = Case(
         title="skewed evaluation",
         trainer=TorchTrainer(
-            "tests.experiments.averaging:train",
+            "tests.support.averaging:train",
             scaling=ScalingConfig(num_workers=4),
             hyperparameters={"lr": 0.3, "global_batch_size": 100, "epochs": 6},
         ),

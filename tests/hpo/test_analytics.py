@@ -14,7 +14,7 @@ import pytest
 
 from hpo import HyperparameterTuningJobAnalytics
 from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from tests.hpo.test_describe import SPEC, TRIALS, trial
+from tests.support.described import SPEC, TRIALS, trial
 from trainers import ConfigurationError
 
 KNOWN = [

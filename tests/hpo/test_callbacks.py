@@ -13,7 +13,7 @@ from hpo.callbacks import Callbacks, JobEnd, JobStart, TrialEnd, TrialInfo
 from hpo.hyperband import Cut
 from hpo.record import JobRecord
 from hpo.store import JobRow, Store
-from tests.hpo.simulated import METRIC, PLAN, rising, simulate
+from tests.support.simulated import METRIC, PLAN, rising, simulate
 from trainers.assignment import Assignment, Report
 from trainers.errors import WarmbandError
 

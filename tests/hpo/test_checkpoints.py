@@ -27,7 +27,7 @@ from hpo.record import JobRecord
 from hpo.search import UNTUNED, Search, TrialRun
 from hpo.store import JobRow, JobWriter, Store
 from hpo.tables import JOBS
-from tests.hpo.simulated import METRIC, rising, simulate
+from tests.support.simulated import METRIC, rising, simulate
 from trainers import XGBoostTrainer, storage
 from trainers.assignment import Assignment
 from trainers.errors import ConfigurationError, DataError, WarmbandError

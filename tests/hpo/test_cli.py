@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 from hpo import HyperparameterTuner, cli
 from hpo.cli.command import EXIT_CODES
 from hpo.store import JobRow, Store
+from tests.support.command import run
 from trainers import TrialError, datasets
 from trainers.errors import GangError
 
@@ -64,17 +65,6 @@ def job(tmp_path: Path) -> Path:
 def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
     """No dataset lies anywhere."""
     monkeypatch.delenv("WARMBAND_DATA", raising=False)
-
-
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    """The command in this process; its exit code."""
-    monkeypatch.delenv("COLUMNS", raising=False)
-    monkeypatch.setattr(sys, "argv", ["hpo", *arguments])
-    try:
-        cli.main()
-    except SystemExit as exit_:
-        return int(exit_.code or 0)
-    return 0
 
 
 COMMANDS = [

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hpo import TuningJobCompletionCriteriaConfig
 from hpo.completion import Completion
 from hpo.hyperband import lay_out, run_all
-from tests.hpo.simulated import outcome, simulate
+from tests.support.simulated import outcome, simulate
 from trainers import ConfigurationError
 from trainers.assignment import Assignment
 

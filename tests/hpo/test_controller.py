@@ -21,7 +21,7 @@ from hpo.record import status_of
 from hpo.scheduler import RESOURCE
 from hpo.search import PROBE, UNTUNED, TrialRun, derive_seed
 from hpo.trials import FIRST_FAILURES
-from tests.hpo.simulated import METRIC, PLAN, WORKERS, Draws, Kept, outcome, rising, simulate, uneven
+from tests.support.simulated import METRIC, PLAN, WORKERS, Draws, Kept, outcome, rising, simulate, uneven
 from trainers.assignment import Assignment, Report
 from trainers.errors import DivergedError
 

@@ -25,7 +25,7 @@ from hpo.store import Store
 SCRIPT = """
     import sys
     sys.path.insert(0, {root!r})
-    from tests.hpo.test_tuner import CHANNELS, make
+    from tests.support.boosting import CHANNELS, make
     make(workers=1, max_jobs=5000, console=None).fit(CHANNELS, job_name="interrupted")
 """
 

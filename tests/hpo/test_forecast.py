@@ -27,8 +27,9 @@ from hpo.pace import ManyWorkers
 from hpo.prices import Tariff
 from hpo.search import Search
 from hpo.store import JobRow, LedgerRow, Store, TrialRow
-from tests.hpo.simulated import PLAN, WORKERS, simulate
-from tests.hpo.test_job import CHANNELS, RANGES, STATIC, make
+from tests.support.boosting import CHANNELS
+from tests.support.jobs import RANGES, STATIC, make
+from tests.support.simulated import PLAN, WORKERS, simulate
 from trainers import TrialError, XGBoostTrainer
 from trainers.trainer import open_channels
 

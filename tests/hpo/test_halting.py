@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from hpo.simulation import SimulatedGangs
-from tests.hpo.simulated import PLAN, outcome, simulate
+from tests.support.simulated import PLAN, outcome, simulate
 from trainers.assignment import Event
 
 

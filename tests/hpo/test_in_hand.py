@@ -2,66 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import os
 import subprocess
 import sys
 import textwrap
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from ray.train import ScalingConfig
-from rich.console import Console
 
-from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from hpo.store import Store
-from tests.hpo.test_tuner import CHANNELS, RANGES, STATIC
-from trainers import XGBoostTrainer, storage
+from tests.support.in_hand import Answer, answer
 
 ROOT = str(Path(__file__).parents[2])
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a job decided, and the models behind it."""
-
-    resources: dict[str, int]
-    values: dict[str, float]
-    best: str
-    models: dict[str, bytes]
-    printed: str
-
-
-def answer(workers: int, folder: Path, threads: int = 1) -> Answer:
-    """The answer of the README's job, all its 30 trials, with so many workers."""
-    printed = io.StringIO()
-    tuner = HyperparameterTuner(
-        XGBoostTrainer(
-            scaling=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": threads}), hyperparameters=STATIC
-        ),
-        "validation:auc",
-        RANGES,
-        strategy="Hyperband",
-        max_jobs=30,
-        max_parallel_jobs=2,
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=30, min_resource=1)),
-        random_seed=1729,
-        storage_path=str(folder),
-        num_to_keep=None,
-        store=f"sqlite:///{folder}/store.db",
-        console=Console(file=printed, width=120),
-    )
-    tuner.fit(CHANNELS, job_name="job")
-    with Store(f"sqlite:///{folder}/store.db") as store:
-        trials = store.trials("job")
-    return Answer(
-        resources={trial.trial_id: trial.resource for trial in trials},
-        values={trial.trial_id: trial.objective or 0.0 for trial in trials},
-        best=tuner.best_training_job(),
-        models={trial.trial_id: storage.read(trial.checkpoint) for trial in trials},
-        printed=printed.getvalue(),
-    )
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +42,7 @@ def test_more_threads_decide_alike(in_hand: Answer, tmp_path: Path) -> None:
 WITHOUT_RAY = """
     import os, pathlib
     import ray
-    from tests.hpo.test_in_hand import answer
+    from tests.support.in_hand import answer
     answer(0, pathlib.Path(os.environ["WARMBAND_HOME"]))
     assert not ray.is_initialized()
     children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text()

@@ -15,7 +15,7 @@ from hpo.hyperband import Plan, lay_out
 from hpo.ledger import Entry, Kind, Ledger
 from hpo.limits import Budget, Limits
 from hpo.prices import Tariff
-from tests.hpo.simulated import WORKERS, Kept, outcome, simulate
+from tests.support.simulated import WORKERS, Kept, outcome, simulate
 from trainers.assignment import Assignment
 
 CHEAP = Tariff(per_worker_hour=3600.0, currency="EUR")

@@ -16,8 +16,8 @@ from hpo.limits import Limits
 from hpo.live import FRAME_SECONDS, LiveProgress, watcher_for
 from hpo.prices import Tariff
 from hpo.progress import Goal
-from tests.hpo.simulated import METRIC, PLAN, rising, simulate
-from tests.hpo.test_progress import Watched
+from tests.support.simulated import METRIC, PLAN, rising, simulate
+from tests.support.watched import Watched
 from trainers.assignment import Assignment
 
 

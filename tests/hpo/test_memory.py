@@ -22,7 +22,7 @@ from hpo.search import Search
 from hpo.simulation import SimulatedGangs
 from hpo.store import JobRow, LedgerRow, ReportRow, TrialRow
 from hpo.tables import decode, encode
-from tests.hpo.simulated import METRIC, WORKERS, Draws, uneven
+from tests.support.simulated import METRIC, WORKERS, Draws, uneven
 from trainers.assignment import Assignment, Event, GangUp
 from trainers.errors import DivergedError
 

@@ -37,7 +37,7 @@ from hpo.metrics import (
 )
 from hpo.progress import Goal, PlainProgress
 from hpo.search import Search, TrialRun
-from tests.hpo.simulated import METRIC, PLAN, Kept, rising, simulate
+from tests.support.simulated import METRIC, PLAN, Kept, rising, simulate
 from trainers.assignment import Assignment, Report
 
 GOAL = Goal(job="job", metric=METRIC, objective_type="Maximize", objective_value="last", plan=PLAN)

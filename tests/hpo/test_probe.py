@@ -16,7 +16,7 @@ from ray.train import ScalingConfig
 from hpo import probe
 from hpo.pace import ManyWorkers, Probed, job_on_gangs
 from hpo.probe import PROBE_UNITS, NotMeasured, OneWorker, Probe, measure_here, probe_assignment, verdict
-from tests.hpo.test_tuner import CHANNELS, STATIC
+from tests.support.boosting import CHANNELS, STATIC
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
 from trainers.assignment import Report, Segment
 from trainers.in_hand import cores

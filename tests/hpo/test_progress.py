@@ -14,30 +14,15 @@ from hpo.interrupt import INTERRUPTED
 from hpo.limits import Limits
 from hpo.live import LiveProgress, watcher_for
 from hpo.pace import Countdown
-from hpo.progress import Goal, PlainProgress, Progress
+from hpo.progress import Goal, PlainProgress
 from hpo.search import UNTUNED
 from hpo.words import clock_time, first_line, in_bytes, packed, roughly
-from tests.hpo.simulated import METRIC, PLAN, Kept, rising, simulate
+from tests.support.simulated import METRIC, PLAN, rising, simulate
+from tests.support.watched import Watched
 from trainers.assignment import Assignment
 from trainers.errors import DivergedError
 
 GOAL = Goal(job="job", metric=METRIC, objective_type="Maximize", objective_value="last", plan=PLAN)
-
-
-class Watched(Kept):
-    """Hands all that happens to a watcher, on the simulation's clock."""
-
-    def __init__(self, make: Any) -> None:
-        super().__init__()
-        self.now = 0.0
-        self.watcher: Progress = make(lambda: self.now)
-        self.trial = self.watcher.trial  # type: ignore[method-assign]
-        self.reports = self.watcher.reports  # type: ignore[method-assign]
-        self.rung = self.watcher.rung  # type: ignore[method-assign]
-
-    def progress(self, controller: Any) -> None:
-        self.now = controller.seconds
-        self.watcher.progress(controller)
 
 
 def said(**options: Any) -> list[str]:

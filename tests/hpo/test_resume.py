@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import signal
@@ -15,17 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ray.train import ScalingConfig
-from rich.console import Console
 
-from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from hpo.callbacks import Callback
 from hpo.store import Store
-from tests.hpo.test_cli import run as hpo
-from tests.hpo.test_driver import CHANNELS, answer, run_until, tuner
-from tests.hpo.test_torch_job import train
-from trainers import TorchTrainer
-from trainers.datasets import load
+from tests.support.command import run as hpo
+from tests.support.driving import CHANNELS, answer, run_until, tuner
+from tests.support.resuming import DIGITS, torch_tuner
 
 pytestmark = [pytest.mark.fault, pytest.mark.slow]
 
@@ -101,8 +94,8 @@ def test_a_whole_cluster_may_go_under_a_driver_that_joined_it(
 KILLS_ITS_CLUSTER = """
     import os, signal, sys
     from pathlib import Path
-    from tests.cluster.machine import children
-    from tests.hpo.test_driver import CHANNELS, Counting, tuner
+    from tests.support.cluster.machine import children
+    from tests.support.driving import CHANNELS, Counting, tuner
 
     def kill(pid):
         # With all that it started: else its workers may end the job before they miss their cluster.
@@ -138,36 +131,13 @@ def joined_at(head: subprocess.Popen[str]) -> str:
 TORCH_SCRIPT = """
     import os, signal, sys
     from pathlib import Path
-    from tests.hpo.test_driver import Counting
-    from tests.hpo.test_resume import DIGITS, torch_tuner
+    from tests.support.driving import Counting
+    from tests.support.resuming import DIGITS, torch_tuner
 
     folder, at, number = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
     counting = Counting(at, lambda: os.kill(os.getpid(), number))
     torch_tuner(folder, (counting,)).fit(DIGITS, job_name="job")
 """
-
-_FOUND = load("digits")
-DIGITS = {"train": _FOUND.train, "validation": _FOUND.validation}
-
-
-def torch_tuner(folder: Path, callbacks: tuple[Callback, ...] = ()) -> HyperparameterTuner:
-    return HyperparameterTuner(
-        TorchTrainer(
-            train,
-            scaling=ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}),
-            hyperparameters={"lr": 0.05, "per_worker_batch_size": 64},
-        ),
-        "validation:accuracy",
-        {"lr": ContinuousParameter(0.01, 0.1, "Logarithmic")},
-        strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=4, min_resource=1)),
-        max_jobs=5,
-        random_seed=5,
-        storage_path=str(folder),
-        store=f"sqlite:///{folder}/record.db",
-        callbacks=callbacks,
-        console=Console(file=io.StringIO()),
-    )
 
 
 @pytest.fixture(scope="module")

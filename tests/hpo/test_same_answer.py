@@ -21,8 +21,8 @@ from hpo.ranges import decode, search_space
 from hpo.scheduler import RESOURCE
 from hpo.search import Search
 from hpo.strategies import make_strategy
-from tests.hpo.simulated import Kept
-from tests.hpo.test_tuner import CHANNELS
+from tests.support.boosting import CHANNELS
+from tests.support.simulated import Kept
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.assignment import Assignment
 from trainers.ray_gangs import RayGangs

@@ -16,7 +16,7 @@ from hpo.limits import Limits
 from hpo.record import JobRecord, rung_values
 from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
 from hpo.store import JobRow, Store
-from tests.hpo.simulated import METRIC, PLAN, outcome, rising, simulate
+from tests.support.simulated import METRIC, PLAN, outcome, rising, simulate
 from trainers.assignment import Assignment
 from trainers.errors import ConfigurationError
 

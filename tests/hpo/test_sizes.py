@@ -19,7 +19,7 @@ from hpo.limits import Limits
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.search import PROBE, Search
 from hpo.simulation import SimulatedGangs
-from tests.hpo.simulated import METRIC, PLAN, Draws, Kept, outcome, simulate
+from tests.support.simulated import METRIC, PLAN, Draws, Kept, outcome, simulate
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Report, Segment, Served
 from trainers.gang import WorkerContext, never
 from trainers.ray_gangs import RayGangs

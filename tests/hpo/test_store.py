@@ -22,10 +22,11 @@ from hypothesis import strategies as st
 
 from hpo import database as reached
 from hpo import store_writer
-from hpo.store import JobRow, JobWriter, LedgerRow, ReportRow, Store, TrialRow
+from hpo.store import JobWriter, Store, TrialRow
 from hpo.tables import decode, encode
-from tests.hpo.at_once import GATE, LIGHT, ROOT, at_once
-from tests.postgres import PASSWORD
+from tests.support.at_once import GATE, LIGHT, ROOT, at_once
+from tests.support.postgres import PASSWORD
+from tests.support.rows import bill, job, report, trial_with, until
 from trainers.errors import ConfigurationError, WarmbandError
 
 
@@ -52,31 +53,6 @@ def impatient(monkeypatch):
 
 def sqlite_url(folder: Path) -> str:
     return f"sqlite:///{folder}/store.db"
-
-
-def job(name: str = "bank", **changes) -> JobRow:
-    return JobRow(**{"name": name, "created_at": 1000.0, "heartbeat": 1000.0} | changes)
-
-
-def report(step: int, objective: float | None = 0.5, **changes) -> ReportRow:
-    metrics = {"auc": objective}
-    return ReportRow(
-        **{"job": "bank", "trial_id": "t0", "step": step, "objective": objective, "metrics": metrics, "at": step}
-        | changes
-    )
-
-
-def bill(seconds: float, **changes) -> LedgerRow:
-    return LedgerRow(
-        **{"job": "bank", "gang": "g0", "kind": "training", "worker_seconds": seconds, "at": 1.0} | changes
-    )
-
-
-def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
 
 
 def lose_answers(writer: JobWriter, times: int) -> list[int]:
@@ -576,10 +552,6 @@ def test_values_are_checked_before_they_are_queued(store):
             with pytest.raises(ConfigurationError, match=message):
                 mistake(writer)
     assert store.trials("bank") == store.reports("bank") == store.ledger("bank") == []
-
-
-def trial_with(**changes) -> TrialRow:
-    return TrialRow(**{"job": "bank", "trial_id": "t0", "number": 0} | changes)
 
 
 @pytest.mark.parametrize(

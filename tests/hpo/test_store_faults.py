@@ -18,8 +18,9 @@ from hpo import database as database_module
 from hpo.store import Store, TrialRow
 from hpo.tables import JOBS, LOST_AFTER, REPORTS
 from hpo.upkeep import check
-from tests.hpo.test_store import ROOT, bill, job, report, until
-from tests.postgres import Postgres, programs
+from tests.support.at_once import ROOT
+from tests.support.postgres import Postgres, programs
+from tests.support.rows import bill, job, report, until
 
 pytestmark = pytest.mark.fault
 
@@ -162,8 +163,8 @@ TUNE = """
 import sys, time
 from ray.train import ScalingConfig
 from hpo import Callback, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from tests.hpo.test_in_hand import CHANNELS
-from tests.hpo.test_tuner import RANGES, STATIC
+from tests.support.boosting import CHANNELS
+from tests.support.boosting import RANGES, STATIC
 from trainers import XGBoostTrainer
 url, folder, seconds = sys.argv[1:]
 class Slowly(Callback):

@@ -17,8 +17,8 @@ from hpo import lease, store_writer
 from hpo.lease import is_dead, is_held, this_process
 from hpo.store import Store, TrialRow
 from hpo.tables import JOBS, LOST_AFTER
-from tests.hpo.at_once import GATE, LIGHT, ROOT, at_once
-from tests.hpo.test_store import bill, job, report, until
+from tests.support.at_once import GATE, LIGHT, ROOT, at_once
+from tests.support.rows import bill, job, report, until
 from trainers.errors import ConfigurationError, LeaseError
 
 

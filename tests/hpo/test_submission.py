@@ -30,7 +30,7 @@ from hpo.cli import app
 from hpo.store import Store
 from hpo.submission import JobsServer, check_no_password, check_pinned
 from hpo.whereabouts import driver_details, owner, ray_job, without_password
-from tests.hpo.test_tuner import CHANNELS, make
+from tests.support.boosting import CHANNELS, make
 from trainers import TorchTrainer, TrainContext
 from trainers.errors import ConfigurationError, WarmbandError
 

@@ -21,7 +21,7 @@ from hpo.prices import Tariff
 from hpo.search import UNTUNED
 from hpo.summary import as_python, as_yaml, show_next, show_plan, show_summary, summarize
 from hpo.tables import encode
-from tests.hpo.simulated import METRIC, PLAN, rising, simulate
+from tests.support.simulated import METRIC, PLAN, rising, simulate
 from trainers import XGBoostTrainer
 from trainers.assignment import Assignment
 

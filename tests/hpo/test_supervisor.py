@@ -22,24 +22,20 @@ from hpo.lease import is_dead, is_held
 from hpo.store import JobRow, Store
 from hpo.supervisor import FIRST_PAUSE, LONGEST_PAUSE, RESTARTS, judge, log_file
 from hpo.tables import LOST_AFTER
-from tests.hpo.test_tuner import CHANNELS, make
+from tests.support.background import begin
+from tests.support.boosting import make
 from trainers.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]
 
 SCRIPT = """
     import time
-    from tests.hpo.test_supervisor import begin
+    from tests.support.background import begin
 
     begin()
     print("returned", flush=True)
     time.sleep(600)
 """
-
-
-def begin() -> None:
-    """Starts a background job that does not end soon."""
-    make(workers=0, max_jobs=5000).fit(CHANNELS, job_name="background", wait=False)
 
 
 def hpo(*arguments: str) -> str:

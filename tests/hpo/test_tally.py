@@ -17,7 +17,7 @@ from hpo.hyperband import Cut, Plan, lay_out, run_all
 from hpo.record import status_of
 from hpo.search import TrialRun
 from hpo.tally import Tally
-from tests.hpo.simulated import PLAN, Kept, rising, simulate
+from tests.support.simulated import PLAN, Kept, rising, simulate
 from trainers.assignment import Assignment, Report
 
 

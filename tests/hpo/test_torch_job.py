@@ -7,11 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from ray.train import ScalingConfig
 from rich.console import Console
-from torch import nn
-from torch.nn import functional
 
 from hpo import (
     CategoricalParameter,
@@ -22,6 +19,7 @@ from hpo import (
 )
 from hpo.store import Store
 from hpo.uncertainty import proportion_standard_error
+from tests.support.torch_job import train
 from trainers import ConfigurationError, ParameterServerTrainer, TorchTrainer, TrainContext
 from trainers.datasets import load
 
@@ -29,27 +27,6 @@ HERE = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
 DIGITS = load("digits")
 CHANNELS = {"train": DIGITS.train, "validation": DIGITS.validation}
 HYPERBAND = StrategyConfig(HyperbandStrategyConfig(max_resource=3, min_resource=1))
-
-
-def train(context: TrainContext) -> None:
-    words = context.hyperparameters
-    model = context.prepare_model(nn.Sequential(nn.Linear(64, 32), nn.ReLU(), nn.Linear(32, 10)))
-    optimizer = torch.optim.SGD(model.parameters(), lr=words["lr"], momentum=0.9)
-    if context.checkpoint is not None:
-        model.load_state_dict(context.checkpoint["model"])
-        optimizer.load_state_dict(context.checkpoint["optimizer"])
-    batches = context.prepare_data("train", labels=torch.int64)
-    validation = context.shard("validation", labels=torch.int64)
-    for _ in context.epochs():
-        for features, labels in batches:
-            context.step(functional.cross_entropy(model(features), labels), optimizer)
-        with torch.no_grad():
-            right = (model(validation.features).argmax(1) == validation.labels).sum()
-        right, rows = context.sum(torch.stack([right, torch.tensor(len(validation))])).tolist()
-        context.report(
-            {"validation:accuracy": right / rows},
-            checkpoint={"model": model.state_dict(), "optimizer": optimizer.state_dict()},
-        )
 
 
 def tuned(estimator: Any, ranges: dict[str, Any], **options: Any) -> tuple[HyperparameterTuner, str]:

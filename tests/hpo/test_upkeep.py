@@ -21,9 +21,10 @@ from hpo import upkeep
 from hpo.cli import app
 from hpo.schema import SCHEMA_VERSION
 from hpo.store import LineRow, Store, TrialRow
-from tests.hpo.test_schema import VERSIONS, execute
-from tests.hpo.test_store import ROOT, bill, job, report, until
-from tests.postgres import PASSWORD, Postgres
+from tests.support.at_once import ROOT
+from tests.support.postgres import PASSWORD, Postgres
+from tests.support.rows import bill, job, report, until
+from tests.support.schemas import VERSIONS, execute
 from trainers.errors import ConfigurationError, WarmbandError
 
 RUNNER = CliRunner()

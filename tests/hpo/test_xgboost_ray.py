@@ -17,7 +17,7 @@ from hpo import (
     StrategyConfig,
 )
 from hpo.store import Store
-from tests.hpo.test_tuner import table
+from tests.support.boosting import table
 from trainers import XGBoostTrainer
 
 CHANNELS = {"train": table(2000, seed=0), "validation": table(400, seed=1)}

@@ -8,17 +8,16 @@ import signal
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 import ray
 from ray.train import ScalingConfig
 from ray.util import placement_group, remove_placement_group
 
+from tests.support.gangs import CHANNELS, STATIC, VALIDATION, WORKERS, Pool, boosting, segments
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Progress, Report, Segment, Served
 from trainers.cluster import Cluster
@@ -27,79 +26,6 @@ from trainers.gang import Program, WorkerContext, never
 from trainers.ray_gangs import RayGangs
 from trainers.room import capacity
 
-WORKERS = 2
-STATIC = {
-    "objective": "binary:logistic",
-    "eval_metric": "auc",
-    "eta": 0.3,
-    "subsample": 0.7,
-    "colsample_bytree": 0.6,
-    "colsample_bylevel": 0.5,
-}
-
-
-def rows(count: int, seed: int = 0) -> np.ndarray[Any, Any]:
-    """A table with the target first, learnable, with noise."""
-    random = np.random.default_rng(seed)
-    features = random.normal(size=(count, 8)).astype("float32")
-    target = (features[:, 0] + features[:, 1] * features[:, 2] + random.normal(size=count) > 0).astype("float32")
-    return np.column_stack([target, features])
-
-
-TRAIN, VALIDATION = rows(3000), rows(600, seed=1)
-CHANNELS = {"train": TRAIN, "validation": VALIDATION}
-
-
-def boosting(channels: Mapping[str, Any]) -> Callable[[int], Program]:
-    """What makes the programs of gangs that train XGBoost."""
-
-    def make(workers: int) -> Program:
-        trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters=STATIC)
-        return trainer.program({name: Channel.of(rows, name=name).place(workers) for name, rows in channels.items()})
-
-    return make
-
-
-class Pool:
-    """Gangs, and a wait with a deadline for what they say."""
-
-    def __init__(
-        self,
-        name: str,
-        workers: int = WORKERS,
-        cpus: int = 1,
-        program: Callable[[int], Program] | None = None,
-        **options: Any,
-    ) -> None:
-        scaling = ScalingConfig(num_workers=workers, resources_per_worker={"CPU": cpus})
-        self.workers = workers
-        self.gangs = RayGangs(name, program or boosting(CHANNELS), scaling, **options)
-        self.up: dict[str, GangUp] = {}
-        self.log: list[Event] = []
-
-    def until(self, done: Callable[[Event], bool], want: int = 1, seconds: float = 180.0) -> Event:
-        deadline = time.monotonic() + seconds
-        while time.monotonic() < deadline:
-            self.gangs.want({self.workers: want}, None)
-            for event in self.gangs.events(0.5):
-                self.log.append(event)
-                if isinstance(event, GangUp):
-                    self.up[event.gang] = event
-                if done(event):
-                    return event
-        raise AssertionError(f"waited {seconds} s; heard {self.log[-5:]}")
-
-    def start(self, count: int) -> list[str]:
-        while len(self.up) < count:
-            self.until(lambda event: isinstance(event, GangUp), want=count)
-        return list(self.up)
-
-    def serve(self, gang: str, assignment: Assignment) -> Served:
-        self.gangs.assign(gang, assignment)
-        served = self.until(lambda event: isinstance(event, Served), want=len(self.up))
-        assert isinstance(served, Served)
-        return served
-
 
 @pytest.fixture(scope="module")
 def pool(ray_cluster: None) -> Iterator[Pool]:
@@ -107,23 +33,6 @@ def pool(ray_cluster: None) -> Iterator[Pool]:
     pool.start(2)
     yield pool
     pool.gangs.close()
-
-
-def segments(folder: Path, rungs: tuple[int, ...], trial: str = "a", **hyperparameters: Any) -> list[Assignment]:
-    """A trial's assignments from rung to rung."""
-    path = [str(folder / f"{rung:06d}") for rung in rungs]
-    return [
-        Assignment(
-            trial_id=trial,
-            hyperparameters={**STATIC, **hyperparameters},
-            seed=11,
-            start=start,
-            stop=stop,
-            checkpoint=checkpoint,
-            save_to=save_to,
-        )
-        for start, stop, checkpoint, save_to in zip((0, *rungs), rungs, (None, *path), path, strict=False)
-    ]
 
 
 RUNGS = (3, 9, 27)

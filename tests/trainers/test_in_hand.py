@@ -18,7 +18,7 @@ import pandas
 import pytest
 from ray.train import ScalingConfig
 
-from tests.trainers.test_gang import STATIC, TRAIN, segments
+from tests.support.gangs import STATIC, TRAIN, segments
 from trainers import Channel, ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer
 from trainers.assignment import Assignment, GangUp, Report, Segment, Served
 from trainers.channels import PlacedChannel

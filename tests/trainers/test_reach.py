@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.trainers.test_gang import Pool
+from tests.support.gangs import Pool
 from trainers import Channel, ConfigurationError, GangError
 from trainers.cluster import Cluster
 from trainers.reach import Reach, reaching

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,7 +13,8 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from tests.trainers.process_gang import ProcessGang, process_gang, serve_alone
+from tests.support.networks import assignment, close, data, network, state, train_exactly
+from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import ConfigurationError, TorchTrainer, TrialError
 from trainers.assignment import Assignment
 from trainers.channels import Channel
@@ -22,30 +22,6 @@ from trainers.errors import DataError, DivergedError
 from trainers.pytorch.checkpoint import TorchCheckpoint
 
 GENERATOR = np.random.default_rng(7)
-
-
-def data(rows: int = 96, columns: int = 6) -> tuple[np.ndarray, np.ndarray]:
-    generator = np.random.default_rng(rows)
-    features = generator.normal(size=(rows, columns)).astype(np.float32)
-    return features, (features[:, 0] + features[:, 1] ** 2 > 1).astype(np.float32)
-
-
-def network(columns: int = 6) -> nn.Module:
-    return nn.Sequential(nn.Linear(columns, 8), nn.Tanh(), nn.Linear(8, 2)).double()
-
-
-def train_exactly(context) -> None:
-    """SGD with momentum in float64, rows in their order; each rank leaves its weights in a file."""
-    words = context.hyperparameters
-    model = context.prepare_model(network())
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.5, momentum=0.9)
-    batches = context.prepare_data("train", shuffle=False, labels=torch.int64)
-    for _ in context.epochs():
-        for features, labels in batches:
-            context.step(functional.cross_entropy(model(features.double()), labels), optimizer)
-        if "leave" in words:
-            torch.save(model.state_dict(), f"{words['leave']}/{context.rank}.pt")
-        context.report({"train:x": 0.0}, checkpoint={"model": model.state_dict()})
 
 
 def train_with_everything(context) -> None:
@@ -77,18 +53,6 @@ def train_with_everything(context) -> None:
         )
 
 
-def assignment(folder: Path, start: int = 0, stop: int = 2, name: str = "trial", **hyperparameters) -> Assignment:
-    return Assignment(
-        trial_id=name,
-        hyperparameters=hyperparameters,
-        seed=11,
-        start=start,
-        stop=stop,
-        checkpoint=str(folder / name / f"{start}.pt") if start else None,
-        save_to=str(folder / name / f"{stop}.pt"),
-    )
-
-
 def program(function, rows: int = 96, *, timeout: float = 60.0, **options):
     """Makes the program of a trainer, on whichever process asks."""
 
@@ -97,12 +61,6 @@ def program(function, rows: int = 96, *, timeout: float = 60.0, **options):
         return trainer.program({"train": Channel.of(data(rows), name="train").place(0)})
 
     return make
-
-
-def state(segment) -> dict:
-    if isinstance(segment, Exception):
-        raise segment
-    return TorchCheckpoint.read(segment.checkpoint).state
 
 
 def only(answers: list) -> list:
@@ -127,12 +85,6 @@ def gang(tmp_path_factory):
 
 def alone(function, rows: int, *assignments: Assignment) -> list:
     return serve_alone(program(function, rows)(), *assignments)
-
-
-def close(one: dict, other: dict, tolerance: float = 1e-12) -> None:
-    assert one.keys() == other.keys()
-    for name in one:
-        torch.testing.assert_close(one[name], other[name], rtol=0, atol=tolerance)
 
 
 # ---- the mathematics

@@ -13,8 +13,7 @@ import pytest
 import torch
 from ray.train import ScalingConfig
 
-from tests.trainers.test_torch_allreduce import assignment, close, data, state
-from tests.trainers.test_torch_parameter_server import servers, train_adam
+from tests.support.networks import assignment, close, data, servers, state, train_adam
 from trainers import Channel, ParameterServerTrainer, ResourcesError
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Progress, Served
 from trainers.ray_gangs import RayGangs

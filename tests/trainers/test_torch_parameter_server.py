@@ -10,52 +10,21 @@ import pytest
 import torch
 from ray.train import ScalingConfig
 from torch import nn
-from torch.nn import functional
 
-from tests.trainers.process_gang import serve_alone
-from tests.trainers.test_torch_allreduce import assignment, close, data, network, state, train_exactly
+from tests.support.networks import (
+    HERE,
+    assignment,
+    close,
+    data,
+    network,
+    run,
+    servers,
+    state,
+    train_adam,
+    train_exactly,
+)
 from trainers import ConfigurationError, ParameterServerTrainer, TorchTrainer
-from trainers.assignment import Assignment, Segment
-from trainers.channels import Channel
 from trainers.errors import DivergedError
-
-HERE = ScalingConfig(num_workers=0)
-
-
-def train_adam(context) -> None:
-    """Adam with two groups, dropout, a scheduler and shuffled rows."""
-    model = context.prepare_model(nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Dropout(0.3), nn.Linear(16, 2)))
-    groups = [{"params": model[0].parameters()}, {"params": model[3].parameters(), "weight_decay": 0.1}]
-    optimizer = torch.optim.Adam(groups, lr=0.01)
-    scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.8)
-    if context.checkpoint is not None:
-        for name, part in {"model": model, "optimizer": optimizer, "scheduler": scheduler}.items():
-            part.load_state_dict(context.checkpoint[name])
-    batches = context.prepare_data("train", labels=torch.int64)
-    for _ in context.epochs():
-        for features, labels in batches:
-            context.step(functional.cross_entropy(model(features), labels), optimizer)
-        scheduler.step()
-        context.report(
-            {"train:x": float(model[0].weight.detach().sum())},
-            checkpoint={
-                "model": model.state_dict(),
-                "optimizer": optimizer.state_dict(),
-                "scheduler": scheduler.state_dict(),
-            },
-        )
-
-
-def run(trainer, *assignments: Assignment, rows: int = 96) -> list[Segment]:
-    found = serve_alone(trainer.program({"train": Channel.of(data(rows), name="train").place(0)}), *assignments)
-    for segment in found:
-        if isinstance(segment, Exception):
-            raise segment
-    return found
-
-
-def servers(function, *assignments: Assignment, rows: int = 96) -> list[Segment]:
-    return run(ParameterServerTrainer(function, scaling=HERE), *assignments, rows=rows)
 
 
 @pytest.mark.parametrize("mode", ["async", "sync", "bounded"])

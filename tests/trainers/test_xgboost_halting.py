@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from ray.train import ScalingConfig
 
-from tests.trainers.process_gang import ProcessGang, process_gang, serve_alone
-from tests.trainers.test_gang import TRAIN, VALIDATION
+from tests.support.gangs import TRAIN, VALIDATION
+from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.assignment import Assignment, Segment
 from trainers.xgboost_halting import FASTER, LOOK_SECONDS, Looks

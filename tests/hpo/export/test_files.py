@@ -21,7 +21,7 @@ from hpo.export import files, to_csv, to_parquet
 from hpo.export.columns import job_tables, value_column
 from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.tables import decode
-from tests.hpo.export.recorded import METRIC, record
+from tests.support.recorded import METRIC, record
 from trainers.errors import ConfigurationError, WarmbandError
 
 ROWS = {"trials": TrialRow, "reports": ReportRow, "ledger": LedgerRow}

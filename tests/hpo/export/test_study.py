@@ -25,7 +25,7 @@ from hpo.describe import describe
 from hpo.export import study as module
 from hpo.export import to_optuna
 from hpo.store import JobRow, Store
-from tests.hpo.export.recorded import METRIC, RANGES, STARTED, record, spec
+from tests.support.recorded import METRIC, RANGES, STARTED, record, spec
 from trainers.errors import ConfigurationError, WarmbandError
 
 

@@ -17,8 +17,8 @@ from hpo.cli import app
 from hpo.describe import ranked
 from hpo.report import Code, Column, Figure, JobData, Page, Section, Table, job_page
 from hpo.store import Store
-from tests.hpo.report.conftest import Opened
-from tests.hpo.report.records import HOSTILE, large, made_up, write
+from tests.support.browser import Opened
+from tests.support.records import HOSTILE, large, made_up, write
 
 See = Callable[..., Opened]
 

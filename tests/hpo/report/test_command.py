@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from hpo.cli import app
 from hpo.store import Store
-from tests.hpo.report.records import made_up, write
+from tests.support.records import made_up, write
 from trainers.errors import ConfigurationError
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from hpo.report import JobData, Measured, Table, comparison_page
 from hpo.report.figure import Figure
-from tests.hpo.report.records import made_up
+from tests.support.records import made_up
 
 
 def job(name: str, error: float | None = 0.01, **spec: Any) -> JobData:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hpo.report.costs import cost, costs, costs_compared, side_by_side
-from tests.hpo.report.records import made_up
+from tests.support.records import made_up
 
 
 def test_all_rows_are_all_that_was_billed():

@@ -12,7 +12,7 @@ from hpo.hyperband import lay_out
 from hpo.report.curves import curves, headline, learning_curves, thinned
 from hpo.report.data import JobData
 from hpo.store import JobRow, ReportRow, TrialRow
-from tests.hpo.report.records import made_up
+from tests.support.records import made_up
 
 LENGTHS = {"untuned": 9, "t0": 9, "t1": 1, "t2": 1, "t3": 3}
 TRIALS = [

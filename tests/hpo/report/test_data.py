@@ -10,7 +10,7 @@ from hpo.report.data import UNITS, JobData
 from hpo.report.figures import job_figures
 from hpo.report.gantt import brackets
 from hpo.store import JobRow, Store
-from tests.hpo.report.records import CREATED, HOSTILE, made_up, write
+from tests.support.records import CREATED, HOSTILE, made_up, write
 from trainers import TRAINERS
 from trainers.errors import ConfigurationError
 

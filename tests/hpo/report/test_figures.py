@@ -8,7 +8,7 @@ import pytest
 from hpo.report import look
 from hpo.report.figures import comparison_figures, job_figures
 from hpo.report.gantt import brackets
-from tests.hpo.report.records import HOSTILE, large, made_up
+from tests.support.records import HOSTILE, large, made_up
 
 NAMES = ["learning-curves", "brackets", "cost", "progress", "importance", "parallel-coordinates"]
 

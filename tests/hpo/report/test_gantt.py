@@ -6,7 +6,7 @@ import pytest
 
 from hpo.report.gantt import brackets, chart
 from hpo.report.look import KINDS
-from tests.hpo.report.records import made_up
+from tests.support.records import made_up
 
 
 def test_bars_add_up_to_the_ledger():

@@ -8,7 +8,7 @@ import optuna
 import pytest
 
 from hpo.report.importance import MOST, SEEDS, Importance, headline, importance, importances
-from tests.hpo.report.records import HOSTILE, large, made_up
+from tests.support.records import HOSTILE, large, made_up
 
 
 def test_the_one_that_decides_is_found_with_its_uncertainty():

@@ -11,8 +11,8 @@ from hpo import HyperparameterTuner, HyperparameterTuningJobAnalytics
 from hpo.report.notebook import job_html
 from hpo.spec import read_job
 from hpo.store import Store
-from tests.hpo.report.records import HOSTILE, made_up, write
-from tests.hpo.report.test_page import Read
+from tests.support.pages import Read
+from tests.support.records import HOSTILE, made_up, write
 from trainers import TrainingResult, XGBoostTrainer
 from trainers.assignment import Report
 

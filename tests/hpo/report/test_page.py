@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -14,37 +13,13 @@ from hypothesis import strategies as st
 from hpo.report import Code, Column, Facts, Figure, Page, Section, Table, Text
 from hpo.report.look import canvas, interactive, styled
 from hpo.report.page import Block, inline
+from tests.support.pages import Read
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\0"), min_size=1)
 EVIL = st.sampled_from(
     ["</script>", "<!--", "-->", '"', "'", "&lt;", "<img src=x onerror=alert(1)>", "{{ 7*7 }}", "\u2028"]
 )
 NAMED = st.lists(TEXT | EVIL, min_size=1, max_size=3).map("".join)
-
-
-class Read(HTMLParser):
-    """What a browser would make of a page: its elements, and the text in each."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.tags: list[str] = []
-        self.texts: list[tuple[str, str]] = []
-        self.attributes: list[str] = []
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.texts.append((tag, ""))
-        self.attributes += [value for _, value in attributes if value is not None]
-
-    def handle_data(self, data: str) -> None:
-        if self.texts:
-            tag, before = self.texts[-1]
-            self.texts[-1] = (tag, before + data)
-
-    def of(self, tag: str) -> list[str]:
-        return [text for found, text in self.texts if found == tag]
 
 
 def page(text: str) -> Page:

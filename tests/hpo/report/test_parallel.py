@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
 from hpo.report.parallel import GROUPS, LOST, MOST_LINES, coordinates, parallel
 from hpo.report.scales import fixed, position
-from tests.hpo.report.records import made_up
+from tests.support.records import made_up
 
 
 def test_axes_are_the_ranges_and_the_score():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hpo.report.data import JobData
 from hpo.report.progress import LIKELY, baseline, best_by_cost, best_compared, full_scores, progress
 from hpo.store import JobRow, LedgerRow, ReportRow, TrialRow
-from tests.hpo.report.records import made_up
+from tests.support.records import made_up
 
 
 def by_hand(

@@ -12,7 +12,7 @@ from hpo.report.cells import cell
 from hpo.report.figure import Figure
 from hpo.report.page import Block
 from hpo.report.sections import OPENED_FAILURES
-from tests.hpo.report.records import made_up
+from tests.support.records import made_up
 
 
 def titles(data: JobData) -> list[str]:

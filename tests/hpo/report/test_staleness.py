@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from hpo.report.staleness import mean, staleness, staleness_histograms
-from tests.hpo.report.records import made_up
+from tests.support.records import made_up
 
 
 def test_pushes_of_a_mode_are_added_up_over_its_trials():

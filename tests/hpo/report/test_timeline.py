@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hpo.report.data import JobData
 from hpo.report.timeline import billed_until, by_gang, spans, workers_of
 from hpo.store import JobRow, LedgerRow
-from tests.hpo.report.records import CREATED, made_up
+from tests.support.records import CREATED, made_up
 
 KINDS = ("starting", "training", "checkpointing", "idle")
 

@@ -14,7 +14,7 @@ import pytest
 PROGRAM = """
 import sys, time
 from hpo.trackers import MLflow, WeightsAndBiases, tracker
-from tests.hpo.trackers.followed import follow
+from tests.support.followed import follow
 
 tracker.CLOSE_SECONDS = 0.5
 which, port = sys.argv[1:]

@@ -24,8 +24,8 @@ from hpo.callbacks import Callbacks, JobEnd, TrialEnd, TrialInfo
 from hpo.record import status_of
 from hpo.trackers import MLflow, tracker
 from hpo.trackers.mlflow import STATUS, Keys
-from tests.hpo.simulated import METRIC
-from tests.hpo.trackers.followed import DIVERGING, FAILING, ODD, STATIC, follow, start
+from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, follow, start
+from tests.support.simulated import METRIC
 from trainers.assignment import Report
 
 LARGEST = sys.float_info.max

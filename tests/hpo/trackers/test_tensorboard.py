@@ -15,8 +15,8 @@ from tensorboard.util.tensor_util import make_ndarray
 from hpo.callbacks import Callbacks
 from hpo.record import status_of
 from hpo.trackers import TensorBoard
-from tests.hpo.simulated import METRIC
-from tests.hpo.trackers.followed import DIVERGING, FAILING, ODD, STATIC, follow, start
+from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, follow, start
+from tests.support.simulated import METRIC
 from trainers.errors import ConfigurationError
 
 

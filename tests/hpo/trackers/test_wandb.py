@@ -17,8 +17,8 @@ from wandb.proto.wandb_internal_pb2 import Record
 
 from hpo.record import status_of
 from hpo.trackers import WeightsAndBiases
-from tests.hpo.simulated import METRIC
-from tests.hpo.trackers.followed import DIVERGING, FAILING, ODD, STATIC, follow
+from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, follow
+from tests.support.simulated import METRIC
 from trainers.errors import ConfigurationError
 
 HEADER, BLOCK = 7, 32_768

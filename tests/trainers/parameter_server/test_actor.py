@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import ray
 
-from tests.trainers.parameter_server.workers import Training, alone
+from tests.support.server_workers import Training, alone
 from trainers.errors import GangError
 from trainers.parameter_server.actor import Servers
 from trainers.parameter_server.distribution import ServerDistribution

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from tests.trainers.parameter_server.workers import FEATURES, Trained, Training, alone, over_sockets, weights, wrapped
+from tests.support.server_workers import FEATURES, Trained, Training, alone, over_sockets, weights, wrapped
 from trainers.errors import ConfigurationError, DivergedError, TrialError
 from trainers.parameter_server.settings import Settings
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers

@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tests.trainers.parameter_server.workers import (
+from tests.support.server_workers import (
     FEATURES,
     TARGETS,
     Trained,

@@ -17,8 +17,8 @@ import pytest
 import torch
 from torch import nn
 
-from tests.trainers.parameter_server.workers import Training, over_sockets, served, wrapped
-from tests.trainers.process_gang import warm_context
+from tests.support.process_gang import warm_context
+from tests.support.server_workers import Training, over_sockets, served, wrapped
 from trainers.errors import DivergedError, GangError, TrialError
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.listener import Listener

@@ -13,7 +13,7 @@ from hpo.metrics import by_staleness
 from hpo.record import rung_values
 from hpo.store import Store
 from hpo.tables import LedgerRow, TrialRow
-from tests.docker.watched_job import JOB
+from tests.support.docker.watched_job import JOB
 
 Values = dict[tuple[str, ...], float]
 """Numbers by the values of their series' labels."""

@@ -11,7 +11,7 @@ from hpo.callbacks import Callbacks, JobEnd, JobStart
 from hpo.controller import Controller
 from hpo.hyperband import Cut, lay_out
 from hpo.search import TrialRun
-from tests.hpo.simulated import METRIC, Kept, simulate
+from tests.support.simulated import METRIC, Kept, simulate
 from trainers.assignment import Assignment, Report
 
 PLAN = lay_out(6, 1, 3)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hpo.store import Store
-from tests.cluster.drive import gates
-from tests.cluster.helper_machines import Machines
-from tests.cluster.ray_machines import until
+from tests.support.cluster.drive import gates
+from tests.support.cluster.helper_machines import Machines
+from tests.support.cluster.ray_machines import until
 
 START_SECONDS = 240.0
 """Until a gang serves its first trial, on cores that are busy with other tests: its processes import for that long."""
@@ -41,7 +41,7 @@ class Answer:
 
 
 class Job:
-    """A job of `tests.cluster.drive`, beside the head of some machines; what `job` leaves out is `drive`'s.
+    """A job of `tests.support.cluster.drive`, beside the head of some machines; what `job` leaves out is `drive`'s.
 
     Its store is on the folder that all machines share, and so are its models, if nothing else is said.
 
@@ -51,7 +51,7 @@ class Job:
         slow: seconds that its epochs take, until `slow` says otherwise.
         slow_after: those up to this one take none of them.
         environment: of its driver, beside the machines'.
-        **job: see `tests.cluster.drive.tuner`.
+        **job: see `tests.support.cluster.drive.tuner`.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Job:
             "hold": (str(self._files), holds),
             "static": {"trace": str(self._trace), "slow": str(self._slow), "slow_after": slow_after},
         }
-        command = ["python", "-m", "tests.cluster.drive", json.dumps({**more, **job})]
+        command = ["python", "-m", "tests.support.cluster.drive", json.dumps({**more, **job})]
         with self.log.open("w") as log:
             self.process: subprocess.Popen[str] = machines.start(command, log, extra=environment)
 

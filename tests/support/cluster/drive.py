@@ -1,4 +1,4 @@
-"""A tuning job as a script, for tests that run it beside a cluster's head: `python -m tests.cluster.drive JSON`."""
+"""A tuning job as a script, run beside a cluster's head: `python -m tests.support.cluster.drive JSON`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hpo import (
     StrategyConfig,
 )
 from hpo.hyperband import Cut
-from tests.cluster.ray_machines import until
+from tests.support.cluster.ray_machines import until
 from trainers import TorchTrainer, TrainContext, XGBoostTrainer, storage
 
 ROUNDS = 9

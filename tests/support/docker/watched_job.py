@@ -1,6 +1,6 @@
 """A driver on the Ray of `RAY_ADDRESS`: runs one tuning job, which waits in its second rung for a file.
 
-    python -m tests.docker.watched_job FOLDER
+    python -m tests.support.docker.watched_job FOLDER
 
 What happened is printed as lines of JSON; a line on standard input lets it go on when Ray is up and the job has ended.
 """

@@ -14,8 +14,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Self
 
-from tests.cluster.machine import children
-from tests.cluster.ray_machines import SETTINGS, START_SECONDS, RayMachines, command_of, kept_environment
+from tests.support.cluster.machine import children
+from tests.support.cluster.ray_machines import SETTINGS, START_SECONDS, RayMachines, command_of, kept_environment
 
 
 class HelperMachine:
@@ -58,7 +58,7 @@ class HelperMachines:
         }
         self.machines: list[HelperMachine] = []
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.cluster.helper_machines", str(dashboard)],
+            [sys.executable, "-m", "tests.support.cluster.helper_machines", str(dashboard)],
             env=self.environment,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

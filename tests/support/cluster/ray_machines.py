@@ -15,9 +15,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO, Self
 
-from tests.cluster.machine import READY_SECONDS, Machine, Switch, signal_it
+from tests.support.cluster.machine import READY_SECONDS, Machine, Switch, signal_it
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 START_SECONDS = 90.0
 """How long `ray start` may take, on cores that are busy with other tests."""
 

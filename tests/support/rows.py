@@ -1,0 +1,37 @@
+"""Rows of a record: jobs, trials, reports and bills."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from hpo.store import JobRow, LedgerRow, ReportRow, TrialRow
+
+
+def job(name: str = "bank", **changes) -> JobRow:
+    return JobRow(**{"name": name, "created_at": 1000.0, "heartbeat": 1000.0} | changes)
+
+
+def report(step: int, objective: float | None = 0.5, **changes) -> ReportRow:
+    metrics = {"auc": objective}
+    return ReportRow(
+        **{"job": "bank", "trial_id": "t0", "step": step, "objective": objective, "metrics": metrics, "at": step}
+        | changes
+    )
+
+
+def bill(seconds: float, **changes) -> LedgerRow:
+    return LedgerRow(
+        **{"job": "bank", "gang": "g0", "kind": "training", "worker_seconds": seconds, "at": 1.0} | changes
+    )
+
+
+def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def trial_with(**changes) -> TrialRow:
+    return TrialRow(**{"job": "bank", "trial_id": "t0", "number": 0} | changes)

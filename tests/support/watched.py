@@ -1,0 +1,24 @@
+"""What a job's followers were told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hpo.progress import Progress
+from tests.support.simulated import Kept
+
+
+class Watched(Kept):
+    """Hands all that happens to a watcher, on the simulation's clock."""
+
+    def __init__(self, make: Any) -> None:
+        super().__init__()
+        self.now = 0.0
+        self.watcher: Progress = make(lambda: self.now)
+        self.trial = self.watcher.trial  # type: ignore[method-assign]
+        self.reports = self.watcher.reports  # type: ignore[method-assign]
+        self.rung = self.watcher.rung  # type: ignore[method-assign]
+
+    def progress(self, controller: Any) -> None:
+        self.now = controller.seconds
+        self.watcher.progress(controller)
