@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-from tests.support.postgres import Postgres, programs
+from tests.support.postgres import Postgres
+
+pytest_plugins = ["tests.support.needs"]
 
 # How long an example takes says more about the machine than about the code.
 settings.register_profile("untimed", deadline=None)
@@ -50,13 +52,11 @@ def s3() -> Iterator[str]:
 @pytest.fixture(scope="session")
 def postgres() -> Iterator[Postgres]:
     """A PostgreSQL server of the tests' own, at work like any; what it writes need not outlive the machine."""
-    if programs() is None:
-        pytest.skip("PostgreSQL IS NOT INSTALLED, so this was not tested on it: apt install postgresql")
     with Postgres("fsync=off") as server:
         yield server
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.system)])
 def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
     """The URL of a database without a table, once on SQLite and once on PostgreSQL."""
     if request.param == "sqlite":

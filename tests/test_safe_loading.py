@@ -258,7 +258,7 @@ def test_a_checkpoint_that_attacks_is_one_clear_error(kind: str, rows: dict[str,
     assert trainer.load_model(str(place)) is not None
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 def test_xgboost_ray_refuses_the_same(ray_cluster: None, rows: dict[str, Any], tmp_path: Path) -> None:
     trainer = XGBoostTrainer(
         scaling=ScalingConfig(num_workers=1),
@@ -314,6 +314,7 @@ OBJECTS = """
 """
 
 
+@pytest.mark.process
 def test_a_parquet_file_s_own_types_run_nothing(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(OBJECTS), str(tmp_path / "ran"), str(tmp_path)],

@@ -130,7 +130,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file() and not path.is_symlink()}
 
 
-@pytest.mark.slow
+@pytest.mark.system
 def test_planted_secrets_are_found_nowhere(postgres: Postgres, s3: str, short_folder: Path) -> None:
     planted = {
         "the database's password": f"pw-{secrets.token_hex(12)}",
@@ -199,6 +199,7 @@ BAD = {
 }
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("kind", BAD)
 def test_a_connection_that_fails_does_not_tell_its_password(
     kind: str,
@@ -236,6 +237,7 @@ def test_an_object_store_that_refuses_does_not_tell_its_keys(s3: str, monkeypatc
         assert "hidden-secret" not in str(no.value)
 
 
+@pytest.mark.process
 def test_the_search_finds_what_is_there(tmp_path: Path) -> None:
     assert found("planted", b"..planted..")
     assert found("planted", b"PNG" + zlib.compress(b"some text, planted in it"))

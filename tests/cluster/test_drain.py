@@ -14,7 +14,7 @@ from tests.support.cluster.jobs import END_SECONDS, STANDING, WORKER, Answer, Jo
 from tests.support.cluster.machine import Machine, signal_it
 from tests.support.cluster.ray_machines import RayMachines
 
-pytestmark = [pytest.mark.fault, pytest.mark.slow]
+pytestmark = pytest.mark.fault
 
 NOTICE = [
     "--reason=DRAIN_NODE_REASON_PREEMPTION",

@@ -9,7 +9,7 @@ import pytest
 from tests.support.cluster.helper_machines import Machines
 from tests.support.cluster.jobs import START_SECONDS, WORKER, Answer, Job, freeze
 
-pytestmark = [pytest.mark.fault, pytest.mark.slow]
+pytestmark = pytest.mark.fault
 
 
 @pytest.mark.parametrize("machines", [1], indirect=True)

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.support.cluster.helper_machines import Machines
-
-pytestmark = pytest.mark.slow
 
 JOIN = """
 from trainers.cluster import cluster

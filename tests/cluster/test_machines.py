@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.support.cluster.helper_machines import Machines
 
 WHERE = """
@@ -21,7 +19,6 @@ print(json.dumps([sorted(set(found)), sorted(node["NodeManagerAddress"] for node
 """
 
 
-@pytest.mark.slow
 def test_tasks_run_on_every_machine_of_a_cluster(machines: Machines) -> None:
     ran = machines.run(["python", "-c", WHERE], timeout=120)
     assert ran.returncode == 0, ran.stdout

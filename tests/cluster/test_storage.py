@@ -13,8 +13,6 @@ from tests.support.cluster.helper_machines import Machines
 from tests.support.cluster.jobs import Job
 from tests.support.cluster.ray_machines import until
 
-pytestmark = pytest.mark.slow
-
 REFUSED = """
 import io, json, sys, time
 import ray

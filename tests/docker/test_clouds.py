@@ -196,6 +196,7 @@ def test_a_wrong_field_would_be_noticed() -> None:
         check(wrong)
 
 
+@pytest.mark.system
 @needs_kubectl
 @pytest.mark.parametrize("folder", ["kuberay", "kuberay-gpu"])
 def test_kustomize_makes_what_the_kinds_know(folder: str) -> None:
@@ -205,6 +206,7 @@ def test_kustomize_makes_what_the_kinds_know(folder: str) -> None:
         check(document)
 
 
+@pytest.mark.system
 @needs_kubectl
 def test_the_gpu_cluster_differs_in_image_gpu_and_name() -> None:
     cpu, gpu = kustomized("kuberay")["RayCluster"], kustomized("kuberay-gpu")["RayCluster"]

@@ -120,6 +120,7 @@ def test_every_variable_is_one_that_is_read() -> None:
             assert isinstance(value, str), name
 
 
+@pytest.mark.process
 def test_secrets_are_files_that_the_script_makes(tmp_path: Path) -> None:
     copy = tmp_path / "docker"
     copy.mkdir()

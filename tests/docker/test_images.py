@@ -72,6 +72,7 @@ def test_the_build_sees_what_it_copies_and_no_secret() -> None:
     assert packages <= set(seen)
 
 
+@pytest.mark.process
 def test_what_is_installed_is_what_the_project_needs_at_the_tested_versions(tmp_path: Path) -> None:
     log = tmp_path / "log"
     program = tmp_path / "bin" / "python"

@@ -112,7 +112,6 @@ def composed() -> Iterator[Composed]:
         made.close()
 
 
-@pytest.mark.slow
 @pytest.mark.fault
 def test_head_and_worker_come_up_healthy_and_run_what_is_submitted(composed: Composed) -> None:
     head = composed.start("head")

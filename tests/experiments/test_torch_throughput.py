@@ -105,7 +105,7 @@ def test_shuffled_rows_are_all_trained_on() -> None:
     np.testing.assert_array_equal(np.sort(found, axis=0), np.sort(ROWS, axis=0))
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_processes_under_torchrun_train_the_mean_over_all_rows_and_say_why_they_fail(tmp_path: Path) -> None:
     torchrun = UnderTorchrun(ROWS, LABELS, 2, tmp_path / "torchrun")
     try:
@@ -132,7 +132,6 @@ def test_processes_under_torchrun_train_the_mean_over_all_rows_and_say_why_they_
         assert torch.equal(state[name], again[name])
 
 
-@pytest.mark.slow
 def test_a_gang_and_torchrun_take_turns_and_come_to_the_same_weights(ray_cluster: None, tmp_path: Path) -> None:
     scale = Scale(epochs=1, turns=2, starts=2, documented_starts=0)
     turns = throughput(load("digits"), 2, scale, str(tmp_path))

@@ -113,6 +113,7 @@ def test_the_noting_trainer_runs_the_noting_program(monkeypatch: pytest.MonkeyPa
     assert isinstance(NotingTrainer().program({}), NotingProgram)
 
 
+@pytest.mark.process
 def test_two_processes_by_hand_learn_one_model(tmp_path: Path) -> None:
     random = np.random.default_rng(1)
     rows = random.normal(size=(301, 4)).astype("float32")

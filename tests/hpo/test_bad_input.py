@@ -308,6 +308,7 @@ def test_a_single_training_is_checked_alike() -> None:
         trainer.fit({"train": GOOD, "test": GOOD.drop(columns="b")})
 
 
+@pytest.mark.process
 def test_ray_is_not_started_for_any_of_it(home: Path) -> None:
     """In a process of its own, which no other test has started Ray in."""
     program = """
@@ -329,6 +330,7 @@ def test_ray_is_not_started_for_any_of_it(home: Path) -> None:
     assert done.stdout.split() == ["ConfigurationError", "ConfigurationError", "DataError", "DataError"]
 
 
+@pytest.mark.ray
 def test_a_worker_says_the_same_of_files_too_large_to_be_read_first(
     ray_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -261,7 +261,7 @@ def test_a_job_on_an_object_store_leaves_the_same(writer, s3):
             assert storage.read(run.checkpoint) == f"{run.id} {run.resource}".encode()
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 def test_a_whole_job_on_an_object_store(ray_cluster, s3, tmp_path):
     """Real workers write and resume there, and the driver loads the best from there."""
     random = np.random.default_rng(0)

@@ -302,6 +302,7 @@ def hpo(*arguments: str, home: Path, scratch: str | None = None) -> subprocess.C
     return python("-m", "hpo", *arguments, home=home, scratch=scratch)
 
 
+@pytest.mark.process
 def test_an_unknown_key_is_one_line_in_a_terminal(job: Path, home: Path) -> None:
     job.write_text(job.read_text() + "  max_parallel_job: 2\n")
     done = hpo("tune", str(job), home=home)
@@ -315,6 +316,7 @@ def test_an_unknown_key_is_one_line_in_a_terminal(job: Path, home: Path) -> None
     assert not home.exists()
 
 
+@pytest.mark.process
 def test_what_trains_nothing_does_not_wait_for_ray(home: Path) -> None:
     home.mkdir()
     commands = [["--help"], ["tune", "--help"], ["jobs"], ["jobs", "--json"], ["init", f"{home}/job.yaml"], ["schema"]]
@@ -335,6 +337,7 @@ for words in {commands}:
     assert [line for line in done.stdout.splitlines() if line.startswith("loaded")] == ["loaded []"] * len(commands)
 
 
+@pytest.mark.process
 def test_a_bad_job_file_is_refused_without_waiting_for_ray(job: Path, home: Path) -> None:
     job.write_text(job.read_text().replace("max: 1}", "max: 0}"))
     code = f"""
@@ -351,12 +354,14 @@ print("loaded", [name for name in ("ray", "xgboost", "torch", "pandas", "sklearn
     assert done.stdout.splitlines()[-1] == "loaded []"
 
 
+@pytest.mark.process
 def test_a_process_exits_with_its_code(home: Path) -> None:
     done = hpo("describe", "no-such-job", home=home)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("error: no job named 'no-such-job'")
 
 
+@pytest.mark.process
 def test_a_record_that_cannot_be_read_is_not_the_users_mistake(home: Path) -> None:
     home.mkdir()
     Store(f"sqlite:///{home}/warmband.db").close()
@@ -367,6 +372,7 @@ def test_a_record_that_cannot_be_read_is_not_the_users_mistake(home: Path) -> No
     assert done.stderr.startswith(f"error: the store at sqlite:///{home}/warmband.db cannot be read: no such table")
 
 
+@pytest.mark.process
 def test_ctrl_c_exits_with_130_and_says_nothing_more(home: Path) -> None:
     home.mkdir()
     now = time.time()
@@ -392,6 +398,7 @@ def test_ctrl_c_exits_with_130_and_says_nothing_more(home: Path) -> None:
         waiting.kill()
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("arguments", [["jobs"], ["schema"], ["data", "list"]], ids=" ".join)
 def test_a_reader_that_goes_away_is_no_error(home: Path, arguments: list[str]) -> None:
     command = [sys.executable, "-m", "hpo", *arguments]
@@ -411,7 +418,7 @@ def short_folder() -> Iterator[str]:
         yield folder
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_the_file_that_init_writes_from_job_to_summary(monkeypatch, capsys, home: Path, short_folder: str) -> None:
     file = Path(short_folder) / "job.yaml"
     assert run(monkeypatch, "init", str(file)) == 0

@@ -38,7 +38,6 @@ def short_folder() -> Iterator[Path]:
 
 
 @pytest.mark.fault
-@pytest.mark.slow
 @pytest.mark.parametrize("when", ["starting", "the first gang is starting", " after "])
 @pytest.mark.parametrize("times", [1, 2])
 def test_ctrl_c_stops_the_job_and_leaves_nothing(home: Path, short_folder: Path, when: str, times: int) -> None:

@@ -149,6 +149,7 @@ def test_a_silent_driver_elsewhere_is_waited_for(tmp_path: Path) -> None:
 # ---- killed
 
 
+@pytest.mark.process
 @pytest.mark.fault
 @pytest.mark.parametrize("at", [3, 45])
 def test_a_driver_that_was_killed_is_followed_by_another(expected: dict[str, Any], tmp_path: Path, at: int) -> None:
@@ -160,6 +161,7 @@ def test_a_driver_that_was_killed_is_followed_by_another(expected: dict[str, Any
     assert first < row(tmp_path).summary["wall_seconds"] <= first + second
 
 
+@pytest.mark.process
 @pytest.mark.fault
 def test_sigterm_stops_gracefully_and_says_so(expected: dict[str, Any], tmp_path: Path) -> None:
     ended = run_until(tmp_path, 17, signal.SIGTERM)

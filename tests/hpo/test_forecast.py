@@ -340,7 +340,7 @@ def test_a_trainer_that_cannot_be_trained_says_why() -> None:
         tuner.forecast(CHANNELS)
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 def test_a_gang_is_probed_where_there_is_no_earlier_job(ray_cluster: None, home: Path) -> None:
     """A real gang of two, and the same job for real afterwards: the error is measured and recorded."""
     settings: dict[str, Any] = {

@@ -112,6 +112,7 @@ BOUNDED = """
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize(
     ("text", "message"),
     [

@@ -207,6 +207,7 @@ def test_files_that_are_too_large_are_not_read(monkeypatch: pytest.MonkeyPatch, 
     assert one == NotMeasured(reason="the files of channel 'train' are too large to read twice")
 
 
+@pytest.mark.ray
 def test_a_ray_dataset_is_not_executed(ray_cluster: None) -> None:
     import ray
 

@@ -20,7 +20,7 @@ from tests.support.command import run as hpo
 from tests.support.driving import CHANNELS, answer, run_until, tuner
 from tests.support.resuming import DIGITS, torch_tuner
 
-pytestmark = [pytest.mark.fault, pytest.mark.slow]
+pytestmark = pytest.mark.fault
 
 WORKERS = 2
 

@@ -142,6 +142,7 @@ with Store(sys.argv[1]) as store:
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("older_version", [VERSIONS[0], VERSIONS[-1]], ids=["1", "4"], indirect=True)
 def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
     with at_once(OPEN_IT, [[older_version]] * 4) as processes:
@@ -227,6 +228,7 @@ def test_a_database_of_another_program_is_left_alone(database):
     engine.dispose()
 
 
+@pytest.mark.process
 def test_alembic_is_not_imported_where_nothing_is_to_be_brought_up(tmp_path):
     used = f"from hpo.store import Store; Store('sqlite:///{tmp_path}/new.db').close(); print('alembic' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", LIGHT + used], cwd=ROOT, capture_output=True, text=True, timeout=120)

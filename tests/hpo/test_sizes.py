@@ -201,7 +201,7 @@ class Sizes(Draws):
         return {"num_workers": 1 if int(trial_id[-3:]) < 2 else 2}
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 def test_on_ray_a_gang_goes_for_one_of_another_size_where_there_is_room_for_one(ray_cluster: None) -> None:
     gangs = RayGangs("sizes", Tells, ScalingConfig(resources_per_worker={"CPU": 6}))  # Of 16: one or two workers.
     record = Kept()

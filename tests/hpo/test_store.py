@@ -470,6 +470,7 @@ with store.writer(name) as writer:
 """
 
 
+@pytest.mark.process
 def test_processes_that_make_and_fill_one_database_at_once_lose_nothing(database):
     names = [f"job-{number}" for number in range(4)]
     with at_once(WRITE_A_JOB, [[database, name] for name in names]) as processes:
@@ -596,6 +597,7 @@ except WarmbandError as error:
 )
 
 
+@pytest.mark.system
 @pytest.mark.parametrize(
     ("kind", "message"), [("size=64k", "(full|disk I/O error)"), ("ro", "(readonly|unable to open)")]
 )
@@ -659,6 +661,7 @@ def test_the_url_may_be_in_a_file(tmp_path, monkeypatch):
             Store()
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("way", ["PGPASSWORD", "PGPASSFILE", "PGSERVICEFILE", "?password", "the file"])
 def test_a_password_is_taken_from_where_libpq_looks_and_shown_nowhere(postgres, tmp_path, monkeypatch, way):
     whole = sa.make_url(postgres.new_database())

@@ -22,7 +22,7 @@ from tests.support.at_once import ROOT
 from tests.support.postgres import Postgres, programs
 from tests.support.rows import bill, job, report, until
 
-pytestmark = pytest.mark.fault
+pytestmark = [pytest.mark.fault, pytest.mark.system]
 
 LIGHT = """
 import itertools, os, sys, time, types
@@ -89,7 +89,6 @@ with Store(url) as store:
 """
 
 
-@pytest.mark.slow
 def test_eight_drivers_that_write_ten_thousand_reports_each_at_once_lose_none_and_write_none_twice(database):
     Store(database).close()
     names = [f"job-{number}" for number in range(8)]
@@ -180,7 +179,6 @@ tuner.fit(CHANNELS, job_name="bank")
 """
 
 
-@pytest.mark.slow
 def test_a_tuning_job_goes_on_while_its_database_is_away_for_half_a_minute(away, tmp_path):
     """And its record is that of a job that nothing happened to."""
     url, calm = away.new_database(), f"sqlite:///{tmp_path}/calm.db"

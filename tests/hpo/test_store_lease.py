@@ -117,6 +117,7 @@ def test_a_silent_driver_that_nobody_replaced_goes_on(store, quiet):
         assert is_held(store.job("bank"), time.time())
 
 
+@pytest.mark.process
 def test_of_many_that_want_a_free_job_one_gets_it(database):
     with Store(database) as store:
         store.create_job(job())
@@ -153,6 +154,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.process
 @pytest.mark.fault
 def test_a_driver_that_was_killed_on_this_machine_is_replaced_at_once(store, database):
     dead = subprocess.run([sys.executable, "-c", DIE, database], cwd=ROOT, timeout=60)
@@ -175,6 +177,7 @@ def test_a_process_is_told_from_another_of_its_number_and_from_one_of_another_ma
     assert not is_dead({})
 
 
+@pytest.mark.process
 def test_a_process_that_ended_and_is_not_yet_buried_is_dead():
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         driver = {**this_process(), "pid": process.pid, "started": lease._started(process.pid)}

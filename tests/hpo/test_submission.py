@@ -307,7 +307,7 @@ def until(what: str, found: Callable[[], object], seconds: float = 90.0) -> None
         time.sleep(0.2)
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 def test_a_submitted_job_runs_on_the_cluster_and_is_seen_from_here(head: Head) -> None:
     printed = hpo("submit", "job.yaml", "--address", head.address, "--name", "churn-1", "--follow").stdout
     assert printed.startswith(f"Submitted churn-1 to {head.address}\nIt runs. Record: sqlite:///")
@@ -336,7 +336,7 @@ def test_a_submitted_job_runs_on_the_cluster_and_is_seen_from_here(head: Head) -
         hpo("submit", "job.yaml", "--address", head.address, "--name", "churn-1")
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 def test_rays_own_command_does_the_same(head: Head, folder: Path) -> None:
     environment = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_API_SERVER_ADDRESS": head.address}
     ray_command = Path(sys.executable).parent / "ray"
@@ -362,7 +362,6 @@ def test_rays_own_command_does_the_same(head: Head, folder: Path) -> None:
     assert "Tuning job by-hand" in hpo("logs", "by-hand", "--address", head.address).stdout
 
 
-@pytest.mark.slow
 def test_what_goes_wrong_on_the_cluster_is_said_here(head: Head, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "train.csv").unlink()
     with pytest.raises(WarmbandError, match=r"job no-data ended before it began: error: .*train\.csv"):
@@ -374,7 +373,6 @@ def test_what_goes_wrong_on_the_cluster_is_said_here(head: Head, folder: Path, m
         hpo("submit", "job.yaml", "--address", head.address, "--name", "no-token")
 
 
-@pytest.mark.slow
 def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder: Path) -> None:
     with (folder / "model.bin").open("wb") as stream:
         for _ in range(102):
@@ -383,7 +381,6 @@ def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder:
         hpo("submit", "job.yaml", "--address", head.address, "--name", "too-large")
 
 
-@pytest.mark.slow
 def test_fit_without_waiting_goes_to_the_cluster(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", head.address)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")

@@ -132,6 +132,7 @@ def test_the_signal_is_named() -> None:
 # ---- real processes
 
 
+@pytest.mark.process
 def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: Path) -> None:
     now = time.time()
     spec = make(workers=0)._spec({"train": {"kind": "pandas", "open": {}}}, 1)
@@ -146,7 +147,7 @@ def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: P
     assert "refused to run" in job().reason
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.fault
 def test_a_background_job_outlives_its_script_and_its_driver(script: subprocess.Popen[str]) -> None:
     os.killpg(script.pid, signal.SIGKILL)  # As a shell that goes does, with all of its session.
@@ -186,7 +187,7 @@ def test_a_background_job_outlives_its_script_and_its_driver(script: subprocess.
         job()
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.fault
 @pytest.mark.usefixtures("stopped_behind")
 def test_a_job_whose_every_process_was_killed_is_ended_by_hand_and_resumed() -> None:

@@ -36,6 +36,7 @@ def job(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Hy
     return tuner, printed.getvalue(), url
 
 
+@pytest.mark.ray
 def test_the_job_is_described_as_users_know_it(job: tuple[HyperparameterTuner, str, str]) -> None:
     tuner, _, _ = job
     described = tuner.describe()
@@ -51,6 +52,7 @@ def test_the_job_is_described_as_users_know_it(job: tuple[HyperparameterTuner, s
     assert set(best["TunedHyperParameters"]) == set(RANGES)
 
 
+@pytest.mark.ray
 def test_attach_restores_everything_from_another_process(job: tuple[HyperparameterTuner, str, str]) -> None:
     tuner, _, url = job
     code = f"""
@@ -69,6 +71,7 @@ def test_attach_restores_everything_from_another_process(job: tuple[Hyperparamet
     assert best == first == tuner.best_training_job()
 
 
+@pytest.mark.ray
 def test_attach_restores_what_the_tuner_was_made_with(job: tuple[HyperparameterTuner, str, str]) -> None:
     tuner, _, url = job
     again = HyperparameterTuner.attach(tuner.latest_tuning_job.name, store=url)
@@ -107,6 +110,7 @@ def test_attach_keeps_scaling_types_and_categorical_types(home: Path) -> None:
     assert (again.random_seed, again.max_parallel_jobs) == (5, 4)
 
 
+@pytest.mark.ray
 def test_analytics_have_the_columns_users_know_and_more(job: tuple[HyperparameterTuner, str, str]) -> None:
     tuner, _, url = job
     frame = HyperparameterTuningJobAnalytics(tuner.latest_tuning_job.name, store=url).dataframe()
@@ -122,6 +126,7 @@ def test_analytics_have_the_columns_users_know_and_more(job: tuple[Hyperparamete
     assert curve["validation:auc"].iloc[-1] == final
 
 
+@pytest.mark.ray
 def test_the_best_model_loads_as_a_booster_and_scores_what_was_recorded(
     job: tuple[HyperparameterTuner, str, str],
 ) -> None:
@@ -139,6 +144,7 @@ def test_the_best_model_loads_as_a_booster_and_scores_what_was_recorded(
     assert best.units == booster.num_boosted_rounds()
 
 
+@pytest.mark.ray
 def test_it_prints_the_plan_before_and_the_cost_after(job: tuple[HyperparameterTuner, str, str]) -> None:
     tuner, printed, _ = job
     assert "At most 334 of the 900 units of 30 full trials: 37%." in printed
@@ -148,6 +154,7 @@ def test_it_prints_the_plan_before_and_the_cost_after(job: tuple[HyperparameterT
         assert word in printed
 
 
+@pytest.mark.ray
 def test_the_ledger_is_the_time_that_gangs_were_held(job: tuple[HyperparameterTuner, str, str]) -> None:
     tuner, _, url = job
     with Store(url) as store:
@@ -158,6 +165,7 @@ def test_the_ledger_is_the_time_that_gangs_were_held(job: tuple[HyperparameterTu
     assert 0 < sum(summary["worker_seconds"].values()) <= longest
 
 
+@pytest.mark.ray
 def test_three_workers_decide_as_one_process_does(job: tuple[HyperparameterTuner, str, str], tmp_path: Path) -> None:
     tuner, _, url = job
     in_hand = make(workers=0, store=f"sqlite:///{tmp_path}/store.db", storage_path=str(tmp_path))
@@ -180,6 +188,7 @@ def test_random_runs_each_trial_for_its_own_rounds() -> None:
     assert set(frame["TrainingJobStatus"]) == {"Completed"}
 
 
+@pytest.mark.process
 def test_it_can_be_stopped_from_elsewhere_and_waited_for() -> None:
     tuner = make(workers=0, max_jobs=5000)
     tuner.fit(CHANNELS, wait=False)
@@ -196,6 +205,7 @@ def test_it_can_be_stopped_from_elsewhere_and_waited_for() -> None:
     assert "BestTrainingJob" in described
 
 
+@pytest.mark.ray
 def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words(ray_cluster: None) -> None:
     tuner = make(workers=1, max_jobs=3)
     tuner.ranges = {"max_depth": CategoricalParameter([-3])}

@@ -60,6 +60,7 @@ def hpo(*arguments: str, url: str) -> tuple[int, str]:
 # ---- upgrade
 
 
+@pytest.mark.process
 def test_an_older_store_is_brought_up_and_told_what_was_done(database):
     execute(database, *VERSIONS[2].split(";\n")[:-1])
     code, printed = hpo("upgrade", url=database)
@@ -122,6 +123,7 @@ def test_a_job_that_nobody_drives_is_named(store, database):
     assert "hpo resume left" in done.stdout
 
 
+@pytest.mark.process
 def test_an_older_or_empty_store_is_a_problem_with_a_remedy(database):
     with Store(database) as opened:
         url = opened.url
@@ -160,6 +162,7 @@ def test_a_file_that_is_not_there_is_not_made(tmp_path):
 # ---- backup
 
 
+@pytest.mark.process
 def test_a_backup_of_a_store_in_use_is_whole_and_can_be_put_back(store, database, tmp_path, request):
     """A job writes while it is copied: the copy has whole batches, and goes on as a store of its own."""
     store.create_job(job("running"))
@@ -227,6 +230,7 @@ def test_nothing_is_overwritten_and_nothing_is_left_of_a_backup_that_failed(stor
     assert [path.name for path in tmp_path.iterdir() if "other" in path.name] == []
 
 
+@pytest.mark.system
 def test_the_password_is_on_no_command_line(postgres, tmp_path, monkeypatch):
     """A `pg_dump` that writes down how it was called."""
     url = postgres.new_database()
@@ -243,6 +247,7 @@ def test_the_password_is_on_no_command_line(postgres, tmp_path, monkeypatch):
     postgres.drop(url)
 
 
+@pytest.mark.system
 def test_without_the_client_programs_the_remedy_is_said(postgres, tmp_path, monkeypatch):
     url = postgres.new_database()
     Store(url).close()

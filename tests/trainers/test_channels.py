@@ -487,6 +487,7 @@ def test_placed_files_are_small_and_read_without_ray(tmp_path: Path) -> None:
         placed.read(0, 4)
 
 
+@pytest.mark.process
 def test_a_worker_holds_its_own_rows_of_a_large_csv(tmp_path: Path) -> None:
     path = tmp_path / "large.csv"
     block = pd.DataFrame(np.random.default_rng(0).integers(0, 9, (50_000, 40))).to_csv(index=False, header=False)
@@ -541,6 +542,7 @@ class TestInRay:
         assert len(message) < 20_000
         return ray.get([work.remote(message, rank) for rank in range(world_size)])
 
+    @pytest.mark.ray
     @pytest.mark.parametrize(
         "kind", ["pandas", "numpy", "pair of frames", "csv with header", "ray.data", "ray.data lazy"]
     )
@@ -563,12 +565,14 @@ class TestInRay:
                 same(shard, channels["numpy"].read(rank, world_size))
                 same(whole, channels["numpy"].read_whole())
 
+    @pytest.mark.ray
     def test_categories_survive_the_store(self) -> None:
         data = frame(9).assign(colour=pd.Categorical(list("abcabcabc")))
         whole = Channel.of(data).place(4).read_whole()
         assert whole.features["colour"].tolist() == list("abcabcabc")
         assert whole.features.index.tolist() == list(range(9))
 
+    @pytest.mark.ray
     def test_a_dataset_is_checked_before_workers_start(self) -> None:
         import ray
 
@@ -582,6 +586,7 @@ class TestInRay:
         with pytest.raises(ConfigurationError, match="near it are 'y'"):
             Channel.of(ray.data.from_pandas(frame(4)), target="yy").place(2)
 
+    @pytest.mark.ray
     def test_a_dataset_describes_itself_without_running(self) -> None:
         import ray
 

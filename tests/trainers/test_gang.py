@@ -26,6 +26,8 @@ from trainers.gang import Program, WorkerContext, never
 from trainers.ray_gangs import RayGangs
 from trainers.room import capacity
 
+pytestmark = pytest.mark.ray
+
 
 @pytest.fixture(scope="module")
 def pool(ray_cluster: None) -> Iterator[Pool]:
@@ -335,7 +337,6 @@ def test_a_failed_trial_names_the_file_that_holds_what_it_printed(failing: Pool,
         assert line in said
 
 
-@pytest.mark.slow
 def test_a_gang_error_starts_the_workers_again_and_a_trial_that_diverges_does_not(
     failing: Pool, tmp_path: Path
 ) -> None:

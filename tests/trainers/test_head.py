@@ -85,6 +85,7 @@ def test_a_head_that_goes_and_comes_back_is_told_of_once_each(monkeypatch: pytes
     assert said[1] == "the head of the Ray cluster, the-head:1, answers again"
 
 
+@pytest.mark.ray
 def test_an_error_of_a_block_is_the_clusters_only_where_that_is_gone(
     ray_cluster: None, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -244,6 +244,7 @@ def run(code: str, home: Path, typed: str = "") -> str:
     return done.stdout
 
 
+@pytest.mark.process
 def test_neither_ray_nor_any_process_is_started_and_xgboost_stays_whole(home: Path) -> None:
     assert run(WITHOUT_RAY, home).strip() == "done"
 
@@ -266,6 +267,7 @@ UNDER_PDB = """
 """
 
 
+@pytest.mark.process
 def test_a_breakpoint_in_training_stops_there(home: Path) -> None:
     printed = run(UNDER_PDB, home, typed="c\np assignment.stop\np type(self).__name__\nc\n")
     assert "(Pdb) 2\n" in printed
@@ -300,6 +302,7 @@ def test_files_are_read_here(tmp_path: Path) -> None:
     np.testing.assert_allclose(placed.read(0, 1).features, TRAIN[:20, 1:], rtol=1e-6)
 
 
+@pytest.mark.ray
 def test_a_ray_dataset_needs_ray(ray_cluster: None) -> None:
     import ray
 

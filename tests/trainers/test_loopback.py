@@ -212,7 +212,6 @@ def job(short_home: Path) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
 def test_jobs_listen_on_this_machine_alone(job: dict[str, Any]) -> None:
     assert list(job["found"]) == ["XGBoostTrainer", "TorchTrainer", "ParameterServerTrainer"]
     for trainer, found in job["found"].items():

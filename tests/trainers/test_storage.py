@@ -163,6 +163,7 @@ def test_a_path_under_a_file_is_refused(tmp_path: Path) -> None:
         storage.check_writable(str(tmp_path / "file"))
 
 
+@pytest.mark.system
 @pytest.mark.parametrize("kind", ["size=16k", "ro"])
 def test_a_full_disk_and_a_read_only_one_are_refused(kind: str, tmp_path: Path) -> None:
     """In a mount namespace of its own, which ends with the process; that takes the rights of root."""

@@ -90,6 +90,7 @@ def alone(function, rows: int, *assignments: Assignment) -> list:
 # ---- the mathematics
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("rows", [96, 97, 101, 10])
 def test_workers_together_are_one_worker_with_the_whole_batch(gang: ProcessGang, tmp_path, rows):
     [first, *_] = only(gang.run(program(train_exactly, rows), assignment(tmp_path, per_worker_batch_size=4)))

@@ -146,7 +146,6 @@ def test_a_gpu_that_no_node_has_is_refused_with_what_to_do(ray_cluster: None) ->
 
 
 @pytest.mark.fault
-@pytest.mark.slow
 @pytest.mark.parametrize("what", ["server", "worker"])
 def test_a_trial_goes_on_from_its_last_checkpoint_when_something_dies(pool: Pool, tmp_path: Path, what: str) -> None:
     for work in (assignment(tmp_path, stop=1, **WORDS), assignment(tmp_path, start=1, stop=3, **WORDS)):

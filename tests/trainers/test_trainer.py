@@ -342,6 +342,7 @@ def results(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> dict
     return {trainer.workers: trainer.fit(CHANNELS, storage_path=folder, seed=3) for trainer in (here, make(3, **SMALL))}
 
 
+@pytest.mark.ray
 @pytest.mark.parametrize("workers", [1, 3])
 def test_a_training_gives_metrics_curve_cost_and_model(results: dict[int, TrainingResult], workers: int) -> None:
     import xgboost
@@ -366,6 +367,7 @@ def test_a_training_gives_metrics_curve_cost_and_model(results: dict[int, Traini
     assert result.metrics["validation:logloss"] == pytest.approx(log_loss(validation[:, 0], predicted), abs=1e-6)
 
 
+@pytest.mark.ray
 def test_three_workers_learn_what_one_does(results: dict[int, TrainingResult]) -> None:
     """Not the same trees, since each sketches its own rows, and scores that differ by noise only."""
     one, three = (results[workers].metrics["validation:auc"] for workers in (1, 3))

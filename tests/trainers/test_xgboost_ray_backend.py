@@ -24,6 +24,8 @@ from trainers.cluster import Cluster
 from trainers.datasets import find, load
 from trainers.xgboost_ray_backend import XGBoostRayGangs
 
+pytestmark = pytest.mark.ray
+
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3}
 SAMPLED = {**STATIC, "max_depth": 5, "subsample": 0.8, "colsample_bytree": 0.7}
 # Slow enough for an actor to be killed in the middle, by many rows and trees: with more depth, actors that share a core
@@ -231,7 +233,6 @@ def kill_an_actor(pool: Pool) -> None:
 
 
 @pytest.mark.fault
-@pytest.mark.slow
 def test_a_gang_that_is_halted_ends_at_its_next_round_and_serves_on_also_after_a_death(
     ray_cluster: None, tmp_path: Path
 ) -> None:
@@ -274,7 +275,6 @@ def train_here(order: Assignment) -> None:
 
 
 @pytest.mark.fault
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "ray_params",
     [
@@ -303,7 +303,6 @@ def test_training_ends_with_all_rounds_although_an_actor_died(
 
 
 @pytest.mark.fault
-@pytest.mark.slow
 def test_a_gang_serves_on_after_an_error_and_leaves_nothing_when_it_ends_while_actors_start(
     ray_cluster: None, tmp_path: Path
 ) -> None:

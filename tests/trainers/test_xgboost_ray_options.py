@@ -146,5 +146,6 @@ assert loaded == ["trainers.xgboost_ray_options"], loaded
 """
 
 
+@pytest.mark.process
 def test_asking_for_either_backend_imports_nothing_of_xgboost_ray_here() -> None:
     subprocess.run([sys.executable, "-c", NATIVE], check=True, timeout=120)

@@ -251,6 +251,7 @@ def dashboard(store: Store, tmp_path: Path) -> Iterator[str]:
         server.wait(10)
 
 
+@pytest.mark.process
 def test_the_real_dashboard_shows_the_study(dashboard: str, store: Store) -> None:
     def get(path: str) -> Any:
         with urllib.request.urlopen(f"{dashboard}{path}", timeout=30) as answer:

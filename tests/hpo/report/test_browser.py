@@ -20,6 +20,8 @@ from hpo.store import Store
 from tests.support.browser import Opened
 from tests.support.records import HOSTILE, large, made_up, write
 
+pytestmark = pytest.mark.system
+
 See = Callable[..., Opened]
 
 TRIALS = "section[aria-labelledby=trials]"
@@ -269,7 +271,6 @@ def test_names_errors_and_hyperparameters_come_out_as_text(see: See) -> None:
 # ---- large and small
 
 
-@pytest.mark.slow
 def test_a_thousand_trials_are_less_than_ten_megabytes_and_are_drawn(see: See) -> None:
     html = job_page(large()).html()
     assert len(html.encode()) < 10_000_000

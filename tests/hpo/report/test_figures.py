@@ -84,7 +84,6 @@ def test_pictures_have_no_title_or_background_of_their_own(figures):
         assert " ".join(still.get_suptitle().split()) == figure.title
 
 
-@pytest.mark.slow
 def test_a_thousand_long_trials_stay_small():
     sizes = {figure.name: len(figure.interactive.to_json()) for figure in job_figures(large())}
     assert list(sizes) == NAMES

@@ -43,7 +43,6 @@ def test_optuna_is_left_as_it_was(caplog):
     assert "study" not in caplog.text
 
 
-@pytest.mark.slow
 def test_a_thousand_trials_take_two_seconds_of_one_core():
     data = large()
     began = time.process_time()

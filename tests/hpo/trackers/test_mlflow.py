@@ -139,7 +139,7 @@ def _end(running: subprocess.Popen[bytes]) -> None:
     running.wait(30)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 @pytest.mark.fault
 def test_a_real_server_holds_the_same_and_may_die(server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its death is one warning, and the job goes on."""

@@ -127,6 +127,7 @@ def test_a_missing_package_is_told_before_the_job_starts(
     assert f"the package {package}, which is not installed: pip install 'warmband[{package}]'" in str(caught.value)
 
 
+@pytest.mark.process
 def test_no_package_is_imported_before_a_job_needs_it(path: Path) -> None:
     path.write_text(f"{JOB}trackers: {{tensorboard: {{folder: runs}}, mlflow: {{}}, wandb: {{project: x}}}}\n")
     code = (

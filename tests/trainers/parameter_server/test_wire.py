@@ -148,6 +148,7 @@ def processes() -> Iterator[list[Address]]:
         process.join()
 
 
+@pytest.mark.process
 @pytest.mark.fault
 def test_a_server_that_is_killed_is_named(processes: list[Address], stack: ExitStack) -> None:
     distribution = over(linked(stack, *processes))
@@ -304,7 +305,6 @@ def _train(rank: int, addresses: list[Address], settings: Settings, shared: Any,
     pipe.send(Training()(peers, distribution).weights.tolist())
 
 
-@pytest.mark.slow
 def test_processes_train_as_simulated_ones_do_to_the_last_bit(stack: ExitStack) -> None:
     settings = Settings.of({"mode": "sync", "num_servers": 2}, 2)
     addresses = [listener.address for listener in served(2, stack)]

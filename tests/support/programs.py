@@ -1,0 +1,40 @@
+"""The programs beside Python's packages that some tests run: `python tests/support/programs.py` names the missing ones.
+
+It prints the Debian packages of those that are missing, and ends with 1 if there are any. No import of the project's or
+of another package: it runs before anything is installed.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+
+def _any(*names: str) -> Callable[[], bool]:
+    return lambda: any(shutil.which(name) for name in names)
+
+
+PROGRAMS: dict[str, Callable[[], bool]] = {
+    "chromium": _any("chromium", "chromium-browser", "google-chrome"),
+    "postgresql": lambda: bool(shutil.which("postgres") or list(Path("/usr/lib/postgresql").glob("*/bin/postgres"))),
+    "prometheus": _any("prometheus"),
+    "iproute2": _any("ip"),
+}
+"""Debian's packages, and whether what tests want of each is there."""
+
+
+def missing() -> list[str]:
+    """Debian's packages of the programs that are not there."""
+    return [package for package, there in PROGRAMS.items() if not there()]
+
+
+def remedy(packages: list[str]) -> str:
+    """What to do about them, in a sentence."""
+    return f"Tests need programs that are not here. On Debian and Ubuntu: apt-get install {' '.join(packages)}"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(" ".join(missing()) + "\n")
+    sys.exit(bool(missing()))
