@@ -23,6 +23,9 @@ NEEDS = {
 }
 """The marks of tests that are no unit tests, and what each permits; the last two permit processes as well."""
 
+RANKS = tuple(NEEDS)
+"""By what they take, the least first."""
+
 UNIT_SECONDS = 5.0
 """How long a unit test may compute and sleep. A busy machine does not count: it adds to neither."""
 
@@ -30,7 +33,7 @@ FIXTURES = {"ray_cluster": "ray", "postgres": "system", "chromium": "system", "c
 """Shared fixtures whose processes an earlier test may have started, and the mark of the tests that use one."""
 
 RAY = {"raylet", "gcs_server"}
-POSIX = {"sh", "bash", "env", "true", "sleep", "kill"}
+POSIX = {"sh", "bash", "env", "true", "sleep", "kill", "uname"}
 
 
 @dataclass(slots=True)
@@ -127,17 +130,22 @@ def needs_of(item: pytest.Item) -> frozenset[str]:
 
 @pytest.hookimpl(tryfirst=True)  # Before pytest selects by marks.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the unit tests, and refuses tests that use a shared fixture without its mark."""
+    """Marks the unit tests, puts files of many needs first, and refuses tests that use a fixture without its mark."""
     wrong = []
+    largest: dict[object, int] = {}
     for item in items:
         needs = needs_of(item)
         if not needs:
             item.add_marker("unit")
+        ranks = [RANKS.index(need) for need in needs]
+        largest[item.path] = max(largest.get(item.path, -1), *ranks, -1)
         for name in getattr(item, "fixturenames", ()):
             if name in FIXTURES and FIXTURES[name] not in needs:
                 wrong.append(f"{item.nodeid} uses {name}: mark it @pytest.mark.{FIXTURES[name]}")
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
+    # Two processes share the files: what takes long is begun first, and short ones fill up the end.
+    items.sort(key=lambda item: -largest[item.path])
 
 
 @pytest.hookimpl(trylast=True)  # Behind the selection.
