@@ -82,6 +82,8 @@ PERMITTED_BY = {"process": {"process", "ray", "system"}, "ray": {"ray", "system"
 
 
 _current: Taken | None = None
+_started: dict[str, set[tuple[str, str]]] = {}
+"""What shared fixtures started, by name: whichever test comes first, all that use one need it."""
 
 
 def _heard(event: str, arguments: tuple[object, ...]) -> None:
@@ -169,9 +171,24 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    """Notes what a shared fixture starts."""
+    before = set(_current.programs) if _current is not None else set()
+    try:
+        return (yield)
+    finally:
+        if _current is not None and fixturedef.scope != "function":
+            _started.setdefault(fixturedef.argname, set()).update(_current.programs - before)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Fails a test that took more than its marks permit."""
     result = yield
-    if _current is not None and (excess := _current.excess()):
+    if _current is None:
+        return result
+    for name in getattr(item, "fixturenames", ()):
+        _current.programs |= _started.get(name, set())
+    if excess := _current.excess():
         pytest.fail(excess, pytrace=False)
     return result
