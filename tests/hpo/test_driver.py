@@ -18,10 +18,8 @@ from hpo.driver import drive, wait_for_lease
 from hpo.interrupt import INTERRUPTED, TERMINATED, Requests
 from hpo.store import JobRow, Store
 from hpo.tables import LOST_AFTER
-from tests.support.driving import CHANNELS, FEATURES, FRAME, ROWS, Counting, answer, row, run_until, tuner
+from tests.support.driving import CHANNELS, FRAME, Counting, answer, row, run_until, tuner
 from trainers import ConfigurationError, DataError, LeaseError
-
-FRAME.insert(0, "y", (FEATURES @ [1, -1, 0.5, 0] + ROWS.normal(size=400) > 0).astype(int))
 
 
 @pytest.fixture(scope="module")

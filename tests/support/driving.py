@@ -21,14 +21,9 @@ from hpo.store import JobRow, Store
 from trainers import XGBoostTrainer, storage
 
 ROWS = np.random.default_rng(7)
-
-
 FEATURES = ROWS.normal(size=(400, 4)).astype(np.float32)
-
-
 FRAME = pandas.DataFrame(FEATURES, columns=["a", "b", "c", "d"])
-
-
+FRAME.insert(0, "y", (FEATURES @ [1, -1, 0.5, 0] + ROWS.normal(size=400) > 0).astype(int))
 CHANNELS = {"train": FRAME[:300], "validation": FRAME[300:]}
 
 
@@ -97,7 +92,7 @@ def row(folder: Path) -> JobRow:
 SCRIPT = """
     import os, sys
     from pathlib import Path
-
+    from tests.support.driving import CHANNELS, Counting, tuner
 
     folder, at, number, workers = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     counting = Counting(at, lambda: os.kill(os.getpid(), number))
