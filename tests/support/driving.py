@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -96,15 +96,18 @@ SCRIPT = """
 
     folder, at, number, workers = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     counting = Counting(at, lambda: os.kill(os.getpid(), number))
-    tuner(folder, (counting,), workers, max_parallel_jobs=2 if workers else 1).fit(CHANNELS, job_name="job")
+    tuner(folder, (counting,), workers).fit(CHANNELS, job_name="job")
 """
 
 
-def run_until(folder: Path, at: int, number: signal.Signals, workers: int = 0) -> subprocess.CompletedProcess[str]:
+def run_until(
+    folder: Path, at: int, number: signal.Signals, workers: int = 0, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Runs the job in a process of its own, which sends itself a signal at its `at`-th report."""
     arguments = [str(folder), str(at), str(int(number)), str(workers)]
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SCRIPT), *arguments],
+        env=environment,
         capture_output=True,
         text=True,
         timeout=300,
