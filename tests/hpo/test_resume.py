@@ -97,7 +97,15 @@ def head() -> Iterator[tuple[subprocess.Popen[str], str]]:
     with tempfile.TemporaryDirectory(prefix="wb", ignore_cleanup_errors=True) as folder:
         started = subprocess.Popen(
             [
-                *("ray", "start", "--head", "--block", "--port=0", "--num-cpus=8", "--include-dashboard=false"),
+                *(
+                    str(Path(sys.executable).parent / "ray"),
+                    "start",
+                    "--head",
+                    "--block",
+                    "--port=0",
+                    "--num-cpus=8",
+                    "--include-dashboard=false",
+                ),
                 *("--node-ip-address=127.0.0.1", f"--temp-dir={folder}", "--disable-usage-stats"),
             ],
             env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},

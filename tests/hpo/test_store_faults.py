@@ -1,4 +1,4 @@
-"""What the record survives: many drivers at once, a database that goes away, a disk that is full, drivers that die."""
+"""What the record survives: a database that goes away, a disk that is full, drivers that die."""
 
 from __future__ import annotations
 
@@ -72,45 +72,6 @@ def away() -> Iterator[Postgres]:
     """A server that no other module needs, and that is up between two tests."""
     with Postgres("fsync=off") as server:
         yield server
-
-
-# ---- many at once
-
-MANY = """
-with Store(url) as store:
-    store.create_job(JobRow(name=name, created_at=1.0, heartbeat=1.0))
-    with store.writer(name) as writer:
-        for trial in range(20):
-            writer.trial(TrialRow(job=name, trial_id=f"t{trial:02}", number=trial))
-            for step in range(100):
-                writer.report(report(step, f"t{trial:02}"))
-            writer.ledger(
-                LedgerRow(job=name, trial_id=f"t{trial:02}", gang="g", kind="training", worker_seconds=1.0, at=1.0)
-            )
-        writer.flush(500.0)
-        writer.job(status="Completed")
-"""
-
-
-def test_drivers_that_write_thousands_of_reports_at_once_lose_none_and_write_none_twice(database):
-    Store(database).close()
-    names = [f"job-{number}" for number in range(4)]
-    processes = [driver(MANY, database, name) for name in names]
-    for process in processes:
-        say(process)
-    for process in processes:
-        process.communicate(timeout=500)
-    assert [process.returncode for process in processes] == [0] * len(names)
-    with Store(database) as store:
-        for name in names:
-            reports = store.reports(name)
-            assert [(row.trial_id, row.step) for row in reports] == [
-                (f"t{trial:02}", step) for trial in range(20) for step in range(100)
-            ]
-            assert all(row.objective == row.metrics["auc"] == row.step / 7 for row in reports)
-            assert [row.worker_seconds for row in store.ledger(name)] == [1.0] * 20
-            assert (store.job(name).status, store.job(name).lease) == ("Completed", "")
-    assert check(database).rows == {"jobs": 4, "trials": 80, "reports": 8_000, "ledger": 80, "lines": 0}
 
 
 # ---- a database that goes away
@@ -274,6 +235,8 @@ def test_on_a_full_disk_rows_wait_until_there_is_room_and_the_file_stays_whole(t
     mount = f'mount -t tmpfs -o size=4m tmpfs {folder} && exec {sys.executable} -c "$0" "$@"'
     script = ["unshare", "-m", "sh", "-c", mount, LIGHT + FILL, f"sqlite:///{folder}/store.db", "freed"]
     done = subprocess.run([*script, str(tmp_path / "store.db")], cwd=ROOT, capture_output=True, text=True, timeout=200)
+    if "denied" in done.stderr or "not permitted" in done.stderr:
+        pytest.skip("cannot mount a file system here")
     assert done.returncode == 0, done.stderr
     waits, none, still_waits, still_none, given_up, freed, full = done.stdout.splitlines()
     assert "rows of job 'freed' still wait after 1 s" in waits
