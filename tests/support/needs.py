@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing.util
 import os
+import platform
 import sys
 import time
 from collections.abc import Generator
@@ -119,6 +120,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark, meaning in {"unit": "needs nothing: added to tests without another need", **NEEDS}.items():
         config.addinivalue_line("markers", f"{mark}: {meaning}")
     if not getattr(sys, "_warmband_tests_listen", False):
+        platform.processor()  # Starts `uname` for whoever asks first in a process, which is no test's doing.
         sys._warmband_tests_listen = True  # type: ignore[attr-defined]
         sys.addaudithook(_heard)
         multiprocessing.util.spawnv_passfds = _spawned
