@@ -34,6 +34,7 @@ def expected(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> dic
 
 
 @pytest.mark.ray
+@pytest.mark.smoke
 def test_a_job_whose_driver_and_then_whose_cluster_is_killed_ends_alike(
     expected: dict[str, Any],
     tmp_path: Path,
