@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -133,6 +134,6 @@ def test_no_test_module_imports_another() -> None:
             elif isinstance(node, ast.Import):
                 names = [alias.name for alias in node.names]
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):  # Scripts for other processes.
-                names = [line.split()[1] for line in node.value.splitlines() if line.strip().startswith("from tests.support") is False and line.strip().startswith("from tests.") and " import " in line]
+                names = re.findall(r"^ *from (tests\.\S+) import", node.value, re.MULTILINE)
             for name in names:
                 assert not name.startswith("tests.") or name.startswith("tests.support"), f"{path} imports {name}"
