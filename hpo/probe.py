@@ -23,6 +23,7 @@ from trainers.channels.memory import Memory
 from trainers.channels.ray_data import RayData
 from trainers.gang import Program, one_line, resources_per_worker
 from trainers.in_hand import alone, cores
+from trainers.openmp import calm_loaded
 from trainers.trainer import Trainer
 
 WARM_UP_UNITS, PROBE_UNITS = 1, 5
@@ -272,6 +273,7 @@ class _LongEnoughError(Exception):
 
 def _train(estimator: Trainer, channels: Mapping[str, Channel], threads: int) -> tuple[float, float, float]:
     """Seconds to load and build, of a unit, and of what an assignment costs beside its units."""
+    calm_loaded()
     program = estimator.program({name: channel.place(0) for name, channel in channels.items()})
     build = sum(seconds for step, seconds in program.open(alone(threads)).items() if step != "import")
     try:
