@@ -183,7 +183,7 @@ def test_a_worker_has_it_before_any_library(home: Path) -> None:
         print(json.dumps(os.getpid()))
         ray.shutdown()
     """,
-                WARMBAND_HOME=str(home),
+            WARMBAND_HOME=str(home),
         )
         != json.loads(noted.read_text())[2]
     )
