@@ -14,6 +14,7 @@ from rich.console import Console
 from hpo import background, driver, made_with, whereabouts
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.assembly import TuningJob, new_name, opened, outlook_for, plan_of, search_for, warnings
+from hpo.busy import LOOK_SECONDS, Look
 from hpo.callbacks import Callback
 from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
 from hpo.checks import check_arguments, check_cost, check_job_name, check_name_free, check_not_there_yet
@@ -26,6 +27,7 @@ from hpo.inputs import copy_inputs, record_inputs
 from hpo.interrupt import EXIT_CODES, INTERRUPTED, TERMINATED
 from hpo.job import Ended
 from hpo.prices import Prices
+from hpo.probe import joins, threads_for
 from hpo.ranges import ParameterRange
 from hpo.rehearsal import rehearse
 from hpo.store import JobRow, Store, TrialRow
@@ -283,6 +285,7 @@ class HyperparameterTuner:
             ConfigurationError, DataError, ResourcesError, GangError: as `fit` does.
             TrialError: the static hyperparameters cannot be trained, so that nothing could be measured.
         """
+        look = Look(joined=not self.estimator.in_hand and joins())
         channels = opened(self, inputs)
         search = search_for(self, f"forecast-{secrets.token_hex(4)}", self.random_seed or 0)
         with Store(self._store) as store:
@@ -290,10 +293,12 @@ class HyperparameterTuner:
             found = forecast_from(store, spec, outlook_for(self, search))
             url = store.url
         if found is not None:
-            return found
+            time.sleep(LOOK_SECONDS)  # What was done until here may have been over at once.
+            now = look.until_now(threads_for(self.estimator))
+            return found.doubted(f"The machine is busy now: {now.used}, so it may take much longer." if now else "")
         self._say(f"Training a few units: {url} has no earlier job of this trainer, its workers and data")
-        pace = rehearse(search, self.estimator, channels, notify=self._say, verbose=self._verbose)
-        return outlook_for(self, search).forecast(pace, source=PROBE)
+        pace, busy = rehearse(search, self.estimator, channels, notify=self._say, verbose=self._verbose)
+        return outlook_for(self, search).forecast(pace, source=PROBE).doubted(busy.text if busy else "")
 
     def wait(self) -> None:
         """Waits until the job has ended, in whatever process, and prints what it came to.

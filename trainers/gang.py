@@ -27,6 +27,7 @@ from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye
 from trainers.errors import DivergedError, GangError
 from trainers.labels import label_logs
 from trainers.mailbox import MailboxHandle
+from trainers.openmp import calm_loaded
 from trainers.reach import Reach
 
 logger = logging.getLogger(__name__)
@@ -282,6 +283,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         Why the gang cannot serve, on the rank that knows it; None after a goodbye.
     """
     gang, program, mailbox = config["gang"], config["program"], config["mailbox"]
+    calm_loaded()
     context = _worker_context()
     labels = label_logs(gang)
     incarnation = context.broadcast(uuid.uuid4().hex)
