@@ -301,7 +301,7 @@ def end(keeper: Checkpoints, folder: Path, number: int, value: float) -> Path:
     return path
 
 
-def until(condition, seconds: float = 10.0) -> None:
+def until(condition, seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"
@@ -319,7 +319,7 @@ def test_nothing_is_removed_before_the_store_has_the_newer_state(tmp_path):
     keeper = Checkpoints(replace(SEARCH, storage_path=str(tmp_path)), flush, num_to_keep=1)
     first = end(keeper, tmp_path, 0, 0.5)
     second = end(keeper, tmp_path, 1, 0.9)
-    assert asked.wait(10)
+    assert asked.wait(60)
     assert first.exists()
     durable.set()
     until(lambda: not first.exists())
@@ -356,7 +356,7 @@ def test_what_cannot_be_removed_is_one_warning_and_the_job_goes_on(tmp_path, mon
 
 def test_closing_gives_up_at_its_deadline_and_says_where_to_look(tmp_path, monkeypatch, caplog):
     stuck = threading.Event()
-    monkeypatch.setattr(storage, "delete_folder", lambda uri: stuck.wait(30))
+    monkeypatch.setattr(storage, "delete_folder", lambda uri: stuck.wait(300))
     keeper = Checkpoints(replace(SEARCH, storage_path=str(tmp_path)), lambda: None, num_to_keep=1)
     for number in range(3):
         end(keeper, tmp_path, number, number / 10)
@@ -364,7 +364,7 @@ def test_closing_gives_up_at_its_deadline_and_says_where_to_look(tmp_path, monke
     with caplog.at_level(logging.WARNING):
         keeper.close(0.2)
     stuck.set()
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 150
     assert f"what is left of them in {tmp_path} may be removed by hand" in caplog.text
 
 

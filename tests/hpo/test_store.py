@@ -232,7 +232,7 @@ def test_a_request_to_stop_is_seen_and_kept(store, database):
         writer.flush()
         assert not writer.stop_requested
         assert elsewhere.request_stop("bank")
-        until(lambda: writer.stop_requested, 2.0)
+        until(lambda: writer.stop_requested)
         assert elsewhere.request_stop("bank")
         writer.job(status="InProgress", reason="trial 7 of 30")
         writer.flush()
@@ -376,7 +376,7 @@ def test_flush_and_close_give_up_and_say_what_waits(impatient, local, tmp_path):
         writer.flush(timeout=0.2)
     with pytest.raises(WarmbandError, match="3 rows of job 'bank'"):
         writer.close(timeout=0.2)
-    writer._thread.join(5.0)
+    writer._thread.join(60.0)
     lock.execute("ROLLBACK")
     lock.close()
     assert not writer._thread.is_alive()
