@@ -7,6 +7,7 @@ import math
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 from rich.console import Console
@@ -24,7 +25,7 @@ from hpo.earlier import forecast_from
 from hpo.forecast import PROBE, Forecast
 from hpo.hyperband import Plan
 from hpo.inputs import copy_inputs, record_inputs
-from hpo.interrupt import EXIT_CODES, INTERRUPTED, TERMINATED
+from hpo.interrupt import EXIT_CODES, INTERRUPTED, TERMINATED, Interrupts
 from hpo.job import Ended
 from hpo.prices import Prices
 from hpo.probe import joins, threads_for
@@ -227,14 +228,16 @@ class HyperparameterTuner:
             job = JobRow(
                 name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json(), owner=whereabouts.owner()
             )
-            store.create_job(job)
             record = store.url
-        self.latest_tuning_job = TuningJob(name=name)
-        self._announce(name, plan, forecast, record)
-        if wait:
-            self._run(job, channels, forecast)
-        else:
-            self._started(server)
+        with Interrupts(self._say) if wait else nullcontext() as interrupts:
+            with Store(self._store) as store:
+                store.create_job(job)
+            self.latest_tuning_job = TuningJob(name=name)
+            self._announce(name, plan, forecast, record)
+            if interrupts is not None:
+                self._run(job, channels, forecast, interrupts)
+            else:
+                self._started(server)
 
     def resume(self, wait: bool = True, inputs: Mapping[str, Any] | None = None) -> None:
         """Goes on with the job where its driver died or it was stopped; trials that have ended are not run again.
@@ -390,12 +393,15 @@ class HyperparameterTuner:
 
     # ---- within
 
-    def _run(self, job: JobRow, channels: dict[str, Channel], forecast: Forecast | None) -> None:
+    def _run(
+        self, job: JobRow, channels: dict[str, Channel], forecast: Forecast | None, interrupts: Interrupts
+    ) -> None:
         ended = driver.run(
             self,
             job,
             channels,
             forecast,
+            interrupts,
             store=self._store,
             console=self._console,
             verbose=self._verbose,
