@@ -25,6 +25,9 @@ _OPEN = (
     f"import hpo or trainers first, or set {loopback.VARIABLE}=0, to keep it to {loopback.ADDRESS}"
 )
 
+_NICENESS = "RAY_worker_niceness"
+"""Ray's own switch, which its workers read as they start: how much they give way to other processes."""
+
 
 @dataclass(slots=True)
 class Cluster:
@@ -76,7 +79,7 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
     try:
         if found.private:
             cores = os.cpu_count() or 1
-            with whole():
+            with whole(), _workers_like_this_process():
                 _keep_token_private()
                 # The dashboard costs seconds of start-up; who wants it runs `ray start --head` and sets RAY_ADDRESS.
                 ray.init(address="local", num_cpus=max(cpus, cores), include_dashboard=False, **shown)
@@ -94,6 +97,23 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
                 notify(f"warning: Ray ends with this process, not before it: still running are {', '.join(names)}")
             else:
                 ray.shutdown()
+
+
+@contextmanager
+def _workers_like_this_process() -> Iterator[None]:
+    """Gives the workers of a Ray that is started in the block this process's priority, not less.
+
+    Ray 2.60 starts them at a niceness of 15, so that its own processes come first. Beside any other work on a core that
+    is a thirtieth of it (Linux weighs 15 as 36 and 0 as 1024, `sched_prio_to_weight`). Who sets the variable decides.
+    """
+    if _NICENESS in os.environ:
+        yield
+        return
+    os.environ[_NICENESS] = "0"
+    try:
+        yield
+    finally:
+        del os.environ[_NICENESS]
 
 
 def _keep_token_private() -> None:

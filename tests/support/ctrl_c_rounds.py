@@ -126,7 +126,7 @@ def play(case: Case, *, command: bool) -> Outcome:
 
 def _job_file(folder: Path, trials: int) -> str:
     """A job file for the tuner and the rows that `marked_job` has as a script."""
-    from tests.hpo.test_tuner import CHANNELS, STATIC
+    from tests.support.boosting import CHANNELS, STATIC
 
     for name, rows in CHANNELS.items():
         rows.to_csv(folder / f"{name}.csv", index=False, header=False)

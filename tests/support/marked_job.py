@@ -33,7 +33,7 @@ def main(trials: int, command: list[str]) -> None:
 
     from hpo.callbacks import Callbacks
     from hpo.cli import main as run_hpo
-    from tests.hpo.test_tuner import CHANNELS, make
+    from tests.support.boosting import CHANNELS, make
     from trainers.ray_gangs import RayGangs
 
     for owner, name in ((ray, "init"), (ray, "shutdown"), (RayGangs, "close"), (Callbacks, "job_end")):
