@@ -29,12 +29,17 @@ def press() -> None:
 
 def test_ctrl_c_raises_behind_the_block_once_and_then_where_it_comes() -> None:
     done: list[str] = []
-    with pytest.raises(KeyboardInterrupt), whole() as interrupted:
-        assert not interrupted()
-        press()
-        press()
-        assert interrupted()
-        done.append("to its end")
+
+    def block() -> None:
+        with whole() as interrupted:
+            assert not interrupted()
+            press()
+            press()
+            assert interrupted()
+            done.append("to its end")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
     assert done == ["to its end"]
     with whole() as interrupted:
         assert not interrupted(), "it was raised, and is over"
@@ -44,18 +49,27 @@ def test_ctrl_c_raises_behind_the_block_once_and_then_where_it_comes() -> None:
 
 def test_a_block_within_another_leaves_it_to_the_outer_one() -> None:
     done: list[str] = []
-    with pytest.raises(KeyboardInterrupt), whole():
-        with whole() as interrupted:
-            press()
-            assert interrupted()
-        done.append("outer")
+
+    def block() -> None:
+        with whole():
+            with whole() as interrupted:
+                press()
+                assert interrupted()
+            done.append("outer")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
     assert done == ["outer"]
 
 
 def test_the_blocks_own_error_does_not_hide_ctrl_c() -> None:
-    with pytest.raises(KeyboardInterrupt) as caught, whole():
-        press()
-        raise ValueError("its own")
+    def block() -> None:
+        with whole():
+            press()
+            raise ValueError("its own")
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        block()
     assert isinstance(caught.value.__context__, ValueError)
 
 
@@ -76,11 +90,16 @@ def test_a_handler_of_somebody_elses_stays_and_asks_for_the_interrupt_itself() -
 
     signal.signal(signal.SIGINT, handler)
     try:
-        with pytest.raises(KeyboardInterrupt), whole() as interrupted:
-            press()
-            assert not interrupted()
-            press()
-            assert interrupted()
+
+        def block() -> None:
+            with whole() as interrupted:
+                press()
+                assert not interrupted()
+                press()
+                assert interrupted()
+
+        with pytest.raises(KeyboardInterrupt):
+            block()
         assert signal.getsignal(signal.SIGINT) is handler
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -94,10 +113,15 @@ def test_other_threads_have_no_signals() -> None:
             seen.append(interrupted())
 
     thread = threading.Thread(target=run)
-    with pytest.raises(KeyboardInterrupt), whole():
-        press()
-        thread.start()
-        thread.join(30)
+
+    def block() -> None:
+        with whole():
+            press()
+            thread.start()
+            thread.join(30)
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
     assert seen == [False]
 
 
