@@ -95,9 +95,9 @@ def test_what_this_process_and_its_children_use_is_the_jobs() -> None:
 @pytest.fixture
 def loops() -> Iterator[list[subprocess.Popen[bytes]]]:
     """Twice as many busy processes as there are cores."""
-    spinning = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2 * (psutil.cpu_count() or 1))
-    ]
+    ends_with_us = "import os, sys\nwhile os.getppid() == int(sys.argv[1]): sum(range(10_000))"
+    command = [sys.executable, "-c", ends_with_us, str(os.getpid())]
+    spinning = [subprocess.Popen(command) for _ in range(2 * (psutil.cpu_count() or 1))]
     yield spinning
     for process in spinning:
         process.send_signal(signal.SIGKILL)
