@@ -152,6 +152,7 @@ def test_planted_secrets_are_found_nowhere(postgres: Postgres, s3: str, short_fo
         "AWS_SECRET_ACCESS_KEY": planted["the S3 secret"],
         "AWS_EC2_METADATA_DISABLED": "true",
         "RAY_AUTH_MODE": "token",
+        "RAY_worker_niceness": "0",
         "RAY_AUTH_TOKEN": planted["the token"],
     }
     (short_folder / "home").mkdir()

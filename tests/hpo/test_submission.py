@@ -21,7 +21,7 @@ from pathlib import Path
 
 import pytest
 import ray
-from ray.job_submission import JobStatus, JobSubmissionClient
+from ray.job_submission import JobStatus
 from typer.testing import CliRunner, Result
 
 from hpo import Callback, ContinuousParameter, HyperparameterTuner, submission
@@ -247,6 +247,7 @@ def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
         "RAY_AUTH_TOKEN": token,
         "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
         "RAY_enable_worker_prestart": "0",
+        "RAY_worker_niceness": "0",
         "WARMBAND_HOME": str(home),
     }
     for _ in range(3):  # Ray gives its node 30 s to start, which many tests at once can make too few.
@@ -356,10 +357,9 @@ def test_a_submitted_job_runs_on_the_cluster_and_is_seen_from_here(churn: str, h
 
 @pytest.mark.ray
 @pytest.mark.usefixtures("churn")
-def test_a_job_that_ray_was_told_to_run_does_the_same(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_that_ray_was_told_to_run_does_the_same(head: Head) -> None:
     """As `ray job submit --working-dir . -- hpo tune job.yaml` tells it."""
-    monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    client = JobSubmissionClient(head.address)
+    client = JobsServer(head.address)._client
     submitted = client.submit_job(entrypoint="hpo tune job.yaml --set name=by-hand", runtime_env={"working_dir": "."})
     until("its end", lambda: client.get_job_status(submitted).is_terminal())
     assert client.get_job_status(submitted) == JobStatus.SUCCEEDED, client.get_job_logs(submitted)
