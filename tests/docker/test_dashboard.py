@@ -39,9 +39,7 @@ END_SECONDS = 60.0
 REPORT_MS = 6000
 """Ray's period in this test; in life it is 10 s."""
 
-pytestmark = [
-    pytest.mark.skipif(shutil.which("prometheus") is None, reason="needs the prometheus program"),
-]
+pytestmark = pytest.mark.system
 
 
 @dataclass(slots=True)
@@ -274,7 +272,6 @@ def _targets(session: Path) -> list[str]:
     return [target for group in json.loads(file.read_text()) for target in group["targets"]] if file.exists() else []
 
 
-@pytest.mark.system
 @pytest.mark.parametrize("when", ["during", "after", "gone"])
 @pytest.mark.parametrize("title", PANELS)
 def test_no_panel_is_empty(seen: Seen, title: str, when: str) -> None:

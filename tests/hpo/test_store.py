@@ -617,7 +617,6 @@ def test_a_full_disk_and_a_read_only_folder_are_refused(tmp_path, kind, message)
 
 
 def test_a_server_that_is_not_there_is_an_error_of_ours():
-    pytest.importorskip("psycopg")
     with pytest.raises(ConfigurationError, match=r"cannot be opened: .*refused.*WARMBAND_STORE"):
         Store("postgresql+psycopg://me:secret@127.0.0.1:1/none")
 

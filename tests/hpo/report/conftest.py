@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,10 +12,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from hpo.report import JobData
 from tests.support.browser import Opened
+from tests.support.programs import CHROMIUM
 from tests.support.records import made_up
-
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-INSTALL = "Chromium is not there: apt-get install chromium, or python -m playwright install --with-deps chromium"
 
 PATIENCE_MS = 120_000
 """For whatever has to happen sooner or later; other tests may have the processors."""
@@ -24,15 +21,12 @@ PATIENCE_MS = 120_000
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Chromium: the one that is installed, or playwright's own.
+    """The Chromium that is installed.
 
     No longer than a module's tests: while playwright runs, `asyncio.run` does not, which others may call.
     """
     with sync_playwright() as playwright:
-        own = Path(playwright.chromium.executable_path)
-        path = next((found for name in NAMES if (found := shutil.which(name))), str(own) if own.exists() else None)
-        if path is None:
-            (pytest.fail if os.environ.get("CI") else pytest.skip)(INSTALL)
+        path = next(found for name in CHROMIUM if (found := shutil.which(name)))
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
