@@ -116,7 +116,7 @@ def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
     ranges: dict[str, Any] = {"eta": ContinuousParameter(0.01, 0.5)}
     if job.get("trainer") == "torch":
         static = {"global_batch_size": 60, "eta": 0.1, **job["static"]}
-        trainer: Any = TorchTrainer(train, scaling=scaling, hyperparameters=static, report_timeout_s=60)
+        trainer: Any = TorchTrainer(train, scaling=scaling, hyperparameters=static, report_timeout_s=300)
     else:
         ranges["max_depth"] = IntegerParameter(1, 6)
         trainer = XGBoostTrainer(scaling=scaling, hyperparameters=XGBOOST)
@@ -126,7 +126,7 @@ def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
         ranges,
         strategy="Hyperband",
         strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=ROUNDS, min_resource=1)),
-        max_jobs=job.get("trials", 12),
+        max_jobs=job.get("trials", 6),
         max_parallel_jobs=job.get("at_once", 1),
         random_seed=7,
         store=job["store"],
