@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +33,13 @@ def chromium() -> Iterator[Browser]:
         browser.close()
 
 
-@pytest.fixture
-def see(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+@contextmanager
+def opening(chromium: Browser, folder: Path) -> Iterator[Callable[..., Opened]]:
     """Opens a report's HTML; what it asks the network for is noted, and refused."""
     contexts = []
 
     def see(html: str, *, width: int = 1280, **options: Any) -> Opened:
-        file = tmp_path / f"page-{len(contexts)}.html"
+        file = folder / f"page-{len(contexts)}.html"
         file.write_text(html, encoding="utf-8")
         context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
         context.set_default_timeout(PATIENCE_MS)
@@ -56,9 +57,25 @@ def see(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         opened.tab.goto(opened.url)
         return opened
 
-    yield see
-    for context in contexts:
-        context.close()
+    try:
+        yield see
+    finally:
+        for context in contexts:
+            context.close()
+
+
+@pytest.fixture
+def see(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    """Opens pages for one test."""
+    with opening(chromium, tmp_path) as see:
+        yield see
+
+
+@pytest.fixture(scope="module")
+def see_once(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Opened]]:
+    """Opens pages for all tests of a module: to draw a page's pictures takes seconds."""
+    with opening(chromium, tmp_path_factory.mktemp("pages")) as see:
+        yield see
 
 
 @pytest.fixture(scope="session")
