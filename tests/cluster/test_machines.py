@@ -13,6 +13,7 @@ from collections.abc import Callable
 import pytest
 
 from hpo.store import Store
+from tests.support.cluster.drive import ROUNDS
 from tests.support.cluster.helper_machines import Machines
 from tests.support.cluster.jobs import END_SECONDS, STANDING, START_SECONDS, WORKER, Answer, Job, freeze
 from tests.support.cluster.machine import Machine, signal_it
@@ -43,7 +44,7 @@ def until_left(job: Job, victim: Machine) -> int:
     job.until(lambda: not victim.processes(WORKER), "the machine to be empty", END_SECONDS)
     job.slow(STANDING)
     epochs = job.trained()
-    assert int(epochs[-1][1]) < 9, "the trial was left to come to its rung"
+    assert int(epochs[-1][1]) < ROUNDS - 1, "the trial was left to come to its rung"
     return len(epochs)
 
 

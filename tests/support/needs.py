@@ -52,6 +52,8 @@ class Taken:
     def start(self, path: str) -> None:
         """It starts a program."""
         name = os.path.basename(path)
+        if name == "uname":  # Python's `platform` asks it once in a process, for whoever comes first.
+            return
         if name in RAY:
             need = "ray"
         elif name in POSIX or path.startswith((sys.prefix, sys.base_prefix)):

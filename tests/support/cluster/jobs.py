@@ -137,11 +137,12 @@ class Job:
 
     def until_epoch(self, after: int, seen: int = 0) -> None:
         """Waits for an epoch later than number `after`, of any trial, beside the first `seen` that were begun."""
-        self.until(
-            lambda: any(int(number) > after for _, number, _ in self.trained()[seen:]),
-            f"an epoch after number {after}",
-            START_SECONDS,
-        )
+
+        def there() -> bool:
+            lines = self.trained()
+            return any(int(number) > after for seed, number, _ in lines[seen:] if seed != lines[0][0])
+
+        self.until(there, f"an epoch after number {after}", START_SECONDS)
 
     def used(self) -> set[str]:
         """The machines that its gangs' workers are on, by the processes that run there."""

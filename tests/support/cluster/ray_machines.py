@@ -129,7 +129,6 @@ class RayMachines:
         role = ["--head", f"--port={PORT}"] if first else [f"--address={address}:{PORT}"]
         if first:
             role += [f"--include-dashboard={str(self._dashboard).lower()}", f"--dashboard-host={machine.address}"]
-            role += ["--ray-client-server-port=0"]  # One process fewer.
         return [
             *("ray", "start", *role),
             f"--node-ip-address={machine.address}",
