@@ -21,7 +21,7 @@ from tests.support.boosting import table
 from trainers import XGBoostTrainer
 
 CHANNELS = {"train": table(2000, seed=0), "validation": table(400, seed=1)}
-TRIALS = 3
+TRIALS = 2
 
 
 def tune(backend: str, scaling: ScalingConfig) -> HyperparameterTuner:
@@ -50,6 +50,8 @@ def trials(tuner: HyperparameterTuner) -> list[tuple[Any, ...]]:
     return sorted((row.trial_id.removeprefix(name), row.status, row.resource, row.objective) for row in rows)
 
 
+@pytest.mark.ray
+@pytest.mark.smoke
 def test_hyperband_through_xgboost_ray_is_hyperband_through_native_workers(ray_cluster: None) -> None:
     # One native worker in this process has the models of a gang of one: tests/trainers/test_gang.py.
     native = tune("native", ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}))

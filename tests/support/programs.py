@@ -1,7 +1,7 @@
 """The programs beside Python's packages that some tests run: `python tests/support/programs.py` names the missing ones.
 
-It prints the Debian packages of those that are missing, and ends with 1 if there are any. No import of the project's or
-of another package: it runs before anything is installed.
+It ends with 1 if there are any; with `--packages` it prints their Debian packages alone. No import of another package:
+it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -43,5 +43,8 @@ def remedy(packages: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(" ".join(missing()) + "\n")
-    sys.exit(bool(missing()))
+    absent = missing()
+    if "--packages" in sys.argv:
+        sys.stdout.write(" ".join(absent) + "\n")
+    elif absent:
+        sys.exit(remedy(absent))
