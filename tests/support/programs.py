@@ -16,11 +16,18 @@ def _any(*names: str) -> Callable[[], bool]:
     return lambda: any(shutil.which(name) for name in names)
 
 
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+"""Its names, of which one is there."""
+
+COMPOSE_SCHEMA = Path("/usr/lib/python3/dist-packages/compose/config/compose_spec.json")
+"""The compose specification's schema, in Debian's docker-compose."""
+
 PROGRAMS: dict[str, Callable[[], bool]] = {
-    "chromium": _any("chromium", "chromium-browser", "google-chrome"),
+    "chromium": _any(*CHROMIUM),
     "postgresql": lambda: bool(shutil.which("postgres") or list(Path("/usr/lib/postgresql").glob("*/bin/postgres"))),
     "prometheus": _any("prometheus"),
     "iproute2": _any("ip"),
+    "docker-compose": lambda: bool(shutil.which("docker-compose")) and COMPOSE_SCHEMA.exists(),
 }
 """Debian's packages, and whether what tests want of each is there."""
 
