@@ -129,7 +129,7 @@ JOB = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_probe_and_a_forecast_beside_busy_processes_say_so(
     loops: list[subprocess.Popen[bytes]], home: Path, tmp_path: Path
 ) -> None:
@@ -154,6 +154,7 @@ def test_a_probe_and_a_forecast_beside_busy_processes_say_so(
     assert all(process.poll() is None for process in loops)
 
 
+@pytest.mark.process
 def test_a_look_knows_its_own_from_others(loops: list[subprocess.Popen[bytes]]) -> None:
     """The same processes: of this test, they are its own."""
     look, burned = Look(joined=False), usage(joined=False)
