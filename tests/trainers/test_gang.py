@@ -23,6 +23,7 @@ from trainers.assignment import Assignment, Event, GangLost, GangUp, Progress, R
 from trainers.cluster import Cluster
 from trainers.errors import DivergedError
 from trainers.gang import Program, WorkerContext, never
+from trainers.output import found
 from trainers.ray_gangs import RayGangs
 from trainers.room import capacity
 
@@ -252,9 +253,9 @@ def tell(here: str) -> None:
 
 def output(logs: str) -> str:
     """What the file that an error names holds."""
-    address, _, path = logs.partition(":")
+    address, file = found(logs)
     assert address == ray.util.get_node_ip_address()
-    return Path(path).read_text()
+    return file.read_text()
 
 
 class Tells:
