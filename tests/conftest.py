@@ -19,6 +19,8 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
+# Else Ray's workers give way to whatever else runs on the machine, and get next to nothing of a busy one.
+os.environ.setdefault("RAY_worker_niceness", "0")
 # The keys of the `s3` fixture. Here, since Ray's workers have the environment that Ray was started in.
 os.environ.update(AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret", AWS_EC2_METADATA_DISABLED="true")
 
