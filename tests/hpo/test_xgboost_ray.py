@@ -50,6 +50,7 @@ def trials(tuner: HyperparameterTuner) -> list[tuple[Any, ...]]:
     return sorted((row.trial_id.removeprefix(name), row.status, row.resource, row.objective) for row in rows)
 
 
+@pytest.mark.ray
 def test_hyperband_through_xgboost_ray_is_hyperband_through_native_workers(ray_cluster: None) -> None:
     # One native worker in this process has the models of a gang of one: tests/trainers/test_gang.py.
     native = tune("native", ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}))
