@@ -6,12 +6,13 @@ STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup demo test check docs clean
+.PHONY: help setup demo test test-rest test-all check docs clean
 
 help:
 	@echo "make setup   make $(VENV) and install everything into it (PYTHON=... chooses the Python, 3.11 or newer)"
 	@echo "make demo    tune XGBoost and a network that train distributed, and write a page; needs no download"
-	@echo "make test    run the tests"
+	@echo "make test    the unit tests, and a real job of each trainer: minutes"
+	@echo "make test-all  all tests; says first which programs have to be installed"
 	@echo "make check   ruff's lint and format, and mypy"
 	@echo "make docs    write docs/cli.md anew, from the code"
 	@echo "make clean   remove caches and build output; $(VENV) stays"
@@ -39,8 +40,18 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(VENV)/bin/python -m experiments.tune_distributed --quick
 
+PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+
 test: $(STAMP)
-	$(VENV)/bin/python -m pytest -n 2 --dist loadfile
+	$(PYTEST) -m "unit or smoke"
+
+test-rest: $(STAMP)
+	$(PYTEST) -m "not (unit or smoke)"
+
+# All that is missing is said before the first test.
+test-all: $(STAMP)
+	@$(VENV)/bin/python tests/support/programs.py
+	@$(MAKE) --no-print-directory test test-rest
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check

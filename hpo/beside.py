@@ -7,7 +7,7 @@ from collections.abc import Callable
 from ray.tune.experiment import Trial
 
 from hpo.pace import Probed
-from hpo.probe import MOST_SECONDS
+from hpo.probe import COLD_SECONDS, MOST_SECONDS, WARM_UP_UNITS
 from hpo.search import PROBE, UNTUNED, Search, TrialRun, new_run
 from trainers.assignment import Served
 
@@ -69,17 +69,21 @@ class Beside:
     def probed(self, served: Served, served_seconds: float) -> None:
         """A probe was served, or refused.
 
-        The last one is the measurement, or the first, where its units take so long that no other is trained.
+        The last one is the measurement. A first unit that is slow is followed by a single one, as it may have been
+        cold; one so slow that what it did once cannot be half of it is the measurement itself.
         """
         assert self.probe is not None, "it was handed out"
         segment, self.probe.failure = served.segment, served.error
         self.probe.trial.set_status(Trial.TERMINATED)
-        if segment is not None and segment.training_seconds > MOST_SECONDS:
-            self._probes.clear()
+        cold = bool(self._probes)
+        if segment is not None and cold and segment.training_seconds > MOST_SECONDS:
+            self._probes = [] if segment.training_seconds > COLD_SECONDS else [WARM_UP_UNITS]
         if segment is not None and not self._probes:
             start, held = self._start or (0.0, 0.0)
             self._on_probe(
-                Probed(segment=segment, start_seconds=start, held_seconds=held, served_seconds=served_seconds)
+                Probed(
+                    segment=segment, start_seconds=start, held_seconds=held, served_seconds=served_seconds, cold=cold
+                )
             )
 
     def lost_probe(self, reason: str) -> None:

@@ -99,6 +99,8 @@ class Controller:
         self._chosen: list[TrialRun] = []
         """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
         self._stopping = ""
+        self._over = False
+        """Whether the search has ended, and what comes is the closing of gangs."""
         self._waited = self._listened = 0.0
         """Seconds without a gang, until those that were looked at last."""
 
@@ -117,6 +119,7 @@ class Controller:
                     break
                 self._listen()
             in_time = self._drain()
+            self._over = True
             self._record.progress(self)
             self._abandon()
             self._gangs.close(now=not in_time)
@@ -130,8 +133,11 @@ class Controller:
     def stop(self, reason: str) -> None:
         """Hands out nothing more, and ends what is being served at its next report.
 
-        `run` returns when that is back, or after `DRAIN_SECONDS`. It may be called from a signal handler.
+        `run` returns when that is back, or after `DRAIN_SECONDS`. It may be called from a signal handler. A search
+        that has ended stays as it is.
         """
+        if self._over:
+            return
         self._stopping = reason
         self._halt()
 

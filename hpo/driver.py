@@ -16,7 +16,7 @@ from hpo.callbacks import Callback
 from hpo.earlier import forecast_from
 from hpo.forecast import Forecast
 from hpo.inputs import check_same, open_inputs
-from hpo.interrupt import EXIT_CODES, INTERRUPTED, LOOK_SECONDS
+from hpo.interrupt import EXIT_CODES, INTERRUPTED, LOOK_SECONDS, Interrupts
 from hpo.job import Ended, Job
 from hpo.lease import holder_of, is_held, refusal
 from hpo.live import watcher_for
@@ -86,10 +86,11 @@ def drive(
     if inputs is not None:
         check_same(recorded, channels)
     forecast = _forecast(tuner, job, store)
-    if resume and job.status != "InProgress":
-        with Store(store) as found:  # A stop that was asked for was for the driver before.
-            found.update_job(name, status="InProgress", reason="", ended_at=None)
-    return run(tuner, job, channels, forecast, store=store, console=console, verbose=verbose)
+    with Interrupts(say) as interrupts:
+        if resume and job.status != "InProgress":
+            with Store(store) as found:  # A stop that was asked for was for the driver before.
+                found.update_job(name, status="InProgress", reason="", ended_at=None)
+        return run(tuner, job, channels, forecast, interrupts, store=store, console=console, verbose=verbose)
 
 
 def wait_for_lease(
@@ -125,6 +126,7 @@ def run(
     job: JobRow,
     channels: Mapping[str, Channel],
     forecast: Forecast | None,
+    interrupts: Interrupts,
     *,
     store: str | None,
     console: Console,
@@ -138,6 +140,7 @@ def run(
         job: its row.
         channels: as `hpo.assembly.opened` gives them.
         forecast: what earlier jobs say that it takes.
+        interrupts: in whose block it runs, and says its last words.
         store: as `drive` takes it.
         console: as `drive` takes it.
         verbose: as `drive` takes it.
@@ -166,6 +169,7 @@ def run(
         num_to_keep=tuner.num_to_keep,
         priority=tuner.priority,
         notify=say,
+        interrupts=interrupts,
         verbose=verbose,
     ).run()
     console.print(show_summary(job.name, ended.status, search.metric, ended.summary))

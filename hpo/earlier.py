@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
+from hpo.busy import Busy
 from hpo.forecast import Forecast, Outlook
 from hpo.ledger import Kind
 from hpo.pace import ManyWorkers
@@ -27,7 +28,7 @@ def forecast_from(store: Store, spec: Mapping[str, Any], outlook: Outlook) -> Fo
         if pace is not None:
             probed = (job.summary.get("probe") or {}).get("many_workers") or {}
             pace = replace(pace, start=max(pace.start, probed.get("start", 0.0)))
-            return outlook.forecast(pace, source=f"job {job.name}", used=part_used(job))
+            return outlook.forecast(pace, source=f"job {job.name}", used=part_used(job)).doubted(_was_busy(job))
     return None
 
 
@@ -51,6 +52,12 @@ def part_used(job: JobRow) -> float:
     """What part of its plan's units a job trained, if nothing ended it before; else 1, as nothing is known."""
     used, planned = job.summary["resource_used"], job.summary.get("resource_planned")
     return min(1.0, used / planned) if planned and job.status == "Completed" and not job.reason else 1.0
+
+
+def _was_busy(job: JobRow) -> str:
+    """What speaks against a job's pace: whether the machine was busy as it began."""
+    busy = (job.summary.get("probe") or {}).get("busy")
+    return f"The machine was busy as that job began: {Busy(**busy).used}." if busy else ""
 
 
 def pace_of(ledger: Iterable[LedgerRow], units: int) -> ManyWorkers | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from hpo.hyperband import Plan
@@ -15,6 +15,9 @@ from hpo.words import estimated, money
 
 PROBE = "probe"
 """The source of a forecast that comes from a job's own probe; others are "job NAME"."""
+
+ONE_UNIT = "Measured was one unit alone, the first, which may be slower than others."
+"""What is said of a pace that is cold."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,7 @@ class Forecast:
         expected: if as much of its plan is trained as of an earlier job's, on as many gangs as are worth their start.
         currency: a label.
         ends_early: which limit ends it before that, in a sentence; empty if none does.
+        doubts: why it may be far off, in sentences; empty where nothing is known that speaks against it.
     """
 
     source: str
@@ -54,6 +58,7 @@ class Forecast:
     expected: Amount
     currency: str = ""
     ends_early: str = ""
+    doubts: str = ""
 
     @property
     def text(self) -> str:
@@ -62,15 +67,19 @@ class Forecast:
             f"Forecast from {'the ' if self.source == PROBE else ''}{self.source}: "
             f"about {estimated(self.expected.wall_seconds)} and {self.expected.billed(self.currency)}; "
             f"at most {estimated(self.at_most.wall_seconds)} and {self.at_most.billed(self.currency)}."
-            + (f" {self.ends_early}" if self.ends_early else "")
+            + "".join(f" {said}" for said in (self.ends_early, self.doubts) if said)
         )
 
     @property
     def bill(self) -> str:
-        """The same without wall time, behind a probe's verdict, which has it."""
+        """The same without wall time and doubts, behind a probe's verdict, which has them."""
         expected, at_most = self.expected.billed(self.currency), self.at_most.billed(self.currency)
         ends = f" {self.ends_early}" if self.ends_early else ""
         return f"It is forecast to be billed about {expected}, and at most {at_most}.{ends}"
+
+    def doubted(self, *doubts: str) -> Forecast:
+        """The same with more that speaks against it; empty sentences are none."""
+        return replace(self, doubts=" ".join(said for said in (self.doubts, *doubts) if said))
 
     def to_json(self) -> dict[str, Any]:
         """For the record."""
@@ -150,6 +159,7 @@ class Outlook:
             expected=expected,
             currency=self._tariff.currency if self._tariff else "",
             ends_early=self._ends_early(expected),
+            doubts=ONE_UNIT if pace.cold else "",
         )
 
     @property

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
+
+from trainers.whole import interrupt
 
 INTERRUPTED = "interrupted by Ctrl-C"
 TERMINATED = "terminated by SIGTERM"
@@ -22,9 +25,10 @@ _REASONS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 class Interrupts:
     """Takes Ctrl-C and SIGTERM for the length of a block; where that is not in the main thread, it does nothing.
 
-    SIGTERM is what `docker stop`, `kill` and `ray job stop` send. The first signal asks the job to stop, or, while the
-    job is not there yet, is kept for it. The second raises `KeyboardInterrupt`. Further ones are ignored until the
-    block is left, and so is every one behind `closing`: a cleaning up that is cut short would leave processes behind.
+    The block is a job from its row in the record to its last words. SIGTERM is what `docker stop`, `kill` and `ray job
+    stop` send. The first signal asks the job to stop, or, while the job is not there yet, is kept for it. The second
+    raises `KeyboardInterrupt`, once, and only while the search is `under_way`: what comes before it and behind it is
+    short, and would leave the record untrue or processes behind if it were cut. Further ones are ignored.
 
     Args:
         say: prints a line.
@@ -36,7 +40,7 @@ class Interrupts:
         self._reason = ""
         """Of the first signal; empty as long as there was none."""
         self._count = 0
-        self._closing = False
+        self._raises = False
         self._before: dict[signal.Signals, Any] = {}
         self._main = threading.current_thread() is threading.main_thread()
 
@@ -60,9 +64,21 @@ class Interrupts:
         if self._reason:
             stop(self._reason)
 
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """The block in which a second signal raises `KeyboardInterrupt`; one that came before it does so at once."""
+        self._raises = True
+        try:
+            if self._count > 1:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._raises = False
+
     def closing(self) -> None:
-        """The job is over, and what it held is being released, which takes seconds."""
-        self._closing = True
+        """The search is over, and what it held is being released: no signal is heard any more."""
+        self._raises = False
+        self._stop = _ignored
 
     def _take(self) -> None:
         for number in _REASONS:
@@ -70,15 +86,20 @@ class Interrupts:
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self._count += 1
-        if self._closing or self._count > 2:
+        if self._count == 2 and self._raises:
+            interrupt()
+        if self._count > 1:
             return
-        if self._count == 2:
-            raise KeyboardInterrupt
         self._reason = _REASONS[signal.Signals(number)]
         if self._stop is None:
-            self._say("stopping as soon as Ray has started; Ctrl-C again stops now")
+            with suppress(RuntimeError):  # In the middle of another line; the job's own loop says it too.
+                self._say("stopping as soon as the job has started; Ctrl-C again stops now")
         else:
             self._stop(self._reason)  # Whoever follows the job says so, in the job's own loop.
+
+
+def _ignored(reason: str) -> None:
+    pass
 
 
 class Requests:

@@ -56,6 +56,7 @@ class Job:
         num_to_keep: trials whose checkpoints stay, the best; None keeps every one's.
         priority: its weight where other jobs want gangs on the same cluster.
         notify: prints a line.
+        interrupts: what asks it to stop, from before its first row on.
         verbose: whether Ray may talk too.
     """
 
@@ -72,6 +73,7 @@ class Job:
     num_to_keep: int | None = NUM_TO_KEEP
     priority: int = 1
     notify: Callable[[str], None]
+    interrupts: Interrupts
     verbose: bool = False
 
     def run(self) -> Ended:
@@ -79,7 +81,7 @@ class Job:
 
         Raises:
             WarmbandError: the job could not be run: no gang fits or serves, or the record cannot be written.
-            KeyboardInterrupt: a second Ctrl-C, or one before there was anything to stop gracefully.
+            KeyboardInterrupt: a second Ctrl-C.
         """
         with Store(self.store) as store:
             heard = store.job(self.search.name).heartbeat
@@ -105,8 +107,9 @@ class Job:
         record = JobRecord(writer, self.search.metric, watchers, checkpoints, memory, notes)
         record.note(runs=[*notes["runs"], [time.time(), None]])
         try:
-            callbacks.job_start(JobStart.of(job))
-            controller = self._searched(record, writer, memory, on_ray)
+            with self.interrupts.under_way():
+                callbacks.job_start(JobStart.of(job))
+                controller = self._searched(record, writer, memory, on_ray)
             ended = self._ended(controller, {"checkpoints": checkpoints.close(), **known(record.notes)})
         except LeaseError:
             checkpoints.leave()  # All of the job is another driver's now.
@@ -153,45 +156,44 @@ class Job:
         smallest, largest = gang_sizes(self.estimator, self.ranges)
         # A probe changes nothing: who takes a job up again does without.
         search = replace(self.search, probes=()) if memory.trials else self.search
-        with Interrupts(self.notify) as interrupts:
-            on_probe = self._probed(record) if search.probes else None
-            if memory.trials:
-                self.notify(f"{name} had {count(memory.trials, 'trial')}, {len(memory.ended)} of them ended: going on")
-            with (
-                self.watcher,
-                self.estimator.gangs(
-                    name,
-                    self.channels,
-                    at_once=at_once,
-                    workers=largest,
-                    several_sizes=smallest < largest,
-                    priority=self.priority,
-                    patient=self.search.limits.patient,
-                    storage_path=self.search.storage_path,
-                    notify=self.notify,
-                    verbose=self.verbose,
-                ) as gangs,
-                ExitStack() as stack,
-            ):
-                for watcher in on_ray:
-                    stack.enter_context(watcher)
-                controller = Controller(
-                    search,
-                    searcher=self.strategy.searcher,
-                    scheduler=self.strategy.scheduler,
-                    decode=partial(decode, self.ranges),
-                    gangs=gangs,
-                    record=record,
-                    on_probe=on_probe or (lambda probed: None),
-                    memory=memory,
-                )
-                interrupts.stops(controller.stop)
-                stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))
-                if self.estimator.in_hand:
-                    asked = partial(getattr, writer, "stop_requested")
-                    stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED)))
-                controller.run()
-                interrupts.closing()
+        on_probe = self._probed(record) if search.probes else None
+        if memory.trials:
+            self.notify(f"{name} had {count(memory.trials, 'trial')}, {len(memory.ended)} of them ended: going on")
+        with (
+            self.watcher,
+            self.estimator.gangs(
+                name,
+                self.channels,
+                at_once=at_once,
+                workers=largest,
+                several_sizes=smallest < largest,
+                priority=self.priority,
+                patient=self.search.limits.patient,
+                storage_path=self.search.storage_path,
+                notify=self.notify,
+                verbose=self.verbose,
+            ) as gangs,
+            ExitStack() as stack,
+        ):
+            for watcher in on_ray:
+                stack.enter_context(watcher)
+            controller = Controller(
+                search,
+                searcher=self.strategy.searcher,
+                scheduler=self.strategy.scheduler,
+                decode=partial(decode, self.ranges),
+                gangs=gangs,
+                record=record,
+                on_probe=on_probe or (lambda probed: None),
+                memory=memory,
+            )
+            self.interrupts.stops(controller.stop)
+            stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))
+            if self.estimator.in_hand:
+                asked = partial(getattr, writer, "stop_requested")
+                stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED)))
+            controller.run()
+            self.interrupts.closing()
         return controller
 
     def _probed(self, record: JobRecord) -> OnProbe:

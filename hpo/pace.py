@@ -91,12 +91,14 @@ class Probed:
         start_seconds: from the job's start until the gang was up.
         held_seconds: for which the gang's resources were held of that.
         served_seconds: from handing the assignment out to having it back.
+        cold: it is the first that was served.
     """
 
     segment: Segment
     start_seconds: float
     held_seconds: float
     served_seconds: float
+    cold: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +111,7 @@ class ManyWorkers:
         held: that is billed of its start.
         a_round: of a unit, evaluation included.
         an_assignment: what each costs beside its units.
+        cold: a unit is the very first, with all in it that is done once.
     """
 
     workers: float
@@ -116,6 +119,7 @@ class ManyWorkers:
     held: float
     a_round: float
     an_assignment: float
+    cold: bool = False
 
     @classmethod
     def of(cls, probed: Probed, workers: int) -> ManyWorkers:
@@ -127,6 +131,7 @@ class ManyWorkers:
             held=probed.held_seconds,
             a_round=training / max(1, len(probed.segment.reports)),
             an_assignment=max(0.0, probed.served_seconds - training),
+            cold=probed.cold,
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import statistics
 import tempfile
 import time
@@ -12,7 +13,10 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from hpo.forecast import PROBE, Forecast, Outlook
+import ray
+
+from hpo.busy import Busy, Look
+from hpo.forecast import ONE_UNIT, PROBE, Forecast, Outlook
 from hpo.pace import ManyWorkers, Probed, job_on_gangs
 from hpo.words import estimated
 from trainers import storage
@@ -23,6 +27,7 @@ from trainers.channels.memory import Memory
 from trainers.channels.ray_data import RayData
 from trainers.gang import Program, one_line, resources_per_worker
 from trainers.in_hand import alone, cores
+from trainers.openmp import calm_loaded
 from trainers.trainer import Trainer
 
 WARM_UP_UNITS, PROBE_UNITS = 1, 5
@@ -35,7 +40,10 @@ MOST_FILE_CELLS = 50_000_000
 """How large files may be to be measured: they are read from end to end, a part of them too."""
 
 MOST_SECONDS = 2.0
-"""How long units are trained for; a first one that takes longer is all that is measured."""
+"""How long units are trained for, beside the first; of some that take longer, one is measured."""
+
+COLD_SECONDS = 10.0
+"""A first unit that takes longer is all that is measured: of so long a time, what is done once is the smaller part."""
 
 _CELL_BYTES = 4  # Of a CSV file, at a guess.
 _ALIKE = 0.1
@@ -55,6 +63,7 @@ class OneWorker:
         worker_threads: that one worker of the gang gets.
         a_worker_round: all rows on one such worker.
         an_assignment: what each costs beside its units.
+        cold: a unit is the very first, with all in it that is done once.
     """
 
     rows: int
@@ -66,6 +75,7 @@ class OneWorker:
     worker_threads: int
     a_worker_round: float
     an_assignment: float
+    cold: bool = False
 
     @classmethod
     def of(cls, probed: Probed, *, channel: Channel, threads: int) -> OneWorker:
@@ -89,6 +99,7 @@ class OneWorker:
             worker_threads=threads,
             a_worker_round=a_round,
             an_assignment=max(0.0, probed.served_seconds - segment.training_seconds),
+            cold=probed.cold,
         )
 
 
@@ -101,11 +112,12 @@ class NotMeasured:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What was measured and said before a job, for its record; `many` is None in hand."""
+    """What was measured and said before a job, for its record; `many` is None in hand, `busy` on a quiet machine."""
 
     one: OneWorker | NotMeasured
     many: ManyWorkers | None
     verdict: str
+    busy: Busy | None = None
 
     def to_json(self) -> dict[str, Any]:
         """For the record: "one_worker" is None where that was not measured, and "why_not" says why."""
@@ -114,6 +126,7 @@ class Probe:
             "why_not": self.one.reason if isinstance(self.one, NotMeasured) else "",
             "many_workers": asdict(self.many) if self.many else None,
             "verdict": self.verdict,
+            "busy": asdict(self.busy) if self.busy else None,
         }
 
 
@@ -142,13 +155,20 @@ class Probing:
         self._say = say
         self.forecast = forecast
         """What the job will take, as soon as that is known."""
+        self._joined = not estimator.in_hand and joins()
+        self._look = Look(joined=self._joined)
+        self._busy: list[Busy] = []
         # In hand the gang is this process, and the probe is measured there.
-        self._one = None if estimator.in_hand else measure_here(estimator, channels)
+        self._one: OneWorker | NotMeasured | None = None
+        if not estimator.in_hand:
+            self._one = measure_here(estimator, channels)
+            self._look_up(cores(None))
         self._probe: Probe | None = None
 
     def served(self, probed: Probed) -> None:
         """The gang has trained the probe."""
         one, in_hand = self._one, self._one is None
+        self._look_up(threads_for(self._estimator))
         workers = self._estimator.workers_for(self._estimator.hyperparameters)
         pace = ManyWorkers.of(probed, workers)
         if one is None:
@@ -164,11 +184,22 @@ class Probing:
             assignments=outlook.assignments,
             gangs=outlook.gangs,
         )
-        self._probe = Probe(one=one, many=many, verdict=said)
+        busy = max(self._busy, key=lambda found: found.others, default=None)
+        if pace.cold or (isinstance(one, OneWorker) and one.cold):
+            said = f"{said} {ONE_UNIT}"
+        if busy is not None:
+            said = f"{said} {busy.text}"
+        self._probe = Probe(one=one, many=many, verdict=said, busy=busy)
         if self.forecast is None:
-            self.forecast = outlook.forecast(pace, source=PROBE)
+            self.forecast = outlook.forecast(pace, source=PROBE).doubted(busy.text if busy else "")
             said = f"{said} {self.forecast.bill}"
         self._say(said)
+
+    def _look_up(self, wanted: int) -> None:
+        """Notes whether other processes left too little since the last time."""
+        if (busy := self._look.until_now(wanted)) is not None:
+            self._busy.append(busy)
+        self._look = Look(joined=self._joined)
 
     def to_json(self) -> dict[str, Any]:
         """What was found, for the record; empty as long as nothing was."""
@@ -176,6 +207,19 @@ class Probing:
 
 
 # ---- measuring
+
+
+def joins() -> bool:
+    """Whether a gang's workers are on a cluster that is there already."""
+    return ray.is_initialized() or bool(os.environ.get("RAY_ADDRESS"))
+
+
+def threads_for(estimator: Trainer) -> int:
+    """That a gang of the static hyperparameters computes with, or this process in hand."""
+    if estimator.in_hand:
+        return cores(estimator.scaling)
+    cpus = max(1, int(resources_per_worker(estimator.scaling).get("CPU", 1)))
+    return cpus * estimator.workers_for(estimator.hyperparameters)
 
 
 def probes(trainer: Trainer) -> tuple[int, ...]:
@@ -245,7 +289,7 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
     if not estimator.in_hand:
         threads = cores(None)
         worker_threads = max(1, int(resources_per_worker(estimator.scaling).get("CPU", 1)))
-    build, a_unit, rest = _train(estimator, held, threads)
+    build, a_unit, rest, cold = _train(estimator, held, threads)
     if a_unit > MOST_SECONDS:
         worker_threads = threads  # Once more would take as long.
     on_worker = a_unit if worker_threads == threads else _train(estimator, held, worker_threads)[1]
@@ -263,6 +307,7 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
         worker_threads=worker_threads,
         a_worker_round=on_worker * part,
         an_assignment=rest * part,
+        cold=cold,
     )
 
 
@@ -270,20 +315,21 @@ class _LongEnoughError(Exception):
     """Units enough were trained."""
 
 
-def _train(estimator: Trainer, channels: Mapping[str, Channel], threads: int) -> tuple[float, float, float]:
-    """Seconds to load and build, of a unit, and of what an assignment costs beside its units."""
+def _train(estimator: Trainer, channels: Mapping[str, Channel], threads: int) -> tuple[float, float, float, bool]:
+    """Seconds to load and build, of a unit, and of what an assignment costs beside its units; whether it is cold."""
+    calm_loaded()
     program = estimator.program({name: channel.place(0) for name, channel in channels.items()})
     build = sum(seconds for step, seconds in program.open(alone(threads)).items() if step != "import")
     try:
         # The first unit of all is slower than those that follow.
         first, _ = _units(program, estimator, WARM_UP_UNITS)
-        if first[-1] > MOST_SECONDS:
-            return build, first[-1], 0.0
+        if first[-1] > COLD_SECONDS:
+            return build, first[-1], 0.0, True
         ends, took = _units(program, estimator, PROBE_UNITS)
     finally:
         program.close()
     a_unit = statistics.median([after - before for before, after in pairwise(ends)] or ends)
-    return build, a_unit, max(0.0, took - len(ends) * a_unit)
+    return build, a_unit, max(0.0, took - len(ends) * a_unit), False
 
 
 def _units(program: Program, estimator: Trainer, units: int) -> tuple[list[float], float]:

@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any
 from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
+from hpo.busy import Busy, Look
 from hpo.controller import Controller
 from hpo.hyperband import Cut
 from hpo.ledger import Entry
 from hpo.limits import Limits
 from hpo.pace import ManyWorkers, Probed
+from hpo.probe import joins, threads_for
 from hpo.search import Search, TrialRun
 from trainers import storage
 from trainers.assignment import Report
@@ -35,7 +37,7 @@ def rehearse(
     *,
     notify: Callable[[str], None],
     verbose: bool = False,
-) -> ManyWorkers:
+) -> tuple[ManyWorkers, Busy | None]:
     """Starts one gang, or none in hand, trains the search's probes on it and gives it back.
 
     Args:
@@ -45,15 +47,20 @@ def rehearse(
         notify: is told what the user should know.
         verbose: show Ray's own logs and what workers print.
 
+    Returns:
+        The gang's pace, and what other processes used meanwhile if that was too much.
+
     Raises:
         ResourcesError, GangError: no gang fits, or starts.
         TrialError: the probe could not be trained.
     """
-    measured: list[ManyWorkers] = []
+    measured: list[tuple[ManyWorkers, Busy | None]] = []
+    look = Look(joined=not estimator.in_hand and joins())
     workers = estimator.workers_for(estimator.hyperparameters)
 
     def probed(found: Probed) -> None:
-        measured.append(ManyWorkers.of(found, workers))
+        # Here, as a cluster that is ended takes along what its processes have used.
+        measured.append((ManyWorkers.of(found, workers), look.until_now(threads_for(estimator))))
 
     record: Record = _Unrecorded()
     try:

@@ -7,6 +7,7 @@ import math
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any, ClassVar, Self
 
 from rich.console import Console
@@ -14,6 +15,7 @@ from rich.console import Console
 from hpo import background, driver, made_with, whereabouts
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.assembly import TuningJob, new_name, opened, outlook_for, plan_of, search_for, warnings
+from hpo.busy import LOOK_SECONDS, Look
 from hpo.callbacks import Callback
 from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
 from hpo.checks import check_arguments, check_cost, check_job_name, check_name_free, check_not_there_yet
@@ -23,9 +25,10 @@ from hpo.earlier import forecast_from
 from hpo.forecast import PROBE, Forecast
 from hpo.hyperband import Plan
 from hpo.inputs import copy_inputs, record_inputs
-from hpo.interrupt import EXIT_CODES, INTERRUPTED, TERMINATED
+from hpo.interrupt import EXIT_CODES, INTERRUPTED, TERMINATED, Interrupts
 from hpo.job import Ended
 from hpo.prices import Prices
+from hpo.probe import joins, threads_for
 from hpo.ranges import ParameterRange
 from hpo.rehearsal import rehearse
 from hpo.store import JobRow, Store, TrialRow
@@ -225,14 +228,16 @@ class HyperparameterTuner:
             job = JobRow(
                 name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json(), owner=whereabouts.owner()
             )
-            store.create_job(job)
             record = store.url
-        self.latest_tuning_job = TuningJob(name=name)
-        self._announce(name, plan, forecast, record)
-        if wait:
-            self._run(job, channels, forecast)
-        else:
-            self._started(server)
+        with Interrupts(self._say) if wait else nullcontext() as interrupts:
+            with Store(self._store) as store:
+                store.create_job(job)
+            self.latest_tuning_job = TuningJob(name=name)
+            self._announce(name, plan, forecast, record)
+            if interrupts is not None:
+                self._run(job, channels, forecast, interrupts)
+            else:
+                self._started(server)
 
     def resume(self, wait: bool = True, inputs: Mapping[str, Any] | None = None) -> None:
         """Goes on with the job where its driver died or it was stopped; trials that have ended are not run again.
@@ -283,6 +288,7 @@ class HyperparameterTuner:
             ConfigurationError, DataError, ResourcesError, GangError: as `fit` does.
             TrialError: the static hyperparameters cannot be trained, so that nothing could be measured.
         """
+        look = Look(joined=not self.estimator.in_hand and joins())
         channels = opened(self, inputs)
         search = search_for(self, f"forecast-{secrets.token_hex(4)}", self.random_seed or 0)
         with Store(self._store) as store:
@@ -290,10 +296,12 @@ class HyperparameterTuner:
             found = forecast_from(store, spec, outlook_for(self, search))
             url = store.url
         if found is not None:
-            return found
+            time.sleep(LOOK_SECONDS)  # What was done until here may have been over at once.
+            now = look.until_now(threads_for(self.estimator))
+            return found.doubted(f"The machine is busy now: {now.used}, so it may take much longer." if now else "")
         self._say(f"Training a few units: {url} has no earlier job of this trainer, its workers and data")
-        pace = rehearse(search, self.estimator, channels, notify=self._say, verbose=self._verbose)
-        return outlook_for(self, search).forecast(pace, source=PROBE)
+        pace, busy = rehearse(search, self.estimator, channels, notify=self._say, verbose=self._verbose)
+        return outlook_for(self, search).forecast(pace, source=PROBE).doubted(busy.text if busy else "")
 
     def wait(self) -> None:
         """Waits until the job has ended, in whatever process, and prints what it came to.
@@ -385,12 +393,15 @@ class HyperparameterTuner:
 
     # ---- within
 
-    def _run(self, job: JobRow, channels: dict[str, Channel], forecast: Forecast | None) -> None:
+    def _run(
+        self, job: JobRow, channels: dict[str, Channel], forecast: Forecast | None, interrupts: Interrupts
+    ) -> None:
         ended = driver.run(
             self,
             job,
             channels,
             forecast,
+            interrupts,
             store=self._store,
             console=self._console,
             verbose=self._verbose,

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -15,13 +16,17 @@ FORBIDDEN = {
 }
 
 
-def modules(*floors: str) -> list:
-    """One test parameter for each module of the floors."""
-    return [
-        pytest.param(path, id=str(path.relative_to(ROOT)))
-        for floor in floors
-        for path in sorted((ROOT / floor).rglob("*.py"))
-    ]
+def modules(*floors: str) -> dict[str, ast.Module]:
+    """The modules of the floors, by their paths."""
+    return {
+        str(path.relative_to(ROOT)): parsed(path) for floor in floors for path in sorted((ROOT / floor).rglob("*.py"))
+    }
+
+
+@cache
+def parsed(path: Path) -> ast.Module:
+    """A module."""
+    return ast.parse(path.read_text(encoding="utf-8"))
 
 
 def imports(tree: ast.Module) -> Iterator[tuple[str, str]]:
@@ -67,21 +72,22 @@ def test_each_floor_is_where_these_tests_look(floor):
     assert modules(floor)
 
 
-@pytest.mark.parametrize("path", modules(*FORBIDDEN))
-def test_imports_only_point_down(path):
-    assert not climbs(ast.parse(path.read_text(encoding="utf-8")), path.relative_to(ROOT).parts[0])
+@pytest.mark.parametrize("floor", FORBIDDEN)
+def test_imports_only_point_down(floor):
+    found = {path: climbs(tree, floor) for path, tree in modules(floor).items()}
+    assert not {path: names for path, names in found.items() if names}
 
 
-@pytest.mark.parametrize("path", modules("trainers", "hpo"))
-def test_only_public_interfaces_of_ray_are_used(path):
-    assert not private(ast.parse(path.read_text(encoding="utf-8")))
+def test_only_public_interfaces_of_ray_are_used():
+    found = {path: private(tree) for path, tree in modules("trainers", "hpo").items()}
+    assert not {path: names for path, names in found.items() if names}
 
 
-@pytest.mark.parametrize("path", modules(*FORBIDDEN))
-def test_the_first_line_of_a_module_is_one_sentence(path):
-    first = (ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "").partition("\n")[0]
-    assert first.endswith("."), "the first line of the module's docstring says what it is, and ends with a period"
-    assert not re.search(r"[.!?]\s+[A-Z]", first), "the first line of the module's docstring is one sentence"
+def test_the_first_line_of_a_module_is_one_sentence():
+    """It says what the module is."""
+    first = {path: (ast.get_docstring(tree) or "").partition("\n")[0] for path, tree in modules(*FORBIDDEN).items()}
+    assert not {path: line for path, line in first.items() if not line.endswith(".")}
+    assert not {path: line for path, line in first.items() if re.search(r"[.!?]\s+[A-Z]", line)}
 
 
 @pytest.mark.parametrize(
@@ -125,10 +131,8 @@ def test_a_public_name_of_ray_is_allowed():
     assert not private(ast.parse(source))
 
 
-@pytest.mark.parametrize("path", modules("experiments"))
-def test_experiments_use_what_users_have(path):
-    """They are read as examples: no underscore name of another module."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+def hidden(tree: ast.Module) -> set[str]:
+    """The underscore names of other modules that a module uses."""
     taken = {name.rpartition(".")[2] for _, name in imports(tree)}
     for node in ast.walk(tree):
         match node:
@@ -136,4 +140,19 @@ def test_experiments_use_what_users_have(path):
                 pass
             case ast.Attribute(attr=attribute):
                 taken.add(attribute)
-    assert not {name for name in taken if re.match("_(?!_)", name)}
+    return {name for name in taken if re.match("_(?!_)", name)}
+
+
+def test_experiments_use_what_users_have():
+    """They are read as examples."""
+    found = {path: hidden(tree) for path, tree in modules("experiments").items()}
+    assert not {path: names for path, names in found.items() if names}
+
+
+@pytest.mark.parametrize("source", ["from hpo.store import _open", "import hpo\nhpo.store._open()", "run()._hidden"])
+def test_an_underscore_name_of_another_module_is_seen(source):
+    assert hidden(ast.parse(source))
+
+
+def test_names_of_its_own_and_pythons_are_allowed():
+    assert not hidden(ast.parse("from hpo import store\nself._own = cls._made\nstore.__name__"))

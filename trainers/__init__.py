@@ -16,6 +16,7 @@ from trainers.errors import (
     WarmbandError,
 )
 from trainers.lazy import load_when_used
+from trainers.openmp import spin_less
 
 if TYPE_CHECKING:
     from trainers.channels import Channel
@@ -51,6 +52,7 @@ TRAINERS = {
 }
 """The modules of the trainers that a record may name."""
 
+spin_less()
 load_when_used(
     __name__,
     {

@@ -7,14 +7,16 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import ray
 
 from trainers import head, loopback
 from trainers.reach import Reach
+from trainers.whole import whole
 
 logger = logging.getLogger(__name__)
 
@@ -22,6 +24,9 @@ _OPEN = (
     "Ray was imported before Warmband, so it listens on all addresses of this machine, for who has its token; "
     f"import hpo or trainers first, or set {loopback.VARIABLE}=0, to keep it to {loopback.ADDRESS}"
 )
+
+_NICENESS = "RAY_worker_niceness"
+"""Ray's own switch, which its workers read as they start: how much they give way to other processes."""
 
 
 @dataclass(slots=True)
@@ -31,10 +36,12 @@ class Cluster:
     Args:
         private: it was started for the job, and ends with all that runs on it.
         reach: what workers have to see of the driver's machine, on each of its nodes.
+        left: threads of this process that call Ray, and were waited for in vain.
     """
 
     private: bool
     reach: Reach = Reach()  # noqa: RUF009  # It is frozen.
+    left: list[Thread] = field(default_factory=list)
 
 
 @contextmanager
@@ -48,6 +55,9 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
 
     A cluster that is started asks for a token, unless `RAY_AUTH_MODE` says otherwise, and listens on 127.0.0.1, where
     Ray was not imported before Warmband: see `trainers.loopback`.
+
+    Ctrl-C never comes between: it is `KeyboardInterrupt` in the block, or behind it when Ray has ended. Ray is left to
+    the end of this process where a thread still calls it, as Ray that is shut down under one ends the process at once.
 
     Args:
         cpus: logical CPUs that the job could use at once.
@@ -69,9 +79,10 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
     try:
         if found.private:
             cores = os.cpu_count() or 1
-            _keep_token_private()
-            # The dashboard costs seconds of start-up; whoever wants it runs `ray start --head` and sets RAY_ADDRESS.
-            ray.init(address="local", num_cpus=max(cpus, cores), include_dashboard=False, **shown)
+            with whole(), _workers_like_this_process():
+                _keep_token_private()
+                # The dashboard costs seconds of start-up; who wants it runs `ray start --head` and sets RAY_ADDRESS.
+                ray.init(address="local", num_cpus=max(cpus, cores), include_dashboard=False, **shown)
             notify(f"Started Ray on this machine: {max(cpus, cores)} logical CPUs on {cores} cores")
             if ray.util.get_node_ip_address() != loopback.ADDRESS and loopback.VARIABLE not in os.environ:
                 notify(_OPEN)
@@ -81,7 +92,28 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
             with head.watched(notify):
                 yield found
     finally:
-        ray.shutdown()
+        with whole():
+            if names := [thread.name for thread in found.left if thread.is_alive()]:
+                notify(f"warning: Ray ends with this process, not before it: still running are {', '.join(names)}")
+            else:
+                ray.shutdown()
+
+
+@contextmanager
+def _workers_like_this_process() -> Iterator[None]:
+    """Gives the workers of a Ray that is started in the block this process's priority, not less.
+
+    Ray 2.60 starts them at a niceness of 15, so that its own processes come first. Beside any other work on a core that
+    is a thirtieth of it (Linux weighs 15 as 36 and 0 as 1024, `sched_prio_to_weight`). Who sets the variable decides.
+    """
+    if _NICENESS in os.environ:
+        yield
+        return
+    os.environ[_NICENESS] = "0"
+    try:
+        yield
+    finally:
+        del os.environ[_NICENESS]
 
 
 def _keep_token_private() -> None:

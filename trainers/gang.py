@@ -27,7 +27,9 @@ from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye
 from trainers.errors import DivergedError, GangError
 from trainers.labels import label_logs
 from trainers.mailbox import MailboxHandle
+from trainers.openmp import calm_loaded
 from trainers.reach import Reach
+from trainers.whole import whole
 
 logger = logging.getLogger(__name__)
 
@@ -37,8 +39,6 @@ POLL_SECONDS = "0.5"
 PROGRESS_SECONDS = 1.0
 AGREE_SECONDS = 10.0
 SETTLED_SECONDS = 2.0
-CONTROLLER_SECONDS = 20.0
-"""How long Train's controller may take to start."""
 
 HALT_SECONDS = 0.5
 """How often, at most, a worker asks whether to halt: it bounds what a long rung pays for that."""
@@ -129,9 +129,8 @@ class Gang:
         self._reach = reach or Reach()
         self._others: frozenset[str] = frozenset()
         self._closing = threading.Event()
-        self._launching = threading.Lock()
-        self._launched = False
-        self._thread = threading.Thread(target=self._run, name=f"gang-{name}", daemon=True)
+        self._killed = False
+        self.thread = threading.Thread(target=self._run, name=f"gang-{name}", daemon=True)
 
     @property
     def workers(self) -> int:
@@ -141,12 +140,13 @@ class Gang:
     @property
     def ended(self) -> bool:
         """Whether its Train run is over and everything it held is released."""
-        return not self._thread.is_alive()
+        return not self.thread.is_alive()
 
     def start(self) -> None:
         """Starts the workers in the background; `GangUp` tells when they are ready."""
         self._others = frozenset(placement_group_table())
-        self._thread.start()
+        with whole():
+            self.thread.start()
 
     def observe(self) -> None:
         """Looks, while the gang starts, for the moment at which its workers' resources are held."""
@@ -162,19 +162,16 @@ class Gang:
         self._mailbox.order(self.name, "", Goodbye())
 
     def kill(self) -> None:
-        """Ends Train's controller, and with it the run and its workers; nothing is heard of the gang any more.
+        """Ends Train's controller, up or still starting, and with it the run and its workers; does not wait.
 
         For a cluster that ends with the job; in others Train would leave an actor behind, which looks after controllers
         (ray 2.60). And there it is needed: a run that is not over when Ray ends may turn to Ray once more, which ends
         this process without a word.
         """
-        with self._launching:
-            self._closing.set()
-        if not self._launched or self.ended:
-            return
-        controller = self._mailbox.controller(self.name, CONTROLLER_SECONDS)
-        if controller is not None:
-            ray.kill(controller)
+        self._closing.set()
+        if not self._killed:
+            self._killed = True
+            self._mailbox.kill(self.name)
 
     def end_by_force(self) -> None:
         """Takes the workers' resources away, which ends them, up or still starting; Train then cleans up itself.
@@ -190,7 +187,7 @@ class Gang:
 
     def join(self, seconds: float) -> bool:
         """Waits up to `seconds` for the gang to be over; returns whether it is."""
-        self._thread.join(seconds)
+        self.thread.join(seconds)
         return self.ended
 
     def _is_mine(self, group: str, row: dict[str, Any]) -> bool:
@@ -213,10 +210,8 @@ class Gang:
         os.environ.setdefault("RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S", "15")
         # One process fewer to start; nothing here asks it about nodes that are to be taken away.
         os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
-        with self._launching:
-            if self._closing.is_set():
-                return
-            self._launched = True
+        if self._closing.is_set():
+            return  # Later it is too late to turn round: `kill` ends what was begun.
         # Removed at the latest as the process ends, which does not wait for this thread after a second Ctrl-C.
         folder = tempfile.TemporaryDirectory(prefix=f"warmband-{self.name}-", ignore_cleanup_errors=True)
         train: Any = ray.train  # Its annotations are those of Train's first version.
@@ -282,6 +277,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         Why the gang cannot serve, on the rank that knows it; None after a goodbye.
     """
     gang, program, mailbox = config["gang"], config["program"], config["mailbox"]
+    calm_loaded()
     context = _worker_context()
     labels = label_logs(gang)
     incarnation = context.broadcast(uuid.uuid4().hex)

@@ -16,6 +16,7 @@ import ray
 from ray.exceptions import AuthenticationError, RayError
 
 from trainers.errors import ConfigurationError, GangError, WarmbandError
+from trainers.whole import whole
 
 ANSWER_SECONDS = 30.0
 """How long a head is waited for: one that was started just now takes some seconds."""
@@ -42,7 +43,8 @@ def join(address: str, **options: Any) -> None:
     if (place := _place(address)) is not None:
         _wait_for(address, place)
     try:
-        ray.init(**options)
+        with whole():
+            ray.init(**options)
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
         raise ConfigurationError(f"RAY_ADDRESS={address!r}: {_reason(error)}") from error
 

@@ -15,6 +15,7 @@ from ray.train import ScalingConfig
 from trainers.assignment import Assignment, Event, GangUp, Report, Served
 from trainers.errors import DivergedError, GangError
 from trainers.gang import Program, WorkerContext, one_line
+from trainers.openmp import calm_loaded
 
 
 class InHand:
@@ -57,6 +58,7 @@ class InHand:
         if self._up is not None or not any(sizes.values()):
             return ()
         self._since = time.time()
+        calm_loaded()
         try:
             opening = self._program.open(alone(self._cpus))
         except bdb.BdbQuit:

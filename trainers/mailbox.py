@@ -32,7 +32,7 @@ class _Desk:
     refusals: dict[int, Served] = field(default_factory=dict)
     all_refused: asyncio.Event = field(default_factory=asyncio.Event)
     controller: Any = None
-    run: asyncio.Event = field(default_factory=asyncio.Event)
+    unwanted: bool = False
 
 
 class Mailbox:
@@ -90,11 +90,12 @@ class Mailbox:
         events, self._events = self._events, []
         return events
 
-    async def controller(self, gang: str, timeout: float) -> Any:
-        """The actor in which Train runs a gang; None if it has not started after `timeout` seconds."""
+    async def kill(self, gang: str) -> None:
+        """Ends the actor in which Train runs a gang, now or as soon as it has started."""
         desk = self._desk(gang)
-        await _wait(desk.run, timeout)
-        return desk.controller
+        desk.unwanted = True
+        if desk.controller is not None:
+            ray.kill(desk.controller)
 
     # ---- the gangs' side
 
@@ -102,7 +103,8 @@ class Mailbox:
         """The actor in which Train runs a gang; others that say so later are not it."""
         desk = self._desk(gang)
         desk.controller = desk.controller or actor
-        desk.run.set()
+        if desk.unwanted:
+            ray.kill(desk.controller)
 
     async def fetch(
         self, gang: str, incarnation: str, seen: int, timeout: float, served: Served | None = None
@@ -234,9 +236,9 @@ class MailboxHandle:
         """See `Mailbox.halted`; does not wait, but returns a reference to the answer."""
         return self._actor.halted.remote(gang)
 
-    def controller(self, gang: str, timeout: float) -> Any:
-        """See `Mailbox.controller`."""
-        return ray.get(self._actor.controller.remote(gang, timeout), timeout=timeout + 60)
+    def kill(self, gang: str) -> None:
+        """See `Mailbox.kill`; does not wait."""
+        self._actor.kill.remote(gang)
 
     def run_by(self, gang: str, actor: Any) -> None:
         """See `Mailbox.run_by`; does not wait."""

@@ -22,6 +22,7 @@ from trainers.mailbox import MailboxHandle
 from trainers.room import Room
 from trainers.scaling import range_of
 from trainers.shares import Share
+from trainers.whole import whole
 
 logger = logging.getLogger(__name__)
 
@@ -83,6 +84,8 @@ class RayGangs:
         self._gangs: dict[str, Gang] = {}
         self._idle: dict[str, None] = {}
         """Gangs that are up and free, the least recently used first."""
+        self._made: list[Gang] = []
+        """All whose runs may not be over yet, what else is known of them or not."""
         self._leaving: dict[Gang, float] = {}
         """Gangs that were told to end, and until when they have time to."""
         self._phase: dict[str, _Phase] = {}
@@ -227,38 +230,36 @@ class RayGangs:
     def close(self, *, now: bool = False) -> None:
         """Ends every gang and releases all they held: with a goodbye if they are up, by force if still starting.
 
-        `now`, or Ctrl-C while it waits, leaves none of them the time to finish what it is serving.
+        `now`, or Ctrl-C while it waits, leaves none of them the time to finish what it is serving; `KeyboardInterrupt`
+        comes when they have ended. Those that do not are left, and their mailbox, which ends them as soon as it can.
         """
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            self._end_all(now)
-        except KeyboardInterrupt:
-            self._end_all(now=True)
-            raise
-        finally:
-            if self._notices:
-                self._notices.close()
-            self._gangs.clear()
-            self._leaving.clear()
-            self._phase.clear()
-            self._mailbox.close()
+        with whole() as interrupted:
+            if self._closed:
+                return
+            self._closed = True
+            try:
+                self._end_all(lambda: now or interrupted())
+            finally:
+                if self._notices:
+                    self._notices.close()
+                if left := [gang.thread for gang in self._made if not gang.ended]:
+                    self._cluster.left.extend(left)
+                else:
+                    self._mailbox.close()
+                self._gangs.clear()
+                self._leaving.clear()
+                self._phase.clear()
 
-    def _end_all(self, now: bool) -> None:
-        waited = [gang for gang in (*self._gangs.values(), *self._leaving) if not gang.ended]
-        hurried = [gang for gang in waited if now or self._phase.get(gang.name, _Phase.UP) is not _Phase.UP]
+    def _end_all(self, now: Callable[[], bool]) -> None:
+        waited = [gang for gang in self._made if not gang.ended]
         for gang in waited:
-            if gang in hurried and self._cluster.private:
-                gang.kill()
-            else:
-                gang.goodbye()
+            gang.goodbye()
         deadline = time.monotonic() + END_SECONDS
         while waited := [gang for gang in waited if not gang.join(0.02)]:
-            late = time.monotonic() > deadline
             for gang in waited:
-                if late or (gang in hurried and not self._cluster.private):
-                    gang.end_by_force()
+                up = self._phase.get(gang.name, _Phase.UP) is _Phase.UP
+                if not up or now() or time.monotonic() > deadline:
+                    gang.kill() if self._cluster.private else gang.end_by_force()
             if time.monotonic() > deadline + END_SECONDS:
                 names = ", ".join(gang.name for gang in waited)
                 self._notify(f"warning: waited {2 * END_SECONDS:.0f} s for gangs to end and left them: {names}")
@@ -293,6 +294,7 @@ class RayGangs:
         gang = Gang(name, self._programs[workers], scaling, self._mailbox, self._cluster.reach)
         self._gangs[name], self._phase[name] = gang, _Phase.STARTING
         self._started_at[name] = time.time()
+        self._made = [*(made for made in self._made if not made.ended), gang]
         gang.start()
 
     def _release(self, name: str) -> None:

@@ -31,6 +31,7 @@ from trainers.errors import GangError, WarmbandError
 from trainers.gang import AGREE_SECONDS, END_SECONDS, PROGRESS_SECONDS, one_line, resources_per_worker
 from trainers.ray_gangs import START_ATTEMPTS
 from trainers.room import Room
+from trainers.whole import whole
 
 logger = logging.getLogger(__name__)
 
@@ -287,17 +288,18 @@ class XGBoostRayGangs:
 
     def close(self, *, now: bool = False) -> None:
         """Ends every gang and releases all they held, whatever they serve; a second call does nothing."""
-        if self._notices:
-            self._notices.close()
-        gangs, self._gangs = list(self._gangs.values()), {}
-        for gang in gangs:
-            _release(gang)
-        deadline = time.monotonic() + END_SECONDS
-        while left := [gang.name for gang in gangs if placement_group_table(gang.group)["state"] != "REMOVED"]:
-            if time.monotonic() > deadline:
-                self._notify(f"warning: waited {END_SECONDS:.0f} s for gangs to end and left them: {', '.join(left)}")
-                return
-            time.sleep(0.02)
+        with whole():
+            if self._notices:
+                self._notices.close()
+            gangs, self._gangs = list(self._gangs.values()), {}
+            for gang in gangs:
+                _release(gang)
+            deadline = time.monotonic() + END_SECONDS
+            while left := [gang.name for gang in gangs if placement_group_table(gang.group)["state"] != "REMOVED"]:
+                if time.monotonic() > deadline:
+                    self._notify(f"warning: waited {END_SECONDS:.0f} s for gangs to end, left are {', '.join(left)}")
+                    return
+                time.sleep(0.02)
 
     def _start(self) -> None:
         resources = resources_per_worker(self._scaling)

@@ -22,6 +22,7 @@ from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
 from trainers.errors import GangError
 from trainers.gang import Halts
+from trainers.openmp import calm_loaded
 from trainers.xgboost_allreduce import booster_parameters, read_model
 from trainers.xgboost_halting import Looks
 from trainers.xgboost_ray_compat import mend
@@ -170,12 +171,16 @@ class _TellRounds(xgboost.callback.TrainingCallback):
 
 
 class _Register(DistributedCallback):  # type: ignore[misc]  # xgboost_ray has no types
-    """Runs in every actor as it starts: makes it known to the coordinator, which has to tell a dead one later."""
+    """Runs in every actor as it starts: makes it known to the coordinator, which has to tell a dead one later.
+
+    What comes before, xgboost_ray imports XGBoost without us.
+    """
 
     def __init__(self, coordinator: Any) -> None:
         self._coordinator = coordinator
 
     def on_init(self, actor: Any, *args: Any, **kwargs: Any) -> None:
+        calm_loaded()
         ray.get(self._coordinator.register.remote(actor.rank, ray.get_runtime_context().current_actor))
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
+from tests.support.cluster.drive import table
 from tests.support.cluster.helper_machines import HelperMachines, Machines
 from tests.support.cluster.jobs import Answer, Job
 from tests.support.cluster.machine import possible
-from tests.support.cluster.ray_machines import RayMachines
+from tests.support.cluster.ray_machines import RayMachines, until
 
 KIND = RayMachines if possible() and os.environ.get("WARMBAND_TEST_MACHINES") != "helper" else HelperMachines
 """The second can be asked for, to test it where the first is possible."""
@@ -68,3 +71,44 @@ def expected(cluster: Machines) -> Callable[[str], Answer]:
         return answers[trainer]
 
     return answer
+
+
+PUT = """
+import json, pathlib, sys
+from trainers import storage
+base, folder, places = sys.argv[1:]
+storage.check_writable(folder)
+for name, uri in json.loads(places).items():
+    storage.write(uri, pathlib.Path(base, f"{name}.csv").read_bytes())
+"""
+
+
+@pytest.fixture
+def stored(machines: Machines) -> Iterator[dict[str, Any]]:
+    """Where a job's channels are and its models go: on an S3-compatible server beside the head.
+
+    The keys to it are in the machines' environment. The channels are the same as those of a job without. Machines
+    without a network of their own have a shared folder instead: a server there would listen to more than them.
+    """
+    if not machines.own_network:
+        yield {"storage_path": str(machines.base / "shared")}
+        return
+    port = 5000  # Of the machine's own, where nothing else listens.
+    address = f"http://{machines.head.address}:{port}"
+    with (machines.base / "s3.log").open("w") as log:
+        server = machines.start(["python", "-m", "moto.server", "-H", machines.head.address, "-p", str(port)], log)
+    try:
+        # The machine's network has no way in from here.
+        answers = ["bash", "-c", f"exec 3<>/dev/tcp/{machines.head.address}/{port}"]
+        until(lambda: machines.run(answers, timeout=30).returncode == 0, "the S3 server", 60)
+        bucket = f"s3://warmband/{{}}?endpoint_override={quote(address, safe='')}&region=us-east-1"
+        bucket += "&allow_bucket_creation=true"
+        inputs = {name: bucket.format(f"data/{name}.csv") for name in ("train", "validation")}
+        table(600, 1).to_csv(machines.base / "train.csv", index=False)
+        table(300, 2).to_csv(machines.base / "validation.csv", index=False)
+        put = ["python", "-c", PUT, machines.base, bucket.format("data"), json.dumps(inputs)]
+        ran = machines.run(put, timeout=60)
+        assert ran.returncode == 0, ran.stdout
+        yield {"storage_path": bucket.format("jobs"), "inputs": inputs}
+    finally:
+        machines.end(server)

@@ -13,13 +13,13 @@ from typing import Any
 import jsonschema
 import pytest
 import ray
+import yaml
 
 from tests.support.docker.deployment import DOCKER, ROOT, read
+from tests.support.programs import COMPOSE_SCHEMA
 
 FILES = ("compose.yaml", "compose.gpu.yaml")
 SERVICES = read("compose.yaml")["services"]
-DEBIAN = Path("/usr/lib/python3/dist-packages/compose/config/compose_spec.json")
-"""The compose specification's schema, in Debian's docker-compose."""
 
 # The schema's names, as of compose-spec/compose-spec, schema/compose-spec.json.
 TOP = {"name", "services", "networks", "volumes", "secrets", "configs", "include", "models", "version"}
@@ -59,26 +59,32 @@ def test_the_keys_are_the_specification_s(name: str) -> None:
         assert service.get("healthcheck", {}).keys() <= HEALTHCHECK
 
 
-@pytest.mark.skipif(not DEBIAN.exists(), reason=f"needs {DEBIAN}: apt-get install docker-compose")
+@pytest.mark.system
 @pytest.mark.parametrize("name", FILES)
 def test_the_file_is_valid_by_the_specification_s_schema(name: str) -> None:
     found = read(name)
     found.pop("name", None)  # Newer than Debian's copy.
-    jsonschema.Draft202012Validator(json.loads(DEBIAN.read_text())).validate(found)
+    jsonschema.Draft202012Validator(json.loads(COMPOSE_SCHEMA.read_text())).validate(found)
 
 
-def _has_compose() -> bool:
-    program = shutil.which("docker")
-    return bool(program) and subprocess.run([program, "compose", "version"], capture_output=True).returncode == 0
-
-
-@pytest.mark.skipif(not _has_compose(), reason="needs `docker compose`")
-@pytest.mark.parametrize("files", [("-f", "compose.yaml"), ("-f", "compose.yaml", "-f", "compose.gpu.yaml")])
-def test_docker_compose_takes_it(files: tuple[str, ...]) -> None:
+@pytest.mark.system
+@pytest.mark.parametrize("names", [FILES[:1], FILES], ids=["alone", "with GPUs"])
+def test_docker_compose_takes_it(names: tuple[str, ...], tmp_path: Path) -> None:
+    """Debian's, which knows no `name` yet; it resolves variables and references, and lays one file over the other."""
+    for name in names:
+        text = (DOCKER / name).read_text()
+        (tmp_path / name).write_text(re.sub(r"^name: .*\n", "", text, flags=re.MULTILINE))
+    files = [argument for name in names for argument in ("--file", name)]
     done = subprocess.run(
-        ["docker", "compose", *files, "config", "--quiet"], cwd=DOCKER, capture_output=True, text=True, timeout=60
+        ["docker-compose", *files, "config"], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
+    made = yaml.safe_load(done.stdout)["services"]
+    assert made.keys() == SERVICES.keys()
+    for name in ("head", "worker"):
+        image = made[name]["image"]
+        assert image.endswith("-gpu") == (len(names) > 1)
+        assert made[name]["secrets"], "what the other file does not name is kept"
 
 
 def test_every_port_is_this_machine_s_alone() -> None:

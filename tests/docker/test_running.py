@@ -113,6 +113,7 @@ def composed() -> Iterator[Composed]:
 
 
 @pytest.mark.fault
+@pytest.mark.system
 def test_head_and_worker_come_up_healthy_and_run_what_is_submitted(composed: Composed) -> None:
     head = composed.start("head")
     assert not composed.healthy("head")  # Nothing answers yet.

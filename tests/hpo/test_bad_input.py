@@ -330,13 +330,13 @@ def test_ray_is_not_started_for_any_of_it(home: Path) -> None:
     assert done.stdout.split() == ["ConfigurationError", "ConfigurationError", "DataError", "DataError"]
 
 
-@pytest.mark.ray
 def test_a_worker_says_the_same_of_files_too_large_to_be_read_first(
-    ray_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """A worker in this process; what one elsewhere says comes from its gang: tests/trainers/test_gang.py."""
     monkeypatch.setattr(files, "QUICK_BYTES", 0)
     with pytest.raises(GangError, match="channel 'validation': every label is 1, and objective_metric_name 'validat"):
-        make().fit({"train": GOOD, "validation": damaged(tmp_path, "one class")})
+        make(0).fit({"train": GOOD, "validation": damaged(tmp_path, "one class")})
 
 
 # ---- lengths that change nothing

@@ -342,8 +342,18 @@ def test_a_probe_comes_first_and_changes_nothing() -> None:
     assert record.probed == [5]
 
 
-def test_a_first_probe_that_takes_long_is_the_measurement() -> None:
-    controller, gangs, record = simulate(probes=(1, 5), unit_seconds=lambda assignment: 2.5)
+def test_a_first_probe_that_takes_long_may_be_cold_and_one_more_unit_is_measured() -> None:
+    taken = iter([8.0])
+    _, gangs, record = simulate(probes=(1, 5), unit_seconds=lambda assignment: next(taken, 0.5))
+    assert [assignment.stop for assignment in gangs.served if assignment.trial_id == "probe"] == [1, 1]
+    assert record.probed == [1]
+    [found] = record.found
+    assert (found.segment.training_seconds, found.cold) == (0.5, False)
+
+
+def test_a_first_probe_so_long_that_what_is_done_once_is_little_of_it_is_the_measurement() -> None:
+    controller, gangs, record = simulate(probes=(1, 5), unit_seconds=lambda assignment: 10.5)
+    assert record.found[0].cold
     assert [a.trial_id for a in gangs.served].count(PROBE) == 1
     assert record.probed == [1]
     assert outcome(controller) == outcome(simulate()[0])

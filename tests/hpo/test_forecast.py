@@ -18,7 +18,7 @@ from rich.console import Console
 
 from hpo import HyperparameterTuner, IntegerParameter, Prices
 from hpo.earlier import forecast_from, most_alike, pace_of, part_used
-from hpo.forecast import PROBE, Forecast, Outlook, forecast_error
+from hpo.forecast import ONE_UNIT, PROBE, Forecast, Outlook, forecast_error
 from hpo.hyperband import lay_out
 from hpo.inputs import record_inputs
 from hpo.ledger import Entry
@@ -77,6 +77,15 @@ def test_what_earlier_jobs_left_untrained_is_expected_to_be_left_again() -> None
     assert half.expected.worker_seconds < whole.expected.worker_seconds
     # Half of 334 units and 46 assignments, and the whole probe and un-tuned run, on one gang or two.
     assert half.expected.worker_seconds == pytest.approx(3 * (203 * 0.1 + 26 * 0.5 + 2 * 8.0))
+
+
+def test_what_speaks_against_a_forecast_comes_last() -> None:
+    one_unit = dataclasses.replace(PACE, cold=True)
+    made = outlook(max_cost=0.01).forecast(one_unit, source=PROBE)
+    assert made.text.endswith(f"It ends before, at max_cost, 0.010 EUR. {ONE_UNIT}")
+    assert made.doubted("", "It is late.").text.endswith(f" {ONE_UNIT} It is late.")
+    assert made.bill == outlook(max_cost=0.01).forecast(PACE, source=PROBE).bill
+    assert outlook().forecast(PACE, source=PROBE).doubted("").doubts == ""
 
 
 def test_gangs_that_are_not_worth_their_start_are_not_expected() -> None:

@@ -25,14 +25,6 @@ def test_it_says_that_trials_run_one_after_another(in_hand: Answer) -> None:
     assert sum(in_hand.resources.values()) == 334 + 30
 
 
-def test_a_gang_of_one_gives_the_same_answer_to_the_last_byte(
-    ray_cluster: None, in_hand: Answer, tmp_path: Path
-) -> None:
-    on_ray = answer(1, tmp_path)
-    assert (on_ray.resources, on_ray.values, on_ray.best) == (in_hand.resources, in_hand.values, in_hand.best)
-    assert on_ray.models == in_hand.models
-
-
 def test_more_threads_decide_alike(in_hand: Answer, tmp_path: Path) -> None:
     threaded = answer(0, tmp_path, threads=2)
     assert (threaded.resources, threaded.best) == (in_hand.resources, in_hand.best)
@@ -51,6 +43,7 @@ WITHOUT_RAY = """
 """
 
 
+@pytest.mark.process
 def test_neither_ray_nor_any_process_is_started(home: Path) -> None:
     home.mkdir()
     done = subprocess.run(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -14,14 +16,27 @@ from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
 from hpo import probe
+from hpo.busy import Busy
 from hpo.pace import ManyWorkers, Probed, job_on_gangs
-from hpo.probe import PROBE_UNITS, NotMeasured, OneWorker, Probe, measure_here, probe_assignment, verdict
+from hpo.probe import (
+    PROBE_UNITS,
+    WARM_UP_UNITS,
+    NotMeasured,
+    OneWorker,
+    Probe,
+    measure_here,
+    probe_assignment,
+    verdict,
+)
 from tests.support.boosting import CHANNELS, STATIC
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
-from trainers.assignment import Report, Segment
+from trainers.assignment import Assignment, Report, Segment
+from trainers.channels import PlacedChannel
+from trainers.gang import never
 from trainers.in_hand import cores
 from trainers.torch_parameter_server import ParameterServerTrainer
 from trainers.trainer import open_channels
+from trainers.xgboost_allreduce import XGBoostProgram
 
 ONE = OneWorker(
     rows=35010,
@@ -132,6 +147,9 @@ def test_the_record_is_json() -> None:
     assert (kept["one_worker"]["rows"], kept["many_workers"]["workers"], kept["verdict"]) == (35010, 3, "said")
     kept = Probe(one=NotMeasured(reason="why"), many=None, verdict="said").to_json()
     assert (kept["one_worker"], kept["many_workers"], kept["why_not"]) == (None, None, "why")
+    assert kept["busy"] is None
+    busy = Probe(one=ONE, many=None, verdict="said", busy=Busy(others=1.9, cores=2)).to_json()["busy"]
+    assert Busy(**json.loads(json.dumps(busy))) == Busy(others=1.9, cores=2)
 
 
 # ---- what is measured
@@ -156,12 +174,68 @@ def test_threads_are_those_asked_for() -> None:
     assert (one.threads, one.worker_threads) == (2, 2)
 
 
-def test_a_unit_that_takes_long_is_trained_once(monkeypatch: pytest.MonkeyPatch) -> None:
+class Noting(XGBoostTrainer):
+    """Notes which assignments it is asked to train, and until where; each may begin with a sleep."""
+
+    asked: ClassVar[list[int]] = []
+    sleeps: ClassVar[list[float]] = []
+
+    def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
+        return NotingProgram(channels)
+
+
+class NotingProgram(XGBoostProgram):
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
+        Noting.asked.append(assignment.stop)
+        time.sleep(Noting.sleeps.pop(0) if Noting.sleeps else 0.0)
+        return super().train(assignment, on_report, halted)
+
+
+@pytest.fixture
+def noting() -> Noting:
+    Noting.asked, Noting.sleeps = [], []
+    return Noting(scaling=ScalingConfig(num_workers=3), hyperparameters=STATIC)
+
+
+def test_of_units_that_take_long_the_second_is_measured(noting: Noting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probe, "MOST_SECONDS", 0.0)
-    one = measure_here(trainer(3), open_channels(CHANNELS))
+    Noting.sleeps = [1.5]
+    one = measure_here(noting, open_channels(CHANNELS))
     assert isinstance(one, OneWorker)
-    assert (one.a_round, one.an_assignment) == (one.a_worker_round, 0.0)
+    assert Noting.asked == [WARM_UP_UNITS, PROBE_UNITS], "and is ended by the first report"
+    assert not one.cold
+    # Not with the threads of a worker as well, which would take as long again.
+    assert one.a_round == one.a_worker_round
     assert one.threads == one.worker_threads == cores(None)
+
+
+def test_a_cold_first_unit_is_not_what_is_said(noting: Noting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock that only the sleep moves, since how quick this machine is says nothing."""
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    Noting.sleeps = [9.0]
+    one = measure_here(noting, open_channels(CHANNELS))
+    assert isinstance(one, OneWorker)
+    assert (one.a_round, one.cold) == (0.0, False)
+
+
+def test_a_first_unit_that_takes_very_long_is_all_that_is_trained(
+    noting: Noting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(probe, "COLD_SECONDS", 0.0)
+    one = measure_here(noting, open_channels(CHANNELS))
+    assert isinstance(one, OneWorker)
+    assert Noting.asked == [WARM_UP_UNITS]
+    assert (one.a_round, one.an_assignment, one.cold) == (one.a_worker_round, 0.0, True)
 
 
 @pytest.mark.parametrize("kind", [TorchTrainer, ParameterServerTrainer])

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 
 from hpo.store import Store
 from tests.support.command import run as hpo
-from tests.support.driving import CHANNELS, answer, run_until, tuner
+from tests.support.driving import CHANNELS, Counting, answer, run_until, tuner
 from tests.support.resuming import DIGITS, torch_tuner
 
 pytestmark = pytest.mark.fault
@@ -33,69 +33,47 @@ def expected(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> dic
     return answer(folder, "whole")
 
 
-def test_a_driver_killed_with_its_ray_is_followed_by_another_process(
-    expected: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.ray
+@pytest.mark.smoke
+def test_a_job_whose_driver_and_then_whose_cluster_is_killed_ends_alike(
+    expected: dict[str, Any],
+    tmp_path: Path,
+    head: tuple[subprocess.Popen[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """That process is this one, and the cluster another."""
-    assert run_until(tmp_path, 17, signal.SIGKILL, WORKERS).returncode == -signal.SIGKILL
+    """Three processes drive it: one is killed, one has its cluster killed, and the last, this one, is on another."""
+    cluster, address = head
+    # The figure is how long Ray looks for a head that is gone.
+    joined = {**os.environ, "RAY_ADDRESS": address, "RAY_gcs_rpc_server_reconnect_timeout_s": "5"}
+    assert run_until(tmp_path, 12, signal.SIGKILL, WORKERS, joined).returncode == -signal.SIGKILL
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLS_ITS_CLUSTER), str(tmp_path), str(cluster.pid)],
+        env=joined,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "the cluster is killed" in ended.stdout, ended.stderr
+    assert ended.returncode != 0, "it cannot go on without its cluster"
     assert hpo(monkeypatch, "resume", "job", "--store", f"sqlite:///{tmp_path}/record.db", "--json") == 0
     assert json.loads(capsys.readouterr().out)["HyperParameterTuningJobStatus"] == "Completed"
     assert answer(tmp_path, "job") == expected
     with Store(f"sqlite:///{tmp_path}/record.db") as store:
         rows, summary = store.ledger("job"), store.job("job").summary
     assert sum(row.worker_seconds for row in rows) == pytest.approx(sum(summary["worker_seconds"].values()))
-    assert len(summary["runs"]) == 2
-    first, both = (sum(end - began for began, end in summary["runs"][:count]) for count in (1, 2))
-    assert first < summary["wall_seconds"] <= both
-
-
-def test_a_whole_cluster_may_go_under_a_driver_that_joined_it(
-    expected: dict[str, Any], tmp_path: Path, short: str
-) -> None:
-    head = subprocess.Popen(
-        [
-            *("ray", "start", "--head", "--block", "--port=0", "--num-cpus=8", "--include-dashboard=false"),
-            *("--node-ip-address=127.0.0.1", f"--temp-dir={short}", "--disable-usage-stats"),
-        ],
-        env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
-    try:
-        address = joined_at(head)
-        script = textwrap.dedent(KILLS_ITS_CLUSTER)
-        ended = subprocess.run(
-            [sys.executable, "-c", script, str(tmp_path), str(head.pid)],
-            # How long Ray looks for a head that is gone.
-            env={**os.environ, "RAY_ADDRESS": address, "RAY_gcs_rpc_server_reconnect_timeout_s": "10"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-        assert ended.returncode != 0, "it cannot go on without its cluster"
-    finally:
-        head.kill()
-        head.wait(30)
-    ended = subprocess.run(
-        [sys.executable, "-m", "hpo", "resume", "job", "--store", f"sqlite:///{tmp_path}/record.db"],
-        env={**os.environ, "RAY_ADDRESS": ""},
-        capture_output=True,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stderr
-    assert answer(tmp_path, "job") == expected
+    assert len(summary["runs"]) == 3
+    before, all_three = (sum(end - began for began, end in summary["runs"][:count]) for count in (2, 3))
+    assert before < summary["wall_seconds"] <= all_three
 
 
 KILLS_ITS_CLUSTER = """
-    import os, signal, sys
-    from pathlib import Path
+    import io, os, signal, sys
+    from rich.console import Console
+    from hpo.driver import drive
     from tests.support.cluster.machine import children
-    from tests.support.driving import CHANNELS, Counting, tuner
+    from tests.support.driving import Counting
 
     def kill(pid):
         # With all that it started: else its workers may end the job before they miss their cluster.
@@ -104,17 +82,44 @@ KILLS_ITS_CLUSTER = """
         for child in below:
             kill(child)
 
-    folder, head = Path(sys.argv[1]), int(sys.argv[2])
-    counting = Counting(17, lambda: kill(head))
-    tuner(folder, (counting,), 2, max_parallel_jobs=2).fit(CHANNELS, job_name="job")
+    def kill_the_cluster():
+        kill(int(sys.argv[2]))
+        print("the cluster is killed", flush=True)
+
+    counting = Counting(12, kill_the_cluster)
+    drive(f"sqlite:///{sys.argv[1]}/record.db", "job", console=Console(file=io.StringIO()), callbacks=(counting,))
 """
 
 
 @pytest.fixture
-def short() -> Iterator[str]:
-    """A folder whose name leaves room for the names of Ray's sockets in it."""
+def head() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A cluster that outlives its drivers, and its address."""
+    # Its folder's name leaves room for the names of Ray's sockets in it.
     with tempfile.TemporaryDirectory(prefix="wb", ignore_cleanup_errors=True) as folder:
-        yield folder
+        started = subprocess.Popen(
+            [
+                *(
+                    str(Path(sys.executable).parent / "ray"),
+                    "start",
+                    "--head",
+                    "--block",
+                    "--port=0",
+                    "--num-cpus=8",
+                    "--include-dashboard=false",
+                ),
+                *("--node-ip-address=127.0.0.1", f"--temp-dir={folder}", "--disable-usage-stats"),
+            ],
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield started, joined_at(started)
+        finally:
+            started.kill()
+            started.wait(30)
 
 
 def joined_at(head: subprocess.Popen[str]) -> str:
@@ -134,10 +139,20 @@ TORCH_SCRIPT = """
     from tests.support.driving import Counting
     from tests.support.resuming import DIGITS, torch_tuner
 
-    folder, at, number = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    counting = Counting(at, lambda: os.kill(os.getpid(), number))
-    torch_tuner(folder, (counting,)).fit(DIGITS, job_name="job")
+    counting = Counting(7, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    torch_tuner(Path(sys.argv[1]), (counting,)).fit(DIGITS, job_name="job")
 """
+
+
+def torch_killed(folder: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(TORCH_SCRIPT), str(folder)], timeout=300, check=False)
+    assert ended.returncode == -signal.SIGKILL
+
+
+def torch_terminated(folder: Path) -> None:
+    counting = Counting(7, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(SystemExit, match="143"):
+        torch_tuner(folder, (counting,)).fit(DIGITS, job_name="job")
 
 
 @pytest.fixture(scope="module")
@@ -148,18 +163,16 @@ def expected_of_torch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any
     return answer(folder, "whole")
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.process
+@pytest.mark.parametrize("end", [torch_killed, torch_terminated])
 def test_pytorch_goes_on_to_the_same_bytes(
     expected_of_torch: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    number: signal.Signals,
+    end: Callable[[Path], None],
 ) -> None:
-    script = textwrap.dedent(TORCH_SCRIPT)
-    arguments = [str(tmp_path), "7", str(int(number))]
-    ended = subprocess.run([sys.executable, "-c", script, *arguments], timeout=300, check=False)
-    assert ended.returncode == (143 if number is signal.SIGTERM else -number)
+    end(tmp_path)
     store = f"sqlite:///{tmp_path}/record.db"
     assert hpo(monkeypatch, "resume", "job", "--store", store) == 2
     assert "give --allow-code if you trust it" in capsys.readouterr().err

@@ -1,26 +1,31 @@
-"""What the record survives: many drivers at once, a database that goes away, a disk that is full, drivers that die."""
+"""What the record survives: a database that goes away, a disk that is full, drivers that die."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any
 
 import pytest
 import sqlalchemy as sa
 
+from hpo import Callback, store_writer
 from hpo import database as database_module
-from hpo.store import Store, TrialRow
+from hpo.store import JobWriter, Store, TrialRow
 from hpo.tables import JOBS, LOST_AFTER, REPORTS
 from hpo.upkeep import check
 from tests.support.at_once import ROOT
-from tests.support.postgres import Postgres, programs
-from tests.support.rows import bill, job, report, until
+from tests.support.boosting import CHANNELS, make
+from tests.support.postgres import Postgres
+from tests.support.rows import bill, job, report, trial_with, until
+from trainers.errors import WarmbandError
 
 pytestmark = [pytest.mark.fault, pytest.mark.system]
 
@@ -62,93 +67,58 @@ def store(database) -> Iterator[Store]:
         yield opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def away() -> Iterator[Postgres]:
-    """A server that no other test needs."""
-    if programs() is None:
-        pytest.skip("PostgreSQL IS NOT INSTALLED, so this was not tested on it: apt install postgresql")
+    """A server that no other module needs, and that is up between two tests."""
     with Postgres("fsync=off") as server:
         yield server
 
 
-# ---- many at once
-
-TEN_THOUSAND = """
-with Store(url) as store:
-    store.create_job(JobRow(name=name, created_at=1.0, heartbeat=1.0))
-    with store.writer(name) as writer:
-        for trial in range(100):
-            writer.trial(TrialRow(job=name, trial_id=f"t{trial:02}", number=trial))
-            for step in range(100):
-                writer.report(report(step, f"t{trial:02}"))
-            writer.ledger(
-                LedgerRow(job=name, trial_id=f"t{trial:02}", gang="g", kind="training", worker_seconds=1.0, at=1.0)
-            )
-        writer.flush(500.0)
-        writer.job(status="Completed")
-"""
-
-
-def test_eight_drivers_that_write_ten_thousand_reports_each_at_once_lose_none_and_write_none_twice(database):
-    Store(database).close()
-    names = [f"job-{number}" for number in range(8)]
-    processes = [driver(TEN_THOUSAND, database, name) for name in names]
-    for process in processes:
-        say(process)
-    for process in processes:
-        process.communicate(timeout=500)
-    assert [process.returncode for process in processes] == [0] * 8
-    with Store(database) as store:
-        for name in names:
-            reports = store.reports(name)
-            assert [(row.trial_id, row.step) for row in reports] == [
-                (f"t{trial:02}", step) for trial in range(100) for step in range(100)
-            ]
-            assert all(row.objective == row.metrics["auc"] == row.step / 7 for row in reports)
-            assert [row.worker_seconds for row in store.ledger(name)] == [1.0] * 100
-            assert (store.job(name).status, store.job(name).lease) == ("Completed", "")
-    assert check(database).rows == {"jobs": 8, "trials": 800, "reports": 80_000, "ledger": 800, "lines": 0}
-
-
 # ---- a database that goes away
 
-STEADILY = """
-with Store(url) as store, store.writer(name) as writer:
-    writer.trial(TrialRow(job=name, trial_id="t0", number=0))
-    for step in itertools.count():
-        writer.report(report(step))
-        writer.ledger(LedgerRow(job=name, gang="g", kind="training", worker_seconds=1.0, at=time.time()))
-        time.sleep(0.01)
-        if os.path.exists(sys.argv[3]):
-            break
-    print(step + 1, flush=True)
-"""
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A writer tries again twice a second for as long as its database is away."""
+    monkeypatch.setattr(store_writer, "LONGEST_PAUSE", 0.5)
 
 
+def leave(server: Postgres, how: str) -> None:
+    server.freeze() if how == "frozen" else server.stop(signal.SIGINT if how == "stopped" else signal.SIGQUIT)
+
+
+def come_back(server: Postgres, how: str) -> None:
+    server.thaw() if how == "frozen" else server.start()
+
+
+@pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("how", ["stopped", "crashed", "frozen"])
-def test_what_is_reported_while_the_server_is_away_waits_and_arrives_in_order(away, tmp_path, how):
-    url, enough = away.new_database(), tmp_path / "enough"
-    with Store(url) as store:
+def test_what_is_reported_while_the_server_is_away_waits_and_arrives_in_order(away, how):
+    steps = itertools.count()
+
+    def go_on(writer: JobWriter, rows: int) -> None:
+        for step in itertools.islice(steps, rows):
+            writer.report(report(step))
+            writer.ledger(bill(1.0))
+
+    with Store(away.new_database()) as store:
         store.create_job(job())
-        process = driver(STEADILY.replace("sys.argv[3]", repr(str(enough))), url)
-        say(process)
-        until(lambda: len(store.reports("bank")) > 50, 60.0)
-    gone = time.time()
-    away.freeze() if how == "frozen" else away.stop(signal.SIGINT if how == "stopped" else signal.SIGQUIT)
-    time.sleep(3.0)
-    assert process.poll() is None
-    back = time.time()
-    away.thaw() if how == "frozen" else away.start()
-    with Store(url) as store:
-        until(lambda: any(row.at > back for row in contiguous(store)), 60.0)
-        enough.touch()
-        count = int(process.stdout.readline())
-        assert process.wait(120) == 0
-        rows = contiguous(store)
-        assert len(rows) == count
-        assert sum(gone < row.at < back for row in rows) > 10, "the driver went on meanwhile"
-        assert [row.at for row in rows] == sorted(row.at for row in rows)
-        assert [row.worker_seconds for row in store.ledger("bank")] == [1.0] * count
+        with store.writer("bank") as writer:
+            writer.trial(trial_with())
+            go_on(writer, 20)
+            until(lambda: len(contiguous(store)) == 20, 60.0)
+            leave(away, how)
+            try:
+                go_on(writer, 30)
+                with pytest.raises(WarmbandError, match="60 rows of job 'bank' still wait after 1 s"):
+                    writer.flush(1.0)
+                go_on(writer, 30)
+            finally:
+                come_back(away, how)
+            go_on(writer, 20)
+            until(lambda: len(contiguous(store)) == 100, 60.0)
+            writer.flush(60.0)
+        assert [row.worker_seconds for row in store.ledger("bank")] == [1.0] * 100
 
 
 def contiguous(store: Store) -> list:
@@ -158,49 +128,41 @@ def contiguous(store: Store) -> list:
     return rows
 
 
-TUNE = """
-import sys, time
-from ray.train import ScalingConfig
-from hpo import Callback, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from tests.support.boosting import CHANNELS
-from tests.support.boosting import RANGES, STATIC
-from trainers import XGBoostTrainer
-url, folder, seconds = sys.argv[1:]
-class Slowly(Callback):
-    def on_trial_report(self, trial, report):
-        time.sleep(float(seconds))
-tuner = HyperparameterTuner(
-    XGBoostTrainer(scaling=ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}), hyperparameters=STATIC),
-    "validation:auc", RANGES, strategy="Hyperband", max_jobs=30,
-    strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=30, min_resource=1)),
-    random_seed=1729, storage_path=folder, store=url, callbacks=[Slowly()],
-)
-tuner.fit(CHANNELS, job_name="bank")
-"""
+def test_half_a_minute_is_less_than_a_driver_waits_and_a_lease_lasts():
+    longest = 30.0 + store_writer.LONGEST_PAUSE
+    assert longest < min(LOST_AFTER, store_writer.CLOSE_WITHIN, store_writer.LONGEST_WAIT)
 
 
-def test_a_tuning_job_goes_on_while_its_database_is_away_for_half_a_minute(away, tmp_path):
+class Outage(Callback):
+    """Kills a job's database in the middle of it, until it is missed and 60 reports later."""
+
+    def __init__(self, server: Postgres, missed: Callable[[], bool]) -> None:
+        self.server, self.missed = server, missed
+        self.reports = 0
+        self.gone = self.back = 0.0
+
+    def on_trial_report(self, trial: Any, report: Any) -> None:
+        self.reports += 1
+        if self.reports == 20:
+            leave(self.server, "crashed")
+            self.gone = time.time()
+        elif self.reports == 80:
+            until(self.missed, 60.0)
+            self.back = time.time()
+            come_back(self.server, "crashed")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_a_tuning_job_goes_on_while_its_database_is_away(away, tmp_path, caplog):
     """And its record is that of a job that nothing happened to."""
     url, calm = away.new_database(), f"sqlite:///{tmp_path}/calm.db"
-    Store(url).close()
-    with (tmp_path / "output").open("w") as output:
-        command = [sys.executable, "-c", TUNE, url, str(tmp_path / "jobs"), "0.15"]
-        tuning = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=output)
-        with Store(url) as store:
-            until(lambda: store.jobs() and len(store.reports("bank")) > 20, 120.0)
-        away.stop(signal.SIGQUIT)
-        gone = time.time()
-        time.sleep(30.0)
-        assert tuning.poll() is None, (tmp_path / "output").read_text()
-        back = time.time()
-        away.start()
-        assert tuning.wait(240) == 0, (tmp_path / "output").read_text()
-    command = [sys.executable, "-c", TUNE, calm, str(tmp_path / "calm"), "0"]
-    subprocess.run(command, cwd=ROOT, check=True, capture_output=True, timeout=240)
+    outage = Outage(away, lambda: "job bank waits for its store" in caplog.text)
+    make(workers=0, storage_path=str(tmp_path / "jobs"), store=url, callbacks=[outage]).fit(CHANNELS, job_name="bank")
+    make(workers=0, storage_path=str(tmp_path / "calm"), store=calm).fit(CHANNELS, job_name="bank")
     with Store(url) as found, Store(calm) as expected:
         job, other = found.job("bank"), expected.job("bank")
         assert (job.status, job.lease) == (other.status, other.lease) == ("Completed", "")
-        assert sum(gone < row.at < back for row in found.reports("bank")) > 50, "it trained meanwhile"
+        assert sum(outage.gone < row.at < outage.back for row in found.reports("bank")) > 50, "it trained meanwhile"
         assert [decided(trial) for trial in found.trials("bank")] == [
             decided(trial) for trial in expected.trials("bank")
         ]
@@ -221,63 +183,69 @@ def decided(trial: TrialRow) -> tuple:
 
 FILL = """
 import shutil
-folder = os.path.dirname(url.removeprefix("sqlite:///"))
+database = url.removeprefix("sqlite:///")
+filler = os.path.join(os.path.dirname(database), "filler")
 store = Store(url)
-store.create_job(JobRow(name=name, created_at=1.0, heartbeat=1.0))
-writer = store.writer(name)
-writer.trial(TrialRow(job=name, trial_id="t0", number=0))
-writer.flush()
-with open(f"{folder}/filler", "wb", buffering=0) as filler:
-    try:
-        while True:
-            filler.write(bytes(4096))
-    except OSError:
-        pass
-for step in range(5000):
-    writer.report(report(step))
-try:
-    writer.flush(3.0)
-except WarmbandError as error:
-    print(error, flush=True)
-print(len(store.reports(name)), flush=True)
-if sys.argv[3] == "freed":
-    os.unlink(f"{folder}/filler")
+
+def writer_on_a_full_disk(name):
+    store.create_job(JobRow(name=name, created_at=1.0, heartbeat=1.0))
+    writer = store.writer(name)
+    writer.trial(TrialRow(job=name, trial_id="t0", number=0))
     writer.flush()
-    for step in range(5000, 5100):
-        writer.report(report(step))
-    writer.close()
-else:
+    with open(filler, "wb", buffering=0) as file:
+        try:
+            while True:
+                file.write(bytes(4096))
+        except OSError:
+            pass
+    for step in range(5000):
+        writer.report(ReportRow(job=name, trial_id="t0", step=step, objective=step / 7, metrics={}, at=1.0))
     try:
-        writer.close(1.0)
+        writer.flush(1.0)
     except WarmbandError as error:
-        print(error, flush=True)
-    os.unlink(f"{folder}/filler")
-steps = [row.step for row in store.reports(name)]
+        print(error)
+    print(len(store.reports(name)))
+    return writer
+
+writer = writer_on_a_full_disk("freed")
+os.unlink(filler)
+writer.flush()
+for step in range(5000, 5100):
+    writer.report(report(step, "t0"))
+writer.close()
+
+writer = writer_on_a_full_disk("full")
+try:
+    writer.close(1.0)
+except WarmbandError as error:
+    print(error)
+os.unlink(filler)
+
+for name in ("freed", "full"):
+    steps = [row.step for row in store.reports(name)]
+    print(name, steps == list(range(len(steps))), len(steps))
 store.close()
-print(steps == list(range(len(steps))), len(steps))
-shutil.copy(url.removeprefix("sqlite:///"), sys.argv[4])
+shutil.copy(database, sys.argv[3])
 """
 
 
-@pytest.mark.parametrize("end", ["freed", "full"])
-def test_on_a_full_disk_rows_wait_until_there_is_room_and_the_file_stays_whole(tmp_path, end):
-    """On a file system of 2 MB, in a mount namespace of its own, which ends with the process."""
+def test_on_a_full_disk_rows_wait_until_there_is_room_and_the_file_stays_whole(tmp_path):
+    """On a file system of 4 MB, in a mount namespace of its own, which ends with the process."""
     (folder := tmp_path / "small").mkdir()
-    mount = f'mount -t tmpfs -o size=2m tmpfs {folder} && exec {sys.executable} -c "$0" "$@"'
-    script = ["unshare", "-m", "sh", "-c", mount, LIGHT + FILL, f"sqlite:///{folder}/store.db", "bank", end]
+    mount = f'mount -t tmpfs -o size=4m tmpfs {folder} && exec {sys.executable} -c "$0" "$@"'
+    script = ["unshare", "-m", "sh", "-c", mount, LIGHT + FILL, f"sqlite:///{folder}/store.db", "freed"]
     done = subprocess.run([*script, str(tmp_path / "store.db")], cwd=ROOT, capture_output=True, text=True, timeout=200)
     if "denied" in done.stderr or "not permitted" in done.stderr:
         pytest.skip("cannot mount a file system here")
     assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert "rows of job 'bank' still wait after 3 s" in lines[0]
-    assert "database or disk is full" in lines[0]
-    assert lines[1] == "0"
-    if end == "freed":
-        assert lines[2:] == ["True 5100"]
-    else:
-        assert "5000 rows of job 'bank' still wait after 1 s" in lines[2]
-        assert lines[3:] == ["True 0"]
+    waits, none, still_waits, still_none, given_up, freed, full = done.stdout.splitlines()
+    assert "rows of job 'freed' still wait after 1 s" in waits
+    assert "rows of job 'full' still wait after 1 s" in still_waits
+    assert all("database or disk is full" in line for line in (waits, still_waits, given_up))
+    assert (none, still_none) == ("0", "0")
+    assert freed == "freed True 5100"
+    assert "5000 rows of job 'full' still wait after 1 s" in given_up
+    assert full == "full True 0"
     assert check(f"sqlite:///{tmp_path}/store.db").problems == []
 
 
@@ -296,11 +264,11 @@ def test_a_driver_killed_in_the_middle_of_a_batch_leaves_whole_ones_and_another_
     with store.writer("bank") as writer:
         writer.trial(TrialRow(job="bank", trial_id="t0", number=0))
     chance, count = random.Random(7), 0
-    for _ in range(3):
+    for _ in range(2):
         process = driver(BATCHES, database)
         say(process)
         until(partial(more_than, store, count), 60.0)
-        time.sleep(chance.uniform(0.0, 0.5))
+        time.sleep(chance.uniform(0.0, 0.1))
         process.kill()
         process.wait(60)
         count = len(contiguous(store))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import shutil
 import signal
@@ -22,6 +21,7 @@ from pathlib import Path
 
 import pytest
 import ray
+from ray.job_submission import JobStatus
 from typer.testing import CliRunner, Result
 
 from hpo import Callback, ContinuousParameter, HyperparameterTuner, submission
@@ -58,17 +58,22 @@ tags: {team: churn}
 """
 
 
+def project(place: Path, patch: pytest.MonkeyPatch) -> None:
+    """Makes a folder the working directory, with a job file and its data, and forgets Ray's variables."""
+    (place / "job.yaml").write_text(JOB)
+    for name, frame in CHANNELS.items():
+        frame.to_csv(place / f"{name}.csv", index=False)
+    patch.chdir(place)
+    for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        patch.delenv(name, raising=False)
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with a job file and its data."""
     place = tmp_path / "project"
     place.mkdir()
-    (place / "job.yaml").write_text(JOB)
-    for name, frame in CHANNELS.items():
-        frame.to_csv(place / f"{name}.csv", index=False)
-    monkeypatch.chdir(place)
-    for name in ("RAY_API_SERVER_ADDRESS", "RAY_ADDRESS", "RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
-        monkeypatch.delenv(name, raising=False)
+    project(place, monkeypatch)
     return place
 
 
@@ -229,7 +234,7 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
     """A cluster of one head, as `ray start` makes it, whose drivers write their record into `home`."""
     home, token = tmp_path_factory.mktemp("cluster"), secrets.token_hex(16)
@@ -242,6 +247,7 @@ def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
         "RAY_AUTH_TOKEN": token,
         "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
         "RAY_enable_worker_prestart": "0",
+        "RAY_worker_niceness": "0",
         "WARMBAND_HOME": str(home),
     }
     for _ in range(3):  # Ray gives its node 30 s to start, which many tests at once can make too few.
@@ -292,29 +298,42 @@ def end_all(scratch: str) -> None:
                 os.kill(int(command.parent.name), signal.SIGKILL)
 
 
+def reach(head: Head, patch: pytest.MonkeyPatch) -> None:
+    """Lets this process know the head's token and record too."""
+    patch.setenv("RAY_AUTH_TOKEN", head.token)
+    patch.setenv("WARMBAND_HOME", str(head.home))
+
+
 @pytest.fixture
 def head(jobs_server: Head, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Head:
-    """The head, whose token and record this process knows too."""
-    monkeypatch.setenv("RAY_AUTH_TOKEN", jobs_server.token)
-    monkeypatch.setenv("WARMBAND_HOME", str(jobs_server.home))
+    """The head, reached from a working directory."""
+    reach(jobs_server, monkeypatch)
     return jobs_server
 
 
-def until(what: str, found: Callable[[], object], seconds: float = 90.0) -> None:
+def until(what: str, found: Callable[[], object], seconds: float = 240.0) -> None:
     deadline = time.monotonic() + seconds
     while not found():
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}"
         time.sleep(0.2)
 
 
+@pytest.fixture(scope="module")
+def churn(jobs_server: Head, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the submission of the job churn-1 printed, which followed it to its end."""
+    with pytest.MonkeyPatch.context() as patched:
+        project(tmp_path_factory.mktemp("churn"), patched)
+        reach(jobs_server, patched)
+        return hpo("submit", "job.yaml", "--address", jobs_server.address, "--name", "churn-1", "--follow").stdout
+
+
 @pytest.mark.ray
-def test_a_submitted_job_runs_on_the_cluster_and_is_seen_from_here(head: Head) -> None:
-    printed = hpo("submit", "job.yaml", "--address", head.address, "--name", "churn-1", "--follow").stdout
-    assert printed.startswith(f"Submitted churn-1 to {head.address}\nIt runs. Record: sqlite:///")
-    assert "warning: that is a file on the cluster's head" in printed
-    assert "churn-1: Completed" in printed
-    assert printed.rstrip().endswith("churn-1 has ended")
-    assert head.token not in printed
+def test_a_submitted_job_runs_on_the_cluster_and_is_seen_from_here(churn: str, head: Head) -> None:
+    assert churn.startswith(f"Submitted churn-1 to {head.address}\nIt runs. Record: sqlite:///")
+    assert "warning: that is a file on the cluster's head" in churn
+    assert "churn-1: Completed" in churn
+    assert churn.rstrip().endswith("churn-1 has ended")
+    assert head.token not in churn
 
     with Store() as store:
         job = store.job("churn-1")
@@ -337,31 +356,25 @@ def test_a_submitted_job_runs_on_the_cluster_and_is_seen_from_here(head: Head) -
 
 
 @pytest.mark.ray
-def test_rays_own_command_does_the_same(head: Head, folder: Path) -> None:
-    environment = {**os.environ, "RAY_AUTH_MODE": "token", "RAY_API_SERVER_ADDRESS": head.address}
-    ray_command = Path(sys.executable).parent / "ray"
-    entry = ["hpo", "tune", "job.yaml", "--set", "name=by-hand"]
-    done = subprocess.run(
-        [ray_command, "job", "submit", "--working-dir", ".", "--", *entry],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=180,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.usefixtures("churn")
+def test_a_job_that_ray_was_told_to_run_does_the_same(head: Head) -> None:
+    """As `ray job submit --working-dir . -- hpo tune job.yaml` tells it."""
+    client = JobsServer(head.address)._client
+    submitted = client.submit_job(entrypoint="hpo tune job.yaml --set name=by-hand", runtime_env={"working_dir": "."})
+    until("its end", lambda: client.get_job_status(submitted).is_terminal())
+    assert client.get_job_status(submitted) == JobStatus.SUCCEEDED, client.get_job_logs(submitted)
     with Store() as store:
         job = store.job("by-hand")
         assert job.status == "Completed"
         assert [trial.objective for trial in store.trials("by-hand")] == [
             trial.objective for trial in store.trials("churn-1")
         ]
-    submitted = re.search(r"raysubmit_\w+", done.stdout)
-    assert submitted is not None
-    assert job.driver["submission_id"] == submitted[0]
+    assert job.driver["submission_id"] == submitted
     assert job.driver["address"]
     assert "Tuning job by-hand" in hpo("logs", "by-hand", "--address", head.address).stdout
 
 
+@pytest.mark.ray
 def test_what_goes_wrong_on_the_cluster_is_said_here(head: Head, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "train.csv").unlink()
     with pytest.raises(WarmbandError, match=r"job no-data ended before it began: error: .*train\.csv"):
@@ -373,6 +386,7 @@ def test_what_goes_wrong_on_the_cluster_is_said_here(head: Head, folder: Path, m
         hpo("submit", "job.yaml", "--address", head.address, "--name", "no-token")
 
 
+@pytest.mark.ray
 def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder: Path) -> None:
     with (folder / "model.bin").open("wb") as stream:
         for _ in range(102):
@@ -381,6 +395,8 @@ def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder:
         hpo("submit", "job.yaml", "--address", head.address, "--name", "too-large")
 
 
+@pytest.mark.ray
+@pytest.mark.usefixtures("churn")
 def test_fit_without_waiting_goes_to_the_cluster(head: Head, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", head.address)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
@@ -395,7 +411,7 @@ def test_fit_without_waiting_goes_to_the_cluster(head: Head, monkeypatch: pytest
     tuner.fit(CHANNELS, job_name="apart", wait=False)
     with Store() as store:
         # On a busy machine `fit` may return before the driver has begun.
-        until("its first trials", lambda: len(store.trials("apart")) > 2, seconds=240.0)
+        until("its first trials", lambda: len(store.trials("apart")) > 2)
         assert store.job("apart").driver["submission_id"] == "apart"
     assert "apart is Stopped" in hpo("stop", "apart").stdout
     tuner.wait()

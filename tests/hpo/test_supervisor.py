@@ -22,7 +22,6 @@ from hpo.lease import is_dead, is_held
 from hpo.store import JobRow, Store
 from hpo.supervisor import FIRST_PAUSE, LONGEST_PAUSE, RESTARTS, judge, log_file
 from hpo.tables import LOST_AFTER
-from tests.support.background import begin
 from tests.support.boosting import make
 from trainers.errors import ConfigurationError
 
@@ -38,6 +37,9 @@ SCRIPT = """
 """
 
 
+SECONDS = 240.0
+
+
 def hpo(*arguments: str) -> str:
     """What a command prints."""
     result = CliRunner(env={"COLUMNS": "120"}).invoke(app, arguments)
@@ -45,7 +47,7 @@ def hpo(*arguments: str) -> str:
     return result.stdout
 
 
-def until(what: str, found: Callable[[], object], seconds: float = 90.0) -> None:
+def until(what: str, found: Callable[[], object], seconds: float = SECONDS) -> None:
     """Waits until something is so."""
     deadline = time.monotonic() + seconds
     while not found():
@@ -149,7 +151,9 @@ def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: P
 
 @pytest.mark.process
 @pytest.mark.fault
-def test_a_background_job_outlives_its_script_and_its_driver(script: subprocess.Popen[str]) -> None:
+def test_a_background_job_outlives_its_script_and_its_driver_and_is_resumed_when_all_are_killed(
+    script: subprocess.Popen[str],
+) -> None:
     os.killpg(script.pid, signal.SIGKILL)  # As a shell that goes does, with all of its session.
     script.wait()
     until("its first trials", lambda: trials() > 5)
@@ -160,21 +164,37 @@ def test_a_background_job_outlives_its_script_and_its_driver(script: subprocess.
     assert "sqlite" not in command
     assert "background" in command
 
+    kill_with_its_parent(first["pid"])
+    until("the driver's death", lambda: is_dead(job().driver))
+    assert job().status == "InProgress"
+    # Nobody is left who could end it, but the command.
+    assert "background is Stopped: stopped after its driver had died" in hpo("stop", "background")
+    tuner = HyperparameterTuner.attach("background")
+    before = trials()
+    tuner.resume(wait=False)
+    until("more trials", lambda: trials() > before)
+
     follower = subprocess.Popen(
         [sys.executable, "-m", "hpo", "logs", "background", "--follow"],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         text=True,
     )
-    os.kill(first["pid"], signal.SIGKILL)
-    until("another driver", lambda: job().driver["pid"] != first["pid"])
-    assert is_dead(first)
+    second = job().driver
+    os.kill(second["pid"], signal.SIGKILL)
+    until("another driver", lambda: job().driver["pid"] != second["pid"])
+    assert is_dead(second)
     assert job().status == "InProgress"
     before = trials()
     until("more trials", lambda: trials() > before)
 
-    assert "background is Stopped" in hpo("stop", "background", "--wait", "60")
-    printed, _ = follower.communicate(timeout=30)
+    tuner.stop_tuning_job()
+    tuner.wait()
+    described = tuner.describe()
+    assert described["HyperParameterTuningJobStatus"] == "Stopped"
+    assert described["FailureReason"] == "stop requested"
+    assert "BestTrainingJob" in described
+    printed, _ = follower.communicate(timeout=SECONDS)
     assert "supervisor: the driver ended by SIGKILL; it is started again in 1 s" in printed
     assert "background: Stopped" in printed
     assert hpo("logs", "background", "--tail", "1") == printed.splitlines(keepends=True)[-1]
@@ -187,26 +207,8 @@ def test_a_background_job_outlives_its_script_and_its_driver(script: subprocess.
         job()
 
 
-@pytest.mark.process
-@pytest.mark.fault
-@pytest.mark.usefixtures("stopped_behind")
-def test_a_job_whose_every_process_was_killed_is_ended_by_hand_and_resumed() -> None:
-    begin()
-    until("its first trials", lambda: trials() > 0)
-    driver = job().driver["pid"]
-    # The driver's parent.
+def kill_with_its_parent(driver: int) -> None:
+    """Kills a driver and who looks after it, who would start another."""
     supervisor = int(Path(f"/proc/{driver}/stat").read_text().rpartition(") ")[2].split()[1])
     os.kill(supervisor, signal.SIGKILL)
     os.kill(driver, signal.SIGKILL)
-    until("the driver's death", lambda: is_dead(job().driver))
-    assert job().status == "InProgress"
-    # Nobody is left who could end it, but the command.
-    assert "background is Stopped: stopped after its driver had died" in hpo("stop", "background")
-
-    tuner = HyperparameterTuner.attach("background")
-    before = trials()
-    tuner.resume(wait=False)
-    until("more trials", lambda: trials() > before)
-    tuner.stop_tuning_job()
-    tuner.wait()
-    assert tuner.describe()["HyperParameterTuningJobStatus"] == "Stopped"

@@ -56,7 +56,7 @@ def test_the_distribution_itself_is_tuned_and_what_happened_is_in_the_record() -
         "learning_rate_rule": CategoricalParameter(["none", "linear", "sqrt"]),
     }
     made = ParameterServerTrainer(train, scaling=HERE, hyperparameters=STATIC, metrics=["validation:accuracy"])
-    tuner, said = tuned(made, ranges)
+    tuner, said = tuned(made, ranges, max_jobs=4)
     assert tuner.describe()["HyperParameterTuningJobStatus"] == "Completed", said
     name = tuner.latest_tuning_job.name
     with Store() as store:
@@ -69,7 +69,7 @@ def test_the_distribution_itself_is_tuned_and_what_happened_is_in_the_record() -
         assert account["clock"] == "simulated"
     again = HyperparameterTuner.attach(name)
     assert again.best_estimator().model().keys() == {"model", "optimizer"}
-    repeated, _ = tuned(made, ranges)
+    repeated, _ = tuned(made, ranges, max_jobs=4)
     best = [job.describe()["BestTrainingJob"]["TunedHyperParameters"] for job in (tuner, repeated)]
     assert best[0] == best[1]
     found = tuner.describe()["Summary"]["best"]

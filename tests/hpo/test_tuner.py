@@ -24,6 +24,8 @@ from hpo.store import Store
 from tests.support.boosting import CHANNELS, RANGES, STATIC, make
 from trainers import ConfigurationError, DataError, WarmbandError, XGBoostTrainer
 
+WORKERS = 2
+
 
 @pytest.fixture(scope="module")
 def job(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[HyperparameterTuner, str, str]:
@@ -31,7 +33,7 @@ def job(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> tuple[Hy
     folder = tmp_path_factory.mktemp("job")
     url = f"sqlite:///{folder}/warmband.db"
     printed = io.StringIO()
-    tuner = make(store=url, storage_path=str(folder / "models"), console=Console(file=printed, width=120))
+    tuner = make(WORKERS, store=url, storage_path=str(folder / "models"), console=Console(file=printed, width=120))
     tuner.fit(CHANNELS, wait=True)
     return tuner, printed.getvalue(), url
 
@@ -86,7 +88,7 @@ def test_attach_restores_what_the_tuner_was_made_with(job: tuple[HyperparameterT
         assert getattr(again, field) == getattr(tuner, field)
     assert again.hyperparameter_ranges() == tuner.hyperparameter_ranges()
     assert again.estimator.hyperparameters == tuner.estimator.hyperparameters
-    assert again.estimator.workers == 3
+    assert again.estimator.workers == WORKERS
     assert again.plan() == tuner.plan()
 
 
@@ -161,17 +163,17 @@ def test_the_ledger_is_the_time_that_gangs_were_held(job: tuple[HyperparameterTu
         ledger = store.ledger(tuner.latest_tuning_job.name)
         summary = store.job(tuner.latest_tuning_job.name).summary
     assert sum(entry.worker_seconds for entry in ledger) == pytest.approx(sum(summary["worker_seconds"].values()))
-    longest = 3 * summary["gangs"] * summary["wall_seconds"]
+    longest = WORKERS * summary["gangs"] * summary["wall_seconds"]
     assert 0 < sum(summary["worker_seconds"].values()) <= longest
 
 
 @pytest.mark.ray
-def test_three_workers_decide_as_one_process_does(job: tuple[HyperparameterTuner, str, str], tmp_path: Path) -> None:
+def test_several_workers_decide_as_one_process_does(job: tuple[HyperparameterTuner, str, str], tmp_path: Path) -> None:
     tuner, _, url = job
     in_hand = make(workers=0, store=f"sqlite:///{tmp_path}/store.db", storage_path=str(tmp_path))
     in_hand.fit(CHANNELS, job_name=tuner.latest_tuning_job.name)
-    with Store(url) as three, Store(f"sqlite:///{tmp_path}/store.db") as none:
-        trials, expected = (store.trials(tuner.latest_tuning_job.name) for store in (three, none))
+    with Store(url) as several, Store(f"sqlite:///{tmp_path}/store.db") as none:
+        trials, expected = (store.trials(tuner.latest_tuning_job.name) for store in (several, none))
     assert {trial.trial_id: trial.resource for trial in trials} == {
         trial.trial_id: trial.resource for trial in expected
     }
@@ -188,26 +190,8 @@ def test_random_runs_each_trial_for_its_own_rounds() -> None:
     assert set(frame["TrainingJobStatus"]) == {"Completed"}
 
 
-@pytest.mark.process
-def test_it_can_be_stopped_from_elsewhere_and_waited_for() -> None:
-    tuner = make(workers=0, max_jobs=5000)
-    tuner.fit(CHANNELS, wait=False)
-    other = HyperparameterTuner.attach(tuner.latest_tuning_job.name)
-    deadline = time.monotonic() + 120
-    while other.describe()["TrainingJobStatusCounters"]["Stopped"] < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    other.stop_tuning_job()
-    tuner.wait()
-    described = tuner.describe()
-    assert described["HyperParameterTuningJobStatus"] == "Stopped"
-    assert described["FailureReason"] == "stop requested"
-    assert "BestTrainingJob" in described
-
-
-@pytest.mark.ray
-def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words(ray_cluster: None) -> None:
-    tuner = make(workers=1, max_jobs=3)
+def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words() -> None:
+    tuner = make(workers=0, max_jobs=3)
     tuner.ranges = {"max_depth": CategoricalParameter([-3])}
     with pytest.raises(WarmbandError, match=r"every trial failed.*max_depth"):
         tuner.fit(CHANNELS)

@@ -21,7 +21,7 @@ from tests.support.boosting import table
 from trainers import XGBoostTrainer
 
 CHANNELS = {"train": table(2000, seed=0), "validation": table(400, seed=1)}
-TRIALS = 3
+TRIALS = 2
 
 
 def tune(backend: str, scaling: ScalingConfig) -> HyperparameterTuner:
@@ -51,8 +51,9 @@ def trials(tuner: HyperparameterTuner) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.ray
+@pytest.mark.smoke
 def test_hyperband_through_xgboost_ray_is_hyperband_through_native_workers(ray_cluster: None) -> None:
-    # One native worker in this process has the models of a gang of one: tests/trainers/test_gang.py.
+    # One native worker in this process has the models of a gang of one: tests/hpo/test_in_hand.py.
     native = tune("native", ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}))
     other = tune("xgboost_ray", ScalingConfig(num_workers=1))
     assert len(trials(native)) == TRIALS + 1, "and the un-tuned run"

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +21,9 @@ from hpo.store import JobRow, Store
 from trainers import XGBoostTrainer, storage
 
 ROWS = np.random.default_rng(7)
-
-
 FEATURES = ROWS.normal(size=(400, 4)).astype(np.float32)
-
-
 FRAME = pandas.DataFrame(FEATURES, columns=["a", "b", "c", "d"])
-
-
+FRAME.insert(0, "y", (FEATURES @ [1, -1, 0.5, 0] + ROWS.normal(size=400) > 0).astype(int))
 CHANNELS = {"train": FRAME[:300], "validation": FRAME[300:]}
 
 
@@ -97,19 +92,22 @@ def row(folder: Path) -> JobRow:
 SCRIPT = """
     import os, sys
     from pathlib import Path
-
+    from tests.support.driving import CHANNELS, Counting, tuner
 
     folder, at, number, workers = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
     counting = Counting(at, lambda: os.kill(os.getpid(), number))
-    tuner(folder, (counting,), workers, max_parallel_jobs=2 if workers else 1).fit(CHANNELS, job_name="job")
+    tuner(folder, (counting,), workers).fit(CHANNELS, job_name="job")
 """
 
 
-def run_until(folder: Path, at: int, number: signal.Signals, workers: int = 0) -> subprocess.CompletedProcess[str]:
+def run_until(
+    folder: Path, at: int, number: signal.Signals, workers: int = 0, environment: Mapping[str, str] | None = None
+) -> subprocess.CompletedProcess[str]:
     """Runs the job in a process of its own, which sends itself a signal at its `at`-th report."""
     arguments = [str(folder), str(at), str(int(number)), str(workers)]
     return subprocess.run(
         [sys.executable, "-c", textwrap.dedent(SCRIPT), *arguments],
+        env=environment,
         capture_output=True,
         text=True,
         timeout=300,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import multiprocessing.util
 import os
+import platform
 import sys
 import time
 from collections.abc import Generator
@@ -22,6 +23,9 @@ NEEDS = {
     "system": "needs a program beside Python's packages: a browser, PostgreSQL, Prometheus, network namespaces",
 }
 """The marks of tests that are no unit tests, and what each permits; the last two permit processes as well."""
+
+RANKS = tuple(NEEDS)
+"""By what they take, the least first."""
 
 UNIT_SECONDS = 5.0
 """How long a unit test may compute and sleep. A busy machine does not count: it adds to neither."""
@@ -52,6 +56,8 @@ class Taken:
     def start(self, path: str) -> None:
         """It starts a program."""
         name = os.path.basename(path)
+        if name == "uname":  # Python's `platform` asks it once in a process, for whoever comes first.
+            return
         if name in RAY:
             need = "ray"
         elif name in POSIX or path.startswith((sys.prefix, sys.base_prefix)):
@@ -79,6 +85,8 @@ PERMITTED_BY = {"process": {"process", "ray", "system"}, "ray": {"ray", "system"
 
 
 _current: Taken | None = None
+_started: dict[str, set[tuple[str, str]]] = {}
+"""What shared fixtures started, by name: whichever test comes first, all that use one need it."""
 
 
 def _heard(event: str, arguments: tuple[object, ...]) -> None:
@@ -114,6 +122,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for mark, meaning in {"unit": "needs nothing: added to tests without another need", **NEEDS}.items():
         config.addinivalue_line("markers", f"{mark}: {meaning}")
     if not getattr(sys, "_warmband_tests_listen", False):
+        platform.processor()  # Starts `uname` for whoever asks first in a process, which is no test's doing.
         sys._warmband_tests_listen = True  # type: ignore[attr-defined]
         sys.addaudithook(_heard)
         multiprocessing.util.spawnv_passfds = _spawned
@@ -127,17 +136,22 @@ def needs_of(item: pytest.Item) -> frozenset[str]:
 
 @pytest.hookimpl(tryfirst=True)  # Before pytest selects by marks.
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Marks the unit tests, and refuses tests that use a shared fixture without its mark."""
+    """Marks the unit tests, puts files of many needs first, and refuses tests that use a fixture without its mark."""
     wrong = []
+    largest: dict[object, int] = {}
     for item in items:
         needs = needs_of(item)
         if not needs:
             item.add_marker("unit")
+        ranks = [RANKS.index(need) for need in needs]
+        largest[item.path] = max(largest.get(item.path, -1), *ranks, -1)
         for name in getattr(item, "fixturenames", ()):
             if name in FIXTURES and FIXTURES[name] not in needs:
                 wrong.append(f"{item.nodeid} uses {name}: mark it @pytest.mark.{FIXTURES[name]}")
     if wrong:
         raise pytest.UsageError("\n".join(wrong))
+    # Two processes share the files: what takes long is begun first, and short ones fill up the end.
+    items.sort(key=lambda item: -largest[item.path])
 
 
 @pytest.hookimpl(trylast=True)  # Behind the selection.
@@ -161,9 +175,24 @@ def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[None, object, object]:
+    """Notes what a shared fixture starts."""
+    before = set(_current.programs) if _current is not None else set()
+    try:
+        return (yield)
+    finally:
+        if _current is not None and fixturedef.scope != "function":
+            _started.setdefault(fixturedef.argname, set()).update(_current.programs - before)
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """Fails a test that took more than its marks permit."""
     result = yield
-    if _current is not None and (excess := _current.excess()):
+    if _current is None:
+        return result
+    for name in getattr(item, "fixturenames", ()):
+        _current.programs |= _started.get(name, set())
+    if excess := _current.excess():
         pytest.fail(excess, pytrace=False)
     return result

@@ -1,7 +1,7 @@
 """The programs beside Python's packages that some tests run: `python tests/support/programs.py` names the missing ones.
 
-It prints the Debian packages of those that are missing, and ends with 1 if there are any. No import of the project's or
-of another package: it runs before anything is installed.
+It ends with 1 if there are any; with `--packages` it prints their Debian packages alone. No import of another package:
+it runs before anything is installed.
 """
 
 from __future__ import annotations
@@ -16,11 +16,18 @@ def _any(*names: str) -> Callable[[], bool]:
     return lambda: any(shutil.which(name) for name in names)
 
 
+CHROMIUM = ("chromium", "chromium-browser", "google-chrome")
+"""Its names, of which one is there."""
+
+COMPOSE_SCHEMA = Path("/usr/lib/python3/dist-packages/compose/config/compose_spec.json")
+"""The compose specification's schema, in Debian's docker-compose."""
+
 PROGRAMS: dict[str, Callable[[], bool]] = {
-    "chromium": _any("chromium", "chromium-browser", "google-chrome"),
+    "chromium": _any(*CHROMIUM),
     "postgresql": lambda: bool(shutil.which("postgres") or list(Path("/usr/lib/postgresql").glob("*/bin/postgres"))),
     "prometheus": _any("prometheus"),
     "iproute2": _any("ip"),
+    "docker-compose": lambda: bool(shutil.which("docker-compose")) and COMPOSE_SCHEMA.exists(),
 }
 """Debian's packages, and whether what tests want of each is there."""
 
@@ -36,5 +43,8 @@ def remedy(packages: list[str]) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(" ".join(missing()) + "\n")
-    sys.exit(bool(missing()))
+    absent = missing()
+    if "--packages" in sys.argv:
+        sys.stdout.write(" ".join(absent) + "\n")
+    elif absent:
+        sys.exit(remedy(absent))

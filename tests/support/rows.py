@@ -26,7 +26,7 @@ def bill(seconds: float, **changes) -> LedgerRow:
     )
 
 
-def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "it did not happen in time"

@@ -54,6 +54,7 @@ class Kept:
     cuts: list[Cut] = field(default_factory=list)
     rounds: int = 0
     probed: list[int] = field(default_factory=list)
+    found: list[Probed] = field(default_factory=list)
 
     def trial(self, run: TrialRun) -> None:
         pass
@@ -72,6 +73,7 @@ class Kept:
 
     def probe(self, probed: Probed) -> None:
         self.probed.append(len(probed.segment.reports))
+        self.found.append(probed)
 
 
 def rising(assignment: Assignment, step: int) -> float:

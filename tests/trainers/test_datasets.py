@@ -17,6 +17,7 @@ from threading import Thread
 import numpy as np
 import pandas as pd
 import pytest
+import xgboost
 
 from trainers.datasets import DATASETS, bank_marketing, check, fetch, find, load
 from trainers.errors import ConfigurationError, DataError
@@ -130,7 +131,6 @@ def test_the_stand_in_is_seeded_and_fast() -> None:
 
 
 def test_the_stand_in_tells_good_hyperparameters_from_bad() -> None:
-    xgboost = pytest.importorskip("xgboost")
     data = load("bank-marketing-synthetic")
     train = xgboost.DMatrix(data.train.drop(columns="y"), data.train["y"])
     validation = xgboost.DMatrix(data.validation.drop(columns="y"), data.validation["y"])

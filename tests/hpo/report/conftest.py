@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,8 @@ from playwright.sync_api import Browser, sync_playwright
 
 from hpo.report import JobData
 from tests.support.browser import Opened
+from tests.support.programs import CHROMIUM
 from tests.support.records import made_up
-
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-INSTALL = "Chromium is not there: apt-get install chromium, or python -m playwright install --with-deps chromium"
 
 PATIENCE_MS = 120_000
 """For whatever has to happen sooner or later; other tests may have the processors."""
@@ -24,27 +22,24 @@ PATIENCE_MS = 120_000
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
-    """Chromium: the one that is installed, or playwright's own.
+    """The Chromium that is installed.
 
     No longer than a module's tests: while playwright runs, `asyncio.run` does not, which others may call.
     """
     with sync_playwright() as playwright:
-        own = Path(playwright.chromium.executable_path)
-        path = next((found for name in NAMES if (found := shutil.which(name))), str(own) if own.exists() else None)
-        if path is None:
-            (pytest.fail if os.environ.get("CI") else pytest.skip)(INSTALL)
+        path = next(found for name in CHROMIUM if (found := shutil.which(name)))
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
         yield browser
         browser.close()
 
 
-@pytest.fixture
-def see(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+@contextmanager
+def opening(chromium: Browser, folder: Path) -> Iterator[Callable[..., Opened]]:
     """Opens a report's HTML; what it asks the network for is noted, and refused."""
     contexts = []
 
     def see(html: str, *, width: int = 1280, **options: Any) -> Opened:
-        file = tmp_path / f"page-{len(contexts)}.html"
+        file = folder / f"page-{len(contexts)}.html"
         file.write_text(html, encoding="utf-8")
         context = chromium.new_context(viewport={"width": width, "height": 900}, **options)
         context.set_default_timeout(PATIENCE_MS)
@@ -62,9 +57,25 @@ def see(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
         opened.tab.goto(opened.url)
         return opened
 
-    yield see
-    for context in contexts:
-        context.close()
+    try:
+        yield see
+    finally:
+        for context in contexts:
+            context.close()
+
+
+@pytest.fixture
+def see(chromium: Browser, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    """Opens pages for one test."""
+    with opening(chromium, tmp_path) as see:
+        yield see
+
+
+@pytest.fixture(scope="module")
+def see_once(chromium: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Opened]]:
+    """Opens pages for all tests of a module: to draw a page's pictures takes seconds."""
+    with opening(chromium, tmp_path_factory.mktemp("pages")) as see:
+        yield see
 
 
 @pytest.fixture(scope="session")

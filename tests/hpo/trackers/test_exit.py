@@ -25,6 +25,7 @@ print("left", time.time(), flush=True)
 """
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("which", ["mlflow", "wandb"])
 def test_a_hanging_server_does_not_keep_the_process(which: str, tmp_path: Path) -> None:
     """A socket that takes connections and says nothing: the job's end waits its seconds, the process no more."""

@@ -166,7 +166,7 @@ def _tell(callbacks: Callbacks) -> None:
     for step in range(1, 100):
         begun = time.monotonic()
         callbacks._call("on_trial_report", trial, Report(step=step, metrics={METRIC: 0.5}))
-        assert time.monotonic() - begun < 5
+        assert time.monotonic() - begun < 25  # What it does not wait for takes 30 s.
     end = TrialEnd(
         status="Completed",
         objective=0.5,

@@ -64,7 +64,7 @@ def test_a_writer_that_hangs_holds_nobody_up_and_is_told_of_once(book: Book) -> 
     for number in range(10_000):
         outbox.put(number)
     outbox.close(60, 60)
-    assert time.monotonic() - begun < 5
+    assert time.monotonic() - begun < 30
     book.may.set()
     outbox._thread.join(60)
     assert not outbox._thread.is_alive()

@@ -100,6 +100,7 @@ def read_whole(folder: Path, runs: int) -> dict[str, Found]:
     return found
 
 
+@pytest.mark.process
 def test_offline_files_hold_the_job_and_its_trials(tmp_path: Path) -> None:
     controller, reported, said = follow(WeightsAndBiases("churn", mode="offline", folder=tmp_path))
     assert not said

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,8 +21,9 @@ START_SECONDS = 240.0
 END_SECONDS = 300.0
 WORKER = "ray::RayTrainWorker"
 
-STANDING = 45.0
-"""Seconds that an epoch takes in which a test has something happen: less than a trainer waits for a report."""
+STANDING = 240.0
+"""Seconds that an epoch takes in which a test has something happen, unless the test ends it: less than a trainer waits
+for a report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,11 +137,12 @@ class Job:
 
     def until_epoch(self, after: int, seen: int = 0) -> None:
         """Waits for an epoch later than number `after`, of any trial, beside the first `seen` that were begun."""
-        self.until(
-            lambda: any(int(number) > after for _, number, _ in self.trained()[seen:]),
-            f"an epoch after number {after}",
-            START_SECONDS,
-        )
+
+        def there() -> bool:
+            lines = self.trained()
+            return any(int(number) > after for seed, number, _ in lines[seen:] if seed != lines[0][0])
+
+        self.until(there, f"an epoch after number {after}", START_SECONDS)
 
     def used(self) -> set[str]:
         """The machines that its gangs' workers are on, by the processes that run there."""
@@ -165,13 +166,6 @@ class Job:
         """How often assignments were handed out again, because their gang was lost."""
         with Store(self.store) as store:
             return sum(trial.attempts for trial in store.trials(self.name))
-
-    def serving(self) -> int:
-        """How many gangs have trained something."""
-        # The job, or the store, may not be there yet.
-        with suppress(Exception), Store(self.store) as store:
-            return len({row.gang for row in store.ledger(self.name) if row.kind == "training"})
-        return 0
 
     def end(self) -> None:
         """Ends its driver, if it still runs."""

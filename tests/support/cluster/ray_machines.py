@@ -36,6 +36,10 @@ SETTINGS = {
     "RAY_enable_worker_prestart": "0",
     "RAY_prestart_worker_first_driver": "0",
     "RAY_USAGE_STATS_ENABLED": "0",
+    # Nobody looks at these, and they cost each node processor time.
+    "RAY_enable_metrics_collection": "false",
+    "RAY_task_events_report_interval_ms": "0",
+    "REPORTER_UPDATE_INTERVAL_MS": "60000",
     "RAY_AUTH_MODE": "token",
     # Of the S3-compatible server that a test starts; every process that reads or writes there needs them.
     "AWS_ACCESS_KEY_ID": "testing",
@@ -114,12 +118,19 @@ class RayMachines:
         Raises:
             RuntimeError: with what Ray said.
         """
+        started = machine.run(command_of(self.starting(machine, cpus, resources)), self.environment, START_SECONDS)
+        if started.returncode:
+            raise RuntimeError(f"ray start on {machine.name} failed:\n{started.stdout}")
+
+    def starting(self, machine: Machine, cpus: int = 4, resources: str = "{}") -> list[str]:
+        """The command that starts Ray on a machine."""
         first = machine is self.machines[0]
         address = machine.address if first else self.head.address
         role = ["--head", f"--port={PORT}"] if first else [f"--address={address}:{PORT}"]
         if first:
             role += [f"--include-dashboard={str(self._dashboard).lower()}", f"--dashboard-host={machine.address}"]
-        common = [
+        return [
+            *("ray", "start", *role),
             f"--node-ip-address={machine.address}",
             f"--num-cpus={cpus}",
             f"--resources={resources}",
@@ -128,9 +139,6 @@ class RayMachines:
             "--include-log-monitor=false",
             "--disable-usage-stats",
         ]
-        started = machine.run([executable("ray"), "start", *role, *common], self.environment, START_SECONDS)
-        if started.returncode:
-            raise RuntimeError(f"ray start on {machine.name} failed:\n{started.stdout}")
 
     def kill(self, machine: Machine) -> None:
         """Ends a machine with all that runs on it, by SIGKILL."""
@@ -215,7 +223,7 @@ def until(there: Callable[[], object], what: str, seconds: float) -> None:
     while not there():
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds:g} s for {what}")
-        time.sleep(0.1)
+        time.sleep(0.25)
 
 
 def command_of(command: Sequence[str | Path]) -> list[str]:

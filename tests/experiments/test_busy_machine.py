@@ -1,0 +1,56 @@
+"""The busy machine's works in their three ways, with a few rounds each, and what is made of their times."""
+
+import subprocess
+
+import pytest
+
+from experiments import busy_machine
+from experiments.busy_machine import ARMS, UNITS, Measured, busy_processes, compare, ratio, rows, targets
+
+
+def measured(work: str, *, busy: bool, **milliseconds: list[float]) -> list[Measured]:
+    return [Measured(work=work, arm=arm, busy=busy, milliseconds=taken) for arm, taken in milliseconds.items()]
+
+
+def test_ratios_are_of_medians_within_one_state():
+    found = [
+        *measured("XGBoost", busy=False, spinning=[8.0], here=[8.5], calmed=[8.0]),
+        *measured("XGBoost", busy=True, spinning=[300, 90, 400], here=[20, 30, 500], calmed=[75, 60, 90]),
+        *measured("job in hand", busy=True, spinning=[20], here=[20], calmed=[5]),
+        *measured("job in hand", busy=False, spinning=[20], here=[20], calmed=[5]),
+    ]
+    assert ratio(found, "XGBoost", "here", busy=True) == 10
+    assert [(target.note, target.measured, target.kept) for target in targets(found)] == [
+        ("here", 10, True),
+        ("calmed", 4, True),
+        ("here", 1, False),
+        ("calmed", 4, True),
+    ]
+    assert rows(found)[0] == ("XGBoost", "as it is", "8.00", "8.50", "8.00", "0.94")
+    assert [line[:2] for line in rows(found)[2:]] == [("XGBoost", "busy"), ("job in hand", "busy")]
+
+
+def test_busy_processes_end_with_the_block(monkeypatch: pytest.MonkeyPatch):
+    started, start = [], subprocess.Popen
+    monkeypatch.setattr(subprocess, "Popen", lambda *given: started.append(start(*given)) or started[-1])
+    with busy_processes(2):
+        assert [process.poll() for process in started] == [None, None]
+    assert all(process.returncode for process in started)
+
+
+@pytest.mark.slow
+def test_every_work_is_done_in_every_way(monkeypatch: pytest.MonkeyPatch):
+    asked = []
+
+    @busy_machine.contextmanager
+    def noted(count: int):
+        asked.append(count > 0)
+        yield
+
+    monkeypatch.setattr(busy_machine, "busy_processes", noted)
+    found = compare(dict.fromkeys(["XGBoost", "job in hand", "small network"], 2), repeats=1, threads=2)
+    assert asked == [False, True]
+    assert {(each.work, each.arm, each.busy) for each in found} == {
+        (work, arm, busy) for work in list(UNITS)[:3] for arm in ARMS for busy in asked
+    }
+    assert all(each.median > 0 for each in found)
