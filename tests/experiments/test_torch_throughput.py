@@ -132,9 +132,11 @@ def test_processes_under_torchrun_train_the_mean_over_all_rows_and_say_why_they_
         assert torch.equal(state[name], again[name])
 
 
+@pytest.mark.ray
 def test_a_gang_and_torchrun_take_turns_and_come_to_the_same_weights(ray_cluster: None, tmp_path: Path) -> None:
+    """With one worker each; what two under torchrun come to: above; what two of a gang: test_torch_allreduce."""
     scale = Scale(epochs=1, turns=2, starts=2, documented_starts=0)
-    turns = throughput(load("digits"), 2, scale, str(tmp_path))
+    turns = throughput(load("digits"), 1, scale, str(tmp_path))
     assert (len(turns.here), len(turns.plain), turns.samples) == (2, 2, 1200)
     assert turns.difference is not None
     assert turns.difference < 1e-6

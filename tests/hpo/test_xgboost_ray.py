@@ -53,7 +53,7 @@ def trials(tuner: HyperparameterTuner) -> list[tuple[Any, ...]]:
 @pytest.mark.ray
 @pytest.mark.smoke
 def test_hyperband_through_xgboost_ray_is_hyperband_through_native_workers(ray_cluster: None) -> None:
-    # One native worker in this process has the models of a gang of one: tests/trainers/test_gang.py.
+    # One native worker in this process has the models of a gang of one: tests/hpo/test_in_hand.py.
     native = tune("native", ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}))
     other = tune("xgboost_ray", ScalingConfig(num_workers=1))
     assert len(trials(native)) == TRIALS + 1, "and the un-tuned run"

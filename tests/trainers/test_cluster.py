@@ -7,6 +7,8 @@ import ray
 
 from trainers.cluster import cluster
 
+pytestmark = pytest.mark.ray
+
 
 def test_an_open_session_is_used_and_left_open(ray_cluster: None) -> None:
     said: list[str] = []

@@ -55,6 +55,7 @@ def test_a_notice_that_is_taken_back_is_forgotten() -> None:
     assert (notices.nodes, notices.free_there) == (frozenset(), {})
 
 
+@pytest.mark.ray
 def test_a_cluster_that_is_left_alone_has_no_drained_nodes(ray_cluster: None) -> None:
     address = ray.get_runtime_context().gcs_address
     assert draining.look_at(address)() == (frozenset(), {})

@@ -17,10 +17,9 @@ import ray
 from ray.train import ScalingConfig
 from ray.util import placement_group, remove_placement_group
 
-from tests.support.gangs import CHANNELS, STATIC, VALIDATION, WORKERS, Pool, boosting, segments
-from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
+from tests.support.gangs import CHANNELS, VALIDATION, WORKERS, Pool, boosting, segments
+from trainers import GangError, ResourcesError, ray_gangs, storage
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Progress, Report, Segment, Served
-from trainers.cluster import Cluster
 from trainers.errors import DivergedError
 from trainers.gang import Program, WorkerContext, never
 from trainers.output import found
@@ -31,11 +30,40 @@ pytestmark = pytest.mark.ray
 
 
 @pytest.fixture(scope="module")
-def pool(ray_cluster: None) -> Iterator[Pool]:
-    pool = Pool("test", eager=True)
-    pool.start(2)
-    yield pool
-    pool.gangs.close()
+def said() -> list[str]:
+    """What the module's gangs told the user."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def pool(ray_cluster: None, said: list[str]) -> Iterator[Pool]:
+    """Two gangs; the second came up as soon as there was room for it.
+
+    Of 16 logical CPUs a blocker holds 13 until the first is up, so that one gang of 2 fits.
+    """
+    blocker = placement_group([{"CPU": 13}])
+    assert blocker.wait(120)
+    pool = Pool("test", eager=True, notify=said.append)
+    try:
+        pool.start(1)
+        for _ in range(3):
+            pool.gangs.want({WORKERS: 9}, None)
+        assert (len(pool.up), pool.gangs.starting) == (1, 0)
+        remove_placement_group(blocker)
+        pool.start(2)
+        yield pool
+    finally:
+        remove_placement_group(blocker)
+        pool.gangs.close()
+
+
+def test_it_runs_with_the_gangs_that_fit_says_so_once_and_uses_more_as_they_come_up(
+    pool: Pool, said: list[str]
+) -> None:
+    assert len(pool.up) == 2
+    (line,) = said
+    assert "9 gangs of 2 workers" in line
+    assert "holds 8 (16 CPU on 1 node)" in line
 
 
 RUNGS = (3, 9, 27)
@@ -86,8 +114,8 @@ def test_a_gang_that_is_halted_ends_at_its_next_report_and_serves_on(pool: Pool,
 
 
 @pytest.mark.fault
-@pytest.mark.parametrize("rank", [0, 1])
-def test_a_model_is_the_same_after_a_worker_was_killed(pool: Pool, tmp_path: Path, rank: int) -> None:
+def test_a_model_is_the_same_after_a_worker_was_killed(pool: Pool, tmp_path: Path) -> None:
+    """Rank 0, by which its gang speaks; another one: test_torch_gang."""
     gang = next(iter(pool.up))
     straight = train_straight(pool, tmp_path / "straight", gang)
     first, second, third = segments(tmp_path / "killed", RUNGS)
@@ -95,7 +123,7 @@ def test_a_model_is_the_same_after_a_worker_was_killed(pool: Pool, tmp_path: Pat
     endless = segments(tmp_path / "endless", (200_000,), trial="endless")[0]
     pool.gangs.assign(gang, endless)
     pool.until(lambda event: type(event).__name__ == "Progress")  # It is in the middle of training now.
-    os.kill(pool.up[gang].pids[rank], signal.SIGKILL)
+    os.kill(pool.up[gang].pids[0], signal.SIGKILL)
     lost = pool.until(lambda event: isinstance(event, GangLost))
     assert lost.gang == gang
     back = pool.until(lambda event: isinstance(event, GangUp))
@@ -142,29 +170,6 @@ def test_nothing_is_loaded_or_joined_again(pool: Pool, tmp_path: Path) -> None:
     assert statistics.median(waits) < sum(pool.up[gang].opening.values())
 
 
-def test_it_runs_with_the_gangs_that_fit_says_so_once_and_uses_more_as_they_come_up(pool: Pool) -> None:
-    """Of 16 logical CPUs the module's two gangs hold 4 and a blocker 7: one gang of 5 fits, and two when it goes."""
-    said: list[str] = []
-    blocker = placement_group([{"CPU": 7}])
-    assert blocker.wait(30)
-    # As on a cluster of the job's own: no share for the module's gangs, which are another job.
-    wide = Pool("wide", workers=1, cpus=5, eager=True, notify=said.append, on=Cluster(private=True))
-    try:
-        wide.start(1)
-        wide.gangs.want({1: 5}, None)
-        assert len(wide.up) == 1
-        assert len(said) == 1
-        assert "5 gangs of 1 workers" in said[0]
-        assert "holds 3 (16 CPU on 1 node)" in said[0]
-        remove_placement_group(blocker)
-        wide.until(lambda event: isinstance(event, GangUp), want=5)
-        assert len(wide.up) == 2
-        assert len(said) == 1
-    finally:
-        remove_placement_group(blocker)
-        wide.gangs.close()
-
-
 def test_a_gang_that_can_never_fit_is_a_clear_error(ray_cluster: None) -> None:
     never = Pool("never", workers=40)
     try:
@@ -186,51 +191,23 @@ def held(name: str) -> tuple[set[str], set[str]]:
     return groups, {path.name for path in Path(tempfile.gettempdir()).glob(f"warmband-{name}-*")}
 
 
-@pytest.mark.parametrize("placed", [False, True], ids=["at once", "when it holds its resources"])
-def test_a_gang_that_is_still_starting_ends_at_once_and_leaves_nothing(pool: Pool, placed: bool) -> None:
+def test_gangs_that_are_still_starting_end_at_once_and_leave_nothing(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them holds its resources, the other has asked for them just now."""
+    monkeypatch.setattr(ray_gangs, "END_SECONDS", 120.0)  # Nothing is left to a machine that is busy.
     before = held("young")
-    young = Pool("young")
-    young.gangs.want({WORKERS: 1}, None)
-    if placed:
-        wait_until("its workers' resources are held", lambda: held("young")[0] > before[0])
+    young = Pool("young", workers=1)
+    young.gangs.want({1: 1}, None)
+    wait_until("its workers' resources are held", lambda: held("young")[0] > before[0])
+    later = Pool("young", workers=1)
+    later.gangs.want({1: 1}, None)
+    later.gangs.close()
     young.gangs.close()
     assert held("young") == before
 
 
-@pytest.fixture(scope="module")
-def closed(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The models of a gang of one, which is then closed and leaves nothing."""
-    folder, before = tmp_path_factory.mktemp("closed"), held("short")
-    short = Pool("short", workers=1)
-    gang = short.start(1)[0]
-    for assignment in segments(folder, RUNGS):
-        assert not short.serve(gang, assignment).error
-    pids = short.up[gang].pids
-    short.gangs.close()
-    assert held("short") == before
-    wait_until("its workers' processes have ended", lambda: not any(_is_ray_worker(pid) for pid in pids))
-    return folder
-
-
-def test_a_closed_gang_leaves_nothing(closed: Path) -> None:
-    assert {path.name for path in closed.iterdir()} == {f"{rung:06d}" for rung in RUNGS}, "but its models"
-
-
-def test_a_gang_of_one_has_the_models_of_this_process(closed: Path, tmp_path: Path) -> None:
-    """Equal to the last byte with as many threads; `STATIC` samples rows and columns."""
-    scaling = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
-    channels = {name: Channel.of(rows, name=name) for name, rows in CHANNELS.items()}
-    with XGBoostTrainer(scaling=scaling, hyperparameters=STATIC).gangs("hand", channels) as hand:
-        hand.want({1: 1}, None)
-        (event,) = hand.events(0.0)
-        for assignment in segments(tmp_path, RUNGS):
-            hand.assign(event.gang, assignment)
-            assert isinstance(hand.events(0.0)[0], Served)
-    for rung in RUNGS:
-        assert storage.read(str(tmp_path / f"{rung:06d}")) == storage.read(str(closed / f"{rung:06d}"))
-
-
-def wait_until(what: str, true: Callable[[], bool], seconds: float = 30.0) -> None:
+def wait_until(what: str, true: Callable[[], bool], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not true():
         assert time.monotonic() < deadline, f"waited {seconds} s until {what}"
@@ -312,7 +289,7 @@ class Fails:
             if self._rank == 1:
                 Path(marker).touch()
                 raise GangError("a server is gone")
-            time.sleep(60)  # As one that waits in a collective: the error of one rank is enough.
+            time.sleep(3600)  # As one that waits in a collective: the error of one rank is enough.
         for step in (1, 2):
             on_report(Report(step=step, metrics={"loss": 1.0}))
         raise DivergedError("the loss is nan")
@@ -344,11 +321,9 @@ def test_a_gang_error_starts_the_workers_again_and_a_trial_that_diverges_does_no
     gang = next(iter(failing.up))
     (order,) = segments(tmp_path, (2,), marker=str(tmp_path / "marker"))
     failing.gangs.assign(gang, order)
-    began = time.monotonic()
     lost = failing.until(lambda event: isinstance(event, GangLost))
     assert isinstance(lost, GangLost)
     assert "a server is gone" in lost.reason
-    assert time.monotonic() - began < 60
     failing.until(lambda event: isinstance(event, GangUp))
     served = failing.serve(gang, order)
     assert (served.error, served.diverged) == ("the loss is nan", True)
@@ -381,17 +356,20 @@ def free_cpus() -> int:
     return int(16 - sum(bundle.get("CPU", 0) for row in rows for bundle in row["bundles"].values()))
 
 
-def test_an_elastic_gang_has_the_workers_that_there_is_room_for(ray_cluster: None, tmp_path: Path) -> None:
+def test_an_elastic_gang_has_the_workers_that_there_is_room_for_and_leaves_nothing(
+    ray_cluster: None, tmp_path: Path
+) -> None:
     """Room for two of three: it starts with two, stands for three, and says so."""
     said: list[str] = []
     others = placement_group([{"CPU": 1}] * (free_cpus() - 2))
-    assert others.wait(30)
+    assert others.wait(120)
+    before = held("elastic")
     scaling = ScalingConfig(num_workers=(1, 3))
     gangs = RayGangs("elastic", boosting(CHANNELS), scaling, notify=said.append)
     try:
         (order,) = segments(tmp_path, (3,))
         events: list[Event] = []
-        deadline = time.monotonic() + 90
+        deadline = time.monotonic() + 300
         while not any(isinstance(event, Served) for event in events):
             assert time.monotonic() < deadline, events
             gangs.want({3: 1}, None)
@@ -401,11 +379,15 @@ def test_an_elastic_gang_has_the_workers_that_there_is_room_for(ray_cluster: Non
                     assert (event.workers, event.serves, len(event.nodes)) == (2, 3, 2)
                     gangs.assign(event.gang, order)
         assert gangs.want({3: 1}, None) == ()
-        assert len([event for event in events if isinstance(event, GangUp)]) == 1
+        [up] = [event for event in events if isinstance(event, GangUp)]
         [served] = [event for event in events if isinstance(event, Served)]
         assert served.segment is not None, served.traceback
         assert served.segment.details["units_by_workers"] == {"2": 3}
         assert "starts with 2 of 3 workers, for want of room" in " ".join(said)
+        gangs.close()
+        assert held("elastic") == before
+        wait_until("its workers' processes have ended", lambda: not any(_is_ray_worker(pid) for pid in up.pids))
+        assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [f"{order.stop:06d}"], "but its models"
     finally:
         gangs.close()
         remove_placement_group(others)

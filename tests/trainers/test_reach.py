@@ -26,6 +26,7 @@ def told(text: str) -> None:
     raise AssertionError(f"nobody had to be told {text!r}")
 
 
+@pytest.mark.ray
 def test_a_marker_is_there_for_the_block_and_leaves_no_folder_behind(ray_cluster: None, tmp_path: Path) -> None:
     folder = tmp_path / "jobs" / "one"
     with reaching(CPU, {}, str(folder), told) as reach:
@@ -34,6 +35,7 @@ def test_a_marker_is_there_for_the_block_and_leaves_no_folder_behind(ray_cluster
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.ray
 def test_what_a_job_wrote_beside_it_stays(ray_cluster: None, tmp_path: Path) -> None:
     folder = tmp_path / "jobs"
     folder.mkdir()
@@ -44,6 +46,7 @@ def test_what_a_job_wrote_beside_it_stays(ray_cluster: None, tmp_path: Path) -> 
     assert [path.name for path in folder.iterdir()] == ["model"]
 
 
+@pytest.mark.ray
 def test_places_that_every_node_reaches_alike_have_no_marker(ray_cluster: None) -> None:
     memory = Channel.of(np.ones((4, 2), dtype="float32"), name="train")
     for storage_path in ("", "s3://bucket/jobs"):
@@ -51,6 +54,7 @@ def test_places_that_every_node_reaches_alike_have_no_marker(ray_cluster: None) 
             assert reach.empty
 
 
+@pytest.mark.ray
 def test_files_of_channels_are_looked_for_by_path_and_size(ray_cluster: None, hasty: None, tmp_path: Path) -> None:
     path = tmp_path / "train.csv"
     path.write_text("1,2\n3,4\n")
@@ -74,6 +78,7 @@ def test_another_folder_and_one_that_cannot_be_written_are_told_apart(hasty: Non
     assert Reach(marker=f"/proc/{os.getpid()}/status").unseen().startswith("storage_path '/proc/")
 
 
+@pytest.mark.ray
 def test_a_gang_on_a_node_that_sees_another_folder_ends_with_that_error(ray_cluster: None, tmp_path: Path) -> None:
     reach = Reach(marker=str(tmp_path / ".warmband-gone"))
     blind = Pool("blind", workers=1, on=Cluster(private=False, reach=reach))

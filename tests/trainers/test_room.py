@@ -9,6 +9,8 @@ from ray.train import ScalingConfig
 from trainers import ResourcesError, room
 from trainers.room import Room, capacity
 
+pytestmark = pytest.mark.ray
+
 HUGE = ScalingConfig(num_workers=17)
 """More than the cluster of these tests holds."""
 

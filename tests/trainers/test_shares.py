@@ -132,6 +132,7 @@ class Job:
         self.up |= {event.gang for event in self.gangs.events(0.1) if isinstance(event, GangUp)}
 
 
+@pytest.mark.ray
 @pytest.mark.usefixtures("ray_cluster")
 def test_a_job_gives_gangs_back_for_another_and_takes_them_again_when_that_has_ended() -> None:
     """Three gangs fit. With the same priority the first job would keep both of its own."""

@@ -15,9 +15,11 @@ from ray.train import ScalingConfig
 
 from tests.support.networks import assignment, close, data, servers, state, train_adam
 from trainers import Channel, ParameterServerTrainer, ResourcesError
-from trainers.assignment import Assignment, Event, GangLost, GangUp, Progress, Served
+from trainers.assignment import Assignment, Event, GangLost, GangUp, Progress, Segment, Served
 from trainers.ray_gangs import RayGangs
 from trainers.room import check_capacity
+
+pytestmark = pytest.mark.ray
 
 WORDS = {"mode": "sync", "num_servers": 2, "per_worker_batch_size": 8}
 
@@ -80,6 +82,16 @@ def pool(ray_cluster: None) -> Iterator[Pool]:
     pool.gangs.close()
 
 
+@pytest.fixture(scope="module")
+def straight(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> Segment:
+    """The trial's last segment where nothing died."""
+    folder = tmp_path_factory.mktemp("straight")
+    for work in (assignment(folder, stop=1, **WORDS), assignment(folder, start=1, stop=3, **WORDS)):
+        served = pool.serve(work)
+        assert served.segment, served.traceback
+    return served.segment
+
+
 def server_processes(worker: int) -> list[int]:
     """Of the same node of the same cluster as a worker: others may run tests on this machine."""
     found = []
@@ -98,13 +110,10 @@ def parent(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def test_real_servers_give_what_the_simulated_ones_give_to_the_last_bit(pool: Pool, tmp_path: Path) -> None:
-    for work in (assignment(tmp_path, stop=1, **WORDS), assignment(tmp_path, start=1, stop=3, **WORDS)):
-        served = pool.serve(work)
-        assert served.segment, served.traceback
+def test_real_servers_give_what_the_simulated_ones_give_to_the_last_bit(straight: Segment, tmp_path: Path) -> None:
     [simulated] = servers(train_adam, assignment(tmp_path, stop=3, name="simulated", num_workers=2, **WORDS))
-    close(state(served.segment)["model"], state(simulated)["model"], 0.0)
-    account = served.segment.details["parameter_server"]
+    close(state(straight)["model"], state(simulated)["model"], 0.0)
+    account = straight.details["parameter_server"]
     assert account["updates"] * 2 == account["pushes"] == 2 * 2 * 6
     assert account["staleness"] == {"0": account["pushes"]}
     assert account["clock"] == "wall"
@@ -147,10 +156,9 @@ def test_a_gpu_that_no_node_has_is_refused_with_what_to_do(ray_cluster: None) ->
 
 @pytest.mark.fault
 @pytest.mark.parametrize("what", ["server", "worker"])
-def test_a_trial_goes_on_from_its_last_checkpoint_when_something_dies(pool: Pool, tmp_path: Path, what: str) -> None:
-    for work in (assignment(tmp_path, stop=1, **WORDS), assignment(tmp_path, start=1, stop=3, **WORDS)):
-        straight = pool.serve(work).segment
-    assert straight
+def test_a_trial_goes_on_from_its_last_checkpoint_when_something_dies(
+    pool: Pool, straight: Segment, tmp_path: Path, what: str
+) -> None:
     pool.serve(assignment(tmp_path, stop=1, name="killed", **WORDS))
     gate = tmp_path / "gate"
     gate.touch()

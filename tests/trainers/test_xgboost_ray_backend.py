@@ -7,9 +7,9 @@ import signal
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas
@@ -26,12 +26,15 @@ from trainers.xgboost_ray_backend import XGBoostRayGangs
 
 pytestmark = pytest.mark.ray
 
+Found = TypeVar("Found")
+
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3}
 SAMPLED = {**STATIC, "max_depth": 5, "subsample": 0.8, "colsample_bytree": 0.7}
 # Slow enough for an actor to be killed in the middle, by many rows and trees: with more depth, actors that share a core
 # would wait for each other at every level.
 SLOW = {**STATIC, "num_parallel_tree": 60, "max_depth": 3, "subsample": 0.5}
-RUNGS = (5, 15)
+ROUNDS = 15
+ENDLESS = 100_000
 
 
 def rows(count: int, seed: int = 0) -> np.ndarray[Any, Any]:
@@ -42,7 +45,7 @@ def rows(count: int, seed: int = 0) -> np.ndarray[Any, Any]:
     return np.column_stack([target, features])
 
 
-SMALL = {"train": rows(80_001), "validation": rows(601, seed=1)}
+SMALL = {"train": rows(40_001), "validation": rows(601, seed=1)}
 
 
 @pytest.fixture(scope="module")
@@ -94,26 +97,26 @@ class Pool:
         return served
 
     def train(self, gang: str, assignment: Assignment) -> Segment:
-        served = self.serve(gang, assignment)
-        assert served.segment is not None, served.traceback
-        return served.segment
+        return segment_of(self.serve(gang, assignment))
 
 
-def segments(folder: Path, rungs: tuple[int, ...], hyperparameters: dict[str, Any]) -> list[Assignment]:
-    """A trial's assignments from rung to rung."""
-    paths = [str(folder / f"{rung:06d}") for rung in rungs]
-    return [
-        Assignment(
-            trial_id="trial",
-            hyperparameters=hyperparameters,
-            seed=11,
-            start=start,
-            stop=stop,
-            checkpoint=checkpoint,
-            save_to=save_to,
-        )
-        for start, stop, checkpoint, save_to in zip((0, *rungs), rungs, (None, *paths), paths, strict=False)
-    ]
+def segment_of(served: Event) -> Segment:
+    assert isinstance(served, Served)
+    assert served.segment is not None, served.traceback
+    return served.segment
+
+
+def assignment(folder: Path, stop: int, hyperparameters: dict[str, Any], after: Segment | None = None) -> Assignment:
+    """A trial's assignment, from its beginning or from where another ended."""
+    return Assignment(
+        trial_id="trial",
+        hyperparameters=hyperparameters,
+        seed=11,
+        start=after.reached if after else 0,
+        stop=stop,
+        checkpoint=after.checkpoint if after else None,
+        save_to=str(folder / f"{stop:06d}"),
+    )
 
 
 def processes(title: str) -> list[int]:
@@ -136,6 +139,7 @@ def processes(title: str) -> list[int]:
 
 
 ACTORS = "ray::_RemoteRayXGBoostActor"
+QUEUE = "ray::_QueueActor"
 
 
 def groups() -> set[str]:
@@ -144,84 +148,34 @@ def groups() -> set[str]:
 
 
 def left() -> list[int]:
-    return processes(ACTORS) + processes("ray::Coordinator") + processes("ray::_QueueActor")
+    return processes(ACTORS) + processes("ray::Coordinator") + processes(QUEUE)
 
 
-def wait_until(true: Callable[[], bool], seconds: float = 120.0) -> None:
+def wait_for(what: str, look: Callable[[], Found], seconds: float = 120.0) -> Found:
+    """What `look` finds, as soon as that is something."""
     deadline = time.monotonic() + seconds
-    while not true():
-        assert time.monotonic() < deadline, f"waited {seconds} s for {true}"
+    while not (found := look()):
+        assert time.monotonic() < deadline, f"waited {seconds} s for {what}"
         time.sleep(0.1)
+    return found
 
 
-def auc(checkpoint: str, table: np.ndarray[Any, Any]) -> float:
+def auc(checkpoint: str, table: Any) -> float:
     """What scikit-learn makes of a model."""
     import xgboost
     from sklearn.metrics import roc_auc_score
 
     booster = xgboost.Booster()
     booster.load_model(bytearray(storage.read(checkpoint)))
-    return float(roc_auc_score(table[:, 0], booster.predict(xgboost.DMatrix(table[:, 1:]), strict_shape=False)))
+    rows = pandas.DataFrame(table)
+    return float(
+        roc_auc_score(
+            rows.iloc[:, 0], booster.predict(xgboost.DMatrix(rows.iloc[:, 1:], feature_names=booster.feature_names))
+        )
+    )
 
 
-# ---- the same answer
-
-
-@pytest.fixture(scope="module")
-def both(
-    ray_cluster: None, bank: dict[str, pandas.DataFrame], tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, list[Segment]]:
-    """One trial on the bank's rows, from rung to rung, by backend; of one worker: tests/hpo/test_xgboost_ray.py."""
-    folder = tmp_path_factory.mktemp("both")
-    trained = {}
-    for backend in ("native", "xgboost_ray"):
-        with Pool(bank, 2, backend) as pool:
-            gang = pool.up()
-            trained[backend] = [pool.train(gang, order) for order in segments(folder / backend, RUNGS, SAMPLED)]
-    return trained
-
-
-def test_it_trains_what_native_does(both: dict[str, list[Segment]]) -> None:
-    for native, other in zip(both["native"], both["xgboost_ray"], strict=True):
-        assert [report.step for report in other.reports] == [report.step for report in native.reports]
-        for ours, theirs in zip(native.reports, other.reports, strict=True):
-            assert list(theirs.metrics) == list(ours.metrics)
-            assert theirs.metrics["validation:auc"] == pytest.approx(ours.metrics["validation:auc"], abs=0.002)
-            assert theirs.metrics["test:auc"] == pytest.approx(ours.metrics["test:auc"], abs=0.002)
-
-
-def test_its_models_are_those_of_native_to_the_last_byte(both: dict[str, list[Segment]]) -> None:
-    """More than was promised: shards, ranks and seeds are the same, so that nothing is left to differ."""
-    for native, other in zip(both["native"], both["xgboost_ray"], strict=True):
-        assert storage.read(other.checkpoint) == storage.read(native.checkpoint)
-
-
-@pytest.mark.parametrize("channel", ["validation", "test"])
-def test_metrics_are_scikit_learns(
-    both: dict[str, list[Segment]], bank: dict[str, pandas.DataFrame], channel: str
-) -> None:
-    import xgboost
-    from sklearn.metrics import roc_auc_score
-
-    table = bank[channel]
-    for segment in both["xgboost_ray"]:
-        booster = xgboost.Booster()
-        booster.load_model(bytearray(storage.read(segment.checkpoint)))
-        predicted = booster.predict(xgboost.DMatrix(table.iloc[:, 1:]))
-        expected = roc_auc_score(table.iloc[:, 0], predicted)
-        assert segment.reports[-1].metrics[f"{channel}:auc"] == pytest.approx(expected, abs=1e-6)
-
-
-def test_what_its_actors_cost_is_told_apart(both: dict[str, list[Segment]]) -> None:
-    for backend, trained in both.items():
-        for segment in trained:
-            assert segment.checkpoint_bytes == len(storage.read(segment.checkpoint))
-            assert segment.training_seconds > 0
-            assert (segment.starting_seconds > 0.5) == (backend == "xgboost_ray")
-            assert segment.starting_seconds == 0 or segment.starting_seconds > segment.training_seconds
-
-
-# ---- what a gang survives, and what it leaves
+# ---- the same answer, also after an error and an actor's death
 
 
 def kill_an_actor(pool: Pool) -> None:
@@ -232,36 +186,87 @@ def kill_an_actor(pool: Pool) -> None:
     assert not any(isinstance(event, Served) for event in pool.log)
 
 
-@pytest.mark.fault
-def test_a_gang_that_is_halted_ends_at_its_next_round_and_serves_on_also_after_a_death(
-    ray_cluster: None, tmp_path: Path
-) -> None:
-    with Pool(SMALL, 2) as pool:
-        gang = pool.up()
-        (long,) = segments(tmp_path, (5000,), SLOW)
-        pool.gangs.assign(gang, long)
-        pool.until(lambda event: isinstance(event, Progress))
-        pool.gangs.halt(gang)
-        served = pool.until(lambda event: isinstance(event, Served))
-        assert isinstance(served, Served)
-        assert served.segment is not None, served.traceback
-        reached = served.segment.reached
-        assert [report.step for report in served.segment.reports] == list(range(1, reached + 1))
-        assert reached < long.stop
-        assert auc(served.segment.checkpoint, SMALL["validation"]) > 0.5
+@dataclass(frozen=True)
+class Story:
+    """What a gang of two actors made of three assignments, and native workers of the last.
 
+    Args:
+        refused: what it said of hyperparameters that XGBoost refuses.
+        lost: and of an actor's death in the next assignment.
+        trained: the last, by backend.
+    """
+
+    refused: Served
+    lost: GangLost
+    trained: dict[str, Segment]
+
+
+@pytest.fixture(scope="module")
+def story(ray_cluster: None, bank: dict[str, pandas.DataFrame], tmp_path_factory: pytest.TempPathFactory) -> Story:
+    """On the bank's rows; a gang of one, which also goes on from a checkpoint: tests/hpo/test_xgboost_ray.py."""
+    folder = tmp_path_factory.mktemp("story")
+    with Pool(bank, 2) as pool:
+        gang = pool.up()
+        refused = pool.serve(gang, assignment(folder, 3, {**STATIC, "max_depth": -3}))
         # No restarts were asked for: the gang loses its actors, and is up again at once.
-        checkpoint, save_to = served.segment.checkpoint, str(tmp_path / "rest" / f"{long.stop:06d}")
-        rest = replace(long, start=reached, checkpoint=checkpoint, save_to=save_to)
-        pool.gangs.assign(gang, rest)
+        pool.gangs.assign(gang, assignment(folder, ENDLESS, SAMPLED))
         kill_an_actor(pool)
         lost = pool.until(lambda event: isinstance(event, GangLost))
-        assert (lost.gang, pool.up()) == (gang, gang)
-        again = pool.train(gang, replace(rest, stop=reached + 2))
-        assert [report.step for report in again.reports] == [reached + 1, reached + 2]
+        assert isinstance(lost, GangLost)
+        assert pool.up() == gang
+        actors = pool.train(gang, assignment(folder, ROUNDS, SAMPLED))
+    with Pool(bank, 2, "native") as pool:
+        native = pool.train(pool.up(), assignment(folder / "native", ROUNDS, SAMPLED))
+    return Story(refused=refused, lost=lost, trained={"xgboost_ray": actors, "native": native})
 
 
-def train_here(order: Assignment) -> None:
+def test_it_trains_what_native_does(story: Story) -> None:
+    native, other = story.trained["native"], story.trained["xgboost_ray"]
+    assert [report.step for report in other.reports] == [report.step for report in native.reports]
+    assert [report.step for report in other.reports] == list(range(1, ROUNDS + 1))
+    for ours, theirs in zip(native.reports, other.reports, strict=True):
+        assert list(theirs.metrics) == list(ours.metrics)
+        assert theirs.metrics["validation:auc"] == pytest.approx(ours.metrics["validation:auc"], abs=0.002)
+        assert theirs.metrics["test:auc"] == pytest.approx(ours.metrics["test:auc"], abs=0.002)
+
+
+def test_its_models_are_those_of_native_to_the_last_byte(story: Story) -> None:
+    """More than was promised: shards, ranks and seeds are the same, so that nothing is left to differ."""
+    native, other = story.trained["native"], story.trained["xgboost_ray"]
+    assert storage.read(other.checkpoint) == storage.read(native.checkpoint)
+
+
+@pytest.mark.parametrize("channel", ["validation", "test"])
+def test_metrics_are_scikit_learns(story: Story, bank: dict[str, pandas.DataFrame], channel: str) -> None:
+    segment = story.trained["xgboost_ray"]
+    expected = auc(segment.checkpoint, bank[channel])
+    assert segment.reports[-1].metrics[f"{channel}:auc"] == pytest.approx(expected, abs=1e-6)
+
+
+def test_what_its_actors_cost_is_told_apart(story: Story) -> None:
+    for backend, segment in story.trained.items():
+        assert segment.checkpoint_bytes == len(storage.read(segment.checkpoint))
+        assert segment.training_seconds > 0
+        assert (segment.starting_seconds > 0.5) == (backend == "xgboost_ray")
+        assert segment.starting_seconds == 0 or segment.starting_seconds > segment.training_seconds
+
+
+@pytest.mark.fault
+def test_a_gang_that_lost_an_actor_says_so_and_serves_on(story: Story) -> None:
+    assert "training actors of rank [" in story.lost.reason
+    assert story.trained["xgboost_ray"].reached == ROUNDS
+
+
+def test_hyperparameters_that_xgboost_refuses_are_an_error_in_its_words(story: Story) -> None:
+    assert "max_depth" in story.refused.error
+    assert "\n" not in story.refused.error
+    assert "XGBoostError" in story.refused.traceback
+
+
+# ---- what a gang survives, and what it leaves
+
+
+def train_here(order: Assignment) -> Segment:
     """In this process, which costs no actors."""
     trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=STATIC)
     channels = {name: Channel.of(source, name=name) for name, source in SMALL.items()}
@@ -270,73 +275,68 @@ def train_here(order: Assignment) -> None:
         (up,) = gangs.events(0.0)
         gangs.assign(up.gang, order)
         (served,) = gangs.events(0.0)
-    assert isinstance(served, Served)
-    assert not served.error
+    return segment_of(served)
 
 
-@pytest.mark.fault
-@pytest.mark.parametrize(
-    "ray_params",
-    [
-        {"max_actor_restarts": 1},
-        {"max_actor_restarts": 1, "elastic_training": True, "max_failed_actors": 1, "checkpoint_frequency": 1},
-    ],
-    ids=["restarted", "elastic"],
-)
-def test_training_ends_with_all_rounds_although_an_actor_died(
-    ray_cluster: None, tmp_path: Path, ray_params: dict[str, Any]
-) -> None:
-    first, second = segments(tmp_path, (1, 20), SLOW)
-    train_here(first)
-    with Pool(SMALL, 2, **ray_params) as pool:
-        pool.gangs.assign(pool.up(), second)
-        kill_an_actor(pool)
-        served = pool.until(lambda event: isinstance(event, Served))
-        assert isinstance(served, Served)
-        assert not any(isinstance(event, GangLost | GangEnded) for event in pool.log)
-    segment = served.segment
-    assert segment is not None, served.traceback
-    assert [report.step for report in segment.reports] == list(range(2, 21))
+def train_over_a_death(pool: Pool, gang: str, folder: Path) -> None:
+    """An actor dies in an assignment, which goes on all the same until it is halted, with a report of every round."""
+    first = train_here(assignment(folder, 1, SLOW))
+    pool.gangs.assign(gang, assignment(folder, ENDLESS, SLOW, after=first))
+    queues = set(wait_for("the queue of the actors", lambda: processes(QUEUE)))
+    kill_an_actor(pool)
+    # xgboost_ray goes on with another queue, after 10 s.
+    wait_for("another queue", lambda: set(processes(QUEUE)) - queues)
+    pool.until(lambda event: isinstance(event, Progress))
+    pool.gangs.halt(gang)
+    segment = segment_of(pool.until(lambda event: isinstance(event, Served)))
+    assert not any(isinstance(event, GangLost | GangEnded) for event in pool.log)
+    assert [report.step for report in segment.reports] == list(range(2, segment.reached + 1))
     assert segment.training_seconds > 10, "xgboost_ray waits for 10 s before it goes on"
     expected = auc(segment.checkpoint, SMALL["validation"])
     assert segment.reports[-1].metrics["validation:auc"] == pytest.approx(expected, abs=1e-6)
 
 
 @pytest.mark.fault
-def test_a_gang_serves_on_after_an_error_and_leaves_nothing_when_it_ends_while_actors_start(
+def test_training_goes_on_with_the_actors_that_are_left(ray_cluster: None, tmp_path: Path) -> None:
+    elastic = {"max_actor_restarts": 1, "elastic_training": True, "max_failed_actors": 1, "checkpoint_frequency": 1}
+    with Pool(SMALL, 2, **elastic) as pool:
+        train_over_a_death(pool, pool.up(), tmp_path)
+
+
+@pytest.mark.fault
+def test_coordinators_and_actors_that_died_are_replaced_and_a_gang_that_ends_while_actors_start_leaves_nothing(
     ray_cluster: None, tmp_path: Path
 ) -> None:
     before = groups()
-    (slow,) = segments(tmp_path / "slow", (60,), SLOW)
-    with Pool(SMALL, 1) as pool:
-        gang = pool.up()
-        refused = pool.serve(gang, segments(tmp_path, (3,), {**STATIC, "max_depth": -3})[0])
-        assert "max_depth" in refused.error
-        assert "\n" not in refused.error
-        assert "XGBoostError" in refused.traceback
+    endless = assignment(tmp_path, ENDLESS, SLOW)
+    with Pool(SMALL, 1, max_actor_restarts=1) as pool:
+        up = pool.until(lambda event: isinstance(event, GangUp))
+        assert isinstance(up, GangUp)
 
         # While actors start, their coordinator dies: another gang takes its place.
-        pool.gangs.assign(gang, slow)
-        os.kill(processes("ray::Coordinator")[0], signal.SIGKILL)
+        pool.gangs.assign(up.gang, endless)
+        os.kill(up.pids[0], signal.SIGKILL)
         ended = pool.until(lambda event: isinstance(event, GangEnded))
-        assert ended.gang == gang
+        assert ended.gang == up.gang
         other = pool.up()
-        assert other != gang
-        assert [report.step for report in pool.train(other, segments(tmp_path, (2,), STATIC)[0]).reports] == [1, 2]
+        assert other != up.gang
+        pool.log.clear()
+        train_over_a_death(pool, other, tmp_path)
 
         # It is closed while they start.
-        pool.gangs.assign(other, slow)
-        wait_until(lambda: bool(processes(ACTORS)))
+        wait_for("the end of its actors", lambda: not processes(ACTORS))
+        pool.gangs.assign(other, endless)
+        wait_for("its next actor", lambda: processes(ACTORS))
         assert groups() != before
     assert groups() == before
-    wait_until(lambda: not left())
+    wait_for("the end of what it left", lambda: not left())
 
 
 def test_data_that_an_actor_cannot_read_ends_the_job(ray_cluster: None, tmp_path: Path) -> None:
     path = tmp_path / "cut.csv"
     path.write_text("\n".join(["1,2,3"] * 50 + ["1,2"]) + "\n")
     with Pool({"train": path, "validation": path}, 1) as pool:
-        pool.gangs.assign(pool.up(), segments(tmp_path, (2,), STATIC)[0])
+        pool.gangs.assign(pool.up(), assignment(tmp_path, 2, STATIC))
         with pytest.raises(GangError, match=r"cannot serve: channel 'train'.*cut\.csv"):
             pool.until(lambda event: isinstance(event, Served))
 

@@ -28,6 +28,7 @@ class NoPeers:
         pass
 
 
+@pytest.mark.ray
 @pytest.mark.fault
 def test_servers_stay_up_between_trainings_more_are_started_when_asked_for_and_one_that_dies_is_named(
     ray_cluster: None,
