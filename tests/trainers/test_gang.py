@@ -254,13 +254,13 @@ class Tells:
         self._program.close()
 
 
-def test_data_that_one_rank_cannot_read_ends_the_gang_with_its_error_and_where_it_printed(
+def test_data_that_a_rank_cannot_read_ends_the_gang_with_its_error_and_where_it_printed(
     ray_cluster: None, tmp_path: Path
 ) -> None:
     path = tmp_path / "cut.csv"
     path.write_text("\n".join(["1,2,3"] * 50 + ["1,2"]) + "\n")
     make = boosting({"train": path, "validation": path})
-    bad = Pool("bad", program=lambda workers: Tells(make(workers)))
+    bad = Pool("bad", workers=1, program=lambda workers: Tells(make(workers)))
     try:
         with pytest.raises(GangError, match=r"cut\.csv") as caught:
             bad.start(1)

@@ -205,13 +205,14 @@ def job(short_home: Path) -> dict[str, Any]:
         env={**environment, "PYTHONPATH": str(ROOT), "HOME": str(short_home), "TMPDIR": str(short_home)},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=900,
     )
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found
 
 
+@pytest.mark.ray
 def test_jobs_listen_on_this_machine_alone(job: dict[str, Any]) -> None:
     assert list(job["found"]) == ["XGBoostTrainer", "TorchTrainer", "ParameterServerTrainer"]
     for trainer, found in job["found"].items():
@@ -221,6 +222,7 @@ def test_jobs_listen_on_this_machine_alone(job: dict[str, Any]) -> None:
         assert beyond <= ANYWHERE[trainer]
 
 
+@pytest.mark.ray
 def test_a_cluster_of_its_own_says_so_and_ends_with_the_job(job: dict[str, Any]) -> None:
     """An error in the job changes nothing."""
     assert not job["ray"]
@@ -228,6 +230,7 @@ def test_a_cluster_of_its_own_says_so_and_ends_with_the_job(job: dict[str, Any])
     assert f"{(os.cpu_count() or 1) + 3} logical CPUs on {os.cpu_count()} cores" in line
 
 
+@pytest.mark.ray
 def test_its_token_is_its_users_alone(job: dict[str, Any], short_home: Path) -> None:
     token = short_home / ".ray" / "auth_token"
     assert len(token.read_text()) == 64
