@@ -76,6 +76,7 @@ def test_others_never_use_more_than_there_is_nor_less_than_nothing(
 # ---- this machine
 
 
+@pytest.mark.process
 def test_what_this_process_and_its_children_use_is_the_jobs() -> None:
     before = usage(joined=False)
     burn = "import time\nwhile time.process_time() < 0.5: pass"

@@ -12,6 +12,7 @@ from ray._private import log_monitor
 from trainers.output import found
 
 
+@pytest.mark.process
 def test_a_process_names_the_file_that_it_writes_to(tmp_path: Path) -> None:
     file = tmp_path / "worker.err"
     code = "import sys; from trainers.output import own; sys.stderr.write(own('10.0.0.7'))"
