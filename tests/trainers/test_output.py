@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from ray._private import log_monitor
 
 from trainers.output import found
