@@ -18,12 +18,15 @@ from ray.train import ScalingConfig
 from ray.util import placement_group, remove_placement_group
 
 from tests.support.gangs import CHANNELS, VALIDATION, WORKERS, Pool, boosting, segments
-from trainers import GangError, ResourcesError, ray_gangs, storage
+from trainers import GangError, ResourcesError, ray_gangs, reach, storage
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Progress, Report, Segment, Served
-from trainers.errors import DivergedError
-from trainers.gang import Program, WorkerContext, never
+from trainers.cluster import Cluster
+from trainers.errors import DataError, DivergedError
+from trainers.gang import WorkerContext, never
+from trainers.in_hand import alone
 from trainers.output import found
 from trainers.ray_gangs import RayGangs
+from trainers.reach import Reach
 from trainers.room import capacity
 
 pytestmark = pytest.mark.ray
@@ -235,38 +238,37 @@ def output(logs: str) -> str:
     return file.read_text()
 
 
-class Tells:
-    """A program that tells that it opens before it does."""
+class Tells(Reach):
+    """What a gang's workers have to see, each of which tells of it before it looks."""
 
-    def __init__(self, program: Program) -> None:
-        self._program = program
-
-    def open(self, context: WorkerContext) -> dict[str, float]:
+    def check_here(self, node: str) -> None:
         tell("open")
-        return self._program.open(context)
-
-    def train(
-        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
-    ) -> Segment:
-        return self._program.train(assignment, on_report, halted)
-
-    def close(self) -> None:
-        self._program.close()
+        reach.PATIENCE_SECONDS = 0.0  # In the worker's process: nothing will come to be seen.
+        super().check_here(node)
 
 
-def test_data_that_a_rank_cannot_read_ends_the_gang_with_its_error_and_where_it_printed(
+def test_what_a_worker_does_not_see_ends_its_gang_with_that_error_and_where_it_printed(
     ray_cluster: None, tmp_path: Path
 ) -> None:
-    path = tmp_path / "cut.csv"
-    path.write_text("\n".join(["1,2,3"] * 50 + ["1,2"]) + "\n")
-    make = boosting({"train": path, "validation": path})
-    bad = Pool("bad", workers=1, program=lambda workers: Tells(make(workers)))
+    blind = Cluster(private=False, reach=Tells(marker=str(tmp_path / ".warmband-gone")))
+    bad = Pool("bad", workers=1, on=blind)
     try:
-        with pytest.raises(GangError, match=r"cut\.csv") as caught:
+        with pytest.raises(
+            GangError, match=r"cannot serve: on node [0-9.]+: storage_path .* is another folder there"
+        ) as caught:
             bad.start(1)
         assert "printed in open" in output(str(caught.value).rpartition("The worker's output: ")[2])
     finally:
         bad.gangs.close()
+
+
+def test_data_that_a_worker_cannot_read_is_an_error_as_it_opens(tmp_path: Path) -> None:
+    """As any error of `open`, it ends the gang: above."""
+    path = tmp_path / "cut.csv"
+    path.write_text("\n".join(["1,2,3"] * 50 + ["1,2"]) + "\n")
+    program = boosting({"train": path, "validation": path})(1)
+    with pytest.raises(DataError, match=r"cut\.csv"):
+        program.open(alone(1))
 
 
 class Fails:

@@ -1,4 +1,7 @@
-"""What nodes have to see of the driver's machine; on nodes that really see something else: tests/cluster."""
+"""What nodes have to see of the driver's machine.
+
+On nodes that really see something else: tests/cluster. A gang's worker that does not see it: test_gang.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.support.gangs import Pool
-from trainers import Channel, ConfigurationError, GangError
-from trainers.cluster import Cluster
+from trainers import Channel, ConfigurationError
 from trainers.reach import Reach, reaching
 
 CPU = {"CPU": 1.0}
@@ -76,14 +77,3 @@ def test_another_folder_and_one_that_cannot_be_written_are_told_apart(hasty: Non
         lost.check_here("10.0.0.2")
     # A folder in /proc refuses files whoever asks, root too.
     assert Reach(marker=f"/proc/{os.getpid()}/status").unseen().startswith("storage_path '/proc/")
-
-
-@pytest.mark.ray
-def test_a_gang_on_a_node_that_sees_another_folder_ends_with_that_error(ray_cluster: None, tmp_path: Path) -> None:
-    reach = Reach(marker=str(tmp_path / ".warmband-gone"))
-    blind = Pool("blind", workers=1, on=Cluster(private=False, reach=reach))
-    try:
-        with pytest.raises(GangError, match=r"cannot serve: on node [0-9.]+: storage_path .* is another folder there"):
-            blind.start(1)
-    finally:
-        blind.gangs.close()
