@@ -113,6 +113,7 @@ def test_one_worker_is_plain_pytorch(tmp_path):
     close(state(one)["model"], model.state_dict(), 0.0)
 
 
+@pytest.mark.process
 @pytest.mark.parametrize("rows", [96, 101])
 def test_accumulation_is_a_larger_batch(gang: ProcessGang, tmp_path, rows):
     words = {"global_batch_size": 24, "gradient_accumulation_steps": 4}
@@ -123,6 +124,7 @@ def test_accumulation_is_a_larger_batch(gang: ProcessGang, tmp_path, rows):
     close(state(parts)["model"], state(one)["model"])
 
 
+@pytest.mark.process
 def test_every_rank_ends_with_the_same_bits(gang: ProcessGang, tmp_path):
     words = {"per_worker_batch_size": 4, "leave": str(tmp_path)}
     only(gang.run(program(train_exactly, 101), assignment(tmp_path, **words), before=small_buckets))
@@ -142,6 +144,7 @@ def train_part_of_a_model(context) -> None:
         context.report({}, checkpoint={"model": model.state_dict()})
 
 
+@pytest.mark.process
 def test_parameters_without_gradients_hold_nobody_up(gang: ProcessGang, tmp_path):
     words = {"stop": 1}
     [first, *_] = only(
@@ -167,6 +170,7 @@ def train_at_its_rate(context) -> None:
         context.report({}, checkpoint={"weights": weights, "lr": optimizer.param_groups[0]["lr"]})
 
 
+@pytest.mark.process
 def test_the_learning_rate_follows_the_rule(gang: ProcessGang, tmp_path):
     words = {"per_worker_batch_size": 8, "learning_rate_rule": "linear", "warmup_epochs": 1, "stop": 2}
     [first, *_] = only(gang.run(program(train_at_its_rate, 96), assignment(tmp_path, **words)))
@@ -180,6 +184,7 @@ def test_the_learning_rate_follows_the_rule(gang: ProcessGang, tmp_path):
 # ---- pausing
 
 
+@pytest.mark.process
 def test_a_paused_trial_ends_with_the_same_bits_on_this_gang_or_another(gang: ProcessGang, tmp_path):
     words = {"per_worker_batch_size": 8}
     straight = assignment(tmp_path, stop=4, name="straight", **words)
@@ -249,6 +254,7 @@ def test_nothing_of_a_trial_is_left_for_the_next(tmp_path):
 # ---- a DataLoader
 
 
+@pytest.mark.process
 def test_a_loader_is_dealt_out_to_the_workers(gang: ProcessGang, tmp_path):
     def train(context) -> None:
         rows = TensorDataset(torch.arange(50.0)[:, None], torch.arange(50))
@@ -282,6 +288,7 @@ def test_a_loader_of_another_batch_size_is_refused(tmp_path):
 # ---- what goes wrong
 
 
+@pytest.mark.process
 def test_a_network_that_diverges_says_so_on_every_rank(gang: ProcessGang, tmp_path):
     def train(context) -> None:
         model = context.prepare_model(network())
@@ -303,6 +310,7 @@ def only_errors(answers: list) -> list:
     return found
 
 
+@pytest.mark.process
 def test_reporting_from_one_rank_only_is_found(gang: ProcessGang, tmp_path):
     def train(context) -> None:
         for _ in context.epochs():
@@ -316,6 +324,7 @@ def test_reporting_from_one_rank_only_is_found(gang: ProcessGang, tmp_path):
     only(again)
 
 
+@pytest.mark.process
 def test_the_gang_serves_on_after_a_trial_that_failed_on_every_rank(gang: ProcessGang, tmp_path):
     def train(context) -> None:
         if context.hyperparameters.get("wrong"):
@@ -330,6 +339,7 @@ def test_the_gang_serves_on_after_a_trial_that_failed_on_every_rank(gang: Proces
         assert not isinstance(served, Exception), served
 
 
+@pytest.mark.process
 def test_an_error_on_one_rank_is_every_ranks(gang: ProcessGang, tmp_path):
     def train(context) -> None:
         model = context.prepare_model(network())
@@ -345,6 +355,7 @@ def test_an_error_on_one_rank_is_every_ranks(gang: ProcessGang, tmp_path):
     assert isinstance(second, ValueError)
 
 
+@pytest.mark.process
 def test_ranks_that_go_different_ways_are_told(gang: ProcessGang, tmp_path):
     def train(context) -> None:
         for _ in context.epochs():
@@ -356,6 +367,7 @@ def test_ranks_that_go_different_ways_are_told(gang: ProcessGang, tmp_path):
     assert all("rank 0 in report 1, rank 1 in context.sum" in str(error) for error in errors)
 
 
+@pytest.mark.process
 def test_a_rank_that_stays_away_is_named_by_a_deadline(gang: ProcessGang, tmp_path):
     def train(context) -> None:
         import time
@@ -488,6 +500,7 @@ def test_mixed_precision_and_compilation_train_the_same_network(tmp_path):
 # ---- halting
 
 
+@pytest.mark.process
 def test_a_trial_that_is_halted_at_any_report_ends_with_the_same_bits(gang: ProcessGang, tmp_path):
     words = {"per_worker_batch_size": 8}
     make = program(train_with_everything, 107)
@@ -511,6 +524,7 @@ def test_a_trial_that_is_halted_at_any_report_ends_with_the_same_bits(gang: Proc
         assert str(state(straight)["optimizer"]) == str(TorchCheckpoint.read(checkpoint).state["optimizer"])
 
 
+@pytest.mark.process
 def test_a_halt_waits_for_a_report_with_a_checkpoint(gang: ProcessGang, tmp_path):
     def train(context) -> None:
         for epoch in context.epochs():

@@ -112,6 +112,7 @@ def gang() -> Iterator[ProcessGang]:
         yield started
 
 
+@pytest.mark.process
 def test_all_workers_halt_at_one_round(gang: ProcessGang, tmp_path: Path) -> None:
     straight, halted = assignment(tmp_path / "straight"), assignment(tmp_path / "halted", halt_at=8)
     answers = gang.run(program, straight, halted, before=look_each_round)
