@@ -40,7 +40,7 @@ $(STAMP): pyproject.toml constraints.txt
 demo: $(STAMP)
 	$(VENV)/bin/python -m experiments.tune_distributed --quick
 
-PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
+PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=30 --durations-min=5
 
 test: $(STAMP)
 	$(PYTEST) -m "unit or smoke"
