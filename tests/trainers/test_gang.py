@@ -17,8 +17,8 @@ import ray
 from ray.train import ScalingConfig
 from ray.util import placement_group, remove_placement_group
 
-from tests.support.gangs import CHANNELS, VALIDATION, WORKERS, Pool, boosting, segments
-from trainers import GangError, ResourcesError, ray_gangs, reach, storage
+from tests.support.gangs import CHANNELS, STATIC, VALIDATION, WORKERS, Pool, boosting, segments
+from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, ray_gangs, reach, storage
 from trainers.assignment import Assignment, Event, GangLost, GangUp, Progress, Report, Segment, Served
 from trainers.cluster import Cluster
 from trainers.errors import DataError, DivergedError
@@ -208,6 +208,28 @@ def test_gangs_that_are_still_starting_end_at_once_and_leave_nothing(
     later.gangs.close()
     young.gangs.close()
     assert held("young") == before
+
+
+def test_a_gang_of_one_has_the_models_of_this_process(ray_cluster: None, tmp_path: Path) -> None:
+    """Equal to the last byte with as many threads; `STATIC` samples rows and columns."""
+    one = Pool("one", workers=1)
+    try:
+        one.start(1)
+        for order in segments(tmp_path / "gang", RUNGS):
+            assert not one.serve(next(iter(one.up)), order).error
+    finally:
+        one.gangs.close()
+    scaling = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
+    channels = {name: Channel.of(rows, name=name) for name, rows in CHANNELS.items()}
+    with XGBoostTrainer(scaling=scaling, hyperparameters=STATIC).gangs("hand", channels) as hand:
+        hand.want({1: 1}, None)
+        (event,) = hand.events(0.0)
+        for order in segments(tmp_path / "hand", RUNGS):
+            hand.assign(event.gang, order)
+            assert isinstance(hand.events(0.0)[0], Served)
+    for rung in RUNGS:
+        models = [storage.read(str(tmp_path / where / f"{rung:06d}")) for where in ("gang", "hand")]
+        assert models[0] == models[1]
 
 
 def wait_until(what: str, true: Callable[[], bool], seconds: float = 120.0) -> None:
