@@ -99,8 +99,7 @@ class Controller:
         self._chosen: list[TrialRun] = []
         """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
         self._stopping = ""
-        self._over = False
-        """Whether the search has ended, and what comes is the closing of gangs."""
+        self._over = False  # What comes is the closing of gangs.
         self._waited = self._listened = 0.0
         """Seconds without a gang, until those that were looked at last."""
 
@@ -133,13 +132,12 @@ class Controller:
     def stop(self, reason: str) -> None:
         """Hands out nothing more, and ends what is being served at its next report.
 
-        `run` returns when that is back, or after `DRAIN_SECONDS`. It may be called from a signal handler. A search
+        `run` returns when that is back, or after `DRAIN_SECONDS`. It may be called from a signal handler; a search
         that has ended stays as it is.
         """
-        if self._over:
-            return
-        self._stopping = reason
-        self._halt()
+        if not self._over:
+            self._stopping = reason
+            self._halt()
 
     def _end(self, reason: str) -> bool:
         if self._stopping:

@@ -8,13 +8,16 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from threading import Thread
 from typing import Any
 
+import psutil
 import ray
 
 from trainers import head, loopback
+from trainers.errors import ResourcesError
 from trainers.reach import Reach
 from trainers.whole import whole
 
@@ -24,6 +27,12 @@ _OPEN = (
     "Ray was imported before Warmband, so it listens on all addresses of this machine, for who has its token; "
     f"import hpo or trainers first, or set {loopback.VARIABLE}=0, to keep it to {loopback.ADDRESS}"
 )
+
+STARTS = 3
+"""How often a Ray that does not come up in its time is started."""
+
+_LATE = "timed out during startup"
+"""In what Ray 2.60 raises then, a bare `Exception` (ray/_private/node.py)."""
 
 _NICENESS = "RAY_worker_niceness"
 """Ray's own switch, which its workers read as they start: how much they give way to other processes."""
@@ -67,6 +76,7 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
     Raises:
         ConfigurationError: the cluster cannot be joined.
         GangError: the block's error came of the cluster that was joined, which is gone.
+        ResourcesError: the machine is too busy for Ray to start.
     """
     if ray.is_initialized():
         yield Cluster(private=False)
@@ -79,10 +89,11 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
     try:
         if found.private:
             cores = os.cpu_count() or 1
-            with whole(), _workers_like_this_process():
+            with whole() as interrupted, _workers_like_this_process():
                 _keep_token_private()
                 # The dashboard costs seconds of start-up; who wants it runs `ray start --head` and sets RAY_ADDRESS.
-                ray.init(address="local", num_cpus=max(cpus, cores), include_dashboard=False, **shown)
+                start = partial(ray.init, address="local", num_cpus=max(cpus, cores), include_dashboard=False, **shown)
+                started(start, notify, interrupted)
             notify(f"Started Ray on this machine: {max(cpus, cores)} logical CPUs on {cores} cores")
             if ray.util.get_node_ip_address() != loopback.ADDRESS and loopback.VARIABLE not in os.environ:
                 notify(_OPEN)
@@ -97,6 +108,37 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
                 notify(f"warning: Ray ends with this process, not before it: still running are {', '.join(names)}")
             else:
                 ray.shutdown()
+
+
+def started(start: Callable[[], object], notify: Callable[[str], None], interrupted: Callable[[], bool]) -> None:
+    """Starts Ray; again where it took longer than Ray waits for its own processes, as on a busy machine.
+
+    Args:
+        start: starts it once.
+        notify: is told of another start.
+        interrupted: whether nobody wants it any more.
+
+    Raises:
+        ResourcesError: it did not start.
+    """
+    for left in reversed(range(STARTS)):
+        before = set(psutil.Process().children())
+        try:
+            start()
+            return
+        except Exception as error:
+            if _LATE not in str(error):
+                raise
+            for process in set(psutil.Process().children()) - before:
+                process.kill()  # Ray leaves them to the end of this process.
+            ray.shutdown()
+            if not left or interrupted():
+                raise ResourcesError(
+                    f"Ray did not start on this machine: {STARTS} times its processes took longer than the 30 s that "
+                    "it waits for them; the machine is too busy, or short of memory: end other work, or set "
+                    "num_workers=0 to train in this process, without Ray"
+                ) from error
+            notify("Ray's processes took longer than the 30 s that it waits for them: the machine is busy; once more")
 
 
 @contextmanager

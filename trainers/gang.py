@@ -23,6 +23,7 @@ from ray.train import ScalingConfig, UserCallback
 from ray.util import placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
 
+from trainers import output
 from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye, Progress, Report, Segment, Served
 from trainers.errors import DivergedError, GangError
 from trainers.labels import label_logs
@@ -291,7 +292,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
             error=one_line(error),
             traceback=traceback.format_exc(),
             final=True,
-            logs=_output(context.node_ip),
+            logs=output.own(context.node_ip),
         )
         mailbox.post(ended)
         return ended
@@ -335,7 +336,7 @@ def _serve_one(
             trial_id=assignment.trial_id,
             error=one_line(error),
             traceback=traceback.format_exc(),
-            logs=_output(context.node_ip),
+            logs=output.own(context.node_ip),
             diverged=isinstance(error, DivergedError),
             reports=tuple(reporter.reports),
         )
@@ -410,18 +411,6 @@ def _worker_context() -> WorkerContext:
         cpus=max(1, int(cpus)),
         broadcast=broadcast_from_rank_zero,
     )
-
-
-def _output(address: str) -> str:
-    """Where this worker's output is, as "address:path"; empty where that cannot be told.
-
-    Ray gives each worker process two files, and Train's `print` and logging end in the second as well as what XGBoost
-    itself writes.
-    """
-    try:
-        return f"{address}:{os.readlink('/proc/self/fd/2')}"
-    except OSError:
-        return ""
 
 
 def one_line(error: BaseException) -> str:

@@ -15,6 +15,7 @@ import typer
 
 from hpo.cli.options import Address, JobName, StoreUrl
 from trainers.errors import ConfigurationError, WarmbandError
+from trainers.output import found
 
 if TYPE_CHECKING:
     from hpo.store import JobRow, Store, TrialRow
@@ -172,12 +173,12 @@ def _worker_output(store: Store, name: str, trial_id: str) -> Iterator[str]:
             f"trial {trial_id!r} is {trial.status}, and where its workers' output is stands in the record of failed "
             "trials alone; Ray's dashboard, or `ray logs cluster`, shows that of all workers"
         )
-    address, _, file = trial.logs.partition(":")
-    if not Path(file).is_file():
+    address, file = found(trial.logs)
+    if not file.is_file():
         raise ConfigurationError(
             f"the output of the worker that failed {trial_id!r} is, or was, {file} on {address}; look there"
         )
-    with _opened(Path(file)) as stream:
+    with _opened(file) as stream:
         yield from stream
 
 

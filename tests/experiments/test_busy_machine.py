@@ -30,6 +30,7 @@ def test_ratios_are_of_medians_within_one_state():
     assert [line[:2] for line in rows(found)[2:]] == [("XGBoost", "busy"), ("job in hand", "busy")]
 
 
+@pytest.mark.process
 def test_busy_processes_end_with_the_block(monkeypatch: pytest.MonkeyPatch):
     started, start = [], subprocess.Popen
     monkeypatch.setattr(subprocess, "Popen", lambda *given: started.append(start(*given)) or started[-1])
@@ -38,7 +39,7 @@ def test_busy_processes_end_with_the_block(monkeypatch: pytest.MonkeyPatch):
     assert all(process.returncode for process in started)
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_every_work_is_done_in_every_way(monkeypatch: pytest.MonkeyPatch):
     asked = []
 

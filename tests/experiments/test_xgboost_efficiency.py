@@ -133,6 +133,7 @@ def test_two_processes_by_hand_learn_one_model(tmp_path: Path) -> None:
     assert model.num_boosted_rounds() == 3
 
 
+@pytest.mark.process
 def test_what_processes_hold_is_read_from_the_kernel(tmp_path: Path) -> None:
     before = held()
     more = np.ones(50_000_000, np.uint8)

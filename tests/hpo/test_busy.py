@@ -76,6 +76,7 @@ def test_others_never_use_more_than_there_is_nor_less_than_nothing(
 # ---- this machine
 
 
+@pytest.mark.process
 def test_what_this_process_and_its_children_use_is_the_jobs() -> None:
     before = usage(joined=False)
     burn = "import time\nwhile time.process_time() < 0.5: pass"
@@ -129,7 +130,7 @@ JOB = """
 """
 
 
-@pytest.mark.slow
+@pytest.mark.process
 def test_a_probe_and_a_forecast_beside_busy_processes_say_so(
     loops: list[subprocess.Popen[bytes]], home: Path, tmp_path: Path
 ) -> None:
@@ -154,6 +155,7 @@ def test_a_probe_and_a_forecast_beside_busy_processes_say_so(
     assert all(process.poll() is None for process in loops)
 
 
+@pytest.mark.process
 def test_a_look_knows_its_own_from_others(loops: list[subprocess.Popen[bytes]]) -> None:
     """The same processes: of this test, they are its own."""
     look, burned = Look(joined=False), usage(joined=False)

@@ -399,7 +399,10 @@ def test_a_failed_trials_worker_has_its_output_shown(store: Store, tmp_path: Pat
     with store.writer("trained") as writer:
         writer.trial(dataclasses.replace(failed, logs=f"10.0.0.7:{tmp_path}/worker.err"))
     assert hpo("logs", "trained", "--trial", "trained-001", "--tail", "1") == "boom\n"
-    (tmp_path / "worker.err").unlink()
+    (tmp_path / "old").mkdir()
+    (tmp_path / "worker.err").rename(tmp_path / "old" / "worker.err")  # As Ray does it some time later.
+    assert hpo("logs", "trained", "--trial", "trained-001", "--tail", "1") == "boom\n"
+    (tmp_path / "old" / "worker.err").unlink()
     assert "worker.err on 10.0.0.7; look there" in hpo("logs", "trained", "--trial", "trained-001", code=2)
 
 

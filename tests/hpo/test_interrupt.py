@@ -20,6 +20,7 @@ from hpo.interrupt import INTERRUPTED, TERMINATED, Interrupts
 from hpo.search import UNTUNED
 from hpo.store import Store
 from trainers import XGBoostTrainer
+from trainers.in_hand import InHand
 from trainers.whole import whole
 
 
@@ -228,6 +229,21 @@ def test_a_job_that_is_being_written_down_ends_as_it_would(times: int) -> None:
     assert run(printed, presses) == (False, "Completed", "", True)
     assert presses.pressed
     assert LAST_WORDS in printed.getvalue()
+
+
+def test_a_search_that_has_ended_is_not_stopped_while_its_gangs_close(monkeypatch: pytest.MonkeyPatch) -> None:
+    rest = InHand.close
+    pressed: list[bool] = []
+
+    def close(gangs: InHand, *, now: bool = False) -> None:
+        if not pressed:
+            pressed.append(True)
+            press()
+        rest(gangs, now=now)
+
+    monkeypatch.setattr(InHand, "close", close)
+    assert run(io.StringIO()) == (False, "Completed", "", True)
+    assert pressed
 
 
 @pytest.mark.parametrize("stopped", [False, True], ids=["by itself", "by Ctrl-C"])

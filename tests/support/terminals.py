@@ -63,6 +63,9 @@ def terminal_of(command: list[str], environment: dict[str, str], folder: Path | 
     """A process with a terminal of its own, 80 columns by 24 lines; it is killed behind the block if it still runs."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    mode = termios.tcgetattr(its)
+    mode[3] |= termios.NOFLSH  # Else Ctrl-C throws away what was written and is not read yet.
+    termios.tcsetattr(its, termios.TCSANOW, mode)
     # It becomes the leader of a session, and `its` its terminal, so that typing Ctrl-C is a signal to its group.
     login = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
     process = subprocess.Popen(

@@ -24,6 +24,7 @@ from trainers.cluster import Cluster
 from trainers.errors import DataError, DivergedError
 from trainers.gang import WorkerContext, never
 from trainers.in_hand import alone
+from trainers.output import found
 from trainers.ray_gangs import RayGangs
 from trainers.reach import Reach
 from trainers.room import capacity
@@ -232,9 +233,9 @@ def tell(here: str) -> None:
 
 def output(logs: str) -> str:
     """What the file that an error names holds."""
-    address, _, path = logs.partition(":")
+    address, file = found(logs)
     assert address == ray.util.get_node_ip_address()
-    return Path(path).read_text()
+    return file.read_text()
 
 
 class Tells(Reach):

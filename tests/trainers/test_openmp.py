@@ -16,7 +16,10 @@ from trainers.openmp import POLICY, SPINS, VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no /proc here")
+pytestmark = [
+    pytest.mark.process,
+    pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="there is no /proc here"),
+]
 
 SPUN = """
     import ctypes, json, os, time
@@ -150,7 +153,7 @@ def test_models_are_the_same_to_the_byte(home: Path) -> None:
 # ---- in a real worker
 
 
-@pytest.mark.slow
+@pytest.mark.ray
 def test_a_worker_has_it_before_any_library(home: Path) -> None:
     """On a cluster whose processes do not have it: Ray was started by somebody else."""
     noted = home / "noted.json"

@@ -31,6 +31,7 @@ def alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
+    monkeypatch.setenv("WANDB_DISABLE_GIT", "true")
     monkeypatch.setenv("WANDB_ERROR_REPORTING", "false")
 
 

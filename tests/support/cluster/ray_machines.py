@@ -40,6 +40,8 @@ SETTINGS = {
     "RAY_enable_metrics_collection": "false",
     "RAY_task_events_report_interval_ms": "0",
     "REPORTER_UPDATE_INTERVAL_MS": "60000",
+    # A worker that has a machine's CPUs to itself would start as many threads, which wait for each other here.
+    "OMP_NUM_THREADS": "1",
     "RAY_AUTH_MODE": "token",
     # Of the S3-compatible server that a test starts; every process that reads or writes there needs them.
     "AWS_ACCESS_KEY_ID": "testing",

@@ -305,6 +305,7 @@ def _train(rank: int, addresses: list[Address], settings: Settings, shared: Any,
     pipe.send(Training()(peers, distribution).weights.tolist())
 
 
+@pytest.mark.process
 def test_processes_train_as_simulated_ones_do_to_the_last_bit(stack: ExitStack) -> None:
     settings = Settings.of({"mode": "sync", "num_servers": 2}, 2)
     addresses = [listener.address for listener in served(2, stack)]
