@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,20 @@ def ray_cluster() -> Iterator[None]:
     """Ray with more logical CPUs than this machine has cores: four gangs of three fit, and a little more."""
     import ray
 
-    ray.init(address="local", num_cpus=16, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
+    from trainers.cluster import started
+
+    started(  # Again, where the machine is busy.
+        partial(
+            ray.init,
+            address="local",
+            num_cpus=16,
+            include_dashboard=False,
+            logging_level=logging.ERROR,
+            log_to_driver=False,
+        ),
+        print,
+        lambda: False,
+    )
     yield
     ray.shutdown()
 
