@@ -35,9 +35,9 @@ def add(cluster: Machines, workers: int) -> None:
 WORKERS = 2
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def cluster() -> Iterator[Machines]:
-    """A head of 4 logical CPUs, for all tests; take `machines` for others beside it."""
+    """A head of 4 logical CPUs, for all tests of a module; take `machines` for others beside it."""
     with KIND() as made:
         yield made
 
@@ -55,7 +55,7 @@ def machines(cluster: Machines, request: pytest.FixtureRequest) -> Machines:
     return cluster
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def expected(cluster: Machines) -> Callable[[str], Answer]:
     """What a job of a trainer answers on one machine, undisturbed."""
     answers: dict[str, Answer] = {}
