@@ -168,13 +168,13 @@ def look(folder: Path, processes: Processes) -> Seen:
     driver = processes.start(*program, env=environment, cwd=ROOT, **pipes)
     up = heard(driver, "up")
     prometheus = serve(folder, processes, up["webui_url"], token)
-    in_file = until("Ray's service discovery file", lambda: _targets(Path(up["session_dir"])))
+    until("Ray's service discovery file", lambda: _targets(Path(up["session_dir"])))
     go_on(driver)
     until("a trial in the second rung", lambda: at_gate(url))
     during = Held.now(url)
     panels_during = settled(prometheus, expected(during, driver=True, busy=True))
     texts = {name: about[0]["help"] for name, about in prometheus.ask("metadata").items()}
-    scraped = [target["discoveredLabels"]["__address__"] for target in prometheus.ask("targets")["activeTargets"]]
+    scraped, in_file = agreed(prometheus, Path(up["session_dir"]))
     (folder / "gate").touch()
     listed = heard(driver, "ended")
     after = Held.now(url)
@@ -265,6 +265,21 @@ def go_on(driver: subprocess.Popen[str]) -> None:
     driver.stdin.flush()
 
 
+def agreed(prometheus: Prometheus, session: Path) -> tuple[list[str], list[str]]:
+    """The targets that Prometheus has by HTTP, and those in Ray's file, once they agree or as they are at the end.
+
+    Ray names more of its processes as they come up, in either at its own pace.
+    """
+    deadline = time.monotonic() + DEADLINE
+    while True:
+        active = prometheus.ask("targets")["activeTargets"]
+        scraped = sorted(target["discoveredLabels"]["__address__"] for target in active)
+        in_file = sorted(_targets(session))
+        if scraped == in_file or time.monotonic() > deadline:
+            return scraped, in_file
+        time.sleep(1)
+
+
 def _targets(session: Path) -> list[str]:
     """What Ray writes for Prometheus' file_sd_configs."""
     file = session / "prom_metrics_service_discovery.json"
@@ -319,7 +334,8 @@ def test_times_lie_in_the_bucket_of_what_the_ledger_has(
 
 
 def test_ray_finds_the_same_targets_by_http_and_in_its_file(seen: Seen) -> None:
-    assert sorted(seen.scraped) == sorted(seen.in_file)
+    assert seen.scraped == seen.in_file
+    assert seen.scraped
 
 
 def test_each_metric_says_what_it_is(seen: Seen) -> None:
