@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import psutil
@@ -52,12 +52,28 @@ class Usage:
     Args:
         at: the moment, in seconds on a clock that runs forward.
         by_all: by all processes of the machine, and by those of others that it shares its processors with.
-        by_job: by the job's own.
+        by_job: by each of the job's own processes, and by those of its children that have ended and that it waited for;
+            the processes by pid and time of their start.
     """
 
     at: float
     by_all: float
-    by_job: float
+    by_job: Mapping[tuple[int, float], tuple[float, float]]
+
+
+def used_by_job(before: Usage, after: Usage) -> float:
+    """Processor seconds that the job used between two moments.
+
+    Of a process that ended meanwhile that is known only where its parent waited for it, and then with all that it had
+    used before. A raylet does not wait for its workers: what those used to their end is missing.
+    """
+    own = children = 0.0
+    for process, (mine, ended) in after.by_job.items():
+        mine_before, ended_before = before.by_job.get(process, (0.0, 0.0))
+        own += mine - mine_before
+        children += ended - ended_before
+    gone = sum(sum(used) for process, used in before.by_job.items() if process not in after.by_job)
+    return own + max(0.0, children - gone)
 
 
 def busy_between(before: Usage, after: Usage, *, cores: int, wanted: int) -> Busy | None:
@@ -73,7 +89,7 @@ def busy_between(before: Usage, after: Usage, *, cores: int, wanted: int) -> Bus
     seconds = after.at - before.at
     if seconds < LEAST_SECONDS:
         return None
-    others = max(0.0, (after.by_all - before.by_all) - (after.by_job - before.by_job)) / seconds
+    others = max(0.0, (after.by_all - before.by_all) - used_by_job(before, after)) / seconds
     left = cores - others
     return Busy(others=min(others, cores), cores=cores) if left < ENOUGH * min(cores, wanted) else None
 
@@ -107,13 +123,13 @@ def usage(*, joined: bool) -> Usage:
     return Usage(at=time.monotonic(), by_all=sum(system) - idle - guests, by_job=_with_descendants(mine))
 
 
-def _with_descendants(processes: Iterable[psutil.Process]) -> float:
-    """Processor seconds of processes and all that descend from them, those that have ended included."""
-    seconds: dict[int, float] = {}
+def _with_descendants(processes: Iterable[psutil.Process]) -> dict[tuple[int, float], tuple[float, float]]:
+    """Processor seconds of processes and all that descend from them; see `Usage`."""
+    seconds: dict[tuple[int, float], tuple[float, float]] = {}
     for process in processes:
         with contextlib.suppress(psutil.Error):  # It has ended meanwhile: its parent has its time.
             for each in (process, *process.children(recursive=True)):
                 with contextlib.suppress(psutil.Error):
-                    times = each.cpu_times()
-                    seconds[each.pid] = sum(times[:4])  # Its own, and those of children that have ended.
-    return sum(seconds.values())
+                    user, system, ended_user, ended_system, *_ = each.cpu_times()
+                    seconds[each.pid, each.create_time()] = user + system, ended_user + ended_system
+    return seconds

@@ -17,6 +17,9 @@ TERMINATED = "terminated by SIGTERM"
 EXIT_CODES = {INTERRUPTED: 130, TERMINATED: 143}
 """Of a process whose job ended so."""
 
+AT_ONCE = 10
+"""The signal that is `KeyboardInterrupt` wherever the job is, and each behind it."""
+
 LOOK_SECONDS = 0.5
 
 _REASONS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
@@ -28,7 +31,8 @@ class Interrupts:
     The block is a job from its row in the record to its last words. SIGTERM is what `docker stop`, `kill` and `ray job
     stop` send. The first signal asks the job to stop, or, while the job is not there yet, is kept for it. The second
     raises `KeyboardInterrupt`, once, and only while the search is `under_way`: what comes before it and behind it is
-    short, and would leave the record untrue or processes behind if it were cut. Further ones are ignored.
+    short, and would leave the record untrue or processes behind if it were cut. Further ones are ignored, until with
+    the `AT_ONCE`th it is raised anywhere: a database, or a callback of the user's own, may hold those moments up.
 
     Args:
         say: prints a line.
@@ -86,7 +90,7 @@ class Interrupts:
 
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         self._count += 1
-        if self._count == 2 and self._raises:
+        if (self._count == 2 and self._raises) or self._count >= AT_ONCE:
             interrupt()
         if self._count > 1:
             return

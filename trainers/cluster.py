@@ -31,6 +31,9 @@ _OPEN = (
 STARTS = 3
 """How often a Ray that does not come up in its time is started."""
 
+_HOME = str(Path(ray.__file__).parent)
+"""In the command line of each of Ray's processes; other threads may start others meanwhile."""
+
 _LATE = "timed out during startup"
 """In what Ray 2.60 raises then, a bare `Exception` (ray/_private/node.py)."""
 
@@ -130,13 +133,15 @@ def started(start: Callable[[], object], notify: Callable[[str], None], interrup
             if _LATE not in str(error):
                 raise
             for process in set(psutil.Process().children()) - before:
-                process.kill()  # Ray leaves them to the end of this process.
+                with suppress(psutil.Error):  # It may have ended.
+                    if any(_HOME in part for part in process.cmdline()):
+                        process.kill()  # Ray leaves them to the end of this process.
             ray.shutdown()
             if not left or interrupted():
                 raise ResourcesError(
-                    f"Ray did not start on this machine: {STARTS} times its processes took longer than the 30 s that "
-                    "it waits for them; the machine is too busy, or short of memory: end other work, or set "
-                    "num_workers=0 to train in this process, without Ray"
+                    "Ray did not start on this machine: its processes took longer than the 30 s that it waits for them "
+                    f"in {STARTS - left} of {STARTS} tries; the machine is too busy, or short of memory: end other "
+                    "work, or set num_workers=0 to train in this process, without Ray"
                 ) from error
             notify("Ray's processes took longer than the 30 s that it waits for them: the machine is busy; once more")
 

@@ -58,13 +58,38 @@ def calm_loaded() -> None:
 
 def loaded() -> set[str]:
     """The paths of the copies of libgomp that this process has loaded; none where there is no `/proc`."""
-    maps = _MAPS.read_text() if _MAPS.exists() else ""
+    maps = _MAPS.read_text(errors="surrogateescape") if _MAPS.exists() else ""
     return set(re.findall(r"/.*/libgomp[^/\s]*\.so[^/\s]*$", maps, flags=re.MULTILINE))
 
 
 def _park(path: str, parked: threading.Event) -> None:
-    runtime = ctypes.CDLL(path)
-    # What compilers make of `#pragma omp parallel`; each thread calls free(NULL), which does nothing.
-    runtime.GOMP_parallel(ctypes.CDLL(None).free, None, runtime.omp_get_num_procs() + 1, 0)
-    parked.set()
+    try:
+        runtime = ctypes.CDLL(path)
+        threads = runtime.omp_get_num_procs() + 1
+        if not _may_start(threads):
+            return
+        # What compilers make of `#pragma omp parallel`; each thread calls free(NULL), which does nothing.
+        runtime.GOMP_parallel(ctypes.CDLL(None).free, None, threads, 0)
+    except (OSError, AttributeError):
+        return  # The file is gone, or is another library.
+    finally:
+        parked.set()
     threading.Event().wait()
+
+
+def _may_start(threads: int) -> bool:
+    """Whether this process may have so many threads more; where it may not, libgomp ends the process."""
+    over = threading.Event()
+    trial = [threading.Thread(target=over.wait, daemon=True) for _ in range(threads)]
+    started = []
+    try:
+        for thread in trial:
+            thread.start()
+            started.append(thread)
+    except RuntimeError:
+        return False
+    finally:
+        over.set()
+        for thread in started:
+            thread.join()
+    return True

@@ -28,6 +28,7 @@ def interrupt() -> None:
     if _main.depth:
         _main.pressed = True
     else:
+        _main.pressed = False  # Where one comes just as the block ends, they are one.
         raise KeyboardInterrupt
 
 

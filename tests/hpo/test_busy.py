@@ -18,14 +18,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hpo.busy import Busy, Look, Usage, busy_between, usage
+from hpo.busy import Busy, Look, Usage, busy_between, usage, used_by_job
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+ME, WORKER = (1, 0.5), (2, 3.5)
+
+
 def busy(by_all: float, by_job: float, *, seconds: float = 10.0, cores: int = 2, wanted: int = 2) -> Busy | None:
-    before = Usage(at=100.0, by_all=5000.0, by_job=7.0)
-    after = Usage(at=100.0 + seconds, by_all=5000.0 + by_all, by_job=7.0 + by_job)
+    before = Usage(at=100.0, by_all=5000.0, by_job={ME: (7.0, 1.0)})
+    after = Usage(at=100.0 + seconds, by_all=5000.0 + by_all, by_job={ME: (7.0 + by_job, 1.0)})
     return busy_between(before, after, cores=cores, wanted=wanted)
 
 
@@ -76,19 +79,32 @@ def test_others_never_use_more_than_there_is_nor_less_than_nothing(
 # ---- this machine
 
 
+@pytest.mark.parametrize(
+    ("waited_for", "expected"),
+    [
+        (0.0, 2.0),  # Its parent ignores it, as a raylet does: nothing is known, and nothing is made up.
+        (31.5, 3.5),  # Its parent has all of its life: 30 s before, 1.5 s since.
+    ],
+)
+def test_a_worker_that_ends_meanwhile_is_not_taken_for_others_work(waited_for: float, expected: float) -> None:
+    before = Usage(at=0.0, by_all=0.0, by_job={ME: (5.0, 0.0), WORKER: (30.0, 0.0)})
+    after = Usage(at=9.0, by_all=4.0, by_job={ME: (7.0, waited_for)})
+    assert used_by_job(before, after) == pytest.approx(expected)
+
+
 @pytest.mark.process
 def test_what_this_process_and_its_children_use_is_the_jobs() -> None:
     before = usage(joined=False)
     burn = "import time\nwhile time.process_time() < 0.5: pass"
     subprocess.run([sys.executable, "-c", burn], check=True)
     after = usage(joined=False)
-    assert after.by_job - before.by_job > 0.4, "a child that has ended counts"
+    assert used_by_job(before, after) > 0.4, "a child that has ended counts"
     assert after.by_all - before.by_all > 0.4
     running = subprocess.Popen([sys.executable, "-c", burn + "\nprint()\ninput()"], stdin=-1, stdout=-1)
     try:
         assert running.stdout is not None
         running.stdout.readline()
-        assert usage(joined=False).by_job - after.by_job > 0.4, "and one that runs"
+        assert used_by_job(after, usage(joined=False)) > 0.4, "and one that runs"
     finally:
         running.communicate(b"\n", timeout=60)
 
@@ -160,7 +176,7 @@ def test_a_look_knows_its_own_from_others(loops: list[subprocess.Popen[bytes]]) 
     """The same processes: of this test, they are its own."""
     look, burned = Look(joined=False), usage(joined=False)
     deadline = time.monotonic() + 120
-    while (now := usage(joined=False)).by_job - burned.by_job < 1.0:
+    while used_by_job(burned, now := usage(joined=False)) < 1.0:
         assert time.monotonic() < deadline, "waited 120 s for busy processes to use a second"
         time.sleep(0.1)
     assert now.by_all > burned.by_all

@@ -16,7 +16,7 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from hpo import Callback, ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from hpo.interrupt import INTERRUPTED, TERMINATED, Interrupts
+from hpo.interrupt import AT_ONCE, INTERRUPTED, TERMINATED, Interrupts
 from hpo.search import UNTUNED
 from hpo.store import Store
 from trainers import XGBoostTrainer
@@ -101,6 +101,15 @@ def test_nothing_is_heard_when_the_search_is_over() -> None:
             press(3)
         press(3)
     assert not asked
+
+
+def test_whoever_asks_often_enough_is_heard_at_any_moment() -> None:
+    """A database that does not answer, or a callback of the user's own, may hold up what no signal cuts else."""
+    with Interrupts(lambda text: None) as interrupts:
+        interrupts.closing()
+        press(AT_ONCE - 1)
+        with pytest.raises(KeyboardInterrupt):
+            press()
 
 
 def test_sigterm_is_another_reason() -> None:

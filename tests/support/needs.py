@@ -9,6 +9,7 @@ import multiprocessing.util
 import os
 import platform
 import sys
+import threading
 import time
 from collections.abc import Generator
 from dataclasses import dataclass, field
@@ -117,6 +118,17 @@ def _slept(seconds: float) -> None:
     _sleep(seconds)
 
 
+_wait = threading.Condition.wait
+
+
+def _waited(condition: threading.Condition, timeout: float | None = None) -> bool:
+    """A wait that ran out is a sleep: events, joins with a deadline and queues wait so."""
+    there = _wait(condition, timeout)
+    if not there and timeout and _current is not None and threading.current_thread() is threading.main_thread():
+        _current.slept += timeout
+    return there
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Names the marks, and begins to listen; a hook that Python audits with cannot be taken away."""
     for mark, meaning in {"unit": "needs nothing: added to tests without another need", **NEEDS}.items():
@@ -127,6 +139,7 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.addaudithook(_heard)
         multiprocessing.util.spawnv_passfds = _spawned
         time.sleep = _slept
+        threading.Condition.wait = _waited  # type: ignore[method-assign]
 
 
 def needs_of(item: pytest.Item) -> frozenset[str]:

@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from trainers import openmp
 from trainers.openmp import POLICY, SPINS, VARIABLE
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -127,6 +129,30 @@ def test_threads_sleep_sooner_with_it_and_once_they_are_calmed(library: str) -> 
     assert threads == 1, "a second call does nothing"
     assert set_before < before / 4
     assert calmed < before / 4
+
+
+@pytest.mark.parametrize("room", [0, 2])
+def test_nothing_is_parked_where_threads_are_limited(room: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Libgomp would end the process."""
+    started: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def limited(thread: threading.Thread) -> None:
+        if len(started) == room:
+            raise RuntimeError("can't start new thread")
+        started.append(thread)
+        start(thread)
+
+    assert openmp._may_start(3)
+    monkeypatch.setattr(threading.Thread, "start", limited)
+    assert not openmp._may_start(3)
+    assert not any(thread.is_alive() for thread in started)
+
+
+def test_a_copy_that_cannot_be_opened_holds_nothing_up() -> None:
+    parked = threading.Event()
+    openmp._park("/nowhere/libgomp.so.1", parked)
+    assert parked.is_set()
 
 
 MODEL = """
