@@ -163,10 +163,12 @@ SETS = st.builds("{}={}".format, st.sampled_from([".".join(map(str, path)) for p
 
 @settings(FUZZ, max_examples=100)
 @given(st.lists(st.text(max_size=20) | SETS, min_size=1, max_size=3))
+@example(["UNION_TAG"])
 def test_whatever_is_set(overrides: list[str]) -> None:
     found = outcome(yaml.safe_dump(JOB), overrides)
     if isinstance(found, WarmbandError):
-        check_words(found)
+        if not JARGON.search(repr(overrides)):  # An error quotes what it was given.
+            check_words(found)
         assert any(override.partition("=")[0].partition(".")[0] in str(found) for override in overrides), found
 
 
