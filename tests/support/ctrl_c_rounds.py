@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import traceback
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,6 +16,7 @@ from typing import Any
 
 import yaml
 
+from experiments.busy_machine import busy_processes
 from hpo.search import UNTUNED
 from hpo.store import Store
 from tests.support.marked_job import LEAST, METRIC, MOST, NAME, STATIC, UNITS, channels
@@ -181,18 +179,6 @@ def _wrong_record(case: Case, outcome: Outcome, home: Path) -> list[str]:
     return wrong
 
 
-@contextlib.contextmanager
-def busy(loops: int) -> Iterator[None]:
-    """So many busy loops beside a block."""
-    running = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(loops)]
-    try:
-        yield
-    finally:
-        for process in running:
-            process.kill()
-            process.wait()
-
-
 def main() -> int:
     """Plays the rounds, a line each; exits with 0 if every one was as it should be."""
     parser = argparse.ArgumentParser(prog="python -m tests.support.ctrl_c_rounds", description=__doc__)
@@ -204,7 +190,7 @@ def main() -> int:
     chosen = [case for case in cases() if given.only in case.name]
     plays = [(case, bool((number + index) % 2)) for number in range(given.rounds) for index, case in enumerate(chosen)]
     good = 0
-    with busy(given.busy), ThreadPoolExecutor(given.at_once) as pool:
+    with busy_processes(given.busy), ThreadPoolExecutor(given.at_once) as pool:
         waiting = {pool.submit(_tried, case, command): (case, command) for case, command in plays}
         for future in as_completed(waiting):
             (case, command), outcome = waiting[future], future.result()
