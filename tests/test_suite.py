@@ -65,6 +65,17 @@ TESTS = """
         pass
 """
 
+OTHERS = """
+    import pytest
+
+    @pytest.fixture
+    def shared():
+        pass
+
+    def test_a_fixture_of_the_same_name(shared):
+        pass
+"""
+
 PLUGIN = """
     from tests.support import needs
 
@@ -76,7 +87,8 @@ PLUGIN = """
 @pytest.mark.process
 def test_a_test_that_takes_more_than_its_marks_say_fails(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text("\n".join(line[4:] for line in PLUGIN.splitlines()))
-    (tmp_path / "test_all.py").write_text("\n".join(line[4:] for line in TESTS.splitlines()))
+    for name, tests in (("test_all.py", TESTS), ("test_others.py", OTHERS)):
+        (tmp_path / name).write_text("\n".join(line[4:] for line in tests.splitlines()))
     ended = subprocess.run(
         [
             sys.executable,
@@ -89,6 +101,7 @@ def test_a_test_that_takes_more_than_its_marks_say_fails(tmp_path: Path) -> None
             "-p",
             "no:xdist",
             "test_all.py",
+            "test_others.py",
         ],
         cwd=tmp_path,
         env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin:/usr/sbin:/sbin"},
@@ -110,6 +123,7 @@ def test_a_test_that_takes_more_than_its_marks_say_fails(tmp_path: Path) -> None
         "test_a_long_computation": "FAILED",
         "test_a_long_test_with_a_mark": "PASSED",
         "test_nothing": "PASSED",
+        "test_a_fixture_of_the_same_name": "PASSED",
     }, ended.stdout + ended.stderr
     assert "it started mount: mark it @pytest.mark.system" in ended.stdout
     assert "compute and sleep for" in ended.stdout

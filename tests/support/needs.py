@@ -86,8 +86,8 @@ PERMITTED_BY = {"process": {"process", "ray", "system"}, "ray": {"ray", "system"
 
 
 _current: Taken | None = None
-_started: dict[str, set[tuple[str, str]]] = {}
-"""What shared fixtures started, by name: whichever test comes first, all that use one need it."""
+_started: dict[tuple[str, str], set[tuple[str, str]]] = {}
+"""What shared fixtures started, by where they stand and name: whichever test comes first, all that use one need it."""
 
 
 def _heard(event: str, arguments: tuple[object, ...]) -> None:
@@ -195,7 +195,8 @@ def pytest_fixture_setup(fixturedef: pytest.FixtureDef[object]) -> Generator[Non
         return (yield)
     finally:
         if _current is not None and fixturedef.scope != "function":
-            _started.setdefault(fixturedef.argname, set()).update(_current.programs - before)
+            where = fixturedef.baseid, fixturedef.argname
+            _started.setdefault(where, set()).update(_current.programs - before)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -204,8 +205,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     result = yield
     if _current is None:
         return result
-    for name in getattr(item, "fixturenames", ()):
-        _current.programs |= _started.get(name, set())
+    for (where, name), programs in _started.items():
+        if name in getattr(item, "fixturenames", ()) and item.nodeid.startswith(where):
+            _current.programs |= programs
     if excess := _current.excess():
         pytest.fail(excess, pytrace=False)
     return result
