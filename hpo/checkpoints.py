@@ -11,6 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from hpo.job_folder import MARK
 from hpo.search import PROBE, UNTUNED, Search, TrialRun
 from trainers import storage
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
@@ -130,6 +131,7 @@ class Checkpoints:
         self._changed = threading.Condition()
         self._closing = threading.Event()
         self._deadline = math.inf
+        self._sweeps = False
         self._warned = False
         self._thread = threading.Thread(target=self._run_while_held, name=f"checkpoints of {search.name}", daemon=True)
         self._thread.start()
@@ -163,17 +165,25 @@ class Checkpoints:
                 self._changed.notify_all()
             self._decided = []
 
-    def close(self, seconds: float = CLOSE_SECONDS) -> dict[str, int]:
-        """Removes what is left to remove, and what gangs that were lost wrote late; call it when no gang is up.
+    def close(self, seconds: float = CLOSE_SECONDS, *, sweep: bool) -> dict[str, int]:
+        """Removes what is left to remove; call it when no gang is up. A second call does nothing.
 
         Trials that have not ended keep their latest, so that a job that broke off could go on.
+
+        Args:
+            seconds: how long it may take.
+            sweep: also remove what gangs that were lost wrote late, by what is kept: only for a run that knows of every
+                trial that the record has.
 
         Returns:
             `Retention.totals`.
         """
+        if self._closing.is_set():
+            return self._retention.totals
         self.recorded()
         with self._changed:
             self._deadline = time.monotonic() + seconds
+            self._sweeps = sweep
             self._closing.set()
             self._changed.notify_all()
         self._thread.join(seconds)
@@ -214,7 +224,7 @@ class Checkpoints:
             if closing and time.monotonic() > self._deadline:
                 return
             if closing and not waiting:
-                if self._remove([]):
+                if self._sweeps and self._remove([]):
                     self._sweep()
                 return
 
@@ -248,7 +258,7 @@ class Checkpoints:
                 uri = storage.join(self._folder(name), file)
                 if uri not in kept[name]:
                     self._attempt(storage.delete, uri)
-        if mine and not self._names(self._search.storage_path):
+        if mine and set(self._names(self._search.storage_path)) <= {MARK}:
             self._attempt(storage.delete_folder, self._search.storage_path)
 
     def _names(self, folder: str) -> list[str]:

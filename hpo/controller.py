@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Collection
+from functools import partial
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -28,9 +29,11 @@ from trainers.assignment import (
     Progress,
     Segment,
     Served,
+    StorageAway,
 )
-from trainers.errors import GangError
+from trainers.errors import GangError, StorageError
 from trainers.gangs import Gangs
+from trainers.patient_storage import GIVE_UP_SECONDS, PatientStorage
 
 DRAIN_SECONDS = 15.0
 """How long a job that is stopped waits for its trials' next reports."""
@@ -98,6 +101,9 @@ class Controller:
         self._roster = Roster(clock)
         self._chosen: list[TrialRun] = []
         """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
+        self.storage_away = ""
+        """Why checkpoints cannot be read or written at present; empty while they can."""
+        self._storage = PatientStorage(self._tell_away, lambda: bool(self._stopping))
         self._stopping = ""
         self._over = False  # What comes is the closing of gangs.
         self._waited = self._listened = 0.0
@@ -113,6 +119,8 @@ class Controller:
         try:
             while not self._stopping:
                 self._recall()
+                if self._stopping:
+                    break
                 self._hand_out()
                 if not self._roster.busy and (self._stopping or self._nothing_left()):
                     break
@@ -237,7 +245,12 @@ class Controller:
         while not self._stopping and (run := self._next_known()) is not None:
             status = run.trial.status
             run.trial.set_status(Trial.RUNNING)
-            answer = self._memory.answer(run, self.trials.milestone(run))
+            try:
+                answer = self._storage.attempt(partial(self._memory.answer, run, self.trials.milestone(run)))
+            except StorageError as error:
+                unknown.append((run, status))
+                self._stop_without_storage(str(error))
+                break
             if answer is None:
                 unknown.append((run, status))
             else:
@@ -245,6 +258,16 @@ class Controller:
                 self.trials.booked(run, answer)
         for run, status in unknown:
             run.trial.set_status(status)
+
+    def _tell_away(self, reason: str) -> None:
+        self.storage_away = reason
+        self._record.progress(self)
+
+    def _stop_without_storage(self, reason: str) -> None:
+        """Checkpoints could not be read or written for too long; where they were given up for a stop, that is why."""
+        self.storage_away = ""
+        if not self._stopping:
+            self.stop(f"{reason} (tried for {GIVE_UP_SECONDS / 60:.0f} minutes)")
 
     def _next_known(self) -> TrialRun | None:
         return self.trials.choose_known() or (self._beside.after() if self._memory.knows(UNTUNED) else None)
@@ -348,12 +371,19 @@ class Controller:
             case Served():
                 if self._roster.heard(event.gang, event.trial_id):
                     self._served(event, self._roster.done(event.gang))
+            case StorageAway():
+                self._roster.waits(event.gang)
+                self.storage_away = event.reason
             case GangLost() | GangEnded():
                 self._lost(event)
 
     def _served(self, event: Served, work: Work) -> None:
         run, seconds = work.run, self._clock() - work.since
         self.ledger.served(event.gang, run.id, event.segment)
+        if event.away:
+            self._put_back(run, event.error)
+            self._stop_without_storage(event.error)
+            return
         if run is self._beside.probe:
             self._beside.probed(event, seconds)
             return
@@ -393,12 +423,17 @@ class Controller:
         if run is None:
             return
         reason = event.reason if isinstance(event, GangLost) else event.error
-        if run is self._beside.probe:
-            self._beside.lost_probe(reason)
-            return
-        run.attempts += 1
+        if run is not self._beside.probe:
+            run.attempts += 1
         if run.attempts >= self.search.max_attempts:
             self.trials.fail(run, f"lost its workers {run.attempts} times, the last time with: {reason}")
+        else:
+            self._put_back(run, reason)
+
+    def _put_back(self, run: TrialRun, reason: str) -> None:
+        """What a trial was assigned has to be served again; a probe is not."""
+        if run is self._beside.probe:
+            self._beside.lost_probe(reason)
         else:
             run.trial.set_status(Trial.PENDING)
             self.trials.keep(run)

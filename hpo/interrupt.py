@@ -68,6 +68,11 @@ class Interrupts:
         if self._reason:
             stop(self._reason)
 
+    @property
+    def reason(self) -> str:
+        """Why the job was asked to stop; empty if it was not."""
+        return self._reason
+
     @contextmanager
     def under_way(self) -> Iterator[None]:
         """The block in which a second signal raises `KeyboardInterrupt`; one that came before it does so at once."""

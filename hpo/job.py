@@ -17,6 +17,7 @@ from hpo.controller import STOP_REQUESTED, Controller
 from hpo.forecast import Forecast, Outlook, forecast_error
 from hpo.inputs import Copying, remove_copies
 from hpo.interrupt import INTERRUPTED, Interrupts, Requests
+from hpo.job_folder import claim
 from hpo.lines import kept
 from hpo.logs import JobLog
 from hpo.memory import Memory
@@ -34,8 +35,12 @@ from hpo.uncertainty import standard_error
 from hpo.whereabouts import driver_details
 from hpo.words import count
 from trainers.channels import Channel
-from trainers.errors import DataError, LeaseError
+from trainers.errors import DataError, LeaseError, StorageError
+from trainers.patient_storage import PatientStorage, saying
 from trainers.trainer import Trainer
+
+BEFORE = "before"
+"""Key of a running job's summary: that of the last run which ended, empty if there was none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +114,13 @@ class Job:
         try:
             with self.interrupts.under_way():
                 callbacks.job_start(JobStart.of(job))
-                controller = self._searched(record, writer, memory, on_ray)
-            ended = self._ended(controller, {"checkpoints": checkpoints.close(), **known(record.notes)})
+                controller = self._searched(job, record, writer, memory, on_ray)
+            ended = self._ended(controller, checkpoints, memory, record.notes)
         except LeaseError:
             checkpoints.leave()  # All of the job is another driver's now.
             raise
+        except StorageError as error:  # No trial's fault, and it may be there tomorrow.
+            ended = Ended(status="Stopped", reason=self.interrupts.reason or str(error))
         except BaseException as error:
             interrupted = isinstance(error, KeyboardInterrupt)
             ended = Ended(
@@ -124,22 +131,27 @@ class Job:
                 self.notify(f"{self.search.name}: {ended.status}, {ended.reason}\n{how_to_look(self.search.name)}")
             self._end(record, writer, checkpoints, callbacks, ended)
             raise
-        self._end(record, writer, checkpoints, callbacks, ended)
+        ended = self._end(record, writer, checkpoints, callbacks, ended)
         if ended.status == "Completed":
             self._tidy()
         return ended
 
     def _end(
         self, record: JobRecord, writer: JobWriter, checkpoints: Checkpoints, callbacks: Callbacks, ended: Ended
-    ) -> None:
-        """Writes down how the job ended."""
-        checkpoints.close()
+    ) -> Ended:
+        """Writes down how the job ended, and returns that.
+
+        What a run before found stays, where this one did not get to all that is known.
+        """
+        checkpoints.close(sweep=False)
         now = time.time()
         runs = [*record.notes["runs"][:-1], [record.notes["runs"][-1][0], now]]
-        summary = {**(ended.summary or known(record.notes)), "runs": runs}
+        found = ended.summary or {**record.notes[BEFORE], **known(record.notes)}
+        ended = replace(ended, summary={**found, "runs": runs})
         kept(writer)(f"{self.search.name}: {ended.status}" + (f", {ended.reason}" if ended.reason else ""))
-        writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=summary)
+        writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=ended.summary)
         callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
+        return ended
 
     def _tidy(self) -> None:
         """Nobody resumes a job that is Completed: the copies of its inputs go."""
@@ -149,10 +161,12 @@ class Job:
             self.notify(f"warning: copies of {self.search.name}'s inputs stay: {error}")
 
     def _searched(
-        self, record: JobRecord, writer: JobWriter, memory: Memory, on_ray: Sequence[Metrics | JobLog]
+        self, job: JobRow, record: JobRecord, writer: JobWriter, memory: Memory, on_ray: Sequence[Metrics | JobLog]
     ) -> Controller:
         """The search, carried out and closed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
+        waiting = PatientStorage(saying(self.notify), lambda: bool(self.interrupts.reason))
+        waiting.attempt(partial(claim, self.search.storage_path, job, begun=memory.has_checkpoints))
         smallest, largest = gang_sizes(self.estimator, self.ranges)
         # A probe changes nothing: who takes a job up again does without.
         search = replace(self.search, probes=()) if memory.trials else self.search
@@ -217,8 +231,18 @@ class Job:
             return ()
         return Metrics(self.watcher.goal, self.watcher.tally), JobLog(self.search, memory)
 
-    def _ended(self, controller: Controller, more: Mapping[str, Any]) -> Ended:
-        summary = {**summarize(controller, self.strategy.plan, self._noise, self.estimator), **more}
+    def _ended(
+        self, controller: Controller, checkpoints: Checkpoints, memory: Memory, notes: Mapping[str, Any]
+    ) -> Ended:
+        """How the search ended, and what it found: nothing that counts if it stopped before it knew all there is."""
+        kept = checkpoints.close(sweep=not memory)
+        if memory and not (controller.completed or controller.trials.hopeless):
+            return Ended(status="Stopped", reason=controller.stopped)
+        summary = {
+            **summarize(controller, self.strategy.plan, self._noise, self.estimator),
+            "checkpoints": kept,
+            **known(notes),
+        }
         if forecast := summary.get("forecast"):
             total = controller.ledger.total
             wrong = forecast_error(forecast["expected"], worker_seconds=total, wall_seconds=summary["wall_seconds"])
@@ -273,4 +297,5 @@ def notes_of(job: JobRow, heard: float) -> dict[str, Any]:
     """
     runs = [[began, max(began, heard) if ended is None else ended] for began, ended in job.summary.get("runs", [])]
     first = job.summary.get("first_step_seconds")
-    return {**known(job.summary), "runs": runs, "held": {}, "first_step_seconds": first}
+    before = job.summary.get(BEFORE, job.summary)
+    return {**known(job.summary), "runs": runs, "held": {}, "first_step_seconds": first, BEFORE: before}

@@ -17,7 +17,7 @@ from hpo.search import TrialRun
 from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from trainers import storage
 from trainers.assignment import Report, Segment, Served
-from trainers.errors import DataError
+from trainers.errors import StorageError
 
 logger = logging.getLogger(__name__)
 
@@ -111,10 +111,20 @@ class Memory:
         Args:
             run: the trial.
             stop: the units at which its assignment would end.
+
+        Raises:
+            StorageError: its checkpoint cannot be looked at; ask again later.
         """
         row = self._open.get(run.id)
         if row is None:
             return None
+        try:
+            return self._answer(row, run, stop)
+        except StorageError:
+            self._open[run.id] = row
+            raise
+
+    def _answer(self, row: TrialRow, run: TrialRun, stop: int) -> Served | None:
         end = min(stop, row.resource)
         if end == row.resource:
             del self._open[run.id]
@@ -166,6 +176,11 @@ class Memory:
         return self.kept(trial_id) >= resource
 
     @property
+    def has_checkpoints(self) -> bool:
+        """Whether the record names any."""
+        return any(row.checkpoint for row in self._rows.values())
+
+    @property
     def trials(self) -> int:
         """How many tuned trials there were."""
         return len(self._numbered)
@@ -190,12 +205,13 @@ class Memory:
 
 
 def is_sound(uri: str, size: int) -> bool:
-    """Whether a checkpoint is there with all its bytes; one that cannot be looked at is not."""
-    try:
-        return storage.size(uri) == size
-    except DataError as error:
-        logger.warning("%s", error)
-        return False
+    """Whether a checkpoint is there with all its bytes.
+
+    Raises:
+        StorageError: it cannot be looked at, or the folder of the job is not there.
+    """
+    storage.check_job_folder(uri)
+    return storage.size(uri) == size
 
 
 def goes_on_from(run: TrialRun) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from hpo.search import UNTUNED, TrialRun
 from hpo.tally import Tally
 from hpo.words import count, first_line, roughly
 from trainers.assignment import Report
+from trainers.patient_storage import BACK, away
 
 STILL_RUNNING_SECONDS = 60.0
 """The longest silence of a job that runs."""
@@ -68,7 +69,7 @@ class Progress:
         self._failures: Counter[str] = Counter()
         self._failed: set[str] = set()
         self._been_up = False
-        self._told_stop = False
+        self._told_stop = self._told_away = False
 
     def __enter__(self) -> Self:
         return self
@@ -101,6 +102,9 @@ class Progress:
         """See `Watcher.progress`."""
         self._been_up = self._been_up or controller.gangs_busy + controller.gangs_idle > 0
         self._countdown.see(self._clock(), controller.seconds_left())
+        if bool(controller.storage_away) is not self._told_away:
+            self._told_away = not self._told_away
+            self.say(away(controller.storage_away) if self._told_away else BACK)
         if controller.stopped and not self._told_stop:
             self._told_stop = True
             self.say(stopping(controller))
@@ -118,6 +122,8 @@ class Progress:
         untuned = controller.untuned is not None and not controller.untuned.trial.is_finished()
         if controller.stopped:
             return "stopping: trials end at their next report"
+        if controller.storage_away:
+            return "waiting for the storage of checkpoints"
         if self.tally.ended >= self._trials:
             return "the un-tuned run, for comparison" if untuned else "ending the gangs"
         if not up and not self._been_up:

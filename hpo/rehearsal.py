@@ -63,6 +63,7 @@ def rehearse(
         measured.append((ManyWorkers.of(found, workers), look.until_now(threads_for(estimator))))
 
     record: Record = _Unrecorded()
+    storage.make_folder(search.storage_path)
     try:
         with estimator.gangs(
             search.name, channels, workers=workers, storage_path=search.storage_path, notify=notify, verbose=verbose

@@ -64,6 +64,11 @@ class Roster:
         work.heard = self._clock()
         return work.run
 
+    def waits(self, gang: str) -> None:
+        """A gang said that it waits for its storage."""
+        if work := self.busy.get(gang):
+            work.heard = self._clock()
+
     def done(self, gang: str) -> Work:
         """A gang is back from what it served, which is returned."""
         self.free.append(gang)

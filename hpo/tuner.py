@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self
 
 from rich.console import Console
 
-from hpo import background, driver, made_with, whereabouts
+from hpo import background, driver, job_folder, made_with, whereabouts
 from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.assembly import TuningJob, new_name, opened, outlook_for, plan_of, search_for, warnings
 from hpo.busy import LOOK_SECONDS, Look
@@ -216,6 +216,7 @@ class HyperparameterTuner:
         search, plan = search_for(self, name, seed), self.plan()
         server = None if wait else self._apart()
         storage.check_writable(search.storage_path)
+        job_folder.check_free(search.storage_path, name)
         now = time.time()
         with Store(self._store) as store:
             most = {} if wait else {"most_bytes": math.inf}
@@ -223,6 +224,7 @@ class HyperparameterTuner:
             forecast = forecast_from(store, spec, outlook_for(self, search))
             # Another process, which resumes the job, may have another home.
             spec["storage_path"] = storage.absolute(self.storage_path or f"{home()}/jobs")
+            spec[job_folder.FOLDER_ID] = secrets.token_hex(16)
             if not wait:
                 copy_inputs(spec["inputs"], channels)
             job = JobRow(

@@ -149,6 +149,7 @@ class Served:
         traceback: the remote traceback.
         logs: where the worker's output is, as "address:path".
         diverged: it was refused since the trial's loss or parameters are no finite numbers any more: no failure.
+        away: it was refused since its checkpoints can be neither read nor written: no failure, and to be served again.
         reports: what rank 0 reported before it was refused.
     """
 
@@ -159,7 +160,16 @@ class Served:
     traceback: str = ""
     logs: str = ""
     diverged: bool = False
+    away: bool = False
     reports: tuple[Report, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StorageAway:
+    """A gang waits for the storage of checkpoints: `reason` says why, and is empty when it waits no more."""
+
+    gang: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,4 +199,4 @@ class GangEnded:
     logs: str = ""
 
 
-Event = GangUp | Progress | Served | GangLost | GangEnded
+Event = GangUp | Progress | Served | StorageAway | GangLost | GangEnded

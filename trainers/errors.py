@@ -4,6 +4,8 @@
     ├── ConfigurationError   a value the user gave is wrong; also a ValueError
     │   └── LeaseError       another process drives the job
     ├── DataError            a channel's data is missing, cut short or not what it says; also a ValueError
+    │   └── StorageError     the place of files cannot be read or written now; it may work later
+    │       └── UnsavedError what was trained could not be written
     ├── ResourcesError       the cluster cannot hold what was asked for
     ├── GangError            a gang could not start, or was lost and did not come back
     └── TrialError           one trial failed: the trainer's own message and traceback
@@ -29,6 +31,14 @@ class LeaseError(ConfigurationError):
 
 class DataError(WarmbandError, ValueError):
     """A channel's data is missing, cut short or not what it says it is."""
+
+
+class StorageError(DataError):
+    """The place of files cannot be read or written at present; what failed may work later."""
+
+
+class UnsavedError(StorageError):
+    """All workers have trained an assignment, and its checkpoint could not be written."""
 
 
 class ResourcesError(WarmbandError):

@@ -12,23 +12,35 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol
 
 import ray
 import ray.train
-from ray.exceptions import RayError
+from ray.exceptions import GetTimeoutError, RayError
 from ray.train import ScalingConfig, UserCallback
 from ray.util import placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
 
 from trainers import output
-from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Goodbye, Progress, Report, Segment, Served
-from trainers.errors import DivergedError, GangError
+from trainers.assignment import (
+    Assignment,
+    GangEnded,
+    GangLost,
+    GangUp,
+    Goodbye,
+    Progress,
+    Report,
+    Segment,
+    Served,
+    StorageAway,
+)
+from trainers.errors import DivergedError, GangError, StorageError, UnsavedError
 from trainers.labels import label_logs
 from trainers.mailbox import MailboxHandle
 from trainers.openmp import calm_loaded
+from trainers.patient_storage import PatientStorage
 from trainers.reach import Reach
 from trainers.whole import whole
 
@@ -47,6 +59,9 @@ HALT_SECONDS = 0.5
 ANSWER_SECONDS = 0.05
 """How long it waits for the answer; one that comes later is looked at when it would ask again."""
 
+ASKED_SECONDS = 5.0
+"""How long a worker that waits for storage waits for the answer whether it is to go on waiting."""
+
 END_SECONDS = 30.0
 """How long a gang that was told to end may take before it is ended by force."""
 
@@ -62,6 +77,7 @@ class WorkerContext:
         cpus: processor cores the worker may use.
         broadcast: gives every rank what rank 0 hands in (small values; every rank has to call it).
         in_hand: it is the user's own process, in which nothing may be changed that the user could notice.
+        storage: where its checkpoints are read and written.
     """
 
     rank: int
@@ -70,6 +86,7 @@ class WorkerContext:
     cpus: int
     broadcast: Callable[[Any], Any]
     in_hand: bool = False
+    storage: PatientStorage = field(default_factory=PatientStorage)
 
 
 def never() -> bool:
@@ -97,6 +114,7 @@ class Program(Protocol):
         Raises:
             DivergedError: the trial's numbers are not finite any more; every rank has it alike.
             GangError: what the gang needs beside its workers is gone: it starts again and serves the assignment again.
+            StorageError: its checkpoint cannot be read; UnsavedError: on rank 0, the new one cannot be written.
             Exception: the trial's own error, which every rank has alike.
         """
 
@@ -279,7 +297,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     """
     gang, program, mailbox = config["gang"], config["program"], config["mailbox"]
     calm_loaded()
-    context = _worker_context()
+    context = _worker_context(gang, mailbox)
     labels = label_logs(gang)
     incarnation = context.broadcast(uuid.uuid4().hex)
     try:
@@ -330,6 +348,8 @@ def _serve_one(
         )
     except GangError:
         raise  # Not the trial's own error, and nothing to agree on: Train starts another worker group.
+    except UnsavedError as error:  # The other ranks have done their part.
+        return Served(gang=gang, trial_id=assignment.trial_id, error=one_line(error), away=True)
     except Exception as error:
         refusal = Served(
             gang=gang,
@@ -338,6 +358,7 @@ def _serve_one(
             traceback=traceback.format_exc(),
             logs=output.own(context.node_ip),
             diverged=isinstance(error, DivergedError),
+            away=isinstance(error, StorageError),
             reports=tuple(reporter.reports),
         )
         if not mailbox.refuse(refusal, context.rank, context.world_size, AGREE_SECONDS):
@@ -394,11 +415,21 @@ class Halts:
         return self._halted
 
 
+def _given_up(gang: str, mailbox: MailboxHandle) -> bool:
+    """Whether what a gang serves is to be halted; true, too, where nobody is there to ask."""
+    try:
+        return bool(ray.get(mailbox.halted(gang), timeout=ASKED_SECONDS))
+    except GetTimeoutError:
+        return False
+    except RayError:
+        return True
+
+
 def _silent(report: Report) -> None:
     pass
 
 
-def _worker_context() -> WorkerContext:
+def _worker_context(gang: str, mailbox: MailboxHandle) -> WorkerContext:
     from ray.train import get_context
     from ray.train.collective import broadcast_from_rank_zero
 
@@ -410,6 +441,10 @@ def _worker_context() -> WorkerContext:
         node_ip=ray.util.get_node_ip_address(),
         cpus=max(1, int(cpus)),
         broadcast=broadcast_from_rank_zero,
+        storage=PatientStorage(
+            lambda reason: mailbox.post(StorageAway(gang=gang, reason=reason)),
+            partial(_given_up, gang, mailbox),
+        ),
     )
 
 

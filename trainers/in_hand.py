@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import bdb
+import logging
 import os
 import time
 import traceback
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from ray.train import ScalingConfig
 
 from trainers.assignment import Assignment, Event, GangUp, Report, Served
-from trainers.errors import DivergedError, GangError
+from trainers.errors import DivergedError, GangError, StorageError
 from trainers.gang import Program, WorkerContext, one_line
 from trainers.openmp import calm_loaded
+from trainers.patient_storage import PatientStorage, saying
+
+logger = logging.getLogger(__name__)
 
 
 class InHand:
@@ -28,9 +32,12 @@ class InHand:
         name: prefix of the gang's name.
         program: what it runs.
         scaling: whose `resources_per_worker` may say how many cores to use; without, all that this process may use.
+        notify: is told why checkpoints cannot be read or written, while it waits for that.
     """
 
-    def __init__(self, name: str, program: Program, scaling: ScalingConfig) -> None:
+    def __init__(
+        self, name: str, program: Program, scaling: ScalingConfig, notify: Callable[[str], None] = logger.info
+    ) -> None:
         self._gang = f"{name}-in-hand"
         self._program = program
         self._cpus = cores(scaling)
@@ -39,6 +46,7 @@ class InHand:
         self._news: list[Event] = []
         self._queue: list[Assignment] = []
         self._halted = False
+        self._storage = PatientStorage(saying(notify), lambda: self._halted)
 
     @property
     def starting(self) -> int:
@@ -60,7 +68,7 @@ class InHand:
         self._since = time.time()
         calm_loaded()
         try:
-            opening = self._program.open(alone(self._cpus))
+            opening = self._program.open(alone(self._cpus, self._storage))
         except bdb.BdbQuit:
             raise
         except Exception as error:
@@ -115,6 +123,7 @@ class InHand:
                 error=one_line(error),
                 traceback=traceback.format_exc(),
                 diverged=isinstance(error, DivergedError),
+                away=isinstance(error, StorageError),
                 reports=tuple(reports),
             )
         return Served(gang=self._gang, trial_id=trial, segment=segment)
@@ -127,10 +136,17 @@ def cores(scaling: ScalingConfig | None) -> int:
     return max(1, int(said)) if said else len(os.sched_getaffinity(0))
 
 
-def alone(cpus: int) -> WorkerContext:
+def alone(cpus: int, storage: PatientStorage | None = None) -> WorkerContext:
     """Where a program stands that has this process for its only worker."""
-    # "127.0.0.1": nobody calls it, for want of peers.
-    return WorkerContext(rank=0, world_size=1, node_ip="127.0.0.1", cpus=cpus, broadcast=_itself, in_hand=True)
+    return WorkerContext(
+        rank=0,
+        world_size=1,
+        node_ip="127.0.0.1",  # Nobody calls it, for want of peers.
+        cpus=cpus,
+        broadcast=_itself,
+        in_hand=True,
+        storage=storage or PatientStorage(),
+    )
 
 
 def _itself(value: Any) -> Any:

@@ -160,7 +160,8 @@ class Mailbox:
         agreed = desk.all_refused
         desk.refusals[rank] = served
         if len(desk.refusals) == world_size:
-            await self.post(desk.refusals[min(desk.refusals)])
+            # Others may only have waited in vain for the one that cannot reach its checkpoint.
+            await self.post(min(desk.refusals.items(), key=lambda item: (not item[1].away, item[0]))[1])
             agreed.set()
         return await _wait(agreed, timeout)
 

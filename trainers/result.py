@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served
-from trainers.errors import DivergedError, GangError, TrialError
+from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served, StorageAway
+from trainers.errors import DivergedError, GangError, StorageError, TrialError
 from trainers.gangs import Gangs
 from trainers.notebook import facts_html
 
@@ -70,6 +70,7 @@ def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: fl
     Raises:
         GangError: no report for `patience` seconds, or the workers were lost again and again.
         TrialError: training failed, or diverged.
+        StorageError: its model cannot be written.
     """
     attempts = 0
     deadline = math.inf
@@ -77,7 +78,7 @@ def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: fl
         gangs.want({workers: 1}, None)
         for event in gangs.events(1.0):
             match event:
-                case Progress():
+                case Progress() | StorageAway():
                     deadline = time.monotonic() + patience
                 case GangLost() | GangEnded():
                     deadline = math.inf  # Starting has deadlines of its own.
@@ -90,6 +91,8 @@ def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: fl
                     deadline = time.monotonic() + patience
                 case Served(segment=Segment() as segment):
                     return segment, (time.time() - held) * workers_there
+                case Served(away=True):
+                    raise StorageError(event.error)
                 case Served():
                     raise (DivergedError if event.diverged else TrialError)(event.error, event.traceback, event.logs)
         if time.monotonic() > deadline:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from trainers.errors import ConfigurationError, DataError
+from trainers.errors import ConfigurationError, DataError, StorageError
 
 CHECK_SECONDS = 30.0
 """How long a storage path may take to answer before a job starts."""
@@ -53,7 +53,8 @@ def read(uri: str) -> bytes:
     """All bytes of a file.
 
     Raises:
-        DataError: there is no such file, or it cannot be read.
+        DataError: there is no such file.
+        StorageError: it cannot be read.
     """
     with _explained(uri, "read"):
         try:
@@ -72,7 +73,7 @@ def write(uri: str, data: bytes) -> None:
     """Writes a file so that no reader ever sees a part of it: local files by renaming, object stores do so anyway.
 
     Raises:
-        DataError: it cannot be written.
+        StorageError: it cannot be written.
     """
     with _explained(uri, "written"):
         _write(uri, data)
@@ -82,7 +83,7 @@ def size(uri: str) -> int | None:
     """The bytes of a file; None where it is not there.
 
     Raises:
-        DataError: it cannot be looked at.
+        StorageError: it cannot be looked at.
     """
     with _explained(uri, "looked at"):
         if _is_local(uri):
@@ -139,6 +140,51 @@ def names(uri: str) -> list[str]:
         filesystem, path = _resolve(uri)
         return sorted(info.base_name for info in filesystem.get_file_info(FileSelector(path, allow_not_found=True)))
     return []
+
+
+def is_there(uri: str) -> bool:
+    """Whether there is a file or a folder of that name; in object stores, whether there is anything in it.
+
+    Raises:
+        StorageError: it cannot be looked at.
+    """
+    with _explained(uri, "looked at"):
+        if _is_local(uri):
+            return os.path.lexists(uri)
+        from pyarrow.fs import FileType
+
+        filesystem, path = _resolve(uri)
+        return bool(filesystem.get_file_info(path).type != FileType.NotFound)
+
+
+def make_folder(uri: str) -> None:
+    """Makes a folder, with those that it is in; object stores have none.
+
+    Raises:
+        StorageError: it cannot be made.
+    """
+    path = local_path(uri)
+    if path is not None:
+        with _explained(uri, "made"):
+            Path(path).mkdir(parents=True, exist_ok=True)
+
+
+def check_job_folder(checkpoint: str) -> None:
+    """Refuses a checkpoint, `JOB/TRIAL/FILE`, whose job has no folder: its disk is not mounted, or somebody moved it.
+
+    A folder made anew would hide that, and hold half of the job's models.
+
+    Raises:
+        StorageError: the folder is not there.
+    """
+    path = local_path(checkpoint)
+    if path is None:
+        return
+    folder = Path(path).parent.parent
+    if not folder.is_dir():
+        raise StorageError(
+            f"{str(folder)!r}, the folder of checkpoints, is not there; mount its disk, or put the folder back"
+        )
 
 
 def check_writable(uri: str) -> None:
@@ -261,21 +307,11 @@ def _first_missing(uri: str) -> str:
     for count in range(root + 1, len(parts) + 1):
         folder = "/".join(parts[:count]) + mark + options
         try:
-            if not _is_there(folder):
+            if not is_there(folder):
                 return folder
         except DataError:
             return ""
     return ""
-
-
-def _is_there(uri: str) -> bool:
-    with _explained(uri, "looked at"):
-        if _is_local(uri):
-            return os.path.lexists(uri)
-        from pyarrow.fs import FileType
-
-        filesystem, path = _resolve(uri)
-        return bool(filesystem.get_file_info(path).type != FileType.NotFound)
 
 
 def _make_bucket(uri: str) -> bool:
@@ -308,18 +344,19 @@ def _within(seconds: float, call: Callable[[], None]) -> None:
 
 @contextmanager
 def _explained(uri: str, done: str) -> Iterator[None]:
-    """Makes one of our errors of what the system or pyarrow raises."""
+    """Makes one of our errors of what the system or pyarrow raises: what the system refuses, it may do later."""
     try:
         yield
     except DataError:
         raise
     except (OSError, ValueError, NotImplementedError) as error:
+        kind = StorageError if isinstance(error, OSError) else DataError
         said = str(getattr(error, "strerror", None) or error).strip() or type(error).__name__
         remedy = next((help for words, help in _REMEDIES if re.search(words, said)), "check the path and its access")
         first = shown(said.splitlines()[0])
         if len(first) > _LONGEST:
             first = f"{first[:_LONGEST]}..."
-        raise DataError(f"{shown(uri)!r} cannot be {done}: {first}; {remedy}") from error
+        raise kind(f"{shown(uri)!r} cannot be {done}: {first}; {remedy}") from error
 
 
 def _is_local(uri: str) -> bool:

@@ -246,6 +246,7 @@ class Trainer(ABC):
         checked = self.checked(open_channels(channels))
         name = f"run-{uuid.uuid4().hex[:8]}"
         folder = storage.join(storage_path or f"{home()}/runs", name)
+        storage.make_folder(storage_path or f"{home()}/runs")
         assignment = Assignment(
             trial_id=name,
             hyperparameters=self.hyperparameters,
@@ -332,7 +333,7 @@ class Trainer(ABC):
             if at_once > 1:
                 notify(f"num_workers=0 trains one trial after another in this process, not {at_once} at once")
             placed = {channel: source.place(0) for channel, source in channels.items()}
-            with closing(InHand(name, self.program(placed), self.scaling)) as hand:
+            with closing(InHand(name, self.program(placed), self.scaling, notify)) as hand:
                 yield hand
             return
         with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as found:

@@ -223,7 +223,7 @@ class XGBoostProgram:
         # By number, since XGBoost puts a hyphen between a channel's name and a metric's, and either may hold some.
         evaluated = [(matrices[name], str(number)) for number, name in enumerate(names)]
         parameters = booster_parameters(assignment, session.context.cpus)
-        booster = _booster(assignment.checkpoint, parameters, list(matrices.values()))
+        booster = _booster(assignment.checkpoint, parameters, list(matrices.values()), session.context.storage.read)
         read = time.perf_counter()
         first_step_at = time.time()
         reports = []
@@ -239,7 +239,7 @@ class XGBoostProgram:
         size = 0
         if session.context.rank == 0:
             raw = bytes(booster.save_raw("ubj"))
-            storage.write(assignment.saved_at(reports[-1].step), raw)
+            session.context.storage.write(assignment.saved_at(reports[-1].step), raw)
             size = len(raw)
         return Segment(
             reports=tuple(reports),
@@ -293,7 +293,12 @@ class XGBoostProgram:
         return matrices
 
 
-def _booster(checkpoint: str | None, parameters: dict[str, Any], matrices: Sequence[Any] = ()) -> Any:
+def _booster(
+    checkpoint: str | None,
+    parameters: dict[str, Any],
+    matrices: Sequence[Any] = (),
+    read: Callable[[str], bytes] = storage.read,
+) -> Any:
     """A booster with the model of a checkpoint, or with none.
 
     Raises:
@@ -303,20 +308,20 @@ def _booster(checkpoint: str | None, parameters: dict[str, Any], matrices: Seque
 
     if checkpoint is None:
         return xgboost.Booster(parameters, matrices)
-    raw = read_model(checkpoint)
+    raw = read_model(checkpoint, read)
     try:  # Parameters are only stored here: XGBoost looks at them when it trains.
         return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
     except xgboost.core.XGBoostError as error:
         raise _flawed(checkpoint, f"XGBoost finds no model in it ({str(error).splitlines()[0]})") from error
 
 
-def read_model(checkpoint: str) -> bytes:
+def read_model(checkpoint: str, read: Callable[[str], bytes] = storage.read) -> bytes:
     """A checkpoint's bytes: one whole UBJSON value, and nothing else that XGBoost would read, or end the process at.
 
     Raises:
         DataError: the checkpoint is not there, or is something else.
     """
-    raw = storage.read(checkpoint)
+    raw = read(checkpoint)
     flawed = flaw(raw)
     if flawed:
         raise _flawed(checkpoint, flawed)

@@ -27,8 +27,9 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Served
 from trainers.channels import PlacedChannel
 from trainers.draining import Notices
-from trainers.errors import GangError, WarmbandError
+from trainers.errors import GangError, StorageError, WarmbandError
 from trainers.gang import AGREE_SECONDS, END_SECONDS, PROGRESS_SECONDS, one_line, resources_per_worker
+from trainers.patient_storage import PatientStorage
 from trainers.ray_gangs import START_ATTEMPTS
 from trainers.room import Room
 from trainers.whole import whole
@@ -71,7 +72,8 @@ class Coordinator:
         started = time.perf_counter()
         from trainers.xgboost_ray_training import Training
 
-        self._training = Training(*self._arguments, ray.get_runtime_context().current_actor)
+        place = PatientStorage(given_up=self.halted)
+        self._training = Training(*self._arguments, ray.get_runtime_context().current_actor, place)
         return os.getpid(), {"import": time.perf_counter() - started}
 
     def register(self, rank: int, actor: Any) -> None:
@@ -122,7 +124,14 @@ class Coordinator:
         from trainers.xgboost_ray_training import JOURNAL
 
         told = JOURNAL.so_far()
-        return Served(gang=self._gang, trial_id=assignment.trial_id, error=reason, traceback=text, reports=told)
+        return Served(
+            gang=self._gang,
+            trial_id=assignment.trial_id,
+            error=reason,
+            traceback=text,
+            away=isinstance(error, StorageError),
+            reports=told,
+        )
 
     def _dead(self) -> list[int]:
         """Ranks of the training actors that never came or do not answer."""

@@ -194,7 +194,7 @@ def test_a_job_leaves_the_best_and_the_untuned_run(writer, tmp_path, losses):
     storage.write(str(late), b"a gang that was lost wrote this late")
     storage.write(str(folder / "job-029" / ".000030.draft"), b"and began this")
     storage.write(str(folder / "of-the-user" / "notes"), b"this is not the job's")
-    totals = keeper.close()
+    totals = keeper.close(sweep=True)
     runs = sorted(
         (run for run in controller.runs.values() if math.isfinite(run.value) and not run.failure),
         key=lambda run: (-run.value, run.resource, run.number),
@@ -222,7 +222,7 @@ def test_a_driver_that_was_replaced_removes_nothing(writer, tmp_path, monkeypatc
     with writer.store.writer("job"):
         storage.write(str(folder / "job-029" / "000001"), b"of the new driver")
         before = on_disk(folder)
-        keeper.close()
+        keeper.close(sweep=True)
         assert on_disk(folder) == before
     assert writer.lost_lease
 
@@ -230,7 +230,7 @@ def test_a_driver_that_was_replaced_removes_nothing(writer, tmp_path, monkeypatc
 def test_a_job_that_keeps_all_keeps_each_trial_s_last(writer, tmp_path):
     folder = tmp_path / "jobs"
     controller, _, keeper = run_job(writer, str(folder), num_to_keep=None)
-    totals = keeper.close()
+    totals = keeper.close(sweep=True)
     lasts = {run.id: [f"{run.resource:06d}"] for run in controller.runs.values() if run.resource}
     assert on_disk(folder) == {**lasts, UNTUNED: ["000030"]}
     assert totals["kept"] == len(lasts) + 1
@@ -244,7 +244,7 @@ def test_a_job_without_a_checkpoint_leaves_no_folder(writer, tmp_path):
     folder = tmp_path / "jobs" / "job"
     keeper = Checkpoints(replace(SEARCH, storage_path=str(folder)), writer.flush)
     simulate(curve=broken, record=JobRecord(writer, METRIC, (), keeper), storage_path=str(folder))
-    assert keeper.close() == {"kept": 0, "kept_bytes": 0, "written_bytes": 0}
+    assert keeper.close(sweep=True) == {"kept": 0, "kept_bytes": 0, "written_bytes": 0}
     assert not folder.exists()
 
 
@@ -252,7 +252,7 @@ def test_a_job_on_an_object_store_leaves_the_same(writer, s3):
     folder = storage.join(s3, "simulated")
     storage.check_writable(folder)
     controller, _, keeper = run_job(writer, folder)
-    assert keeper.close()["kept"] == 6
+    assert keeper.close(sweep=True)["kept"] == 6
     kept = sorted(run.id for run in controller.runs.values() if run.checkpoint)
     assert storage.names(folder) == sorted([*kept, UNTUNED])
     assert len(kept) == 5
@@ -323,7 +323,7 @@ def test_nothing_is_removed_before_the_store_has_the_newer_state(tmp_path):
     assert first.exists()
     durable.set()
     until(lambda: not first.exists())
-    assert keeper.close() == {"kept": 1, "kept_bytes": 5, "written_bytes": 10}
+    assert keeper.close(sweep=True) == {"kept": 1, "kept_bytes": 5, "written_bytes": 10}
     assert second.exists()
 
 
@@ -337,7 +337,7 @@ def test_a_decision_is_not_carried_out_before_it_was_recorded(tmp_path):
     assert run.checkpoint is None
     assert keeper._queue == []
     assert path.exists()
-    keeper.close()
+    keeper.close(sweep=True)
     assert not path.exists()
 
 
@@ -350,7 +350,7 @@ def test_what_cannot_be_removed_is_one_warning_and_the_job_goes_on(tmp_path, mon
     with caplog.at_level(logging.WARNING):
         for number in range(5):
             end(keeper, tmp_path, number, number / 10)
-        assert keeper.close()["kept"] == 1
+        assert keeper.close(sweep=True)["kept"] == 1
     assert [record.getMessage().count("Permission denied") for record in caplog.records] == [1]
 
 
@@ -362,7 +362,7 @@ def test_closing_gives_up_at_its_deadline_and_says_where_to_look(tmp_path, monke
         end(keeper, tmp_path, number, number / 10)
     began = time.monotonic()
     with caplog.at_level(logging.WARNING):
-        keeper.close(0.2)
+        keeper.close(0.2, sweep=True)
     stuck.set()
     assert time.monotonic() - began < 150
     assert f"what is left of them in {tmp_path} may be removed by hand" in caplog.text
@@ -377,5 +377,5 @@ def test_a_trial_that_waits_keeps_its_latest_when_a_job_breaks_off(tmp_path):
         assert keeper.trial(run) == []
         keeper.recorded()
     end(keeper, tmp_path, 1, 0.1)
-    keeper.close()
+    keeper.close(sweep=True)
     assert on_disk(tmp_path) == {"job-000": ["000003"], "job-001": ["000003"]}

@@ -17,6 +17,7 @@ from hpo import (
 )
 from hpo.callbacks import JobEnd, TrialInfo
 from hpo.hyperband import Cut
+from hpo.job_folder import MARK
 from hpo.store import Store
 from tests.support.boosting import CHANNELS
 from tests.support.jobs import make
@@ -170,8 +171,8 @@ def test_the_best_checkpoints_stay_and_the_others_go(tmp_path: Path) -> None:
     name = tuner.latest_tuning_job.name
     frame = tuner.analytics().dataframe().sort_values("FinalObjectiveValue", ascending=False)
     best = list(frame["TrainingJobName"][:3])
-    assert {trial.name for trial in (folder / name).iterdir()} == {*best, "untuned"}
-    files = [file for file in folder.rglob("*") if file.is_file()]
+    assert {entry.name for entry in (folder / name).iterdir()} == {*best, "untuned", MARK}
+    files = [file for file in (folder / name).rglob("*") if file.is_file() and file.name != MARK]
     kept = tuner.describe()["Summary"]["checkpoints"]
     assert kept["kept"] == len(files) == 4
     assert kept["kept_bytes"] == sum(file.stat().st_size for file in files) < kept["written_bytes"]

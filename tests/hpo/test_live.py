@@ -87,7 +87,7 @@ def test_before_the_first_gang_is_up_that_is_what_it_says() -> None:
     class Starting:
         gangs_busy = gangs_idle = trained = 0
         gangs_starting = 1
-        stopped, untuned = "", None
+        stopped, storage_away, untuned = "", "", None
 
     assert record.watcher.left(Starting()) == "the first gang is starting"  # type: ignore[arg-type]
 

@@ -57,10 +57,9 @@ def tuner(folder: Path, callbacks: tuple[Callback, ...] = (), workers: int = 0, 
         max_jobs=9,
         random_seed=1729,
         storage_path=str(folder),
-        store=f"sqlite:///{folder}/record.db",
         callbacks=callbacks,
         console=Console(file=io.StringIO()),
-        **options,
+        **{"store": f"sqlite:///{folder}/record.db", **options},
     )
 
 

@@ -83,7 +83,8 @@ class SimulatedProgram:
         assert self._context is not None, "a gang opens its program before it serves"
         count = int(assignment.hyperparameters.get(WORKERS) or 1)
         workers = self._dealt(count)
-        resumed = TorchCheckpoint.read(assignment.checkpoint) if assignment.checkpoint else None
+        place = self._context.storage
+        resumed = TorchCheckpoint.read(assignment.checkpoint, place.read) if assignment.checkpoint else None
 
         def work(peers: Peers, distribution: Distribution) -> Segment:
             return train_segment(
@@ -95,6 +96,7 @@ class SimulatedProgram:
                 on_report if peers.rank == 0 else _silent,
                 halted if peers.rank == 0 else never,
                 report_timeout_s=self._settings.report_timeout_s,
+                place=place,
             )
 
         with threads(self._context):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import pickle
 import zipfile
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -57,13 +58,17 @@ class TorchCheckpoint:
         return stream.getvalue()
 
     @classmethod
-    def read(cls, uri: str) -> TorchCheckpoint:
+    def read(cls, uri: str, read: Callable[[str], bytes] = storage.read) -> TorchCheckpoint:
         """As `to_bytes` made it; tensors are on the CPU.
+
+        Args:
+            uri: of the file.
+            read: reads its bytes.
 
         Raises:
             DataError: the file is not there, cut short, or something else.
         """
-        raw = storage.read(uri)
+        raw = read(uri)
         try:
             with zipfile.ZipFile(io.BytesIO(raw)) as archive:
                 packed = any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist())

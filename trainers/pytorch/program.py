@@ -15,7 +15,7 @@ import torch
 
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel, Table
-from trainers.errors import DataError, GangError
+from trainers.errors import DataError, GangError, UnsavedError
 from trainers.gang import WorkerContext, never
 from trainers.pytorch.context import Worker
 from trainers.pytorch.distribution import Distribution, Peers
@@ -125,9 +125,10 @@ class FunctionProgram:
                     on_report,
                     halted,
                     report_timeout_s=settings.report_timeout_s,
+                    place=context.storage,
                 )
-        except GangError:
-            raise
+        except (GangError, UnsavedError):
+            raise  # Peers have done their part, or are gone.
         except Exception as error:
             if isinstance(peers, ProcessGroup) and (first := peers.failed(error)) is not error:
                 raise first from error

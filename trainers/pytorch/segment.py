@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
 from trainers.errors import TrialError, WarmbandError
+from trainers.patient_storage import PatientStorage
 from trainers.pytorch import random_state
 from trainers.pytorch.checkpoint import TorchCheckpoint
 from trainers.pytorch.context import TrainContext, Worker
@@ -31,6 +32,7 @@ def train_segment(
     halted: Callable[[], bool],
     *,
     report_timeout_s: float,
+    place: PatientStorage,
 ) -> Segment:
     """Runs a training function from the assignment's checkpoint to its rung.
 
@@ -43,28 +45,32 @@ def train_segment(
         on_report: is told of each report.
         halted: see `trainers.gang.Program.train`.
         report_timeout_s: how long the function may train without one.
+        place: where checkpoints are read and written.
 
     Raises:
         TrialError: what is wrong with the function or the checkpoint.
+        StorageError, UnsavedError: see `trainers.gang.Program.train`.
         DivergedError: the trial diverged.
     """
     arrived = time.perf_counter()
-    resumed = TorchCheckpoint.read(assignment.checkpoint) if assignment.checkpoint else None
+    resumed = TorchCheckpoint.read(assignment.checkpoint, place.read) if assignment.checkpoint else None
     read = time.perf_counter() - arrived
     deadline = Deadline(report_timeout_s * _LONGER)
     reports: list[Report] = []
-    written = [0, 0.0]
+    saved: list[tuple[str, bytes]] = []
+    packing = 0.0
 
     def note(report: Report) -> None:
         deadline.beat()
         reports.append(report)
         on_report(report)
 
-    def write(checkpoint: TorchCheckpoint) -> None:
+    def save(checkpoint: TorchCheckpoint) -> None:
+        # Written when the function is done: it might catch what goes wrong with the storage, and has a deadline.
+        nonlocal packing
         began = time.perf_counter()
-        raw = checkpoint.to_bytes()
-        storage.write(assignment.saved_at(checkpoint.step), raw)
-        written[:] = len(raw), time.perf_counter() - began
+        saved.append((assignment.saved_at(checkpoint.step), checkpoint.to_bytes()))
+        packing = time.perf_counter() - began
 
     distribution = distribute(resumed.updates if resumed else 0)
     context = TrainContext(
@@ -76,7 +82,7 @@ def train_segment(
         on_report=note,
         halted=halted,
         beat=deadline.beat,
-        on_end=write,
+        on_end=save,
     )
     with random_state.kept(worker.device):
         random_state.seed_all(assignment.seed)
@@ -90,13 +96,14 @@ def train_segment(
             finally:
                 details = distribution.close()
     ended = time.perf_counter()
-    checkpointing = read + written[1]
+    for uri, raw in saved:
+        place.write(uri, raw)
     return Segment(
         reports=tuple(reports),
         checkpoint=assignment.saved_at(reports[-1].step),
-        checkpoint_bytes=int(written[0]),
-        training_seconds=ended - arrived - checkpointing,
-        checkpointing_seconds=checkpointing,
+        checkpoint_bytes=sum(len(raw) for _, raw in saved),
+        training_seconds=ended - arrived - read - packing,
+        checkpointing_seconds=read + packing + time.perf_counter() - ended,
         first_step_at=context.first_step_at or time.time(),
         details=details,
     )

@@ -1,0 +1,128 @@
+"""Checkpoint storage as workers use it: while its place is away, they wait and try again with growing pauses.
+
+A disk that is full, a share that is unmounted, an object store that does not answer or refuses its keys: what failed
+may work a minute later, and the training that was done is worth the wait.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import TypeVar
+
+from trainers import storage
+from trainers.errors import StorageError, UnsavedError
+
+PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)
+"""Seconds between one attempt and the next; the last is repeated."""
+
+GIVE_UP_SECONDS = 600.0
+"""How long the place may be away; the job then stops, and can be resumed."""
+
+ASK_SECONDS = 0.5
+"""How often a pause asks whether it is to end."""
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+
+BACK = "the storage of checkpoints is back"
+
+
+def away(reason: str) -> str:
+    """What is said of a storage that is away."""
+    return f"waiting for the storage of checkpoints, {GIVE_UP_SECONDS / 60:.0f} minutes at most: {reason}"
+
+
+def saying(notify: Callable[[str], None]) -> Callable[[str], None]:
+    """Tells once why the storage is away, and once that it is back: a `tell` of `PatientStorage`."""
+    told = False
+
+    def tell(reason: str) -> None:
+        nonlocal told
+        if bool(reason) is not told:
+            told = not told
+            notify(away(reason) if told else BACK)
+
+    return tell
+
+
+def _never() -> bool:
+    return False
+
+
+class PatientStorage:
+    """Reads and writes checkpoints, and waits while their place is away.
+
+    Args:
+        tell: is told at each attempt that fails why it did, and "" when one works after that; None logs it.
+        given_up: asked while it waits: whether nobody wants it any more.
+    """
+
+    def __init__(self, tell: Callable[[str], None] | None = None, given_up: Callable[[], bool] = _never) -> None:
+        self._tell = tell or saying(logger.warning)
+        self._given_up = given_up
+
+    def read(self, uri: str) -> bytes:
+        """See `storage.read`.
+
+        Raises:
+            StorageError: the place has been away for `GIVE_UP_SECONDS`, or nobody wants the file any more.
+            DataError: the place is there, and the file is not.
+        """
+        return self.attempt(partial(_read, uri))
+
+    def write(self, uri: str, data: bytes) -> None:
+        """See `storage.write`.
+
+        Raises:
+            UnsavedError: the place has been away for `GIVE_UP_SECONDS`, or nobody wants the file any more.
+        """
+        try:
+            self.attempt(partial(_write, uri, data))
+        except StorageError as error:
+            raise UnsavedError(str(error)) from error
+
+    def attempt(self, act: Callable[[], _T]) -> _T:
+        """What `act` returns, at the first attempt that raises no StorageError.
+
+        Raises:
+            StorageError: that of the last attempt.
+        """
+        deadline = time.monotonic() + GIVE_UP_SECONDS
+        pauses = itertools.chain(PAUSES, itertools.repeat(PAUSES[-1]))
+        told = False
+        while True:
+            try:
+                found = act()
+            except StorageError as error:
+                self._tell(str(error))
+                told = True
+                if time.monotonic() >= deadline or not self._paused(min(deadline, time.monotonic() + next(pauses))):
+                    raise
+                continue
+            if told:
+                self._tell("")
+            return found
+
+    def _paused(self, until: float) -> bool:
+        """Waits; returns whether somebody still wants what is waited for."""
+        while (left := until - time.monotonic()) > 0:
+            if self._given_up():
+                return False
+            time.sleep(min(ASK_SECONDS, left))
+        return not self._given_up()
+
+
+def _read(uri: str) -> bytes:
+    storage.check_job_folder(uri)
+    return storage.read(uri)
+
+
+def _write(uri: str, data: bytes) -> None:
+    storage.check_job_folder(uri)
+    storage.write(uri, data)
