@@ -139,7 +139,8 @@ class Checkpoints:
     def trial(self, run: TrialRun) -> list[TrialRun]:
         """Takes in a trial's new state: call it at each change, and once when the trial has ended.
 
-        One that a stop cut keeps what it goes on from, if the job is resumed.
+        One that a stop cut keeps what it goes on from, if the job is resumed. One that a completion criterion has still
+        to look at, too: whether it counts is not known.
 
         Returns:
             Those whose checkpoint goes, `run` or one that it displaced, their `checkpoint` set to None: to be recorded
@@ -148,7 +149,7 @@ class Checkpoints:
         older = self._retention.served(run)
         if older and older.uri != run.back.get("checkpoint"):
             self._decided.append((storage.delete, older.uri))
-        if not run.trial.is_finished() or run.cut:
+        if not run.trial.is_finished() or run.cut or not run.judged:
             return []
         gone = self._retention.ended(run, rank(self._search, run))
         if gone is None:
@@ -289,7 +290,7 @@ def rank(search: Search, run: TrialRun) -> Rank | None:
     None if it failed or its objective is not finite.
     """
     value = run.best_value if search.best_value else run.value
-    if run.failure or not math.isfinite(value):
+    if run.failure or run.ahead or not math.isfinite(value):
         return None
     resource = run.best_resource if search.best_value else run.resource
     return (-value if search.mode == "max" else value, resource, run.number)

@@ -161,7 +161,7 @@ class Controller:
     @property
     def completed(self) -> str:
         """Which completion criterion was met; empty if none was."""
-        return self.trials.completed
+        return self.trials.verdict.reason if self.trials.verdict else ""
 
     @property
     def untuned(self) -> TrialRun | None:
@@ -231,6 +231,7 @@ class Controller:
             run.cut = not self.completed
             run.trial.set_status(Trial.TERMINATED)
             self.trials.conclude(run) if run.tuned else self.trials.keep(run)
+        self.trials.leave_out()
 
     # ---- taking up a run that broke off
 

@@ -235,7 +235,7 @@ class Job:
         self, controller: Controller, checkpoints: Checkpoints, memory: Memory, notes: Mapping[str, Any]
     ) -> Ended:
         """How the search ended, and what it found: nothing that counts if it stopped before it knew all there is."""
-        kept = checkpoints.close(sweep=not memory)
+        kept = checkpoints.close(sweep=not memory or bool(controller.completed))
         if memory and not (controller.completed or controller.trials.hopeless):
             return Ended(status="Stopped", reason=controller.stopped)
         summary = {

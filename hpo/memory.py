@@ -176,6 +176,11 @@ class Memory:
         return self.kept(trial_id) >= resource
 
     @property
+    def unanswered(self) -> list[TrialRow]:
+        """The trials of which the record knows more than was asked for."""
+        return list(self._open.values())
+
+    @property
     def has_checkpoints(self) -> bool:
         """Whether the record names any."""
         return any(row.checkpoint for row in self._rows.values())

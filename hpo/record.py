@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -108,6 +109,14 @@ class JobRecord:
             )
         )
 
+    def leave_out(self, last: int) -> None:
+        """Records that trials behind this number do not count, where the record knows more of them than was told."""
+        for row in self._memory.unanswered:
+            if row.number > last:
+                ended_at = row.ended_at or time.time()
+                left = replace(row, objective=None, best_objective=None, best_resource=None, ended_at=ended_at)
+                self._writer.trial(replace(left, status="Stopped", checkpoint=""))
+
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """Records what a trial reported, and the record has not."""
         now, kept = time.time(), self._memory.kept(run.id)
@@ -187,6 +196,8 @@ def status_of(run: TrialRun) -> TrialStatus:
     """A trial's status in the record: Completed if it ran to its end, Stopped if it was ended before."""
     if run.diverged:
         return "Diverged"
+    if run.ahead and run.trial.status == Trial.TERMINATED:
+        return "Stopped"
     if run.trial.status == Trial.ERROR:
         return "Failed"
     if run.trial.status == Trial.TERMINATED:

@@ -116,6 +116,9 @@ class _Unrecorded:
     def rung(self, cut: Cut) -> None:
         """Nothing."""
 
+    def leave_out(self, last: int) -> None:
+        """Nothing."""
+
     def progress(self, controller: Controller) -> None:
         """Nothing."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,8 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
         self._trials: dict[str, Trial] = {}
         self._values: dict[str, dict[int, float]] = {}
         self._failed: set[str] = set()
+        self.may_go_on: Callable[[Trial], bool] = lambda trial: True
+        """Whether something else than Hyperband lets a trial train on from where it stands."""
 
     # ---- what the controller asks beyond Tune's interface
 
@@ -119,7 +122,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
         """The waiting trial of the earliest bracket, furthest rung first; None if all that may train do."""
         for trial_id in self.core.runnable():
             trial = self._trials.get(trial_id)
-            if trial is not None and trial.status in (Trial.PENDING, Trial.PAUSED):
+            if trial is not None and trial.status in (Trial.PENDING, Trial.PAUSED) and self.may_go_on(trial):
                 return trial
         return None
 

@@ -99,6 +99,8 @@ class TrialRun:
         logs: where the output of the worker that failed it is, as "address:path".
         details: what happened beside the metrics, over all its assignments.
         cut: a stop ended it on its way, so that it goes on if the job does.
+        judged: no completion criterion has still to look at it.
+        ahead: it was suggested behind the trial at which the job was complete, and does not count.
         back: where it goes on from then, if that is not where it stands; see `hpo.memory.goes_on_from`.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
     """
@@ -123,6 +125,8 @@ class TrialRun:
     logs: str = ""
     diverged: str = ""
     cut: bool = False
+    judged: bool = True
+    ahead: bool = False
     back: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None

@@ -11,7 +11,7 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
 from hpo.comparison import Comparison
-from hpo.completion import Completion
+from hpo.completion import Completion, Verdict
 from hpo.demand import Demand
 from hpo.memory import Memory
 from hpo.scheduler import SynchronousHyperBandScheduler
@@ -51,6 +51,7 @@ class Trials:
     ) -> None:
         self.search = search
         self.runs: dict[str, TrialRun] = {}
+        self._by_number: list[TrialRun] = []
         self.live: dict[str, TrialRun] = {}
         """Those that have not ended."""
         self.comparison = Comparison(search)
@@ -62,8 +63,8 @@ class Trials:
         plan = self.hyperband.plan if self.hyperband else None
         self.demand = Demand(search, plan)
         self.completion = Completion(search.completion, plan, maximize=search.mode == "max")
-        self.completed = ""
-        """Which completion criterion was met; empty if none was."""
+        self.verdict: Verdict | None = None
+        """Why the job is complete before its plan is."""
         self.hopeless = False
         """Whether it was stopped since its first trials all failed."""
         self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
@@ -72,6 +73,8 @@ class Trials:
         self._memory = memory
         self._clock = clock
         self._end = end
+        if self.hyperband and self.completion.asked:
+            self.hyperband.may_go_on = self._may_go_on
         self._failures = 0
         self._any_trained = False
         self._cuts_told = 0
@@ -121,6 +124,10 @@ class Trials:
             trial = self._suggest()
         return self.runs[trial.trial_id] if trial else None
 
+    def _may_go_on(self, trial: Trial) -> bool:
+        run = self.runs[trial.trial_id]
+        return self.completion.may_go_on(run.bracket, run.resource)
+
     def milestone(self, run: TrialRun) -> int:
         """The units at which its next assignment ends."""
         if not run.tuned:
@@ -137,6 +144,7 @@ class Trials:
         suggested = self.search_alg.suggest(trial_id)
         if suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string, against its own annotation
             self.demand.exhausted = True
+            self.completion.no_more_trials(number)
             if self.hyperband:
                 self.hyperband.no_more_trials(self)
             chosen: Trial | None = self._scheduler.choose_trial_to_run(self)
@@ -149,6 +157,7 @@ class Trials:
         run = new_run(self.search, number, trial_id, hyperparameters)
         self._memory.begin(run)
         self.runs[trial_id] = self.live[trial_id] = run
+        self._by_number.append(run)
         self.demand.drawn(run)
         self._scheduler.on_trial_add(self, run.trial)
         if self.hyperband:
@@ -194,6 +203,8 @@ class Trials:
         rung, action = self.milestone(run), TrialScheduler.CONTINUE
         for report in segment.reports:
             self._follow(run, report)
+            if run.tuned and report.step >= rung:
+                self.completion.reached(run.number, rung, self.objective(run))
             if run.tuned:
                 result = self.comparison.result(run, report.step, self.objective(run), report.metrics)
                 self.search_alg.on_trial_result(run.id, result)
@@ -211,8 +222,7 @@ class Trials:
         else:
             run.trial.set_status(Trial.PAUSED if action == TrialScheduler.PAUSE else Trial.PENDING)
             self.keep(run)
-        if run.tuned and run.resource >= rung:
-            self._complete(self.completion.reported(self.objective(run)))
+        self._judge()
 
     def _follow(self, run: TrialRun, report: Report) -> None:
         if run.tuned:
@@ -254,12 +264,38 @@ class Trials:
         lost = bool(run.failure or run.diverged)  # Searchers that learn take no value that is not finite.
         result = None if lost else self.comparison.result(run, run.resource, self.objective(run), {})
         self.search_alg.on_trial_complete(run.id, result=result, error=lost)
+        if not run.cut:
+            run.judged = not self.completion.asked
+            self.completion.ended(run.number, math.nan if run.failure else self.objective(run))
         self.keep(run)
-        self._complete(self.completion.ended(math.nan if run.failure else self.objective(run), run.bracket))
+        self._judge()
 
-    def _complete(self, reason: str) -> None:
-        if reason and self._end(reason):
-            self.completed = reason
+    def _judge(self) -> None:
+        """Looks whether the job is complete, in the order of suggestion."""
+        if self.verdict is not None:
+            return
+        before = self.completion.judged
+        verdict = self.completion.judge()
+        for run in self._by_number[before : self.completion.judged]:
+            run.judged = True
+            self.keep(run)
+        if verdict is not None and self._end(verdict.reason):
+            self.verdict = verdict
+
+    def leave_out(self) -> None:
+        """Once every trial has ended: those behind the one at which the job was complete do not count."""
+        if self.verdict is None:
+            return
+        for run in self._by_number:
+            if run.judged:
+                continue
+            run.judged = True
+            if run.number > self.verdict.last:
+                run.ahead, run.metrics = True, {}
+                run.value = run.best_value = math.nan
+                run.best_resource = 0
+            self.keep(run)
+        self._record.leave_out(self.verdict.last)
 
     def tell(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """Tells the record what a trial reported."""

@@ -36,6 +36,9 @@ class Watcher(Protocol):
 class Record(Watcher, Protocol):
     """What keeps a job's trials, reports and billed seconds as they come."""
 
+    def leave_out(self, last: int) -> None:
+        """The job is complete at the trial of this number: what is known of those behind it does not count."""
+
     @property
     def stop_requested(self) -> bool:
         """Whether somebody asked for the job to be stopped."""

@@ -51,30 +51,39 @@ def test_criteria_survive_the_record() -> None:
     }
 
 
+def told(judge: Completion, *values: float) -> list[bool]:
+    """Whether the job was complete after each trial, told of in the order of suggestion."""
+    reasons = []
+    for number, value in enumerate(values):
+        judge.ended(number, value)
+        reasons.append(judge.judge() is not None)
+    return reasons
+
+
 @given(value=st.floats(allow_nan=True), target=st.floats(-1e6, 1e6), maximize=st.booleans())
 def test_a_target_is_reached_by_what_is_as_good_or_better(value: float, target: float, maximize: bool) -> None:
-    reached = bool(completion(maximize=maximize, target_objective_metric_value=target).reported(value))
+    [reached] = told(completion(maximize=maximize, target_objective_metric_value=target), value)
     assert reached == (math.isfinite(value) and (value >= target if maximize else value <= target))
 
 
 def test_without_criteria_nothing_ends_a_job() -> None:
-    never = Completion(None, None, maximize=True)
-    assert not any([never.reported(1e9), *(never.ended(0.5, None) for _ in range(1000))])
+    assert not any(told(Completion(None, None, maximize=True), *[0.5] * 1000, 1e9))
 
 
 def test_trials_that_do_not_improve_by_one_percent_are_counted() -> None:
     judge = completion(max_number_of_training_jobs_not_improving=3)
-    values = [0.80, 0.805, 0.79, 0.82, 0.825, math.nan, 0.70]
-    reasons = [judge.ended(value, None) for value in values]
     # 0.82 is more than 1% above 0.805: the count begins again behind it.
-    assert [bool(reason) for reason in reasons] == [False] * 6 + [True]
-    assert "3 trials" in reasons[-1]
+    assert told(judge, 0.80, 0.805, 0.79, 0.82, 0.825, math.nan) == [False] * 6
+    judge.ended(6, 0.70)
+    verdict = judge.judge()
+    assert verdict is not None
+    assert "3 trials" in verdict.reason
+    assert verdict.last == 6
 
 
 def test_smaller_is_better_where_it_is_minimised() -> None:
     judge = completion(maximize=False, max_number_of_training_jobs_not_improving=3)
-    assert not any(judge.ended(value, None) for value in (1.0, 0.9, 0.8, 0.7, 0.6))
-    assert [bool(judge.ended(0.599, None)) for _ in range(3)] == [False, False, True]
+    assert told(judge, 1.0, 0.9, 0.8, 0.7, 0.6, 0.599, 0.599, 0.599) == [False] * 7 + [True]
 
 
 @given(seed=st.integers(0, 2**32))
@@ -83,16 +92,32 @@ def test_a_brackets_trials_are_judged_together(seed: int) -> None:
     shuffled = random.Random(seed)
     judge = completion(PLAN, max_number_of_training_jobs_not_improving=3)
     first, second = PLAN.brackets[0].sizes[0], PLAN.brackets[1].sizes[0]
-    values = [0.5 + shuffled.random() / 4 for _ in range(first)]
-    assert not any(judge.ended(value, 0) for value in values)
-    assert judge.not_improving == 0, "the first bracket improves on nothing"
-    reasons = [judge.ended(0.5, 1) for _ in range(second)]
-    assert [bool(reason) for reason in reasons] == [False] * (second - 1) + [True]
+    numbers = list(range(first + second))
+    shuffled.shuffle(numbers)
+    verdicts = []
+    for number in numbers:
+        judge.ended(number, 0.5 + shuffled.random() / 4 if number < first else 0.5)
+        verdicts.append(judge.judge())
+    assert not any(verdicts[:-1])
+    assert verdicts[-1] is not None
+    assert verdicts[-1].last == first + second - 1
 
 
 def test_trials_of_a_bracket_that_cuts_none_are_judged_one_by_one() -> None:
     judge = completion(run_all(30, 10), max_number_of_training_jobs_not_improving=3)
-    assert [bool(judge.ended(0.8, 0)) for _ in range(4)] == [False, False, False, True]
+    assert told(judge, *[0.8] * 4) == [False, False, False, True]
+
+
+@given(order=st.permutations(range(5)))
+def test_the_order_in_which_trials_end_changes_nothing(order: list[int]) -> None:
+    values = [0.5, 0.9, 0.4, 0.4, 0.4]
+    judge = completion(max_number_of_training_jobs_not_improving=3)
+    verdicts = []
+    for number in order:
+        judge.ended(number, values[number])
+        verdicts.append(judge.judge())
+    [verdict] = [verdict for verdict in verdicts if verdict]
+    assert verdict.last == 4
 
 
 def criteria(**given: Any) -> TuningJobCompletionCriteriaConfig:

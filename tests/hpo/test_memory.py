@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.controller import Controller
 from hpo.hyperband import Plan, lay_out, run_all
 from hpo.job import notes_of
@@ -280,3 +281,45 @@ def test_trials_whose_checkpoints_are_gone_train_again_to_the_same_end(
     found = answer(service, service.drive())
     assert found.pop("trained") >= expected.pop("trained")
     assert found == expected
+
+
+CRITERIA = [
+    TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.93),
+    TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.99),
+    TuningJobCompletionCriteriaConfig(max_number_of_training_jobs_not_improving=3),
+    TuningJobCompletionCriteriaConfig(4, target_objective_metric_value=0.985),
+]
+
+
+def counted(service: Service, controller: Controller | None) -> dict[str, Any]:
+    """What a job that was complete early comes to: trials behind the one at which it was have no value."""
+    assert controller is not None
+    best = controller.best()
+    rows = [row for row in service.rows.trials.values() if row.number >= 0 and row.objective is not None]
+    values, resources = ({row.number: getattr(row, name) for row in rows} for name in ("objective", "resource"))
+    return {"reason": controller.completed, "best": best and best.id, "values": values, "resources": resources}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.sampled_from(CRITERIA),
+    st.integers(1, 6),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 60)), max_size=4),
+)
+def test_criteria_are_met_at_the_same_trial_for_any_number_of_gangs_and_after_any_resume(
+    plan: Plan, criteria: TuningJobCompletionCriteriaConfig, parallel: int, ends: list[tuple[bool, int]]
+) -> None:
+    alone = Service(plan=plan, parallel=1, options={"completion": criteria})
+    expected = counted(alone, alone.drive())
+    service = Service(plan=plan, parallel=parallel, options={"completion": criteria})
+    controller = None
+    for killed, after in ends:
+        controller = service.drive(dies_at=after) if killed else service.drive(stop_at=after)
+        if controller is not None and not (controller.stopped and not controller.completed):
+            break
+    else:
+        controller = service.drive()
+    assert counted(service, controller) == expected
+    if expected["best"] is not None:
+        assert service.rows.trials[expected["best"]].checkpoint in service.disk

@@ -68,6 +68,9 @@ class Kept:
     def rung(self, cut: Cut) -> None:
         self.cuts.append(cut)
 
+    def leave_out(self, last: int) -> None:
+        pass
+
     def progress(self, controller: Controller) -> None:
         self.rounds += 1
 
