@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
-from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.exc import ArgumentError, IntegrityError, SQLAlchemyError
 
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
@@ -60,6 +60,7 @@ def open_engine(text: str | None) -> sa.Engine:
             f"the store's URL cannot be used: {error}; {remedy}, or give sqlite:///path/to/file.db or "
             f"postgresql://user:password@host/database, as the argument or in WARMBAND_STORE"
         ) from error
+    sa.event.listen(engine, "handle_error", _connect_anew)
     if kind == "sqlite":
         sa.event.listen(engine, "connect", _set_up_sqlite)
         _check_file(url.database or "")
@@ -143,6 +144,15 @@ def _default_file() -> str:
             f"WARMBAND_HOME, {folder}, cannot be made: {error}; set WARMBAND_HOME to a folder that can be written to"
         ) from error
     return str(folder / "warmband.db")
+
+
+def _connect_anew(context: sa.ExceptionContext) -> None:
+    """Has no connection used again that was there when a statement failed, whatever it failed of.
+
+    A connection keeps what it began with: a database, or a SQLite file, that could then be read alone stays so for it.
+    """
+    if not isinstance(context.sqlalchemy_exception, IntegrityError):
+        context.is_disconnect = True
 
 
 def _set_up_sqlite(connection: Any, _: object) -> None:

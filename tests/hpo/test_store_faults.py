@@ -179,6 +179,28 @@ def decided(trial: TrialRow) -> tuple:
     return (trial.trial_id, trial.hyperparameters, trial.status, trial.resource, trial.objective, trial.bracket)
 
 
+@pytest.mark.usefixtures("impatient")
+def test_a_writer_goes_on_once_a_database_that_was_read_only_for_a_while_is_not(away):
+    """A connection keeps the setting that it began with, and lives on, so it must not be tried again and again."""
+    url = away.new_database()
+    with Store(url) as store:
+        store.create_job(job())
+        with store.writer("bank") as writer:
+            writer.report(report(0))
+            writer.flush()
+            away.read_only(url)
+            writer.report(report(1))
+            with pytest.raises(WarmbandError, match=r"still wait after 2 s .*read-only transaction"):
+                writer.flush(2.0)
+            with pytest.raises(WarmbandError, match=r"cannot be written: .*read-only transaction"):
+                store.request_stop("bank")
+            away.writable(url)
+            assert store.request_stop("bank")
+            writer.report(report(2))
+            writer.flush(60.0)
+        assert [row.step for row in contiguous(store)] == [0, 1, 2]
+
+
 # ---- a disk that is full
 
 FILL = """

@@ -112,6 +112,16 @@ class Postgres:
         """Drops a database, whoever is connected to it."""
         self._admin(f"DROP DATABASE {sa.make_url(url).database} WITH (FORCE)")
 
+    def read_only(self, url: str) -> None:
+        """Lets a database be read alone, as one that failed over, and ends its connections."""
+        name = sa.make_url(url).database
+        self._admin(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
+        self._admin(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+
+    def writable(self, url: str) -> None:
+        """Ends that for connections to come; those that are there stay as they are."""
+        self._admin(f"ALTER DATABASE {sa.make_url(url).database} RESET default_transaction_read_only")
+
     def url(self, database: str) -> str:
         """A URL, with the password, of one of its databases."""
         return f"postgresql+psycopg://warm:{PASSWORD}@127.0.0.1:{self.port}/{database}"
