@@ -232,7 +232,7 @@ def run(plan: Plan, record: Any) -> Controller:
 def record(plan: Plan, path: str) -> None:
     """A whole search, until it is in SQLite."""
     with Store(f"sqlite:///{path}") as store:
-        store.create_job(JobRow(name="search", created_at=0.0, heartbeat=0.0))
+        store.create_job(JobRow(name="search", created_at=0.0))
         with store.writer("search") as writer:
             run(plan, JobRecord(writer, METRIC))
             writer.flush(WRITTEN_SECONDS)

@@ -31,7 +31,7 @@ def reports(job: str, count: int) -> Iterator[ReportRow]:
 def drive(url: str, job: str, count: int, gate: Barrier) -> None:
     """One driver: all of its reports, as fast as they are taken."""
     with Store(url) as store:
-        store.create_job(JobRow(name=job, created_at=time.time(), heartbeat=time.time()))
+        store.create_job(JobRow(name=job, created_at=time.time()))
         with store.writer(job) as writer:
             for trial in range(-(-count // REPORTS_A_TRIAL)):
                 writer.trial(TrialRow(job=job, trial_id=f"t{trial:04}", number=trial))

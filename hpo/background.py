@@ -110,8 +110,7 @@ def start(name: str, store: str | None, server: JobsServer | None, *, resume: bo
                 where, failed = f"as Ray job {submission} on {server.address}", partial(server.failure, submission)
         except WarmbandError:
             if not resume:  # Nothing was run: the name is free again.
-                opened.delete_job(name)
-                remove_copies(storage.join(before.spec["storage_path"], name))
+                opened.delete_job(name, partial(remove_copies, storage.join(before.spec["storage_path"], name)))
             raise
         begun = _wait_until_driven(opened, before, failed)
     return where if begun else f"{where}; it has not begun after {START_SECONDS:g} s"
@@ -133,8 +132,8 @@ def _check_resumable(job: JobRow) -> None:
     """Refuses what there is nothing to go on with, or what another process drives."""
     if job.status == "Completed":
         raise ConfigurationError(f"job {job.name!r} is Completed; there is nothing left to run")
-    if is_held(job, time.time()):
-        raise refusal(job, "resumed", time.time())
+    if is_held(job):
+        raise refusal(job, "resumed")
 
 
 def _wait_until_driven(store: Store, before: JobRow, failed: Callable[[], str]) -> bool:
@@ -216,11 +215,11 @@ def end_abandoned(store: Store, name: str) -> bool:
         Whether it was such a job.
     """
     job = store.job(name)
-    dead = job.lost(time.time()) or bool(job.lease and is_dead(job.driver))
+    dead = job.lost or bool(job.lease and is_dead(job.driver))
     if job.status not in _UNDER_WAY or not dead:
         return False
     # By a writer, whose lease ends a driver that was only cut off.
     with suppress(LeaseError), store.writer(name, job.driver) as writer:
-        writer.job(status="Stopped", reason="stopped after its driver had died", ended_at=job.heartbeat)
+        writer.job(status="Stopped", reason="stopped after its driver had died", ended_at=job.heard)
         return True
     return False

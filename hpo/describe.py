@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -40,7 +38,7 @@ def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
         "TrainingJobDefinition": {"StaticHyperParameters": spec["estimator"]["hyperparameters"]},
         "HyperParameterTuningJobStatus": status,
         "CreationTime": when(job.created_at),
-        "LastModifiedTime": when(job.heartbeat),
+        "LastModifiedTime": when(job.heard),
         "TrainingJobStatusCounters": _counters(trials),
         "ObjectiveStatusCounters": {
             "Succeeded": sum(trial.ended_at is not None and objective(job, trial) is not None for trial in trials),
@@ -102,18 +100,17 @@ def training_job_status(trial: TrialRow) -> str:
 
 def status_and_reason(job: JobRow) -> tuple[str, str]:
     """A job whose driver is gone is Failed, whatever was written last."""
-    if job.lost(time.time()):
-        ago = time.time() - job.heartbeat
+    if job.lost:
         return "Failed", (
-            f"its driver was last heard of {ago:.0f} s ago, and the record says {job.status}; to go on: "
+            f"its driver was last heard of {job.silent:.0f} s ago, and the record says {job.status}; to go on: "
             f"hpo resume {job.name}"
         )
     return job.status, job.reason
 
 
 def runtime(job: JobRow) -> float:
-    """Seconds for which a job was driven: from its start to its end, or to its last heartbeat, without the gaps."""
-    end = job.ended_at or job.heartbeat
+    """Seconds for which a job was driven: from its start to its end, or its last heartbeat, without the gaps."""
+    end = job.ended_at or job.heard
     runs = job.summary.get("runs") or [[job.created_at, end]]
     return float(sum((max(began, end) if ended is None else ended) - began for began, ended in runs))
 
@@ -149,7 +146,7 @@ def objective(job: JobRow, trial: TrialRow) -> float | None:
 
 def whose(job: JobRow) -> dict[str, Any]:
     """Whose job it is, and where its driver runs, or ran."""
-    driven = {**job.driver, "holds_the_lease": is_held(job, time.time())} if job.driver else None
+    driven = {**job.driver, "holds_the_lease": is_held(job)} if job.driver else None
     return {"owner": job.owner, "driver": driven, "tags": tags_of(job.spec.get("tags"))}
 
 

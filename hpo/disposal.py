@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import socket
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,8 +67,7 @@ def check_over(job: JobRow) -> None:
     Raises:
         ConfigurationError: it does.
     """
-    now = time.time()
-    if is_held(job, now) or (job.status in ("InProgress", "Stopping") and not job.lease and not job.lost(now)):
+    if is_held(job) or (job.status in ("InProgress", "Stopping") and not job.lease and not job.lost):
         raise ConfigurationError(
             f"job {job.name!r} is {job.status}, and cannot be deleted; first run: hpo stop {job.name}"
         )

@@ -108,16 +108,16 @@ def wait_for_lease(
         LeaseError: its driver is alive.
     """
     first = store.job(name)
-    if not is_held(first, time.time()):
+    if not is_held(first):
         return
-    most = LOST_AFTER - (time.time() - first.heartbeat)
+    most = LOST_AFTER - max(0.0, first.silent)
     say(
-        f"{holder_of(first.driver)} drives {name}: waiting up to {max(0.0, most):.0f} s for word of it, or for its "
+        f"{holder_of(first.driver)} drives {name}: waiting up to {most:.0f} s for word of it, or for its "
         "lease to expire"
     )
-    while is_held(job := store.job(name), time.time()):
-        if job.heartbeat != first.heartbeat or job.lease != first.lease:
-            raise refusal(job, "driven from here", time.time())
+    while is_held(job := store.job(name)):
+        if job.heartbeat > first.heartbeat or job.lease != first.lease:
+            raise refusal(job, "driven from here")
         sleep(LOOK_SECONDS)
 
 

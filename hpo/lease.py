@@ -39,14 +39,14 @@ def is_dead(driver: Mapping[str, Any]) -> bool:
     return _started(int(driver["pid"])) != float(started)
 
 
-def is_held(job: JobRow, now: float) -> bool:
-    """Whether a process drives a job, as far as can be told from here at `now`, in unix seconds."""
-    return bool(job.lease) and now - job.heartbeat <= LOST_AFTER and not is_dead(job.driver)
+def is_held(job: JobRow) -> bool:
+    """Whether a process drove a job when its row was read, as far as can be told from here."""
+    return bool(job.lease) and job.silent <= LOST_AFTER and not is_dead(job.driver)
 
 
-def refusal(job: JobRow, what: str, now: float) -> LeaseError:
+def refusal(job: JobRow, what: str) -> LeaseError:
     """The error of whoever wants to do something, `what`, that the holder of a job's lease alone may do."""
-    silent = max(0.0, now - job.heartbeat)
+    silent = max(0.0, job.silent)
     return LeaseError(
         f"job {job.name!r} cannot be {what}: {holder_of(job.driver)} drives it, last heard of {silent:.0f} s ago; wait "
         f"until it ends, or run `hpo stop {job.name}`. One that died on another machine holds it no longer after "

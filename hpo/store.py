@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar
 
 import sqlalchemy as sa
@@ -24,7 +24,6 @@ from hpo.tables import (
     LEDGER,
     LINES,
     LOST_AFTER,
-    OF_JOB,
     REPORTS,
     TRIALS,
     JobRow,
@@ -61,6 +60,7 @@ class Store:
     def __init__(self, url: str | None = None) -> None:
         self._engine = open_engine(url)
         self.url = shown(self._engine.url)
+        self._clock = clock(self._engine)
         with explained(self.url, "opened", ConfigurationError):
             prepare(self._engine)
 
@@ -71,13 +71,13 @@ class Store:
         self.close()
 
     def create_job(self, job: JobRow) -> None:
-        """Records a new job.
+        """Records a new job, heard of now.
 
         Raises:
             ConfigurationError: there is one of that name.
         """
         try:
-            self._write(sa.insert(JOBS).values(_JOB_VALUES(job)))
+            self._write(sa.insert(JOBS).values({**_JOB_VALUES(job), "heartbeat": self._clock}))
         except WarmbandError as error:
             if not isinstance(error.__cause__, IntegrityError):
                 raise
@@ -135,11 +135,15 @@ class Store:
         lease = uuid.uuid4().hex
         values = {
             "lease": lease,
-            "driver": encode({**this_process(), **(driver or {})}),
-            "heartbeat": clock(self._engine),
+        return self._take(name, driver or {}, "driven from here")
+
+    def _take(self, name: str, driver: Mapping[str, Any], what: str) -> JobWriter:
+        """The writer of a job; where another has it, the error says `what` cannot be done."""
+            "driver": encode({**this_process(), "ahead": self._ahead(), **driver}),
+            "heartbeat": self._clock,
         }
         if not self._write(sa.update(JOBS).where(self._free(self.job(name))).values(values)):
-            raise refusal(self.job(name), "driven from here", time.time())
+            raise refusal(self.job(name), what)
         return JobWriter(self._engine, self.url, self.job(name), lease)
 
     def update_job(self, name: str, **changes: Any) -> None:
@@ -150,39 +154,50 @@ class Store:
         """
         values = job_changes(changes)
         if not self._write(sa.update(JOBS).where(self._free(self.job(name))).values(values)):
-            raise refusal(self.job(name), "changed", time.time())
+            raise refusal(self.job(name), "changed")
 
-    def delete_job(self, name: str) -> None:
+    def delete_job(self, name: str, remove: Callable[[], None] = lambda: None) -> None:
         """Deletes a job that nobody drives, and all that the record holds of it.
 
         Raises:
             LeaseError: a process drives the job.
         """
-        job = self.job(name)
-        with explained(self.url, "written"), self._engine.begin() as connection:
-            # The job first: from then on nobody can take its lease.
-            deleted = connection.execute(sa.delete(JOBS).where(self._free(job))).rowcount
-            for table in OF_JOB if deleted else ():
-                connection.execute(sa.delete(table).where(table.c.job == name))
-        if not deleted:
-            raise refusal(self.job(name), "deleted", time.time())
+        Args:
+            name: the job's.
+            remove: removes its files first, with its lease in hand, so that nobody goes on with the job meanwhile. What
+                it raises leaves the record as it is: what could not be removed is still in it.
+
+        before = self.job(name)
+        with self._take(name, {}, "deleted") as writer:
+            try:
+                remove()
+            except BaseException:
+                writer.job(driver=before.driver)
+                raise
+            writer.delete()
 
     def _free(self, job: JobRow) -> sa.ColumnElement[bool]:
         """The condition that a job is there and nobody drives it."""
-        silent = JOBS.c.heartbeat < clock(self._engine) - LOST_AFTER
+        silent = self._clock - JOBS.c.heartbeat > LOST_AFTER
         gone = JOBS.c.lease == (job.lease if is_dead(job.driver) else "")
         return sa.and_(JOBS.c.name == job.name, sa.or_(JOBS.c.lease == "", gone, silent))
 
     def close(self) -> None:
         """Lets go of the database."""
         self._engine.dispose()
+    def _ahead(self) -> float:
+        """Seconds by which this machine's clock is ahead of the database's, as far as one question tells."""
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return round(time.time() - float(connection.scalar(sa.select(self._clock)) or 0.0), 3)
+
 
     def _write(self, statement: sa.Insert | sa.Update) -> int:
         with explained(self.url, "written"), self._engine.begin() as connection:
             return connection.execute(statement).rowcount
 
     def _read(self, row: type[_Row], table: sa.Table, where: dict[str, str], *order: str) -> list[_Row]:
-        query = sa.select(table).filter_by(**where).order_by(*(table.c[name] for name in order))
+        worked_out = [(self._clock - JOBS.c.heartbeat).label("silent")] if table is JOBS else []
+        query = sa.select(table, *worked_out).filter_by(**where).order_by(*(table.c[name] for name in order))
         with explained(self.url, "read"), self._engine.connect() as connection:
             found = connection.execute(query).mappings().all()
         nested = [column.name for column in table.columns if isinstance(column.type, sa.JSON)]

@@ -62,10 +62,12 @@ _HOLDERS = {column.name: holder(column) for column in JOBS.columns}
 class _Batch:
     """What waits to be written: changes of the job, and by table the last values of each primary key.
 
-    `beat` asks for a heartbeat even where there is nothing else, which shows that the lease is still held.
+    `beat` asks for a heartbeat even where there is nothing else, which shows that the lease is still held; `delete` for
+    the end of all that the record has of the job, in place of anything else.
     """
 
     beat: bool = False
+    delete: bool = False
     job: dict[str, Any] = field(default_factory=dict)
     rows: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
 
@@ -73,7 +75,7 @@ class _Batch:
         self.rows.setdefault(table.name, {})[_KEYS[table.name](values)] = values
 
     def extend(self, later: _Batch) -> None:
-        self.beat = self.beat or later.beat
+        self.beat, self.delete = self.beat or later.beat, self.delete or later.delete
         self.job |= later.job
         for table, rows in later.rows.items():
             self.rows.setdefault(table, {}).update(rows)
@@ -195,6 +197,16 @@ class JobWriter:
         if self._taken and self._dropped:
             raise self._taken
 
+    def delete(self) -> None:
+        """Deletes the job with all that the record holds of it, and closes.
+
+        Raises:
+            WarmbandError, LeaseError: as `close` does; the job is as it was then.
+        """
+        with self._queueing(1) as queue:
+            queue.delete = True
+        self.close()
+
     def _late(self, seconds: float) -> WarmbandError:
         why = f" ({cause(self._problem)})" if self._problem else ""
         waiting = max(1, self._queue.size + self._in_hand)
@@ -281,6 +293,9 @@ class JobWriter:
         Raises:
             LeaseError: another process has the lease, so that nothing was written.
         """
+        if batch.delete:
+            self._delete()
+            return
         now = time.monotonic()
         status = sa.select(JOBS.c.status).where(self._mine)
         if batch.beat or batch.job or batch.rows or now - self._beaten >= BEAT_EVERY:
@@ -306,6 +321,15 @@ class JobWriter:
         self._looked = now
         self._stop_requested = self._stop_requested or found == "Stopping"
 
+    def _delete(self) -> None:
+        with self._engine.begin() as connection:
+            there = connection.scalar(sa.select(JOBS.c.name).where(JOBS.c.name == self.name))
+            # The job first: from then on nobody can take its lease.
+            if there and not connection.execute(sa.delete(JOBS).where(self._mine)).rowcount:
+                raise self._refused(connection)
+            for table in OF_JOB if there else ():
+                connection.execute(sa.delete(table).where(table.c.job == self.name))
+
     @property
     def _mine(self) -> sa.ColumnElement[bool]:
         """The condition that the job is there and its lease is held."""
@@ -323,7 +347,7 @@ class JobWriter:
     def _stop_writing(self, error: LeaseError, batch: _Batch) -> None:
         with self._changed:
             batch.extend(self._queue)
-            self._taken, self._dropped = error, bool(batch.job or batch.rows)
+            self._taken, self._dropped = error, batch.delete or bool(batch.job or batch.rows)
             self._queue = _Batch()
             self._in_hand = 0
             self._changed.notify_all()

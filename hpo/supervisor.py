@@ -206,7 +206,7 @@ class Supervisor:
             job = store.job(self._name)
             if self._asked or job.status == "Stopping":
                 end(store, job, "Stopped", "stop requested")
-            return self._asked or job.status != "InProgress" or is_held(job, time.time())
+            return self._asked or job.status != "InProgress" or is_held(job)
 
     def _say(self, text: str) -> None:
         with self._log.open("a", encoding="utf-8") as log:

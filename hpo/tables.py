@@ -23,12 +23,19 @@ LedgerKind = Literal["starting", "training", "checkpointing", "idle"]
 LOST_AFTER = 60.0
 """Seconds of silence after which a job's writer is taken for dead."""
 
+_IN_NO_COLUMN = {"column": False}
+"""What marks a field that is worked out as a row is read."""
+
 _NOT_FINITE = ("NaN", "Infinity", "-Infinity")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobRow:
-    """A tuning job: `spec` holds all it was made with, `heartbeat` when its writer was last heard of.
+    """A tuning job: `spec` holds all it was made with.
+
+    `heartbeat` is when its writer was last heard of, or the job was made, by the database's clock, and `silent` the
+    seconds from then until the row was read, by that clock too: those of machines may differ. All other times are of
+    the driver's clock, which `driver` says to be "ahead" by so many seconds; `create_job` sets `heartbeat` itself.
 
     `owner` is the user it is of. `lease` is the id of the writer that holds the job, empty where none does. `driver` is
     where that one runs, or the last one ran: see `hpo.lease.this_process`; where known also "submission_id" and
@@ -40,17 +47,29 @@ class JobRow:
     reason: str = ""
     created_at: float
     ended_at: float | None = None
-    heartbeat: float
+    heartbeat: float = 0.0
     spec: dict[str, Any] = field(default_factory=dict)
     plan: dict[str, Any] = field(default_factory=dict)
     summary: dict[str, Any] = field(default_factory=dict)
     owner: str = ""
     lease: str = ""
     driver: dict[str, Any] = field(default_factory=dict)
+    silent: float = field(default=0.0, compare=False, metadata=_IN_NO_COLUMN)
 
-    def lost(self, now: float) -> bool:
+    @property
+    def lost(self) -> bool:
         """Whether it should be running and its writer has not been heard of for a minute."""
-        return self.status in ("InProgress", "Stopping") and now - self.heartbeat > LOST_AFTER
+        return self.status in ("InProgress", "Stopping") and self.silent > LOST_AFTER
+
+    @property
+    def heard(self) -> float:
+        """When its writer was last heard of, by the writer's own clock."""
+        return self.heartbeat + float(self.driver.get("ahead", 0.0))
+
+    @property
+    def now(self) -> float:
+        """When the row was read, by its writer's clock."""
+        return self.heard + self.silent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +151,8 @@ def _table(name: str, row: type, *keys: str) -> sa.Table:
     hints = get_type_hints(row)
     columns = []
     for each in fields(row):
+        if not each.metadata.get("column", True):
+            continue
         options = get_args(hint := hints[each.name])
         optional = NoneType in options
         kind = _TYPES.get(options[0] if optional else hint, sa.Text)

@@ -227,9 +227,7 @@ class HyperparameterTuner:
             spec[job_folder.FOLDER_ID] = secrets.token_hex(16)
             if not wait:
                 copy_inputs(spec["inputs"], channels)
-            job = JobRow(
-                name=name, created_at=now, heartbeat=now, spec=spec, plan=plan.to_json(), owner=whereabouts.owner()
-            )
+            job = JobRow(name=name, created_at=now, spec=spec, plan=plan.to_json(), owner=whereabouts.owner())
             record = store.url
         with Interrupts(self._say) if wait else nullcontext() as interrupts:
             with Store(self._store) as store:

@@ -7,7 +7,6 @@ import re
 import shutil
 import sqlite3
 import subprocess
-import time
 import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -214,10 +213,9 @@ def _orphans(connection: sa.Connection) -> Iterator[str]:
 
 def _abandoned(url: sa.URL) -> Iterator[tuple[str, str]]:
     with Store(url.render_as_string(hide_password=False)) as store:
-        now = time.time()
         for job in store.jobs():
-            if job.status in ("InProgress", "Stopping") and not is_held(job, now):
-                yield job.name, f"{holder_of(job.driver)}, last heard of {max(0.0, now - job.heartbeat):.0f} s ago"
+            if job.status in ("InProgress", "Stopping") and not is_held(job):
+                yield job.name, f"{holder_of(job.driver)}, last heard of {max(0.0, job.silent):.0f} s ago"
 
 
 # ---- backup

@@ -133,10 +133,10 @@ def _goes_on(store: Store, name: str) -> bool:
     """Whether more is to be expected: a driver prints its summary behind the job's end."""
     from hpo.lease import is_dead
 
-    job, now = store.job(name), time.time()
+    job = store.job(name)
     if job.status in ("InProgress", "Stopping"):
-        return not job.lost(now)
-    return now - (job.ended_at or 0.0) < SUMMARY_SECONDS and not is_dead(job.driver)
+        return not job.lost
+    return job.now - (job.ended_at or 0.0) < SUMMARY_SECONDS and not is_dead(job.driver)
 
 
 def _server(address: str | None, job: JobRow | None) -> JobsServer | None:

@@ -166,9 +166,7 @@ def delete(
         what += "" if keep_files else f", and {files.text}"
         if not yes and sys.stdin.isatty() and sys.stdout.isatty():
             typer.confirm(f"Delete {name}, {snapshot.status}: {what}?", abort=True)
-        if not keep_files:
-            files.remove()  # First: what cannot be removed is still in the record.
-        opened.delete_job(name)
+        opened.delete_job(name, (lambda: None) if keep_files else files.remove)
     show(f"Deleted {name}: {what}")
     if keep_files:
         show(f"Kept {files.text}")
@@ -178,7 +176,7 @@ def _wait_for_end(store: Store, name: str, seconds: float) -> None:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         job = store.job(name)
-        if job.status != "Stopping" or job.lost(time.time()):
+        if job.status != "Stopping" or job.lost:
             return
         time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
 

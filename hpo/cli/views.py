@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
@@ -60,7 +59,7 @@ def _jobs(snapshots: Sequence[Snapshot], *, wide: bool) -> Table:
             value_text(snapshot.objective(snapshot.best) if snapshot.best else None),
             f"{snapshot.worker_seconds:,.0f}",
             *([_cost(snapshot, snapshot.worker_seconds) or "-"] if priced else []),
-            ago(time.time() - snapshot.job.created_at),
+            ago(snapshot.job.now - snapshot.job.created_at),
             *((snapshot.job.owner or "-", _place(snapshot.job.driver)) if wide else ()),
         )
     return table
@@ -247,7 +246,7 @@ def _driver(snapshot: Snapshot) -> dict[str, RenderableType]:
     job, driver = snapshot.job, snapshot.job.driver
     rows: dict[str, RenderableType] = {"owner": job.owner} if job.owner else {}
     if driver:
-        heard = "" if job.ended_at else f", last heard of {ago(time.time() - job.heartbeat)} ago"
+        heard = "" if job.ended_at else f", last heard of {ago(job.silent)} ago"
         rows["process"] = holder_of(driver) + heard
     if submission := driver.get("submission_id"):
         rows["Ray job"] = f"{submission} on {driver.get('address') or 'an unknown cluster'}"

@@ -202,7 +202,7 @@ def _frozen(
 def _ends(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, float]:
     """When each trial ended that did, in unix seconds: with its job at the latest, also where that broke off."""
     over = status_and_reason(job)[0] not in ("InProgress", "Stopping")
-    last = (job.heartbeat if job.ended_at is None else job.ended_at) if over else None
+    last = (job.heard if job.ended_at is None else job.ended_at) if over else None
     ends = {trial.trial_id: last if trial.ended_at is None else trial.ended_at for trial in trials}
     return {name: end for name, end in ends.items() if end is not None}
 

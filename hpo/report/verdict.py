@@ -74,7 +74,7 @@ def verdict(data: JobData) -> str:
 def subtitle(data: JobData) -> str:
     """What a job searched, and as of when."""
     job, spec = data.job, data.job.spec
-    moment, word = (job.heartbeat, "as of") if job.ended_at is None else (job.ended_at, "ended")
+    moment, word = (job.heard, "as of") if job.ended_at is None else (job.ended_at, "ended")
     tuned, trainer = count(len(data.ranges), "hyperparameter"), spec["estimator"]["trainer"]
     state = f"{data.status}, {word} {when(moment):%Y-%m-%d %H:%M:%S} UTC"
     return f"{spec['strategy']} over {tuned} of {trainer}. {state}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -44,7 +43,7 @@ def url(tmp_path: Path) -> str:
     """The record of a job that runs, with trials in every status and the un-tuned run beside them."""
     url = f"sqlite:///{tmp_path}/store.db"
     with Store(url) as store:
-        store.create_job(JobRow(name="bank", created_at=1000.0, heartbeat=time.time(), spec=SPEC))
+        store.create_job(JobRow(name="bank", created_at=1000.0, spec=SPEC))
         with store.writer("bank") as writer:
             for each in (UNTUNED, *reversed(TRIALS)):
                 writer.trial(each)
@@ -94,7 +93,7 @@ def test_a_trial_has_a_cost_where_the_job_has_prices(url: str, tmp_path: Path) -
     assert "BilledCost" not in HyperparameterTuningJobAnalytics("bank", store=url).dataframe()
     with Store(url) as store:
         tariff = {"per_worker_hour": 3600.0, "currency": "EUR"}
-        store.create_job(JobRow(name="paid", created_at=1.0, heartbeat=1.0, spec={**SPEC, "tariff": tariff}))
+        store.create_job(JobRow(name="paid", created_at=1.0, spec={**SPEC, "tariff": tariff}))
         with store.writer("paid") as writer:
             writer.trial(dataclasses.replace(TRIALS[0], job="paid"))
             row = LedgerRow(job="paid", trial_id="bank-000", gang="g", kind="idle", worker_seconds=4.5, at=1.0)
@@ -118,7 +117,7 @@ def test_the_objective_is_the_one_that_the_job_compares_by(tmp_path: Path) -> No
     url = f"sqlite:///{tmp_path}/best.db"
     with Store(url) as store:
         spec = {**SPEC, "objective_value": "best"}
-        store.create_job(JobRow(name="bank", created_at=1000.0, heartbeat=time.time(), spec=spec))
+        store.create_job(JobRow(name="bank", created_at=1000.0, spec=spec))
         with store.writer("bank") as writer:
             writer.trial(TRIALS[0])
     assert list(HyperparameterTuningJobAnalytics("bank", store=url).dataframe()["FinalObjectiveValue"]) == [0.78]
@@ -199,7 +198,7 @@ def test_a_trial_without_reports_has_an_empty_curve(analytics: HyperparameterTun
 def test_a_job_without_trials_has_an_empty_frame(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/empty.db"
     with Store(url) as store:
-        store.create_job(JobRow(name="bank", created_at=1000.0, heartbeat=time.time(), spec=SPEC))
+        store.create_job(JobRow(name="bank", created_at=1000.0, spec=SPEC))
     assert HyperparameterTuningJobAnalytics("bank", store=url).dataframe().empty
 
 
@@ -214,7 +213,7 @@ def test_hyperparameters_keep_their_types(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/types.db"
     values = {"depth": 3, "eta": 0.5, "exact": True, "booster": "dart"}
     with Store(url) as store:
-        store.create_job(JobRow(name="bank", created_at=1000.0, heartbeat=time.time(), spec=SPEC))
+        store.create_job(JobRow(name="bank", created_at=1000.0, spec=SPEC))
         with store.writer("bank") as writer:
             writer.trial(TrialRow(job="bank", trial_id="bank-000", number=0, hyperparameters=values))
     frame = HyperparameterTuningJobAnalytics("bank", store=url).dataframe()

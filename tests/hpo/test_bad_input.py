@@ -6,7 +6,6 @@ import io
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -293,7 +292,7 @@ def test_a_name_that_none_can_have(name: Any) -> None:
 
 def test_a_name_that_is_taken_is_said_before_data_is_read() -> None:
     with Store() as store:
-        store.create_job(JobRow(name="taken", created_at=1.0, heartbeat=time.time(), spec={}))
+        store.create_job(JobRow(name="taken", created_at=1.0, spec={}))
     with pytest.raises(
         ConfigurationError, match=r"a job named 'taken' is already in sqlite.*; give another job_name, or"
     ):

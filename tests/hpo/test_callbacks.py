@@ -54,7 +54,7 @@ def run(tmp_path: Path, callbacks: Sequence[Callback], **options: object) -> lis
     said: list[str] = []
     watcher = Callbacks(callbacks, said.append)
     with Store(f"sqlite:///{tmp_path}/store.db") as store:
-        store.create_job(JobRow(name="job", created_at=1.0, heartbeat=1.0))
+        store.create_job(JobRow(name="job", created_at=1.0))
         with store.writer("job") as writer:
             simulate(record=JobRecord(writer, METRIC, [watcher]), **options)  # type: ignore[arg-type]
     watcher.job_end(JobEnd(name="job", status="Completed", reason="", summary={"trials": 30}))
@@ -138,7 +138,7 @@ def test_a_jobs_start_says_what_it_was_made_with() -> None:
         "tags": None,
     }
     notes = Notes()
-    row = JobRow(name="job", created_at=1.0, heartbeat=1.0, spec=spec, plan=PLAN.to_json())
+    row = JobRow(name="job", created_at=1.0, spec=spec, plan=PLAN.to_json())
     Callbacks([notes], print).job_start(JobStart.of(row))
     [start] = notes.starts
     assert (start.name, start.metric, start.objective_type, start.seed) == ("job", METRIC, "Minimize", 7)

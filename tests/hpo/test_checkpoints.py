@@ -155,7 +155,7 @@ def quick(monkeypatch):
 @pytest.fixture
 def writer(tmp_path) -> Iterator[JobWriter]:
     with Store(f"sqlite:///{tmp_path}/store.db") as store:
-        store.create_job(JobRow(name="job", created_at=1.0, heartbeat=1.0))
+        store.create_job(JobRow(name="job", created_at=1.0))
         with store.writer("job") as writer:
             writer.store = store
             yield writer

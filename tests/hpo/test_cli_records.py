@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import dataclasses
 import json
+import os
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +25,10 @@ from hpo.cli.views import ago, value_text
 from hpo.lines import kept
 from hpo.spec import JobSpec, json_schema, read_job
 from hpo.store import JobRow, LedgerRow, Store, TrialRow
+from hpo.tables import LOST_AFTER
+from tests.support.boosting import make
+from tests.support.rows import silence
+from tests.support.terminals import terminal_of
 from trainers.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -46,9 +52,7 @@ def job(store: Store, name: str, *, values: list[float | None], age: float = 120
     """A job that has ended, with a trial for each value; None failed."""
     now = time.time()
     plan = read_job(BANK).tuner().plan().to_json()
-    store.create_job(
-        JobRow(name=name, created_at=now - age, heartbeat=now, spec=spec(**changes.pop("spec", {})), plan=plan)
-    )
+    store.create_job(JobRow(name=name, created_at=now - age, spec=spec(**changes.pop("spec", {})), plan=plan))
     with store.writer(name) as writer:
         for number, value in enumerate(values):
             writer.trial(
@@ -326,11 +330,13 @@ def test_a_job_that_stops_is_waited_for(store: Store) -> None:
 
 
 def test_a_job_whose_driver_is_gone_is_ended_by_the_command(store: Store) -> None:
-    store.create_job(JobRow(name="lost", created_at=1.0, heartbeat=2.0, spec=spec()))
+    store.create_job(JobRow(name="lost", created_at=1.0, spec=spec()))
+    silence(store, LOST_AFTER + 1.0, "lost")
+    heard = store.job("lost").heard
     assert "lost  Failed" in hpo("jobs")
     assert "to go on: hpo resume lost" in hpo("describe", "lost", columns=200)
     assert "lost is Stopped: stopped after its driver had died" in hpo("stop", "lost", columns=200)
-    assert (store.job("lost").status, store.job("lost").ended_at) == ("Stopped", 2.0)
+    assert (store.job("lost").status, store.job("lost").ended_at) == ("Stopped", heard)
 
 
 # ---- whose it is, where it runs, what it printed
@@ -426,8 +432,7 @@ def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path) -
 
 
 def test_a_job_that_runs_is_not_deleted(store: Store) -> None:
-    now = time.time()
-    store.create_job(JobRow(name="starting", created_at=now, heartbeat=now, spec=spec()))
+    store.create_job(JobRow(name="starting", created_at=time.time(), spec=spec()))
     assert "is InProgress, and cannot be deleted; first run: hpo stop starting" in hpo("delete", "starting", code=2)
     job(store, "closing", values=[0.5])
     with store.writer("closing"):
@@ -461,6 +466,26 @@ def test_what_init_leaves_out_has_the_value_that_it_says(tmp_path: Path) -> None
     file = tmp_path / "job.yaml"
     hpo("init", str(file), columns=200)
     lines = file.read_text().splitlines()
+@pytest.mark.process
+def test_a_job_that_goes_on_elsewhere_while_the_question_waits_keeps_its_files(store: Store, tmp_path: Path) -> None:
+    placed(store, "gone", log=str(tmp_path / "gone.log"))
+    store.update_job("gone", spec={**store.job("gone").spec, "storage_path": str(tmp_path)})
+    for file in (tmp_path / "gone.log", tmp_path / "gone" / "model"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("x")
+    command = [sys.executable, "-m", "hpo", "delete", "gone"]
+    with terminal_of(command, {**os.environ, "PYTHONPATH": str(ROOT)}) as terminal:
+        terminal.read_until("[y/N]", 60.0)
+        with store.writer("gone"):
+            terminal.press(b"y\n")
+            terminal.read_until(None, 60.0)
+    assert terminal.process.wait(60) == 2
+    assert f"'gone' cannot be deleted: process {os.getpid()}" in " ".join(terminal.seen.split())
+    assert (tmp_path / "gone.log").exists()
+    assert (tmp_path / "gone" / "model").exists()
+    assert store.trials("gone")
+
+
     for key in ("use_gpu", "objective_type", "max_runtime_in_seconds", "storage_path", "store"):
         said = next(line.strip() for line in lines if line.strip().startswith(f"# {key}: "))
         value = yaml.safe_load(said.removeprefix("# "))[key]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from hpo.describe import best_trial, describe, describe_trial, status_and_reason
 from hpo.store import JobRow, Store, TrialRow
 from tests.support.described import SPEC, TRIALS, trial
+from tests.support.rows import silence
 
 # The names of the API model, and one of ours.
 REQUIRED = {
@@ -89,7 +89,7 @@ def test_it_has_the_keys_of_the_api_model() -> None:
 
 
 def test_what_was_not_given_is_left_out() -> None:
-    response = describe(job(heartbeat=time.time(), spec={"strategy": "Random", "strategy_request": None}), [])
+    response = describe(job(spec={"strategy": "Random", "strategy_request": None}), [])
     assert "StrategyConfig" not in response["HyperParameterTuningJobConfig"]
     assert {"BestTrainingJob", "FailureReason", "HyperParameterTuningEndTime"}.isdisjoint(response)
     with_limit = describe(ended(spec={"max_runtime_in_seconds": 600}), [])
@@ -193,7 +193,8 @@ def test_a_trial_that_failed_says_why() -> None:
 
 @pytest.mark.parametrize("status", ["InProgress", "Stopping"])
 def test_a_job_whose_driver_is_gone_has_failed(store: Store, status: str) -> None:
-    store.create_job(job(status=status, heartbeat=time.time() - 300))
+    store.create_job(job(status=status))
+    silence(store, 300.0)
     response = describe(store.job("bank"), [])
     assert response["HyperParameterTuningJobStatus"] == "Failed"
     assert "last heard of 300 s ago" in response["FailureReason"]
@@ -202,7 +203,8 @@ def test_a_job_whose_driver_is_gone_has_failed(store: Store, status: str) -> Non
 
 @pytest.mark.parametrize("status", ["InProgress", "Stopping"])
 def test_a_job_whose_driver_is_heard_of_goes_on(store: Store, status: str) -> None:
-    store.create_job(job(status=status, heartbeat=time.time() - 10))
+    store.create_job(job(status=status))
+    silence(store, 10.0)
     assert status_and_reason(store.job("bank")) == (status, "")
 
 

@@ -6,20 +6,20 @@ import io
 import os
 import signal
 import threading
+import time
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from rich.console import Console
 
-from hpo import driver
 from hpo.driver import drive, wait_for_lease
 from hpo.interrupt import INTERRUPTED, LOOK_SECONDS, TERMINATED, Requests
 from hpo.store import JobRow, Store
 from hpo.tables import LOST_AFTER
 from tests.support.driving import CHANNELS, FRAME, Counting, answer, row, run_until, tuner
+from tests.support.rows import silence
 from trainers import ConfigurationError, DataError, LeaseError
 
 
@@ -133,16 +133,26 @@ def test_a_job_that_is_driven_is_refused(tmp_path: Path) -> None:
     assert row(tmp_path).status == "Completed"
 
 
-def test_a_silent_driver_elsewhere_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("ahead", [0.0, 90.0, -3600.0])
+def test_a_silent_driver_elsewhere_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: float) -> None:
+    """Whatever this machine's clock says."""
     said: list[str] = []
     slept: list[float] = []
-    monkeypatch.setattr(driver, "time", SimpleNamespace(time=lambda: 1000.0 + LOST_AFTER - 1.0 + sum(slept)))
+
+    def sleep(seconds: float) -> None:
+        assert sum(slept) < 2 * LOST_AFTER, "it waits on"
+        slept.append(seconds)
+        silence(store, seconds)
+
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + ahead)
     with Store(f"sqlite:///{tmp_path}/record.db") as store:
         where = {"host": "gone", "ip": "192.0.2.7", "pid": 1}
-        store.create_job(JobRow(name="job", created_at=0.0, heartbeat=1000.0, lease="theirs", driver=where))
-        wait_for_lease(store, "job", said.append, slept.append)
-    assert 1.0 <= sum(slept) <= 1.0 + LOOK_SECONDS
-    assert said[0].startswith("process 1 on gone (192.0.2.7) drives job: waiting up to 1 s")
+        store.create_job(JobRow(name="job", created_at=0.0, lease="theirs", driver=where))
+        silence(store, LOST_AFTER - 3.0)
+        wait_for_lease(store, "job", said.append, sleep)
+    assert 0.0 < sum(slept) <= 3.0 + LOOK_SECONDS
+    assert said[0].startswith("process 1 on gone (192.0.2.7) drives job: waiting up to 3 s")
 
 
 # ---- killed

@@ -238,7 +238,7 @@ def spec(**changes: Any) -> dict[str, Any]:
 
 def ended(name: str, job_spec: dict[str, Any], **changes: Any) -> JobRow:
     summary = {"resource_used": 50, "resource_planned": 100}
-    row = JobRow(name=name, status="Completed", created_at=1.0, ended_at=9.0, heartbeat=9.0, spec=job_spec)
+    row = JobRow(name=name, status="Completed", created_at=1.0, ended_at=9.0, spec=job_spec)
     return dataclasses.replace(row, **{"summary": summary, **changes})
 
 

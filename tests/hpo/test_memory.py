@@ -41,7 +41,7 @@ class KilledError(BaseException):
 class Rows:
     """A store and its writer in memory; a killed writer writes nothing more."""
 
-    job_row: JobRow = field(default_factory=lambda: JobRow(name="job", created_at=0.0, heartbeat=0.0))
+    job_row: JobRow = field(default_factory=lambda: JobRow(name="job", created_at=0.0))
     trials: dict[str, TrialRow] = field(default_factory=dict)
     reports: dict[tuple[str, int], ReportRow] = field(default_factory=dict)
     bills: list[LedgerRow] = field(default_factory=list)

@@ -114,7 +114,7 @@ def test_it_is_rebuilt_from_the_store_of_a_job_that_was_cut_short(tmp_path: Path
     url = f"sqlite:///{tmp_path}/store.db"
     spec = {"objective_value": "last", "objective_type": "Maximize"}
     with Store(url) as store:
-        store.create_job(JobRow(name="job", created_at=1.0, heartbeat=1.0, spec=spec))
+        store.create_job(JobRow(name="job", created_at=1.0, spec=spec))
         with store.writer("job") as writer:
             simulate(limits=Limits(max_seconds=40.0), untuned=False, record=JobRecord(writer, METRIC))
         values, failed = rung_values(store, "job")

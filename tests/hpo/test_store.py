@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,11 +24,11 @@ from hypothesis import strategies as st
 from hpo import database as reached
 from hpo import store_writer
 from hpo.store import JobWriter, Store, TrialRow
-from hpo.tables import decode, encode
+from hpo.tables import LOST_AFTER, decode, encode
 from hpo.upkeep import check
 from tests.support.at_once import GATE, LIGHT, ROOT, at_once
 from tests.support.postgres import PASSWORD
-from tests.support.rows import bill, job, report, trial_with, until
+from tests.support.rows import bill, job, report, silence, trial_with, until
 from trainers.errors import ConfigurationError, WarmbandError
 
 
@@ -83,7 +84,8 @@ def test_job_comes_back(store):
     }
     row = job("other", created_at=2000.5, spec=spec, plan={"brackets": [{"rungs": [1, 3]}]}, reason="naïve ✓")
     store.create_job(row)
-    assert store.job("other") == row
+    found = store.job("other")
+    assert found == replace(row, heartbeat=found.heartbeat)
     assert [each.name for each in store.jobs()] == ["other", "bank"]
 
 
@@ -212,18 +214,19 @@ def test_what_is_queued_is_written_without_a_flush(store):
 
 def test_an_idle_writer_is_heard_of(store, monkeypatch):
     monkeypatch.setattr(store_writer, "BEAT_EVERY", 0.05)
-    assert store.job("bank").lost(time.time())
+    silence(store, LOST_AFTER + 1.0)
+    assert store.job("bank").lost
     with store.writer("bank"):
-        until(lambda: not store.job("bank").lost(time.time()))
+        until(lambda: not store.job("bank").lost)
         first = store.job("bank").heartbeat
         until(lambda: store.job("bank").heartbeat > first)
 
 
 def test_a_job_is_lost_while_it_should_run_and_its_writer_is_silent():
-    assert not job().lost(1060.0)
-    assert job().lost(1060.1)
-    assert job(status="Stopping").lost(2000.0)
-    assert not job(status="Stopped").lost(2000.0)
+    assert not job(silent=60.0).lost
+    assert job(silent=60.1).lost
+    assert job(status="Stopping", silent=1000.0).lost
+    assert not job(status="Stopped", silent=1000.0).lost
 
 
 def test_a_request_to_stop_is_seen_and_kept(store, database):
@@ -458,7 +461,7 @@ from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
 url, name = sys.argv[1:]
 {GATE}
 store = Store(url)
-store.create_job(JobRow(name=name, created_at=1.0, heartbeat=1.0))
+store.create_job(JobRow(name=name, created_at=1.0))
 with store.writer(name) as writer:
     for trial in range(20):
         writer.trial(TrialRow(job=name, trial_id=f"t{{trial}}", number=trial))
@@ -597,7 +600,7 @@ try:
 except OSError:
     pass
 try:
-    Store(f"sqlite:///{folder}/store.db").create_job(JobRow(name="a", created_at=1.0, heartbeat=1.0))
+    Store(f"sqlite:///{folder}/store.db").create_job(JobRow(name="a", created_at=1.0))
 except WarmbandError as error:
     print(type(error).__name__, error)
 """

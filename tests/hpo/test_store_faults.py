@@ -210,7 +210,7 @@ filler = os.path.join(os.path.dirname(database), "filler")
 store = Store(url)
 
 def writer_on_a_full_disk(name):
-    store.create_job(JobRow(name=name, created_at=1.0, heartbeat=1.0))
+    store.create_job(JobRow(name=name, created_at=1.0))
     writer = store.writer(name)
     writer.trial(TrialRow(job=name, trial_id="t0", number=0))
     writer.flush()
@@ -329,8 +329,7 @@ def test_a_driver_that_stood_still_and_was_replaced_writes_nothing_when_it_wakes
     first = driver(FROZEN, database)
     say(first)
     until(lambda: stopped(first.pid), 60.0)
-    with store._engine.begin() as connection:
-        connection.execute(sa.update(JOBS).values(heartbeat=JOBS.c.heartbeat - LOST_AFTER - 1.0))
+    silence(store, LOST_AFTER + 1.0)
     with store.writer("bank") as second:
         second.report(report(1))
         second.flush()

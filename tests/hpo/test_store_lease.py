@@ -8,18 +8,25 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import sqlalchemy as sa
+from typer.testing import CliRunner
 
-from hpo import lease, store_writer
+from hpo import HyperparameterTuner, lease, store_writer, upkeep
+from hpo import tuner as tuner_module
+from hpo.cli import app
+from hpo.describe import describe, status_and_reason
 from hpo.lease import is_dead, is_held, this_process
 from hpo.store import Store, TrialRow
-from hpo.tables import JOBS, LOST_AFTER
+from hpo.tables import LOST_AFTER
 from tests.support.at_once import GATE, LIGHT, ROOT, at_once
-from tests.support.rows import bill, job, report, until
-from trainers.errors import ConfigurationError, LeaseError
+from tests.support.boosting import make
+from tests.support.rows import bill, job, report, silence, until
+from trainers.errors import ConfigurationError, DataError, LeaseError
+
+SPEC = make(workers=0)._spec({"train": {"kind": "pandas", "rows": 1, "columns": ["y"], "files": []}}, 1)
 
 
 @pytest.fixture
@@ -27,12 +34,6 @@ def store(database) -> Iterator[Store]:
     with Store(database) as opened:
         opened.create_job(job())
         yield opened
-
-
-def silence(store: Store, seconds: float) -> None:
-    """As if the job's driver had not been heard of for so long."""
-    with store._engine.begin() as connection:
-        connection.execute(sa.update(JOBS).values(heartbeat=JOBS.c.heartbeat - seconds))
 
 
 @pytest.fixture
@@ -52,8 +53,8 @@ def test_a_second_driver_is_refused_until_the_first_is_done(store):
             r"last heard of \d s ago; .*hpo stop bank.*60 s",
         ):
             store.writer("bank")
-        assert is_held(store.job("bank"), time.time())
-    assert not is_held(store.job("bank"), time.time())
+        assert is_held(store.job("bank"))
+    assert not is_held(store.job("bank"))
     with store.writer("bank") as writer:
         writer.report(report(1))
     assert len(store.reports("bank")) == 1
@@ -62,10 +63,12 @@ def test_a_second_driver_is_refused_until_the_first_is_done(store):
 def test_the_record_says_where_the_driver_runs_and_ran(store):
     with store.writer("bank", {"log": "/tmp/log", "submission_id": "raysubmit_1"}):
         driver = store.job("bank").driver
-    assert driver == {**this_process(), "log": "/tmp/log", "submission_id": "raysubmit_1"}
+    ahead = driver["ahead"]
+    assert driver == {**this_process(), "ahead": ahead, "log": "/tmp/log", "submission_id": "raysubmit_1"}
+    assert abs(ahead) < 5.0, "seconds between two clocks of one machine"
     assert (store.job("bank").driver, store.job("bank").lease) == (driver, "")
     with store.writer("bank"):
-        assert store.job("bank").driver == this_process()
+        assert store.job("bank").driver.keys() == {*this_process(), "ahead"}
 
 
 def test_the_lease_outlives_a_database_that_is_away_for_half_a_minute(store, quiet):
@@ -114,7 +117,7 @@ def test_a_silent_driver_that_nobody_replaced_goes_on(store, quiet):
         silence(store, 10 * LOST_AFTER)
         writer.report(report(1))
         writer.flush()
-        assert is_held(store.job("bank"), time.time())
+        assert is_held(store.job("bank"))
 
 
 @pytest.mark.process
@@ -161,9 +164,9 @@ def test_a_driver_that_was_killed_on_this_machine_is_replaced_at_once(store, dat
     assert dead.returncode == -9
     row = store.job("bank")
     assert row.lease
-    assert not row.lost(time.time()), "it was heard of just now"
+    assert not row.lost, "it was heard of just now"
     assert is_dead(row.driver)
-    assert not is_held(row, time.time())
+    assert not is_held(row)
     with store.writer("bank") as writer:
         writer.report(report(2))
     assert [row.step for row in store.reports("bank")] == [1, 2]
@@ -188,6 +191,68 @@ def test_a_process_that_ended_and_is_not_yet_buried_is_dead():
         assert is_dead(driver)
 
 
+# ---- clocks that differ
+
+
+@pytest.fixture(params=[90.0, -90.0, -3600.0])
+def ahead(request, monkeypatch) -> Iterator[Callable[[], None]]:
+    """Sets the clock of this machine so many seconds ahead, once it is called; the database's stays right."""
+    clock = time.time
+
+    def shift() -> None:
+        monkeypatch.setattr(time, "time", lambda: clock() + request.param)
+
+    return shift
+
+
+def test_a_job_that_is_driven_runs_for_whoever_looks(store, database, ahead, monkeypatch):
+    def end(seconds: float) -> None:
+        assert 0.0 < seconds < 5.0
+        writer.job(status="Stopped")
+        writer.flush()
+
+    with store.writer("bank") as writer:
+        writer.job(spec=SPEC, summary={"runs": [[time.time() - 7.0, None]]})
+        writer.flush()
+        ahead()
+        assert describe(store.job("bank"), [])["ConsumedResources"] == {"RuntimeInSeconds": 7}
+        for words in (["jobs"], ["describe", "bank"], ["delete", "bank", "--yes"]):
+            done = CliRunner().invoke(app, [*words, "--store", database])
+            assert "InProgress" in (done.stdout or str(done.exception)), words
+        assert upkeep.check(database).abandoned == {}
+        tuner = HyperparameterTuner.attach("bank", store=database)
+        monkeypatch.setattr(tuner_module.time, "sleep", end)
+        tuner.wait()
+    assert store.job("bank").status == "Stopped", "it was waited for"
+
+
+def test_a_job_whose_driver_is_gone_has_failed_for_whoever_looks(store, ahead):
+    store.create_job(job("gone", lease="theirs", driver={"host": "node-7", "pid": 41}))
+    silence(store, LOST_AFTER + 5.0)
+    ahead()
+    row = store.job("gone")
+    assert not is_held(row)
+    status, reason = status_and_reason(row)
+    assert status == "Failed"
+    assert reason.startswith("its driver was last heard of 65 s ago")
+
+
+def test_a_job_whose_driver_has_another_clock_runs_for_whoever_looks(store, ahead, monkeypatch):
+    """Its own times, from which a run's seconds come, are of its clock."""
+    with monkeypatch.context() as driver:
+        ahead()
+        store.create_job(job("other", created_at=time.time(), spec=SPEC))
+        with store.writer("other") as writer:
+            writer.job(summary={"runs": [[time.time() - 7.0, None]]})
+            writer.flush()
+            heard, now = store.job("other").heard, time.time()
+            driver.undo()
+            described = describe(store.job("other"), [])
+    assert abs(now - heard) < 5.0
+    assert described["HyperParameterTuningJobStatus"] == "InProgress"
+    assert described["ConsumedResources"] == {"RuntimeInSeconds": 7}
+
+
 # ---- what nobody else may do meanwhile
 
 
@@ -206,6 +271,35 @@ def test_a_job_that_is_driven_is_not_deleted_and_one_that_is_not_goes_whole(stor
     assert len(store.trials("other")) == len(store.reports("other")) == len(store.ledger("other")) == 1
     store.create_job(job())
     assert store.trials("bank") == store.reports("bank") == store.ledger("bank") == []
+
+
+def test_nobody_gets_a_job_while_its_files_are_removed_and_where_they_stay_it_stays(store):
+    with store.writer("bank", {"log": "/tmp/log"}) as writer:
+        writer.report(report(1))
+    before = store.job("bank")
+
+    def remove() -> None:
+        with pytest.raises(LeaseError, match="'bank' cannot be driven from here"):
+            store.writer("bank")
+        raise DataError("a folder cannot be removed")
+
+    with pytest.raises(DataError):
+        store.delete_job("bank", remove)
+    assert store.job("bank") == dataclasses.replace(before, heartbeat=store.job("bank").heartbeat)
+    assert len(store.reports("bank")) == 1
+
+
+def test_what_removes_the_files_of_a_job_for_too_long_deletes_nothing_that_another_process_drives(store, quiet):
+    def remove() -> None:
+        silence(store, LOST_AFTER + 1.0)
+        taken.append(store.writer("bank"))
+
+    taken = []
+    with pytest.raises(LeaseError, match="took it over"):
+        store.delete_job("bank", remove)
+    taken[0].report(report(1))
+    taken[0].close()
+    assert len(store.reports("bank")) == 1
 
 
 def test_a_driver_whose_job_is_deleted_says_so(store, quiet):
@@ -228,4 +322,4 @@ def test_a_job_that_nobody_drives_may_be_changed(store):
     with pytest.raises(ConfigurationError, match="no field 'heartbeat'"):
         store.update_job("bank", heartbeat=1.0)
     found = store.job("bank")
-    assert found == dataclasses.replace(row, heartbeat=found.heartbeat, driver=this_process())
+    assert found == dataclasses.replace(row, heartbeat=found.heartbeat, driver=found.driver)

@@ -72,7 +72,7 @@ def stopped_behind(home: Path) -> Iterator[None]:
     with Store() as store:
         if any(each.name == "background" for each in store.jobs()):
             store.request_stop("background")
-            until("its end", lambda: not is_held(store.job("background"), time.time()))
+            until("its end", lambda: not is_held(store.job("background")))
 
 
 @pytest.fixture
@@ -139,7 +139,7 @@ def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: P
     now = time.time()
     spec = make(workers=0)._spec({"train": {"kind": "pandas", "open": {}}}, 1)
     with Store() as store:
-        store.create_job(JobRow(name="background", created_at=now, heartbeat=now, spec=spec))
+        store.create_job(JobRow(name="background", created_at=now, spec=spec))
     with pytest.raises(ConfigurationError, match="did not start: its driver refused to run: channel 'train' cannot be"):
         background.start("background", None, None)
     assert job().status == "Failed"

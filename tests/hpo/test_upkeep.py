@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -23,7 +22,7 @@ from hpo.schema import SCHEMA_VERSION
 from hpo.store import LineRow, Store, TrialRow
 from tests.support.at_once import ROOT
 from tests.support.postgres import PASSWORD, Postgres
-from tests.support.rows import bill, job, report, until
+from tests.support.rows import bill, job, report, silence, until
 from tests.support.schemas import VERSIONS, execute
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -112,9 +111,9 @@ def test_rows_that_belong_to_nothing_are_found(store, database):
 
 
 def test_a_job_that_nobody_drives_is_named(store, database):
-    now = time.time()
-    store.create_job(job("left", heartbeat=now - 300.0, driver={"host": "node-7", "pid": 41}))
-    store.create_job(job("driven", heartbeat=now))
+    store.create_job(job("left", driver={"host": "node-7", "pid": 41}))
+    silence(store, 300.0)
+    store.create_job(job("driven"))
     with store.writer("driven"):
         assert upkeep.check(database).abandoned == {"left": "process 41 on node-7, last heard of 300 s ago"}
     done = RUNNER.invoke(app, ["db", "check", "--store", database])

@@ -69,7 +69,7 @@ def record(store: Store, name: str, trials: int, steps: int = 9, *, ended: bool 
         ended: whether the job has; then nothing runs any more.
         **changes: to what the job was made with.
     """
-    store.create_job(JobRow(name=name, created_at=STARTED, heartbeat=STARTED, spec=spec(**changes)))
+    store.create_job(JobRow(name=name, created_at=STARTED, spec=spec(**changes)))
     with store.writer(name) as writer:
         for number in range(trials):
             _trial(writer, name, number, steps, "Completed" if ended else "Running")

@@ -68,7 +68,7 @@ class MadeUp:
                 status="Completed" if self.ended else "InProgress",
                 created_at=CREATED,
                 ended_at=end if self.ended else None,
-                heartbeat=end if self.ended else 4e9,
+                heartbeat=end,
                 spec=self._spec(),
                 plan=plan.to_json(),
                 summary={"worker_seconds": {}, "wall_seconds": end - CREATED},

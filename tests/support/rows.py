@@ -1,15 +1,18 @@
-"""Rows of a record: jobs, trials, reports and bills."""
+"""Rows of a record: jobs, trials, reports and bills; and jobs that are not heard of."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
 
-from hpo.store import JobRow, LedgerRow, ReportRow, TrialRow
+import sqlalchemy as sa
+
+from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.tables import JOBS
 
 
 def job(name: str = "bank", **changes) -> JobRow:
-    return JobRow(**{"name": name, "created_at": 1000.0, "heartbeat": 1000.0} | changes)
+    return JobRow(**{"name": name, "created_at": 1000.0} | changes)
 
 
 def report(step: int, objective: float | None = 0.5, **changes) -> ReportRow:
@@ -24,6 +27,13 @@ def bill(seconds: float, **changes) -> LedgerRow:
     return LedgerRow(
         **{"job": "bank", "gang": "g0", "kind": "training", "worker_seconds": seconds, "at": 1.0} | changes
     )
+
+
+def silence(store: Store, seconds: float, name: str | None = None) -> None:
+    """As if a job, or every one, had not been heard of for so long."""
+    where = JOBS.c.name == name if name else sa.true()
+    with store._engine.begin() as connection:
+        connection.execute(sa.update(JOBS).where(where).values(heartbeat=JOBS.c.heartbeat - seconds))
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:

@@ -117,7 +117,7 @@ def test_attach_restores_the_backend() -> None:
     )
     spec = made._spec({}, 5)
     with Store() as store:
-        store.create_job(JobRow(name="kept", created_at=0.0, heartbeat=0.0, spec=spec, plan=made.plan().to_json()))
+        store.create_job(JobRow(name="kept", created_at=0.0, spec=spec, plan=made.plan().to_json()))
     attached = HyperparameterTuner.attach("kept").estimator
     assert isinstance(attached, XGBoostTrainer)
     assert (attached.backend, attached.ray_params) == ("xgboost_ray", ELASTIC)

@@ -132,7 +132,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
 def test_any_rows_come_back(tmp_path_factory: Any, reports: list[Any], failures: list[str]) -> None:
     folder = tmp_path_factory.mktemp("any")
     with Store(url(folder)) as store:
-        store.create_job(JobRow(name="job", created_at=1.0, heartbeat=1.0))
+        store.create_job(JobRow(name="job", created_at=1.0))
         with store.writer("job") as writer:
             for step, (metrics, objective, at) in enumerate(reports, 1):
                 writer.report(
@@ -180,7 +180,7 @@ def test_a_column_holds_any_values(values: list[Any]) -> None:
 
 def test_a_job_without_rows_is_three_tables_without_rows(tmp_path: Path) -> None:
     with Store(url(tmp_path)) as store:
-        store.create_job(JobRow(name="job", created_at=1.0, heartbeat=1.0))
+        store.create_job(JobRow(name="job", created_at=1.0))
         assert [table.num_rows for table in job_tables(store, "job").values()] == [0, 0, 0]
     [trials, _, _] = to_csv("job", tmp_path / "out", store=url(tmp_path))
     assert trials.read_text().startswith('"job","trial_id","number"')

@@ -151,7 +151,7 @@ def test_what_a_job_that_broke_off_left_has_ended_with_it(tmp_path: Path) -> Non
 
 def test_a_job_without_trials_is_a_study_without_trials(tmp_path: Path) -> None:
     with Store(url(tmp_path)) as store:
-        failed = JobRow(name="job", created_at=1.0, heartbeat=1.0, status="Failed", reason="no gang", spec=spec())
+        failed = JobRow(name="job", created_at=1.0, status="Failed", reason="no gang", spec=spec())
         store.create_job(failed)
     study = to_optuna("job", goal(tmp_path), store=url(tmp_path))
     assert study.trials == []

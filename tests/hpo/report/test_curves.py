@@ -31,7 +31,6 @@ DATA = JobData(
     job=JobRow(
         name="by-hand",
         created_at=1.0,
-        heartbeat=1.0,
         spec={
             "objective_metric_name": "validation:auc",
             "objective_type": "Maximize",

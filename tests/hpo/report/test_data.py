@@ -10,7 +10,7 @@ from hpo.report.data import UNITS, JobData
 from hpo.report.figures import job_figures
 from hpo.report.gantt import brackets
 from hpo.store import JobRow, Store
-from tests.support.records import CREATED, HOSTILE, made_up, write
+from tests.support.records import HOSTILE, made_up, write
 from trainers import TRAINERS
 from trainers.errors import ConfigurationError
 
@@ -67,7 +67,7 @@ def test_units_are_called_what_trainers_call_them():
 def test_a_job_whose_driver_is_gone_has_failed():
     data = made_up(ended=False)
     assert data.status == "InProgress"
-    gone = replace(data, job=replace(data.job, heartbeat=CREATED))
+    gone = replace(data, job=replace(data.job, silent=61.0))
     assert gone.status == "Failed"
     assert "last heard of" in gone.reason
 
@@ -107,7 +107,7 @@ def test_older_records_say_how_large_a_gang_was_by_what_they_billed():
 
 
 def test_a_job_may_have_any_name():
-    data = JobData(job=JobRow(name=HOSTILE, created_at=1.0, heartbeat=1.0, spec=made_up().job.spec), reports={})
+    data = JobData(job=JobRow(name=HOSTILE, created_at=1.0, spec=made_up().job.spec), reports={})
     assert data.title == HOSTILE
     assert data.best is None
     assert math.isclose(sum(data.billed.values()), 0)

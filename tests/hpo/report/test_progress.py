@@ -50,7 +50,7 @@ def by_hand(
         "objective_type": "Maximize" if maximize else "Minimize",
         "objective_value": value,
     }
-    job = JobRow(name="job", created_at=0.0, heartbeat=now, spec=spec, plan={"max_resource": longest, "brackets": []})
+    job = JobRow(name="job", created_at=0.0, spec=spec, plan={"max_resource": longest, "brackets": []})
     return JobData(job=job, trials=tuple(trials), reports=reports, ledger=tuple(ledger))
 
 

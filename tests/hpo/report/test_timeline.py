@@ -42,7 +42,7 @@ def ledgers(draw) -> list[LedgerRow]:
 
 
 def job(ledger: list[LedgerRow]) -> JobData:
-    return JobData(job=JobRow(name="job", created_at=CREATED, heartbeat=CREATED), reports={}, ledger=tuple(ledger))
+    return JobData(job=JobRow(name="job", created_at=CREATED), reports={}, ledger=tuple(ledger))
 
 
 @given(ledgers())
