@@ -140,7 +140,13 @@ def _wait_until_driven(store: Store, before: JobRow, failed: Callable[[], str]) 
     """Returns whether a driver has taken a job, and raises where it has failed instead."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:
-        job = store.job(before.name)
+        try:
+            job = store.job(before.name)
+        except WarmbandError as error:
+            if not is_away(error):
+                raise
+            time.sleep(_LOOK_EVERY)
+            continue
         again = job.status in _UNDER_WAY or job.ended_at != before.ended_at
         if job.heartbeat != before.heartbeat and again:
             return True

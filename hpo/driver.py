@@ -13,6 +13,7 @@ from rich.console import Console
 from hpo import made_with
 from hpo.assembly import goal_for, opened, outlook_for, search_for
 from hpo.callbacks import Callback
+from hpo.database import is_away
 from hpo.earlier import forecast_from
 from hpo.forecast import Forecast
 from hpo.inputs import check_same, open_inputs
@@ -21,6 +22,7 @@ from hpo.job import Ended, Job
 from hpo.lease import holder_of, is_held, refusal
 from hpo.live import watcher_for
 from hpo.store import JobRow, Store
+from hpo.store_writer import LONGEST_WAIT
 from hpo.strategies import make_strategy
 from hpo.submission import check_pinned
 from hpo.summary import show_next, show_summary
@@ -91,6 +93,32 @@ def drive(
             with Store(store) as found:  # A stop that was asked for was for the driver before.
                 found.update_job(name, status="InProgress", reason="", ended_at=None)
         return run(tuner, job, channels, forecast, interrupts, store=store, console=console, verbose=verbose)
+
+
+def wait_for_store(store: str | None, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> None:
+    """Waits until a record's database answers, for as long as a driver waits for it later on.
+
+    Args:
+        store: as `drive` takes it.
+        say: prints what is waited for.
+        sleep: waits so many seconds.
+
+    Raises:
+        ConfigurationError: it does not answer, or refuses.
+    """
+    deadline = time.monotonic() + LONGEST_WAIT
+    told = False
+    while True:
+        try:
+            Store(store).close()
+            return
+        except ConfigurationError as error:
+            if not is_away(error) or time.monotonic() > deadline:
+                raise
+            if not told:
+                say(f"waiting up to {LONGEST_WAIT:.0f} s: {error}")
+                told = True
+        sleep(LOOK_SECONDS)
 
 
 def wait_for_lease(
@@ -206,12 +234,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(highlight=False)
     try:
         check_pinned()
+        wait_for_store(None, lambda text: console.print(text, soft_wrap=True, markup=False))
         return exit_code(drive(None, given.name, console=console, verbose=given.verbose, resume=given.resume))
     except KeyboardInterrupt:
         return EXIT_CODES[INTERRUPTED]
     except WarmbandError as error:
         Console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
-        return 2 if isinstance(error, ValueError) else 1
+        return 2 if isinstance(error, ValueError) and not is_away(error) else 1
 
 
 if __name__ == "__main__":

@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 import sqlalchemy as sa
 
-from hpo import Callback, store_writer
+from hpo import Callback, background, store_writer, supervisor
 from hpo import database as database_module
 from hpo.store import JobWriter, Store, TrialRow
 from hpo.tables import JOBS, LOST_AFTER, REPORTS
 from hpo.upkeep import check
 from tests.support.at_once import ROOT
 from tests.support.boosting import CHANNELS, make
-from tests.support.postgres import Postgres
-from tests.support.rows import bill, job, report, trial_with, until
+from tests.support.postgres import PASSWORD, Postgres
+from tests.support.rows import bill, job, report, silence, trial_with, until
 from trainers.errors import WarmbandError
 
 pytestmark = [pytest.mark.fault, pytest.mark.system]
@@ -199,6 +199,24 @@ def test_a_writer_goes_on_once_a_database_that_was_read_only_for_a_while_is_not(
             writer.report(report(2))
             writer.flush(60.0)
         assert [row.step for row in contiguous(store)] == [0, 1, 2]
+
+
+def test_a_job_in_the_background_begins_once_its_database_answers(away, home, tmp_path, monkeypatch):
+    url, log = away.new_database(), supervisor.log_file("late")
+    with monkeypatch.context() as prepared:
+        prepared.setattr(background, "start", lambda *_, **__: "nowhere yet")
+        tuner = make(workers=0, max_jobs=3, store=url)
+        tuner.fit(CHANNELS, job_name="late", wait=False)
+    away.stop(signal.SIGINT)
+    try:
+        supervisor.start("late", url)
+        until(lambda: log.exists() and "waiting up to 600 s: the store at" in log.read_text())
+    finally:
+        away.start()
+    tuner.wait()
+    assert tuner.describe()["HyperParameterTuningJobStatus"] == "Completed"
+    assert "started again" not in log.read_text()
+    assert PASSWORD not in log.read_text()
 
 
 # ---- a disk that is full
