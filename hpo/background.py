@@ -106,7 +106,7 @@ def start(name: str, store: str | None, server: JobsServer | None, *, resume: bo
                 where = f"in the background, as process {pid}; its log is {supervisor.log_file(name)}"
                 failed = partial(supervisor.failure, name, pid)
             else:
-                submission = _submitted(before, opened.url, server, resume=resume)
+                submission = _submitted(before, opened, server, resume=resume)
                 where, failed = f"as Ray job {submission} on {server.address}", partial(server.failure, submission)
         except WarmbandError:
             if not resume:  # Nothing was run: the name is free again.
@@ -116,7 +116,7 @@ def start(name: str, store: str | None, server: JobsServer | None, *, resume: bo
     return where if begun else f"{where}; it has not begun after {START_SECONDS:g} s"
 
 
-def _submitted(job: JobRow, store: str, server: JobsServer, *, resume: bool) -> str:
+def _submitted(job: JobRow, store: Store, server: JobsServer, *, resume: bool) -> str:
     """Hands a job's driver to a cluster; returns Ray's name for it, of which it takes each once."""
     return server.submit(
         job.name,
@@ -160,16 +160,16 @@ def _wait_until_driven(store: Store, before: JobRow, failed: Callable[[], str]) 
     return False
 
 
-def _reaching(store: str, server: JobsServer) -> dict[str, str]:
+def _reaching(store: Store, server: JobsServer) -> dict[str, str]:
     """The variable that lets a driver on the cluster find the record; none where the nodes have to have it themselves.
 
     Raises:
         ConfigurationError: the record is a file that no other machine reads.
     """
-    url = sa.make_url(store)
-    if url.password is not None:
+    if store.has_secret:
         return {}  # Ray would show it.
     if url.get_backend_name() == "sqlite":
+    url = sa.make_url(store.url)
         if not _is_here(server.address):
             raise ConfigurationError(
                 f"the record is the file {url.database} of this machine, and the driver runs on {server.address}, "

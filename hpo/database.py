@@ -12,6 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, IntegrityError, OperationalError, SQLAlchemyError
 
+from hpo.words import holds_secret
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
 
@@ -55,6 +56,8 @@ def open_engine(text: str | None) -> sa.Engine:
             raise ArgumentError(f"it names {kind}")
         if kind == "sqlite" and url.database in (None, "", ":memory:"):
             raise ArgumentError("a database in memory has one reader only")
+        if "@" in (url.host or ""):
+            raise ArgumentError("there is more than one @ before its host; write those of a password as %40")
         settings = {} if kind == "sqlite" else _settings(url)
         engine = sa.create_engine(url, pool_pre_ping=True, connect_args=settings)
     except (ArgumentError, ImportError) as error:
@@ -82,8 +85,8 @@ def _settings(url: sa.URL) -> dict[str, Any]:
 
 def shown(url: sa.URL) -> str:
     """A URL without its secrets."""
-    secrets = {key: "***" for key in url.query if "password" in key}
-    return url.update_query_dict(secrets).render_as_string(hide_password=True)
+    secrets = {key: "***" for key in url.query if holds_secret(f"://?{key}=")}
+    return url.update_query_dict(secrets).render_as_string(hide_password=True).replace("%2A%2A%2A", "***")
 
 
 def clock(engine: sa.Engine) -> sa.ColumnElement[float]:

@@ -35,6 +35,7 @@ from hpo.tables import (
     decode,
     encode,
 )
+from hpo.words import holds_secret
 from trainers.errors import ConfigurationError, WarmbandError
 
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", "TrialRow"]
@@ -60,6 +61,9 @@ class Store:
     def __init__(self, url: str | None = None) -> None:
         self._engine = open_engine(url)
         self.url = shown(self._engine.url)
+        self.url = shown(self._engine.url)
+        self.has_secret = holds_secret(self._engine.url.render_as_string(hide_password=False))
+        """Whether `url` leaves a password out."""
         self._clock = clock(self._engine)
         with explained(self.url, "opened", ConfigurationError):
             prepare(self._engine)

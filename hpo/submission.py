@@ -7,7 +7,6 @@ import json
 import logging
 import os
 import platform
-import re
 import shlex
 import time
 import urllib.error
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpo.whereabouts import owner, ray_job, without_password
+from hpo.words import holds_secret, masked
 from trainers.errors import ConfigurationError, WarmbandError
 
 if TYPE_CHECKING:
@@ -42,7 +42,6 @@ _TALKATIVE = (
 """Loggers that tell of every upload and every connection that ends."""
 
 _OVER = ("SUCCEEDED", "FAILED", "STOPPED")
-_CREDENTIALS = re.compile(r"://[^/\s@]*:[^/\s@]+@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,11 +232,11 @@ def check_no_password(text: str) -> None:
     Raises:
         ConfigurationError: it has one.
     """
-    if _CREDENTIALS.search(text):
-        shown = _CREDENTIALS.sub("://***@", text)
+    if holds_secret(text):
         raise ConfigurationError(
-            f"{shown!r} has a password in it, and Ray shows a job's command and environment to all who may see its "
-            "jobs; set WARMBAND_STORE, or PGPASSWORD and the like, in the environment of the cluster's nodes instead"
+            f"{masked(text)!r} has a password in it, and Ray shows a job's command and environment to all who may see "
+            "its jobs; set WARMBAND_STORE, or PGPASSWORD and the like, in the environment of the cluster's nodes "
+            "instead"
         )
 
 

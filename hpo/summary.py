@@ -18,7 +18,18 @@ from hpo.controller import Controller
 from hpo.hyperband import Plan
 from hpo.record import status_of
 from hpo.search import TrialRun
-from hpo.words import count, details_text, first_line, forecast_text, in_bytes, money, packed, short, untuned_text
+from hpo.words import (
+    count,
+    details_text,
+    first_line,
+    forecast_text,
+    holds_secret,
+    in_bytes,
+    money,
+    packed,
+    short,
+    untuned_text,
+)
 from trainers.trainer import Trainer
 
 CODE_WIDTH = 76
@@ -124,18 +135,21 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
     Args:
         name: the job.
         summary: its summary.
-        store: database URL of its record, where that is not the one that is found by itself.
+        store: database URL of its record, where that is not the one that is found by itself; one with a password in it
+            is not repeated.
     """
     best = summary["best"]
     if not best or "trainer" not in best:
         return Text(how_to_look(name))
     path, trainer = best["checkpoint"], best["trainer"]
-    attach = ", ".join([repr(name), *([f"store={store!r}"] if store else [])])
+    secret = bool(store) and holds_secret(str(store))
+    attach = ", ".join([repr(name), *([f"store={store!r}"] if store and not secret else [])])
+    given = ", with the store's URL in WARMBAND_STORE" if secret else ""
     parts = [
         (f"{best['trial']} in a job file, under trainer:", f"  hyperparameters:\n{as_yaml(trainer)}"),
         ("the same in Python:", as_python(trainer)),
         (
-            f"its model, trained, in {path}:",
+            f"its model, trained, in {path}{given}:",
             f"from hpo import HyperparameterTuner\n"
             f"model = HyperparameterTuner.attach({attach}).best_estimator().model()",
         ),

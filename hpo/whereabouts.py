@@ -5,8 +5,8 @@ from __future__ import annotations
 import getpass
 import json
 import os
+import re
 from typing import Any
-from urllib.parse import urlsplit
 
 LOG = "WARMBAND_DRIVER_LOG"
 """Environment variable: the file that the driver's output goes to."""
@@ -48,8 +48,8 @@ def owner() -> str:
 
 def without_password(url: str) -> str:
     """A URL as it may be shown and kept."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    # A password may have slashes in it, and what is behind a port is none.
+    return re.sub(r"://(?:[^/]*|[^/:]*:(?!\d+/).*)@", "://", url, count=1)
 
 
 def _jobs_server() -> str:

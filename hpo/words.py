@@ -7,6 +7,12 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainers import storage
+
+_URL = re.compile(r"://[^\s\"]+")
+_USER = re.compile(r"://(?:[^/]*|[^/:]*:.*)@")
+"""What is before the last @ of a URL's host; a password may have slashes and question marks in it."""
+
 LONGEST_DETAILS = 120
 """Letters of a line that tells what happened beside a trial's metrics."""
 
@@ -119,5 +125,11 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
 
 
 def masked(text: str) -> str:
-    """Text without the names and passwords of its URLs."""
-    return re.sub(r"(?<=://)[^/\s'\"]+@", "***@", text)
+    """Text without the names, passwords and keys of its URLs; a bit more is taken where it may be of a password."""
+    return _URL.sub(lambda found: storage.shown(_USER.sub("://***@", found[0])), text)
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a URL of a text has a password or a key in it; a user's name alone is none."""
+    without_names = re.sub(r"://[^/:@\s]*@", "://", text)
+    return masked(without_names) != without_names

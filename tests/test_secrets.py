@@ -18,6 +18,8 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
+from hpo.database import open_engine, shown
+from hpo.words import holds_secret, masked
 from tests.support.command import run as hpo
 from tests.support.postgres import Postgres
 from trainers import ConfigurationError, DataError, storage
@@ -243,6 +245,41 @@ def test_an_object_store_that_refuses_does_not_tell_its_keys(s3: str, monkeypatc
         with pytest.raises(DataError) as no:
             storage.read(storage.join(place, "none"))
         assert "hidden-secret" not in str(no.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://me:pl/anted@host/db",
+        "postgresql://me:pl?anted@host/db",
+        "postgresql://me:pl@anted@host/db",
+        "postgresql://me:pl'anted@host/db",
+        "postgresql://host/db?user=me&password=anted",
+        "postgresql://host/db?user=me&sslpassword=anted&sslmode=require",
+        "https://host/api?token=anted",
+    ],
+)
+def test_text_is_shown_without_the_passwords_of_its_urls(url: str) -> None:
+    for text in (url, f"cannot open {url!r}, sorry", f"[{url}]"):
+        assert "anted" not in masked(text)
+        assert "***" in masked(text)
+        assert "host" in masked(text)
+        assert holds_secret(text)
+
+
+@pytest.mark.parametrize("text", ["postgresql://me@host:5432/db?sslmode=require", "s3://bucket/a", "a@b: c://d", ""])
+def test_text_without_a_password_is_told_from_one_with(text: str) -> None:
+    assert not holds_secret(text)
+
+
+@pytest.mark.parametrize("given", ["me:pl@anted@host/db", "host/db?user=me&password=anted", "me:pl/anted@host/db"])
+def test_a_store_s_url_is_shown_without_its_password(given: str) -> None:
+    try:
+        told = shown(open_engine(f"postgresql://{given}").url)
+    except ConfigurationError as refused:
+        told = str(refused)
+        assert "more than one @" in told
+    assert "anted" not in told
 
 
 @pytest.mark.process

@@ -19,18 +19,22 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 import ray
+import sqlalchemy as sa
 from typer.testing import CliRunner, Result
 
-from hpo import Callback, ContinuousParameter, HyperparameterTuner, submission
+from hpo import Callback, ContinuousParameter, HyperparameterTuner, background, submission
 from hpo.background import check_can_follow
 from hpo.cli import app
 from hpo.store import Store
 from hpo.submission import JobsServer, check_no_password, check_pinned
 from hpo.whereabouts import driver_details, owner, ray_job, without_password
 from tests.support.boosting import CHANNELS, make
+from tests.support.postgres import PASSWORD, Postgres
 from trainers import TorchTrainer, TrainContext
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -152,6 +156,22 @@ def test_a_password_goes_into_no_command(folder: Path) -> None:
         hpo("submit", "job.yaml", "--set", "store=postgresql://me:planted@db/jobs", "--address", "http://127.0.0.1:1")
     assert "planted" not in str(caught.value)
     check_no_password("postgresql://me@db/jobs")
+    for secret in ("postgresql://me:pa/pl@nted@db/jobs", "postgresql://db/jobs?user=me&password=pl@nted"):
+        with pytest.raises(ConfigurationError, match="has a password in it") as caught:
+            check_no_password(f"--set store={secret}")
+        assert "nted" not in str(caught.value)
+
+
+@pytest.mark.system
+def test_a_driver_on_a_cluster_is_handed_no_password_and_none_that_is_masked(postgres: Postgres) -> None:
+    server = cast(JobsServer, SimpleNamespace(address="http://127.0.0.1:1"))
+    url = sa.make_url(postgres.new_database())
+    in_query = url.set(password=None).update_query_dict({"password": PASSWORD})
+    for secret in (url, in_query):
+        with Store(secret.render_as_string(hide_password=False)) as store:
+            assert PASSWORD not in store.url
+            assert background._reaching(store, server) == {}
+    postgres.drop(str(url))
 
 
 def test_the_job_file_has_to_go_along(folder: Path) -> None:
@@ -214,6 +234,8 @@ def test_other_versions_than_where_it_was_submitted_are_refused(monkeypatch: pyt
 def test_an_address_is_shown_without_its_password() -> None:
     assert without_password("http://me:planted@head:8265/x") == "http://head:8265/x"
     assert without_password("http://head:8265") == "http://head:8265"
+    assert without_password("http://me:pl/anted@head:8265/x") == "http://head:8265/x"
+    assert without_password("http://head:8265/a@b") == "http://head:8265/a@b"
 
 
 # ---- a real head

@@ -345,6 +345,14 @@ def test_how_the_model_is_loaded() -> None:
     assert "HyperparameterTuner.attach('job').best_estimator().model()" in text
     assert summary["best"]["checkpoint"] in text
     assert "attach('job', store='sqlite:///x.db')" in show_next("job", summary, "sqlite:///x.db").plain
+    for secret in ("postgresql://me:planted@host/db", "postgresql://me@host/db?password=planted"):
+        text = show_next("job", summary, secret).plain
+        assert "planted" not in text
+        assert "with the store's URL in WARMBAND_STORE:\n" in text
+        assert "HyperparameterTuner.attach('job').best_estimator().model()" in text
+    assert (
+        "attach('job', store='postgresql://me@host/db')" in show_next("job", summary, "postgresql://me@host/db").plain
+    )
     assert "xgboost.Booster" in text
     assert "xgboost.Booster" not in show_next("job", shown(storage_path="s3://bucket")[1]).plain
 
