@@ -17,11 +17,12 @@ from urllib.parse import urlsplit
 import sqlalchemy as sa
 
 from hpo import supervisor
-from hpo.describe import tags_of
+from hpo.database import is_away
 from hpo.inputs import remove_copies
 from hpo.lease import is_dead, is_held, refusal, this_process
 from hpo.store import JobRow, Store
 from hpo.submission import ADDRESS_VARIABLES, JobsServer
+from hpo.tags import tags_of
 from trainers import storage
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 
@@ -168,8 +169,8 @@ def _reaching(store: Store, server: JobsServer) -> dict[str, str]:
     """
     if store.has_secret:
         return {}  # Ray would show it.
-    if url.get_backend_name() == "sqlite":
     url = sa.make_url(store.url)
+    if url.get_backend_name() == "sqlite":
         if not _is_here(server.address):
             raise ConfigurationError(
                 f"the record is the file {url.database} of this machine, and the driver runs on {server.address}, "

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from hpo.tags import tags_from, tags_of
 from trainers.errors import WarmbandError
 
 if TYPE_CHECKING:  # Job files name trackers, which are callbacks, and are read without Ray.
@@ -55,7 +56,7 @@ class JobStart:
             ranges=job.spec["hyperparameter_ranges"],
             plan=job.plan,
             seed=job.spec["random_seed"],
-            tags=job.spec["tags"] or [],
+            tags=tags_from(tags_of(job.spec.get("tags"))) or [],
         )
 
 

@@ -29,7 +29,6 @@ _KINDS: dict[str, tuple[Any, str]] = {
         StrategyConfig | None,
         "StrategyConfig(HyperbandStrategyConfig(max_resource=..., min_resource=...))",
     ),
-    "tags": (list | None, "a list, or leave it out"),
     "base_tuning_job_name": (str | None, "a string"),
     "estimator_name": (str | None, "a string"),
     "storage_path": (str | None, "a string"),

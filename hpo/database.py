@@ -30,10 +30,10 @@ _POSTGRESQL = {
 }
 """What libpq is told; seconds, and milliseconds for `tcp_user_timeout`."""
 
-_JULIAN_EPOCH = 2440587.5
 _REFUSED = re.compile("authentication failed|does not exist|no pg_hba.conf entry")
 """What a server says whom one asks again in vain; a connection that fails has no code that would tell."""
 
+_JULIAN_EPOCH = 2440587.5
 """1970 in days."""
 
 
@@ -110,15 +110,15 @@ def explained(url: str, done: str, kind: type[WarmbandError] = WarmbandError) ->
         ) from error
 
 
-def cause(error: Exception | None) -> str:
-    """The driver's own words, without the statement and its values."""
-    return " ".join(str(getattr(error, "orig", None) or error).split())
 def is_away(error: BaseException) -> bool:
     """Whether an error of `explained` says that the database does not answer now, and may later."""
     failure = error.__cause__
     return isinstance(failure, OperationalError) and not _REFUSED.search(str(failure.orig))
 
 
+def cause(error: Exception | None) -> str:
+    """The driver's own words, without the statement and its values."""
+    return " ".join(str(getattr(error, "orig", None) or error).split())
 
 
 def _from_file(path: str | None) -> str | None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hpo.lease import is_held
 from hpo.store import JobRow, TrialRow
+from hpo.tags import tags_of
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
 
@@ -148,11 +149,6 @@ def whose(job: JobRow) -> dict[str, Any]:
     """Whose job it is, and where its driver runs, or ran."""
     driven = {**job.driver, "holds_the_lease": is_held(job)} if job.driver else None
     return {"owner": job.owner, "driver": driven, "tags": tags_of(job.spec.get("tags"))}
-
-
-def tags_of(tags: Sequence[Mapping[str, str]] | None) -> dict[str, str]:
-    """Tags in SageMaker's form, as a dict."""
-    return {str(tag.get("Key", "")): str(tag.get("Value", "")) for tag in tags or ()}
 
 
 def when(seconds: float) -> datetime:

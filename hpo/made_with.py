@@ -10,6 +10,7 @@ from hpo.environment import environment
 from hpo.prices import Prices
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, range_from_json
 from hpo.strategies import StrategyConfig
+from hpo.tags import tags_of
 from trainers.trainer import trainer_from_json
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ _PLAIN = (
     "max_runtime_in_seconds",
     "max_wait",
     "max_cost",
-    "tags",
     "base_tuning_job_name",
     "early_stopping_type",
     "estimator_name",
@@ -63,6 +63,7 @@ def spec_of(tuner: HyperparameterTuner, inputs: Mapping[str, Any], seed: int) ->
         "inputs": dict(inputs),
         "environment": environment(),
         "prices": prices.to_json() if prices else None,
+        "tags": tuner.tags,
         "tariff": tariff.to_json() if tariff else None,
         **{field: getattr(tuner, field) for field in _PLAIN},
     }
@@ -82,6 +83,7 @@ def arguments(spec: Mapping[str, Any]) -> dict[str, Any]:
         if criteria is None
         else TuningJobCompletionCriteriaConfig.from_json(criteria),
         "random_seed": spec["random_seed"],
+        "tags": tags_of(spec.get("tags")) or None,
         "prices": None if prices is None else Prices.from_json(prices),
         **{field: spec[field] for field in _PLAIN if field in spec},
     }

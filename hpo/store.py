@@ -60,11 +60,10 @@ class Store:
 
     def __init__(self, url: str | None = None) -> None:
         self._engine = open_engine(url)
-        self.url = shown(self._engine.url)
+        self._clock = clock(self._engine)
         self.url = shown(self._engine.url)
         self.has_secret = holds_secret(self._engine.url.render_as_string(hide_password=False))
         """Whether `url` leaves a password out."""
-        self._clock = clock(self._engine)
         with explained(self.url, "opened", ConfigurationError):
             prepare(self._engine)
 
@@ -136,13 +135,13 @@ class Store:
         Raises:
             LeaseError: another process drives the job.
         """
-        lease = uuid.uuid4().hex
-        values = {
-            "lease": lease,
         return self._take(name, driver or {}, "driven from here")
 
     def _take(self, name: str, driver: Mapping[str, Any], what: str) -> JobWriter:
         """The writer of a job; where another has it, the error says `what` cannot be done."""
+        lease = uuid.uuid4().hex
+        values = {
+            "lease": lease,
             "driver": encode({**this_process(), "ahead": self._ahead(), **driver}),
             "heartbeat": self._clock,
         }
@@ -163,14 +162,14 @@ class Store:
     def delete_job(self, name: str, remove: Callable[[], None] = lambda: None) -> None:
         """Deletes a job that nobody drives, and all that the record holds of it.
 
-        Raises:
-            LeaseError: a process drives the job.
-        """
         Args:
             name: the job's.
             remove: removes its files first, with its lease in hand, so that nobody goes on with the job meanwhile. What
                 it raises leaves the record as it is: what could not be removed is still in it.
 
+        Raises:
+            LeaseError: a process drives the job.
+        """
         before = self.job(name)
         with self._take(name, {}, "deleted") as writer:
             try:
@@ -186,14 +185,14 @@ class Store:
         gone = JOBS.c.lease == (job.lease if is_dead(job.driver) else "")
         return sa.and_(JOBS.c.name == job.name, sa.or_(JOBS.c.lease == "", gone, silent))
 
-    def close(self) -> None:
-        """Lets go of the database."""
-        self._engine.dispose()
     def _ahead(self) -> float:
         """Seconds by which this machine's clock is ahead of the database's, as far as one question tells."""
         with explained(self.url, "read"), self._engine.connect() as connection:
             return round(time.time() - float(connection.scalar(sa.select(self._clock)) or 0.0), 3)
 
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._engine.dispose()
 
     def _write(self, statement: sa.Insert | sa.Update) -> int:
         with explained(self.url, "written"), self._engine.begin() as connection:

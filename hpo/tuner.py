@@ -35,6 +35,7 @@ from hpo.store import JobRow, Store, TrialRow
 from hpo.strategies import StrategyConfig
 from hpo.submission import JobsServer
 from hpo.summary import show_plan, show_summary
+from hpo.tags import tags_from
 from trainers import storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
@@ -58,7 +59,7 @@ class HyperparameterTuner:
         max_jobs: trials in all.
         max_parallel_jobs: trials at once; each holds a gang of workers.
         max_runtime_in_seconds: the job stops after this long, with what it has found.
-        tags: kept in the record.
+        tags: kept in the record: texts by name, or SageMaker's list of such as {"Key": "team", "Value": "churn"}.
         base_tuning_job_name: what the job's name begins with.
         warm_start_config: not there yet.
         strategy_config: Hyperband's own configuration.
@@ -99,7 +100,7 @@ class HyperparameterTuner:
         max_jobs: int | None = None,
         max_parallel_jobs: int = 1,
         max_runtime_in_seconds: int | None = None,
-        tags: list[dict[str, str]] | None = None,
+        tags: list[dict[str, str]] | Mapping[str, str] | None = None,
         base_tuning_job_name: str | None = None,
         warm_start_config: None = None,
         strategy_config: StrategyConfig | None = None,
@@ -131,7 +132,6 @@ class HyperparameterTuner:
             objective_type=objective_type,
             objective_value=objective_value,
             early_stopping_type=early_stopping_type,
-            tags=tags,
             max_jobs=max_jobs,
             max_parallel_jobs=max_parallel_jobs,
             base_tuning_job_name=base_tuning_job_name,
@@ -165,7 +165,7 @@ class HyperparameterTuner:
         self.max_parallel_jobs = max_parallel_jobs
         self.max_runtime_in_seconds = max_runtime_in_seconds
         self.max_wait = max_wait
-        self.tags = tags
+        self.tags = tags_from(tags)
         self.base_tuning_job_name = base_tuning_job_name
         self.early_stopping_type = early_stopping_type
         self.estimator_name = estimator_name

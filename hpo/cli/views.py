@@ -13,9 +13,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hpo.cli.snapshot import Snapshot
-from hpo.describe import tags_of, when
+from hpo.describe import when
 from hpo.lease import holder_of
 from hpo.tables import LedgerKind, TrialRow
+from hpo.tags import tags_of
 from hpo.words import details_text, forecast_text, money, range_text, untuned_text
 
 STYLES = {

@@ -412,6 +412,32 @@ def test_a_failed_trials_worker_has_its_output_shown(store: Store, tmp_path: Pat
     assert "worker.err on 10.0.0.7; look there" in hpo("logs", "trained", "--trial", "trained-001", code=2)
 
 
+@pytest.mark.parametrize(
+    "tags", [["team"], "team", {"team": 1}, [{"Key": "team"}], [{"key": "team", "value": "x"}], {"": "x"}, [3]]
+)
+def test_tags_that_are_none_are_refused_before_a_job_begins(tags: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"^tags hold .*; give texts by name, such as \{'team': 'churn'\}"):
+        make(workers=0, tags=tags)
+    with pytest.raises(ConfigurationError, match="tags have the key 'a' 2 times"):
+        make(workers=0, tags=[{"Key": "a", "Value": "x"}, {"Key": "a", "Value": "y"}])
+
+
+def test_tags_may_be_given_by_name_or_as_sagemaker_has_them(store: Store) -> None:
+    by_name = make(workers=0, tags={"team": "churn"})
+    assert by_name.tags == make(workers=0, tags=[{"Key": "team", "Value": "churn"}]).tags
+    store.create_job(JobRow(name="tagged", created_at=1.0, spec=by_name._spec({}, 1)))
+    assert json.loads(hpo("describe", "tagged", "--json"))["Summary"]["tags"] == {"team": "churn"}
+    assert HyperparameterTuner.attach("tagged").tags == by_name.tags
+
+
+def test_a_job_with_tags_of_an_older_version_that_are_none_hides_no_other(store: Store) -> None:
+    job(store, "other", values=[0.5])
+    job(store, "old", values=[0.5], spec={"tags": ["team"]})
+    assert {each["HyperParameterTuningJobName"] for each in json.loads(hpo("jobs", "--json"))} == {"other", "old"}
+    assert "tags     team=" in hpo("describe", "old")
+    assert HyperparameterTuner.attach("old").tags == [{"Key": "team", "Value": ""}]
+
+
 # ---- deleting
 
 
@@ -440,6 +466,26 @@ def test_a_job_that_runs_is_not_deleted(store: Store) -> None:
     assert len(store.jobs()) == 2
 
 
+@pytest.mark.process
+def test_a_job_that_goes_on_elsewhere_while_the_question_waits_keeps_its_files(store: Store, tmp_path: Path) -> None:
+    placed(store, "gone", log=str(tmp_path / "gone.log"))
+    store.update_job("gone", spec={**store.job("gone").spec, "storage_path": str(tmp_path)})
+    for file in (tmp_path / "gone.log", tmp_path / "gone" / "model"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text("x")
+    command = [sys.executable, "-m", "hpo", "delete", "gone"]
+    with terminal_of(command, {**os.environ, "PYTHONPATH": str(ROOT)}) as terminal:
+        terminal.read_until("[y/N]", 60.0)
+        with store.writer("gone"):
+            terminal.press(b"y\n")
+            terminal.read_until(None, 60.0)
+    assert terminal.process.wait(60) == 2
+    assert f"'gone' cannot be deleted: process {os.getpid()}" in " ".join(terminal.seen.split())
+    assert (tmp_path / "gone.log").exists()
+    assert (tmp_path / "gone" / "model").exists()
+    assert store.trials("gone")
+
+
 def test_files_on_another_machine_stay_and_are_named(store: Store) -> None:
     placed(store, "away", host="box")
     store.update_job("away", spec={**store.job("away").spec, "storage_path": "/models"})
@@ -466,26 +512,6 @@ def test_what_init_leaves_out_has_the_value_that_it_says(tmp_path: Path) -> None
     file = tmp_path / "job.yaml"
     hpo("init", str(file), columns=200)
     lines = file.read_text().splitlines()
-@pytest.mark.process
-def test_a_job_that_goes_on_elsewhere_while_the_question_waits_keeps_its_files(store: Store, tmp_path: Path) -> None:
-    placed(store, "gone", log=str(tmp_path / "gone.log"))
-    store.update_job("gone", spec={**store.job("gone").spec, "storage_path": str(tmp_path)})
-    for file in (tmp_path / "gone.log", tmp_path / "gone" / "model"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("x")
-    command = [sys.executable, "-m", "hpo", "delete", "gone"]
-    with terminal_of(command, {**os.environ, "PYTHONPATH": str(ROOT)}) as terminal:
-        terminal.read_until("[y/N]", 60.0)
-        with store.writer("gone"):
-            terminal.press(b"y\n")
-            terminal.read_until(None, 60.0)
-    assert terminal.process.wait(60) == 2
-    assert f"'gone' cannot be deleted: process {os.getpid()}" in " ".join(terminal.seen.split())
-    assert (tmp_path / "gone.log").exists()
-    assert (tmp_path / "gone" / "model").exists()
-    assert store.trials("gone")
-
-
     for key in ("use_gpu", "objective_type", "max_runtime_in_seconds", "storage_path", "store"):
         said = next(line.strip() for line in lines if line.strip().startswith(f"# {key}: "))
         value = yaml.safe_load(said.removeprefix("# "))[key]
