@@ -16,7 +16,7 @@ from hpo.limits import Limits
 from hpo.probe import probes
 from hpo.progress import Goal
 from hpo.search import Search
-from hpo.strategies import plan_for
+from hpo.strategies import plan_for, stops_nothing
 from trainers import storage
 from trainers.channels import Channel
 from trainers.home import home
@@ -69,9 +69,10 @@ def plan_of(tuner: HyperparameterTuner) -> Plan:
 
 
 def warnings(tuner: HyperparameterTuner) -> list[str]:
-    """What of its ranges changes nothing."""
-    names, static = tuner.estimator.resource_names, tuner.estimator.hyperparameters
-    return inert_lengths(names, tuner.ranges, static, tuner.strategy, tuner.plan().max_resource)
+    """What of its ranges and its strategy changes nothing."""
+    names, static, plan = tuner.estimator.resource_names, tuner.estimator.hyperparameters, tuner.plan()
+    inert = inert_lengths(names, tuner.ranges, static, tuner.strategy, plan.max_resource)
+    return [*inert, *stops_nothing(tuner.strategy, tuner.strategy_config, plan)]
 
 
 def search_for(tuner: HyperparameterTuner, name: str, seed: int) -> Search:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from hpo.hyperband import MOST_JOBS
 from hpo.prices import Prices, Tariff
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
 from hpo.strategies import StrategyConfig, check_strategy
@@ -15,9 +16,7 @@ from trainers import storage
 from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 
-MOST_JOBS = 1_000_000
 MOST_PRIORITY = 100
-"""Trials in a job; a plan names a bracket for each few of them."""
 
 _KINDS: dict[str, tuple[Any, str]] = {
     "metric_definitions": (list | None, "a list, or leave it out"),

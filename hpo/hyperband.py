@@ -7,7 +7,7 @@ Optimization", JMLR 18 (2018), algorithm 1. Trials resume where they stopped, so
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum
 
@@ -15,6 +15,7 @@ from trainers.errors import ConfigurationError
 
 # A plan is laid out whole, before a job starts: far beyond what anyone trains, it would fill the memory.
 MOST_JOBS = 100_000
+"""Trials in a job; a plan names a bracket for each few of them."""
 MOST_RESOURCE = 1_000_000_000
 
 
@@ -292,29 +293,6 @@ class Hyperband:
     def finish(self, trial: str) -> set[str]:
         """A trial ended by itself, or was stopped from outside. Returns the trials this decides."""
         return self._leave(trial, State.FINISHED)
-
-    def replay(self, values: Mapping[str, Mapping[int, float]], failed: Iterable[str] = ()) -> None:
-        """Makes the decisions again that recorded values led to.
-
-        Args:
-            values: by trial, in the order in which they were added: the value at each resource it has reached.
-            failed: trials that failed.
-        """
-        for trial in values:
-            self.add(trial)
-        open_trials = set(values)
-        while True:
-            told = [trial for trial in open_trials if self._tell(trial, values[trial])]
-            if not told:
-                break
-        for trial in failed:
-            self.fail(trial)
-
-    def _tell(self, trial: str, values: Mapping[int, float]) -> bool:
-        if self.state(trial) is not State.TRAINING or self.milestone(trial) not in values:
-            return False
-        self.report(trial, self.milestone(trial), values[self.milestone(trial)])
-        return True
 
     def _leave(self, trial: str, state: State) -> set[str]:
         entry = self._entries[trial]

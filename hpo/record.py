@@ -10,14 +10,13 @@ from typing import Any
 
 from ray.tune.experiment import Trial
 
-from hpo.analytics import tuned_trials
 from hpo.checkpoints import Checkpoints
 from hpo.controller import Controller
 from hpo.hyperband import Cut
 from hpo.ledger import Entry
 from hpo.memory import GOES_ON_FROM, Memory
 from hpo.search import TrialRun
-from hpo.store import JobWriter, LedgerRow, ReportRow, Store, TrialRow
+from hpo.store import JobWriter, LedgerRow, ReportRow, TrialRow
 from hpo.tables import TrialStatus
 from hpo.watch import Watcher
 from trainers.assignment import Report
@@ -167,29 +166,6 @@ class JobRecord:
         )
         for watcher in self._watchers:
             watcher.ledger(entries)
-
-
-def rung_values(store: Store, name: str) -> tuple[dict[str, dict[int, float]], list[str]]:
-    """What a job's decisions followed from, for `SynchronousHyperBandScheduler.replay`.
-
-    Returns:
-        By trial, in the order of suggestion, the compared value at each resource; and the trials that failed or
-        diverged.
-    """
-    best = store.job(name).spec["objective_value"] == "best"
-    better = max if store.job(name).spec["objective_type"] == "Maximize" else min
-    trials = tuned_trials(store, name)
-    values: dict[str, dict[int, float]] = {trial.trial_id: {} for trial in trials}
-    so_far: dict[str, float] = {}
-    for report in store.reports(name):
-        if report.trial_id in values:
-            value = math.nan if report.objective is None else report.objective
-            before = so_far.get(report.trial_id, value)
-            # What was not finite once has diverged, whatever it reported after that.
-            finite = math.isfinite(value) and math.isfinite(before)
-            so_far[report.trial_id] = (better(value, before) if best else value) if finite else math.nan
-            values[report.trial_id][report.step] = so_far[report.trial_id]
-    return values, [trial.trial_id for trial in trials if trial.status in ("Failed", "Diverged")]
 
 
 def status_of(run: TrialRun) -> TrialStatus:

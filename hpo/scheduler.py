@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -23,7 +21,8 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
 
     It keeps the interface of Ray Tune's scheduler and replaces its decisions. The stock scheduler fills its brackets
     from the one that stops nothing, halves them before they are full, waits for ever when a trial fails after a
-    halving (`is_being_processed`, ray 2.60), and does not survive a restart (ray-project/ray#30838, #39900).
+    halving (`is_being_processed`, ray 2.60), and does not survive a restart (ray-project/ray#30838, #39900). This one
+    is not restored either: a job that is taken up decides anew, on what `hpo.memory` answers.
 
     Args:
         plan: brackets and rungs, from `hpo.hyperband.lay_out`.
@@ -39,8 +38,6 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
         self.plan = plan
         self._core: Hyperband | None = None
         self._trials: dict[str, Trial] = {}
-        self._values: dict[str, dict[int, float]] = {}
-        self._failed: set[str] = set()
         self.may_go_on: Callable[[Trial], bool] = lambda trial: True
         """Whether something else than Hyperband lets a trial train on from where it stands."""
 
@@ -83,21 +80,14 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
 
     def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
         """Puts a new trial into its bracket."""
-        if trial.trial_id in self._trials or trial.trial_id in self._values:
-            self._trials[trial.trial_id] = trial  # Known from `restore`; it keeps its place.
-            return
         self.core.add(trial.trial_id)
         self._trials[trial.trial_id] = trial
-        self._values[trial.trial_id] = {}
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
         """CONTINUE below the next rung; there PAUSE, STOP, or CONTINUE if it was the last and goes on."""
         core, trial_id = self.core, trial.trial_id
         resource = int(result[self._time_attr])
         value = float(result.get(self._metric or "", math.nan))
-        milestone = core.milestone(trial_id)
-        if resource >= milestone:
-            self._values[trial_id][milestone] = value
         if decided := core.report(trial_id, resource, value):
             self._carry_out(tune_controller, decided, current=trial)
         state = core.state(trial_id)
@@ -107,7 +97,6 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
 
     def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
         """Takes a failed trial out of its bracket, which may decide the others of its rung."""
-        self._failed.add(trial.trial_id)
         self._carry_out(tune_controller, self.core.fail(trial.trial_id), current=trial)
 
     def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
@@ -122,31 +111,15 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
         """The waiting trial of the earliest bracket, furthest rung first; None if all that may train do."""
         for trial_id in self.core.runnable():
             trial = self._trials.get(trial_id)
-            if trial is not None and trial.status in (Trial.PENDING, Trial.PAUSED) and self.may_go_on(trial):
+            if trial is not None and trial.status in (Trial.PENDING, Trial.PAUSED):
                 return trial
         return None
-
-    def save(self, checkpoint_path: str) -> None:
-        """Writes what its decisions follow from, as JSON."""
-        state = {"trials": {trial: list(values.items()) for trial, values in self._values.items()}}
-        Path(checkpoint_path).write_text(json.dumps({**state, "failed": sorted(self._failed)}))
-
-    def restore(self, checkpoint_path: str) -> None:
-        """Makes the decisions again that `save` wrote down; trials are then added as before."""
-        state = json.loads(Path(checkpoint_path).read_text())
-        self.replay({trial: dict(values) for trial, values in state["trials"].items()}, state["failed"])
-
-    def replay(self, values: dict[str, dict[int, float]], failed: list[str]) -> None:
-        """Takes up where the record ends: by trial, in order, the objective at each resource it has reached."""
-        self.core.replay(values, failed)
-        self._values.update(values)
-        self._failed.update(failed)
 
     def debug_string(self) -> str:
         """A line a bracket: its rungs, and how many trials stand where."""
         lines = [f"Hyperband: {len(self.plan.brackets)} brackets, {self.plan.trials} trials"]
         for index, bracket in enumerate(self.plan.brackets):
-            states = [self.core.state(trial).value for trial in self._values if self.core.bracket(trial) == index]
+            states = [self.core.state(trial).value for trial in self._trials if self.core.bracket(trial) == index]
             counts = ", ".join(f"{states.count(name)} {name}" for name in sorted(set(states)))
             lines.append(f"  rungs {bracket.rungs}, sizes {bracket.sizes}: {counts or 'empty'}")
         return "\n".join(lines)

@@ -161,6 +161,25 @@ def plan_for(strategy: str, config: StrategyConfig | None, max_jobs: int, units:
     return lay_out(max_jobs, hyperband.min_resource, longest, hyperband.reduction_factor)
 
 
+def stops_nothing(strategy: str, config: StrategyConfig | None, plan: Plan) -> list[str]:
+    """The warning that Hyperband has no rung at which it could stop one of several trials.
+
+    Args:
+        strategy: its name.
+        config: Hyperband's own, if given.
+        plan: the job's brackets.
+    """
+    if strategy != "Hyperband" or plan.trials == 1 or any(len(bracket.rungs) > 1 for bracket in plan.brackets):
+        return []
+    hyperband = config.hyperband_strategy_config if config else HyperbandStrategyConfig(plan.max_resource, 1)
+    least, factor = hyperband.min_resource, hyperband.reduction_factor
+    return [
+        f"Hyperband stops no trial, all of them train {plan.max_resource} units: max_resource is less than "
+        f"reduction_factor times min_resource, {factor} x {least}; give a max_resource of {factor * least} or more, a "
+        "smaller min_resource or reduction_factor, or the strategy Random"
+    ]
+
+
 def make_strategy(plan: Plan, ranges: Mapping[str, ParameterRange], *, metric: str, mode: str, seed: int) -> Strategy:
     """The searcher and scheduler of a job whose plan is known."""
     # Imported here: a job file is checked without waiting for Ray.

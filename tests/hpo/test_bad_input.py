@@ -23,6 +23,7 @@ from hpo import (
     IntegerParameter,
     StrategyConfig,
 )
+from hpo.assembly import warnings
 from hpo.checks import inert_lengths, longest
 from hpo.store import JobRow, Store
 from tests.support.bad_input import GOOD, RANGES, STATIC, make, rows
@@ -60,8 +61,9 @@ HYPERBAND = "HyperbandStrategyConfig: "
         (lambda: StrategyConfig({"max_resource": 9}), "hyperband_strategy_config is .*; give HyperbandStrategyConfig"),
         (lambda: StrategyConfig.from_json({"max": 9}), "record of a StrategyConfig is {'max': 9}; give what to_json"),
         (lambda: make(strategy_config={"max_resource": 9}), "strategy_config is .*; give StrategyConfig[(]Hyperband"),
-        (lambda: make(max_jobs=0), "max_jobs is 0; give a whole number from 1 to 1000000"),
-        (lambda: make(max_jobs=10**12), "max_jobs is 1000000000000; give a whole number from 1 to 1000000"),
+        (lambda: make(max_jobs=0), "max_jobs is 0; give a whole number from 1 to 100000"),
+        (lambda: make(max_jobs=100_001), "max_jobs is 100001; give a whole number from 1 to 100000"),
+        (lambda: make(max_jobs=10**12), "max_jobs is 1000000000000; give a whole number from 1 to 100000"),
         (lambda: make(max_parallel_jobs=None), "max_parallel_jobs is None; give a whole number from 1"),
         (lambda: make(storage_path=Path("x")), "storage_path is PosixPath[(]'x'[)]; give a string"),
         (lambda: make(storage_path="s3://key:secret@b/j"), r"storage_path 's3://\*\*\*@b/j' holds credentials"),
@@ -392,6 +394,30 @@ def test_how_long_the_longest_trial_is(ranges: dict[str, Any], static: dict[str,
     assert longest(XGBoostTrainer.resource_names, ranges, static) == units
 
 
+@pytest.mark.parametrize(
+    ("max_resource", "min_resource", "factor", "max_jobs", "strategy", "warned"),
+    [
+        (9, 1, 3, 9, "Hyperband", ""),
+        (9, 3, 3, 2, "Hyperband", ""),
+        (9, 4, 3, 9, "Hyperband", "reduction_factor times min_resource, 3 x 4; give a max_resource of 12 or more"),
+        (3, 1, 4, 2, "Hyperband", "reduction_factor times min_resource, 4 x 1; give a max_resource of 4 or more"),
+        (2, None, None, 9, "Hyperband", "3 x 1; give a max_resource of 3 or more"),
+        (9, 4, 3, 1, "Hyperband", ""),  # Of one trial nobody expects that it is stopped.
+        (9, None, None, 9, "Random", ""),
+    ],
+)
+def test_hyperband_that_stops_nothing_is_warned_of(
+    max_resource: int, min_resource: int | None, factor: int | None, max_jobs: int, strategy: str, warned: str
+) -> None:
+    config = None
+    if min_resource is not None and factor is not None:
+        hyperband = HyperbandStrategyConfig(max_resource, min_resource, reduction_factor=factor)
+        config = StrategyConfig(hyperband)
+    tuner = make(static={"num_round": max_resource}, strategy=strategy, strategy_config=config, max_jobs=max_jobs)
+    told = "".join(warnings(tuner))
+    assert (warned in told) if warned else not told
+
+
 def test_the_warning_is_printed_before_the_job_starts() -> None:
     printed = io.StringIO()
     ranges = {**RANGES, "n_estimators": IntegerParameter(2, 50)}
@@ -401,3 +427,11 @@ def test_the_warning_is_printed_before_the_job_starts() -> None:
     assert "warning: n_estimators is tuned and has no effect: static num_round=20 goes before it" in printed.getvalue()
     assert set(tuner.analytics().dataframe()["Resource"]) == {20}
     assert "validation-2:auc" in tuner.analytics().curve(tuner.best_training_job()).columns
+
+
+def test_the_warning_that_nothing_is_stopped_is_printed_too() -> None:
+    printed = io.StringIO()
+    config = StrategyConfig(HyperbandStrategyConfig(5, 2))
+    tuner = make(0, max_jobs=2, strategy_config=config, console=Console(file=printed, width=120))
+    tuner.fit({"train": rows(), "validation": rows()})
+    assert "warning: Hyperband stops no trial, all of them train 5 units" in printed.getvalue()

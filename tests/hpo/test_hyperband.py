@@ -152,28 +152,6 @@ def test_minimising_keeps_the_smallest() -> None:
     assert [trial for trial in trials if core.state(trial) is State.TRAINING] == trials[: bracket.sizes[1]]
 
 
-@settings(max_examples=100, deadline=None)
-@given(st.integers(1, 60), st.integers(0, 2**32), st.floats(0, 1))
-def test_a_replay_goes_on_where_the_record_ends(jobs: int, seed: int, share: float) -> None:
-    plan = lay_out(jobs, 1, 30)
-
-    def curve(trial: str, step: int) -> float:
-        return random.Random(f"{seed}{trial}{step}").random()
-
-    whole, used = play(plan, curve, seed)
-    trials = list(used)[: math.ceil(share * jobs)]
-    history = {
-        trial: {rung: curve(trial, rung) for rung in plan.brackets[whole.bracket(trial)].rungs if rung <= used[trial]}
-        for trial in trials
-    }
-    again = Hyperband(plan, maximize=True)
-    again.replay(history)
-    for trial in trials:
-        bracket = whole.bracket(trial)
-        if all(other in history for other in used if whole.bracket(other) == bracket):
-            assert again.state(trial) is whole.state(trial)
-
-
 def test_a_search_that_runs_dry_still_ends() -> None:
     core = Hyperband(lay_out(30, 1, 30), maximize=True)
     for trial in ("a", "b"):

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,11 +10,8 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
 
 from hpo.hyperband import lay_out
-from hpo.limits import Limits
-from hpo.record import JobRecord, rung_values
 from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
-from hpo.store import JobRow, Store
-from tests.support.simulated import METRIC, PLAN, outcome, rising, simulate
+from tests.support.simulated import METRIC, PLAN, rising, simulate
 from trainers.assignment import Assignment
 from trainers.errors import ConfigurationError
 
@@ -83,53 +78,6 @@ def test_a_trial_that_fails_after_a_halving_blocks_nothing(scheduler: Any) -> No
     controller, _, _ = simulate(scheduler(), parallel=30, curve=curve, unit_seconds=slow, untuned=False)
     assert controller.runs["job-012"].failure
     assert all(run.trial.is_finished() for run in controller.runs.values())
-
-
-@both
-def test_its_state_survives_a_restart(scheduler: Any, tmp_path: Path) -> None:
-    first = scheduler()
-    cut = {}
-
-    def half_way(controller: Any, trial: Trial, result: dict[str, Any]) -> str:
-        action: str = type(first).on_trial_result(first, controller, trial, result)
-        if len(controller.get_trials()) == 30 and not cut:
-            first.save(str(tmp_path / "state"))
-            again = scheduler()
-            again.restore(str(tmp_path / "state"))
-            for known in controller.get_trials():
-                again.on_trial_add(controller, known)
-            cut["again"], controller._scheduler = again, again
-        return action
-
-    first.on_trial_result = half_way
-    restarted, _, _ = simulate(first, untuned=False)
-    straight, _, _ = simulate(scheduler(), untuned=False)
-    assert cut
-    assert outcome(restarted) == outcome(straight)
-
-
-def test_it_is_rebuilt_from_the_store_of_a_job_that_was_cut_short(tmp_path: Path) -> None:
-    """A job's record up to some moment gives a scheduler that goes on with the same brackets and decisions."""
-    straight, _, _ = simulate(untuned=False)
-    url = f"sqlite:///{tmp_path}/store.db"
-    spec = {"objective_value": "last", "objective_type": "Maximize"}
-    with Store(url) as store:
-        store.create_job(JobRow(name="job", created_at=1.0, spec=spec))
-        with store.writer("job") as writer:
-            simulate(limits=Limits(max_seconds=40.0), untuned=False, record=JobRecord(writer, METRIC))
-        values, failed = rung_values(store, "job")
-    assert 5 < len(values) < 30
-    again = SynchronousHyperBandScheduler(PLAN, metric=METRIC, mode="max")
-    again.replay(values, failed)
-    reached = {trial: max(steps, default=0) for trial, steps in values.items()}
-    while len(reached) < 30 or any(True for _ in again.core.runnable()):
-        trial = next(iter(again.core.runnable()), None)
-        if trial is None:
-            trial = f"job-{len(reached):03d}"
-            again.core.add(trial)
-        reached[trial] = again.core.milestone(trial)
-        again.core.report(trial, reached[trial], random.Random(trial).random() * (1 - 0.9 ** reached[trial]))
-    assert reached == outcome(straight)[0]
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import pytest
 
 from hpo.analytics import tuned_trials
-from hpo.hyperband import Bracket, Hyperband, Plan
+from hpo.hyperband import Bracket, Hyperband, Plan, State
 from hpo.metrics import by_staleness
-from hpo.record import rung_values
 from hpo.store import Store
 from hpo.tables import LedgerRow, TrialRow
 from tests.support.docker.watched_job import JOB
@@ -35,14 +34,15 @@ class Held:
             job, trials = store.job(JOB), tuned_trials(store, JOB)
             made = [Bracket(rungs=tuple(b["rungs"]), sizes=tuple(b["sizes"])) for b in job.plan["brackets"]]
             plan = Plan(brackets=tuple(made), **{k: v for k, v in job.plan.items() if k != "brackets"})
-            hyperband = Hyperband(plan, maximize=True)
-            hyperband.replay(*rung_values(store, JOB))
+            reports = store.reports(JOB)
+            values = {(report.trial_id, report.step): report.objective for report in reports}
+            hyperband = _decided(Hyperband(plan, maximize=True), trials, values)
             names = {trial.trial_id for trial in trials}
             return cls(
                 plan=plan,
                 trials=trials,
                 ledger=store.ledger(JOB),
-                reports=sum(report.trial_id in names for report in store.reports(JOB)),
+                reports=sum(report.trial_id in names for report in reports),
                 rungs=_rungs(hyperband, trials),
             )
 
@@ -51,6 +51,31 @@ class Held:
         for row in self.ledger:
             found[row.kind] += row.worker_seconds  # type: ignore[assignment]  # seconds are no whole numbers
         return found
+
+
+def _decided(hyperband: Hyperband, trials: list[TrialRow], values: dict[tuple[str, int], float | None]) -> Hyperband:
+    """Makes a job's decisions again, from what its trials reported and how far they came."""
+
+    def tell(trial: TrialRow) -> bool:
+        if hyperband.state(trial.trial_id) is not State.TRAINING:
+            return False
+        rung = hyperband.milestone(trial.trial_id)
+        # What failed counts as far as the rung that it went on from, what diverged as far as it came.
+        if (trial.status == "Failed" and rung > trial.resource) or (
+            trial.status == "Diverged" and rung >= trial.resource
+        ):
+            hyperband.fail(trial.trial_id)
+        elif rung <= trial.resource:
+            hyperband.report(trial.trial_id, rung, values[trial.trial_id, rung] or 0.0)
+        else:
+            return False
+        return True
+
+    for trial in trials:
+        hyperband.add(trial.trial_id)
+    while any(tell(trial) for trial in trials):
+        pass
+    return hyperband
 
 
 def _rungs(hyperband: Hyperband, trials: list[TrialRow]) -> Values:
