@@ -20,10 +20,13 @@ class HyperparameterTuningJobAnalytics:
 
     Args:
         hyperparameter_tuning_job_name: the job.
+        sagemaker_session: not used: no service is asked.
         store: database URL; None is the default store.
     """
 
-    def __init__(self, hyperparameter_tuning_job_name: str, *, store: str | None = None) -> None:
+    def __init__(
+        self, hyperparameter_tuning_job_name: str, sagemaker_session: object = None, *, store: str | None = None
+    ) -> None:
         self.name = hyperparameter_tuning_job_name
         self._url = store
         self._frame: pandas.DataFrame | None = None
@@ -41,7 +44,8 @@ class HyperparameterTuningJobAnalytics:
             import pandas
 
             job, trials, billed = self._load()
-            self._frame = pandas.DataFrame([_row(job, trial, billed[trial.trial_id]) for trial in trials])
+            rows = [_row(job, trial, billed[trial.trial_id]) for trial in trials]
+            self._frame = pandas.DataFrame(rows, columns=None if rows else list(_row(job, _blank(job), 0.0)))
         return self._frame
 
     def curve(self, training_job_name: str) -> pandas.DataFrame:
@@ -94,6 +98,12 @@ class HyperparameterTuningJobAnalytics:
 def tuned_trials(store: Store, name: str) -> list[TrialRow]:
     """A job's trials without the un-tuned run beside them."""
     return [trial for trial in store.trials(name) if trial.number >= 0]
+
+
+def _blank(job: JobRow) -> TrialRow:
+    """A trial as it is before anything is known of it but what is tuned."""
+    tuned = dict.fromkeys(job.spec["hyperparameter_ranges"])
+    return TrialRow(job=job.name, trial_id="", number=0, hyperparameters=tuned)
 
 
 def _row(job: JobRow, trial: TrialRow, billed: float) -> dict[str, Any]:

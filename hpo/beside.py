@@ -63,7 +63,7 @@ class Beside:
         """What a gang may train that no trial needs: the un-tuned run, or that again, if it lost its workers."""
         if not self.untuned_left:
             return None
-        self.untuned = self.untuned or new_run(self._search, -1, UNTUNED, {})
+        self.untuned = self.untuned or new_run(self._search, -1, UNTUNED, self._search.static)
         return self.untuned
 
     def probed(self, served: Served, served_seconds: float) -> None:

@@ -38,6 +38,7 @@ _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
 
 _LEAST = {"max_runtime_in_seconds": 1, "max_wait": 1, "random_seed": 0}
 _WORDS = {"objective_type": ("Maximize", "Minimize"), "objective_value": ("last", "best")}
+_RAY_TUNES = ("search_alg", "searcher", "scheduler", "param_space", "tune_config", "run_config")
 _LATER = ("warm_start_config", "autotune", "hyperparameters_to_keep_static")
 
 
@@ -98,6 +99,42 @@ def check_arguments(
             f"max_wait is {longest_wait} and max_runtime_in_seconds {longest_run}; give a max_wait of as many seconds "
             "or more, since it counts waiting and running together"
         )
+
+
+def check_no_others(others: Mapping[str, object], known: Iterable[str]) -> None:
+    """Refuses arguments of a tuner that it does not have.
+
+    Args:
+        others: what was given beside those it has.
+        known: those it has.
+
+    Raises:
+        ConfigurationError: naming the first, and the nearest that there is.
+    """
+    for name in others:
+        if name in _RAY_TUNES:
+            raise ConfigurationError(
+                f"{name} is Ray Tune's; a HyperparameterTuner has its searchers and schedulers by name: give strategy "
+                "'Hyperband' or 'Random'"
+            )
+        raise ConfigurationError(
+            f"a HyperparameterTuner has no argument {name!r}; leave it out" + _did_you_mean(name, list(known))
+        )
+
+
+def trial_name(given: object) -> str | None:
+    """The trial that somebody asks for, by its name or as the `BestTrainingJob` of `describe()`; None for the best.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    name = given.get("TrainingJobName", given) if isinstance(given, Mapping) else given
+    if name is None or isinstance(name, str):
+        return name
+    raise ConfigurationError(
+        f"best_training_job is {given!r}; give a trial's name, or a dict with it as TrainingJobName, as "
+        "describe()['BestTrainingJob'] is one"
+    )
 
 
 def check_not_there_yet(**fields: object) -> None:

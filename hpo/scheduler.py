@@ -111,7 +111,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
         """The waiting trial of the earliest bracket, furthest rung first; None if all that may train do."""
         for trial_id in self.core.runnable():
             trial = self._trials.get(trial_id)
-            if trial is not None and trial.status in (Trial.PENDING, Trial.PAUSED):
+            if trial is not None and trial.status in (Trial.PENDING, Trial.PAUSED) and self.may_go_on(trial):
                 return trial
         return None
 

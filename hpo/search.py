@@ -90,7 +90,7 @@ class TrialRun:
     Args:
         trial: its form in Ray Tune, which schedulers are given.
         number: its place in the order of suggestion, from 0; less for a run beside the search.
-        hyperparameters: the tuned values.
+        hyperparameters: the tuned values; of the un-tuned run the trainer's own.
         seed: what its training's random numbers derive from.
         limit: units at which it ends whatever is decided of it.
         workers: of the gang that it needs.

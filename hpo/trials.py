@@ -304,5 +304,7 @@ class Trials:
 
     def keep(self, run: TrialRun) -> None:
         """Tells the record of a trial as it is now."""
+        if not run.tuned and run.trial.is_finished():  # The others are concluded.
+            run.ended_at = run.ended_at or self._memory.ended_at(run) or self._clock()
         if run.id != PROBE:
             self._record.trial(run)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
+import inspect
 import math
 import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Never, Self
 
 from rich.console import Console
 
@@ -18,7 +19,15 @@ from hpo.assembly import TuningJob, new_name, opened, outlook_for, plan_of, sear
 from hpo.busy import LOOK_SECONDS, Look
 from hpo.callbacks import Callback
 from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
-from hpo.checks import check_arguments, check_cost, check_job_name, check_name_free, check_not_there_yet
+from hpo.checks import (
+    check_arguments,
+    check_cost,
+    check_job_name,
+    check_name_free,
+    check_no_others,
+    check_not_there_yet,
+    trial_name,
+)
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.describe import best_trial, describe, status_and_reason
 from hpo.earlier import forecast_from
@@ -82,6 +91,7 @@ class HyperparameterTuner:
             found; `max_runtime_in_seconds`, which may not be more, then counts running alone. Without, it gives up
             after 120 s without room for a gang.
         priority: the job's weight where several share a cluster: with 2 it may hold twice what one with 1 may.
+        **others: nothing; any other argument is refused by name.
 
     Raises:
         ConfigurationError: a value is wrong, or asks for what is not there yet.
@@ -122,7 +132,9 @@ class HyperparameterTuner:
         max_cost: float | None = None,
         max_wait: int | None = None,
         priority: int = 1,
+        **others: Never,
     ) -> None:
+        check_no_others(others, inspect.signature(type(self)).parameters)
         check_arguments(
             estimator,
             objective_metric_name,
@@ -328,12 +340,28 @@ class HyperparameterTuner:
     # ---- looking
 
     @classmethod
-    def attach(cls, tuning_job_name: str, *, store: str | None = None) -> Self:
+    def attach(
+        cls,
+        tuning_job_name: str,
+        sagemaker_session: object = None,
+        job_details: None = None,
+        estimator_cls: None = None,
+        *,
+        store: str | None = None,
+    ) -> Self:
         """A tuner with everything that the job's was made with, in this process or another, while it runs or after.
+
+        Args:
+            tuning_job_name: the job.
+            sagemaker_session: not used: no service is asked.
+            job_details: must stay None: what the job was made with comes out of the record.
+            estimator_cls: must stay None, as well.
+            store: database URL of the record; None is the default one.
 
         Raises:
             ConfigurationError: the record has no such job.
         """
+        check_not_there_yet(job_details=job_details, estimator_cls=estimator_cls)
         with Store(store) as opened:
             spec = opened.job(tuning_job_name).spec
         tuner = cls(**made_with.arguments(spec), store=store)
@@ -341,7 +369,10 @@ class HyperparameterTuner:
         return tuner
 
     def describe(self) -> dict[str, Any]:
-        """The job in the form of SageMaker's Describe response, with its `Summary` beside."""
+        """The job in the form of SageMaker's Describe response, with its `Summary` beside.
+
+        Times are datetimes in UTC, as SageMaker's client gives them: `json.dumps(described, default=str)`.
+        """
         with Store(self._store) as store:
             return describe(store.job(self._name()), tuned_trials(store, self._name()))
 
@@ -353,11 +384,19 @@ class HyperparameterTuner:
         """
         return self._best().trial_id
 
-    def best_estimator(self, best_training_job: str | None = None) -> Trainer:
-        """A trainer with a trial's hyperparameters, the best's by default; its `model()` is what the trial trained."""
+    def best_estimator(self, best_training_job: str | Mapping[str, Any] | None = None) -> Trainer:
+        """A trainer with a trial's hyperparameters, the best's by default; its `model()` is what the trial trained.
+
+        Args:
+            best_training_job: a trial's name, or a dict that has it as "TrainingJobName"; None for the best trial.
+
+        Raises:
+            ConfigurationError: the job has no such trial.
+            WarmbandError: none has reported a finite objective.
+        """
         with Store(self._store) as store:
             trials = {trial.trial_id: trial for trial in tuned_trials(store, self._name())}
-        chosen = best_training_job or self._best().trial_id
+        chosen = trial_name(best_training_job) or self._best().trial_id
         if chosen not in trials:
             near = difflib.get_close_matches(chosen, trials, n=1)
             raise ConfigurationError(

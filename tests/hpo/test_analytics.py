@@ -199,7 +199,10 @@ def test_a_job_without_trials_has_an_empty_frame(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/empty.db"
     with Store(url) as store:
         store.create_job(JobRow(name="bank", created_at=1000.0, spec=SPEC))
-    assert HyperparameterTuningJobAnalytics("bank", store=url).dataframe().empty
+    frame = HyperparameterTuningJobAnalytics("bank", store=url).dataframe()
+    assert frame.empty
+    assert list(frame.columns) == ["eta", "booster", *KNOWN, *OURS]
+    assert list(frame.sort_values("FinalObjectiveValue")["TrainingJobName"]) == []
 
 
 def test_an_unknown_job_names_the_nearest(url: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hpo.ranges import CategoricalParameter, ContinuousParameter
 from hpo.store import TrialRow
 
 SPEC = {
@@ -19,6 +20,10 @@ SPEC = {
         "ContinuousParameterRanges": [{"Name": "eta", "MinValue": "0", "MaxValue": "1", "ScalingType": "Auto"}],
         "CategoricalParameterRanges": [{"Name": "booster", "Values": ["gbtree", "dart"]}],
         "IntegerParameterRanges": [],
+    },
+    "hyperparameter_ranges": {
+        "eta": ContinuousParameter(0, 1).to_json(),
+        "booster": CategoricalParameter(["gbtree", "dart"]).to_json(),
     },
     "early_stopping_type": "Off",
     "random_seed": 1729,

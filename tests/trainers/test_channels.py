@@ -17,6 +17,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import coo_matrix, csr_array
 
 from trainers.channels import Channel, LabelRule, Table, files, fingerprint
 from trainers.channels.files import whole_files
@@ -260,6 +261,9 @@ def test_a_channel_stays_and_takes_a_name() -> None:
         (frame(3).assign(y=[np.nan, 1, np.nan]), {}, DataError, r"channel 'train': 2 labels are missing"),
         (frame(3).set_axis(["y", "a", "a"], axis=1), {}, DataError, "more than one column is named 'a'"),
         (7, {}, ConfigurationError, "cannot read from int"),
+        (csr_array(np.eye(3)), {}, DataError, "a csr_array is sparse; give a dense array: with .toarray"),
+        ((coo_matrix(np.eye(3)), np.zeros(3)), {}, DataError, "a coo_matrix is sparse; give a dense array"),
+        ((np.eye(3), csr_array(np.eye(3))), {}, DataError, "a csr_array is sparse; give a dense array"),
         ("/nowhere/at/all.csv", {}, DataError, "does not exist"),
         ("nosuch://bucket/data.csv", {}, DataError, "cannot be reached.*check the URI"),
         ("", {}, ConfigurationError, "a path is empty; give a file"),

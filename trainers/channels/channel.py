@@ -217,7 +217,7 @@ def _source(source: Any, target: str | int | None, header: bool | None, delimite
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for other sources")
     if is_frame(source):
         return from_frame(source, target)
-    if isinstance(source, np.ndarray):
+    if isinstance(source, np.ndarray) or hasattr(source, "toarray"):
         return from_array(plain_array(source), target)
     if isinstance(source, tuple) and len(source) == 2:
         return from_pair(*source, target)

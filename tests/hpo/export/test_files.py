@@ -21,6 +21,7 @@ from hpo.export import files, to_csv, to_parquet
 from hpo.export.columns import job_tables, value_column
 from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.tables import decode
+from tests.support.bad_input import STATIC, make, rows
 from tests.support.recorded import METRIC, record
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -232,3 +233,15 @@ def test_the_command_says_what_it_wrote_and_what_is_wrong(store: Store, tmp_path
     assert "no job named 'jib'" in str(hpo("jib", "--format", "csv", "-o", str(tmp_path / "new")).exception)
     assert hpo("job", "--format", "xlsx", "-o", "x").exit_code == 2
     assert METRIC in read_parquet(tmp_path / "out" / "reports.parquet").column_names[4]
+
+
+def test_the_untuned_run_has_its_end_and_its_hyperparameters(tmp_path: Path) -> None:
+    store = url(tmp_path)
+    tuner = make(0, store=store, storage_path=str(tmp_path / "models"), max_jobs=2)
+    tuner.fit({"train": rows(), "validation": rows()}, job_name="job")
+    to_parquet("job", tmp_path / "job", store=store)
+    table = parquet.read_table(tmp_path / "job" / "trials.parquet").to_pylist()
+    untuned = next(row for row in table if row["number"] == -1)
+    assert untuned["started_at"] <= untuned["ended_at"]
+    assert {name: untuned[f"hyperparameters.{name}"] for name in STATIC} == STATIC
+    assert all(row["hyperparameters.num_round"] is None for row in table if row["number"] >= 0)

@@ -1,0 +1,93 @@
+"""The forms in which scripts written for SageMaker's SDK call a tuner, on one small job in this process."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from hpo import HyperparameterTuner, HyperparameterTuningJobAnalytics
+from tests.support.bad_input import make, rows
+from trainers import ConfigurationError
+
+NAME = "small"
+
+
+@pytest.fixture(scope="module")
+def tuner(tmp_path_factory: pytest.TempPathFactory) -> HyperparameterTuner:
+    folder = tmp_path_factory.mktemp("small")
+    made: HyperparameterTuner = make(0, store=f"sqlite:///{folder}/warmband.db", storage_path=str(folder / "models"))
+    made.fit({"train": rows(), "validation": rows()}, job_name=NAME)
+    return made
+
+
+@pytest.fixture(scope="module")
+def store(tuner: HyperparameterTuner) -> str:
+    url = tuner._store
+    assert url is not None
+    return url
+
+
+@pytest.mark.parametrize("session", [(None,), (object(),)])
+def test_attach_and_analytics_take_a_session(tuner: HyperparameterTuner, store: str, session: tuple[Any, ...]) -> None:
+    for attached in (
+        HyperparameterTuner.attach(NAME, *session, store=store),
+        HyperparameterTuner.attach(NAME, sagemaker_session=session[0], store=store),
+    ):
+        assert attached.best_training_job() == tuner.best_training_job()
+    for analytics in (
+        HyperparameterTuningJobAnalytics(NAME, *session, store=store),
+        HyperparameterTuningJobAnalytics(NAME, sagemaker_session=session[0], store=store),
+    ):
+        assert len(analytics.dataframe()) == 3
+
+
+@pytest.mark.parametrize("field", ["job_details", "estimator_cls"])
+def test_what_attach_has_no_use_for_is_named(tuner: HyperparameterTuner, store: str, field: str) -> None:
+    options: dict[str, Any] = {field: "something"}
+    with pytest.raises(ConfigurationError, match=f"{field} is not there yet; leave it out"):
+        HyperparameterTuner.attach(NAME, store=store, **options)
+
+
+def test_a_trial_is_asked_for_by_its_name_or_as_describe_gives_it(tuner: HyperparameterTuner) -> None:
+    best = tuner.describe()["BestTrainingJob"]
+    forms = (None, best["TrainingJobName"], best, {"TrainingJobName": best["TrainingJobName"]})
+    configurations = [tuner.best_estimator(form).hyperparameters for form in forms]
+    assert all(configuration == configurations[0] for configuration in configurations)
+
+
+def test_what_describe_gives_becomes_json_as_that_of_the_service_does(tuner: HyperparameterTuner) -> None:
+    described = tuner.describe()
+    assert isinstance(described["CreationTime"], datetime)
+    assert json.loads(json.dumps(described, default=str))["HyperParameterTuningJobName"] == NAME
+
+
+@pytest.mark.parametrize("wrong", [{}, {"Name": "small-000"}, {"TrainingJobName": 1}, 1, ["small-000"]])
+def test_what_names_no_trial_is_named(tuner: HyperparameterTuner, wrong: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"best_training_job is .*; give a trial's name, or a dict with it as"):
+        tuner.best_estimator(wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"search_alg": object()}, "search_alg is Ray Tune's; .* give strategy 'Hyperband' or 'Random'"),
+        ({"scheduler": object()}, "scheduler is Ray Tune's"),
+        ({"max_job": 3}, "no argument 'max_job'; leave it out; did you mean 'max_jobs'"),
+        ({"role": "me"}, "no argument 'role'; leave it out$"),
+    ],
+)
+def test_an_argument_that_a_tuner_does_not_have_is_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        make(0, **given)
+
+
+def test_the_tuners_first_parameters_are_the_sdks() -> None:
+    """As version 2 of the SDK has them, in its order."""
+    parameters = list(inspect.signature(HyperparameterTuner.attach).parameters)
+    assert parameters[:4] == ["tuning_job_name", "sagemaker_session", "job_details", "estimator_cls"]
+    parameters = list(inspect.signature(HyperparameterTuningJobAnalytics).parameters)
+    assert parameters[:2] == ["hyperparameter_tuning_job_name", "sagemaker_session"]
