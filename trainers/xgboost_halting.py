@@ -27,7 +27,6 @@ def goes_on_exactly(hyperparameters: Mapping[str, Any]) -> bool:
         and hyperparameters.get("booster", "gbtree") == "gbtree"
         and hyperparameters.get("process_type", "default") == "default"
         and hyperparameters.get("device", "cpu") == "cpu"
-        and not str(hyperparameters.get("objective", "")).startswith("rank:")  # Its pairs may be drawn.
     )
 
 

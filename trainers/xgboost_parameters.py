@@ -197,6 +197,14 @@ _NUMERAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _LARGEST = 3.4028235e38
 _LARGEST_WHOLE = 2**31 - 1
 _WITH_ARGUMENT = {"ams": "ams@0.15", "tweedie-nloglik": "tweedie-nloglik@1.5"}
+_WANTING = {
+    "rank:": "ranks the rows of each query, and a channel says of no row which query it belongs to",
+    "survival:": "learns from times and from what was cut off, and a channel has one plain label a row",
+    "aft-nloglik": "compares with a lower and an upper bound, and a channel has one label a row",
+    "interval-regression-accuracy": "compares with a lower and an upper bound, and a channel has one label a row",
+}
+"""What XGBoost knows and channels do not hold: objectives by how they begin, and metrics."""
+
 _NEEDS = {
     "multi:softmax": ("num_class", "the number of classes, 2 or more"),
     "multi:softprob": ("num_class", "the number of classes, 2 or more"),
@@ -256,7 +264,7 @@ def label_rules(hyperparameters: Mapping[str, Any], metric: str | None = None, *
     if objective.startswith("binary:") and train:
         rules.append(_both(who, "add rows of the other class"))
     name = (metric or "").rpartition(":")[2].partition("@")[0]
-    if name in ("auc", "aucpr") and not objective.startswith("rank:"):
+    if name in ("auc", "aucpr"):
         # XGBoost reports NaN without them.
         who = f"objective_metric_name {metric!r}"
         if classes > 2:
@@ -279,7 +287,6 @@ def _from_0_to_1(who: str, remedy: str) -> LabelRule:
 def _objective_rules() -> Iterator[tuple[str, LabelRule]]:
     """What objectives take as labels, whatever the other parameters are."""
     other = "choose another objective"
-    degrees = "give whole degrees of relevance"
     for objective in ("binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic"):
         yield objective, _from_0_to_1(f"objective {objective!r}", "encode the classes as 0 and 1")
     table: list[tuple[str, str, str, dict[str, Any]]] = [
@@ -287,9 +294,6 @@ def _objective_rules() -> Iterator[tuple[str, LabelRule]]:
         ("reg:tweedie", "labels of 0 or more", other, {"least": 0}),
         ("reg:gamma", "labels above 0", other, {"least": 0, "open": True}),
         ("reg:squaredlogerror", "labels above -1", other, {"least": -1, "open": True}),
-        ("rank:ndcg", "whole numbers of 0 or more", degrees, {"least": 0, "whole": True}),
-        ("rank:pairwise", "whole numbers of 0 or more", degrees, {"least": 0, "whole": True}),
-        ("rank:map", "0 and 1", "give 1 for relevant rows", {"least": 0, "most": 1, "whole": True}),
     ]
     for objective, takes, remedy, bounds in table:
         yield objective, LabelRule(who=f"objective {objective!r}", takes=takes, remedy=remedy, **bounds)
@@ -343,9 +347,12 @@ def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
     value = given[name]
     if own in NUMBERS:
         return _number_remedy(NUMBERS[own], value)
+    if own == "objective" and (wanting := _wanting(value)):
+        return f"it {wanting}; give an objective of reg:, binary:, count: or multi:"
     if own in CHOICES:
         known = value in CHOICES[own] or (isinstance(value, str) and _used(name, given))
-        return "" if known else f"give one of {', '.join(CHOICES[own])}{_near(value, CHOICES[own])}"
+        choices = [choice for choice in CHOICES[own] if not _wanting(choice)]
+        return "" if known else f"give one of {', '.join(choices)}{_near(value, choices)}"
     if own == "eval_metric":
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, Sequence) or not names:
@@ -374,11 +381,19 @@ def _number_remedy(allowed: Number, value: Any) -> str:
 
 def _metric_remedy(metric: Any) -> str:
     base = str(metric).partition("@")[0].removesuffix("-")
+    if wanting := _wanting(metric):
+        return f"{base} {wanting}; give another metric"
     if base in _WITH_ARGUMENT and "@" not in str(metric):
         return f"give its number too, as in {_WITH_ARGUMENT[base]!r}"
     if isinstance(metric, str) and (base in METRICS or _used("eval_metric", {"eval_metric": metric})):
         return ""
-    return f"give metrics among {', '.join(METRICS)}{_near(base, METRICS)}"
+    known = [name for name in METRICS if not _wanting(name)]
+    return f"give metrics among {', '.join(known)}{_near(base, known)}"
+
+
+def _wanting(name: Any) -> str:
+    """Why an objective or a metric cannot be had, as yet; empty if it can."""
+    return next((why for begin, why in _WANTING.items() if str(name).startswith(begin)), "")
 
 
 def _near(value: Any, known: Iterable[str]) -> str:

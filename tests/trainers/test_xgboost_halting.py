@@ -99,9 +99,7 @@ def test_with_sampling_it_does_not_and_says_so(
     assert storage.read(trained(assignment(tmp_path / "again", **hyperparameters)).checkpoint) == straight
 
 
-@pytest.mark.parametrize(
-    "hyperparameters", [{"objective": "rank:ndcg"}, {"device": "cuda"}, {"process_type": "update"}]
-)
+@pytest.mark.parametrize("hyperparameters", [{"device": "cuda"}, {"process_type": "update"}])
 def test_what_was_not_tried_goes_on_from_its_rung(hyperparameters: dict[str, Any]) -> None:
     assert not XGBoostTrainer().exact_from(hyperparameters)
 
