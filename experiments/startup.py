@@ -45,7 +45,7 @@ from trainers.assignment import Assignment, GangUp, Progress, Segment, Served
 from trainers.datasets import Dataset, find, load
 from trainers.gang import POLL_SECONDS
 from trainers.ray_gangs import RayGangs
-from trainers.xgboost_allreduce import booster_parameters
+from trainers.xgboost_booster import booster_parameters
 
 TRIALS, AT_ONCE, SEED = 30, 4, 1729
 TINY_ASSIGNMENTS = 200

@@ -56,7 +56,7 @@ from hpo.store import Store
 from trainers import Channel, XGBoostTrainer
 from trainers.datasets import Dataset, find, load
 from trainers.trainer import open_channels
-from trainers.xgboost_allreduce import booster_parameters
+from trainers.xgboost_booster import booster_parameters
 
 SEED, AT_ONCE = 1729, 1
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "tree_method": "hist"}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 import threading
 import time
@@ -17,12 +16,12 @@ from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import Channel, LabelRule, PlacedChannel, Table
 from trainers.cluster import Cluster
-from trainers.errors import ConfigurationError, DataError
+from trainers.errors import ConfigurationError
 from trainers.gang import WorkerContext, never
 from trainers.gangs import Gangs
 from trainers.scaling import WORKERS, check_alone, check_workers
 from trainers.trainer import Trainer
-from trainers.ubjson import flaw
+from trainers.xgboost_booster import booster_parameters, load_booster, threads_of
 from trainers.xgboost_halting import Looks, goes_on_exactly
 from trainers.xgboost_parameters import ROUNDS, check_parameters, label_rules, metric_names
 from trainers.xgboost_ray_options import check_backend
@@ -97,6 +96,7 @@ class XGBoostTrainer(Trainer):
                 "of ScalingConfig(num_workers=...)"
             )
         check_parameters({name: value for name, value in hyperparameters.items() if name != WORKERS})
+        self._check_threads(hyperparameters)
         if self.backend == "xgboost_ray" and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 "tree_method 'exact' is nothing that backend 'xgboost_ray' trains, on one worker either; "
@@ -106,6 +106,19 @@ class XGBoostTrainer(Trainer):
         if workers > 1 and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 f"tree_method 'exact' does not distribute over {workers} workers; use 'hist', or num_workers=1"
+            )
+
+    def _check_threads(self, hyperparameters: Mapping[str, Any]) -> None:
+        """Refuses more threads than a worker holds cores; in hand these may be all that the machine has."""
+        said = (self.scaling.resources_per_worker or {}).get("CPU")
+        held = None if self.in_hand and not said else max(1, int(said or 1))
+        threads = threads_of(hyperparameters)
+        if held is not None and threads > held:
+            name = "nthread" if hyperparameters.get("nthread") is not None else "n_jobs"
+            raise ConfigurationError(
+                f"hyperparameter {name!r} is {threads}, and a worker holds {held} CPU{'s' if held > 1 else ''}; give "
+                f"ScalingConfig(resources_per_worker={{'CPU': {threads}}}), or leave {name} out: all that a worker "
+                "holds are used"
             )
 
     def metrics(self, channels: Iterable[str]) -> list[str]:
@@ -150,7 +163,7 @@ class XGBoostTrainer(Trainer):
 
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
-        return _booster(checkpoint, {})
+        return load_booster(checkpoint, {})
 
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""
@@ -223,7 +236,7 @@ class XGBoostProgram:
         # By number, since XGBoost puts a hyphen between a channel's name and a metric's, and either may hold some.
         evaluated = [(matrices[name], str(number)) for number, name in enumerate(names)]
         parameters = booster_parameters(assignment, session.context.cpus)
-        booster = _booster(assignment.checkpoint, parameters, list(matrices.values()), session.context.storage.read)
+        booster = load_booster(assignment.checkpoint, parameters, list(matrices.values()))
         read = time.perf_counter()
         first_step_at = time.time()
         reports = []
@@ -239,7 +252,7 @@ class XGBoostProgram:
         size = 0
         if session.context.rank == 0:
             raw = bytes(booster.save_raw("ubj"))
-            session.context.storage.write(assignment.saved_at(reports[-1].step), raw)
+            storage.write(assignment.saved_at(reports[-1].step), raw)
             size = len(raw)
         return Segment(
             reports=tuple(reports),
@@ -291,64 +304,6 @@ class XGBoostProgram:
             else:
                 matrices[name] = xgboost.QuantileDMatrix(**arguments, max_bin=max_bin, ref=matrices.get("train"))
         return matrices
-
-
-def _booster(
-    checkpoint: str | None,
-    parameters: dict[str, Any],
-    matrices: Sequence[Any] = (),
-    read: Callable[[str], bytes] = storage.read,
-) -> Any:
-    """A booster with the model of a checkpoint, or with none.
-
-    Raises:
-        DataError: the checkpoint is not there, or no whole model.
-    """
-    import xgboost
-
-    if checkpoint is None:
-        return xgboost.Booster(parameters, matrices)
-    raw = read_model(checkpoint, read)
-    try:  # Parameters are only stored here: XGBoost looks at them when it trains.
-        return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
-    except xgboost.core.XGBoostError as error:
-        raise _flawed(checkpoint, f"XGBoost finds no model in it ({str(error).splitlines()[0]})") from error
-
-
-def read_model(checkpoint: str, read: Callable[[str], bytes] = storage.read) -> bytes:
-    """A checkpoint's bytes: one whole UBJSON value, and nothing else that XGBoost would read, or end the process at.
-
-    Raises:
-        DataError: the checkpoint is not there, or is something else.
-    """
-    raw = read(checkpoint)
-    flawed = flaw(raw)
-    if flawed:
-        raise _flawed(checkpoint, flawed)
-    return raw
-
-
-def _flawed(checkpoint: str, why: str) -> DataError:
-    return DataError(
-        f"checkpoint {storage.shown(checkpoint)!r} is cut short or no checkpoint: {why}; restore the file, or train "
-        "again"
-    )
-
-
-def booster_parameters(assignment: Assignment, cpus: int) -> dict[str, Any]:
-    """XGBoost's parameters for one segment of a trial."""
-    ours = (*ROUNDS, WORKERS)
-    parameters = {name: value for name, value in assignment.hyperparameters.items() if name not in ours}
-    parameters.setdefault("verbosity", 1)
-    parameters["nthread"] = cpus
-    parameters["seed"] = segment_seed(assignment.seed, assignment.start)
-    return parameters
-
-
-def segment_seed(trial_seed: int, start: int) -> int:
-    """A seed for the segment that begins at `start` rounds, so that segments do not draw the same columns again."""
-    digest = hashlib.blake2b(f"{trial_seed}:{start}".encode(), digest_size=4).digest()
-    return int.from_bytes(digest, "big") >> 1  # XGBoost takes a signed 32-bit seed.
 
 
 def _import_xgboost(*, whole: bool) -> None:

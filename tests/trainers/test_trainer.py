@@ -28,7 +28,8 @@ from trainers import (
 from trainers.assignment import Assignment, Event, GangUp, Report, Segment, Served
 from trainers.errors import DivergedError
 from trainers.trainer import open_channels, trainer_from_json
-from trainers.xgboost_allreduce import ROUNDS, booster_parameters, segment_seed
+from trainers.xgboost_booster import booster_parameters, segment_seed
+from trainers.xgboost_parameters import ROUNDS
 
 STATIC = {"objective": "binary:logistic", "eval_metric": ["logloss", "auc"], "eta": 0.3}
 SMALL = {"num_round": 6, "max_depth": 3}
@@ -248,10 +249,14 @@ def test_xgboost_is_not_told_how_many_rounds(name: str) -> None:
     assert given[name] == 150
 
 
-def test_what_the_gang_decides_goes_before_what_was_given() -> None:
-    given = {**STATIC, "seed": 5, "nthread": 64, "verbosity": 2}
+@pytest.mark.parametrize("seed", ["seed", "random_state"])
+@pytest.mark.parametrize(("threads", "used"), [({}, 2), ({"nthread": 1}, 1), ({"n_jobs": "1"}, 1), ({"n_jobs": -1}, 2)])
+def test_seed_threads_and_verbosity_are_what_was_given(seed: str, threads: dict[str, Any], used: int) -> None:
+    given = {**STATIC, seed: 5, "verbosity": 2, **threads}
     parameters = booster_parameters(assignment(hyperparameters=given), cpus=2)
-    assert (parameters["seed"], parameters["nthread"], parameters["verbosity"]) == (segment_seed(11, 0), 2, 2)
+    assert parameters == {**STATIC, "seed": 5, "nthread": used, "verbosity": 2}
+    later = booster_parameters(assignment(hyperparameters=given, start=9, stop=27), cpus=2)
+    assert later["seed"] == segment_seed(5, 9)
 
 
 # ---- trainings

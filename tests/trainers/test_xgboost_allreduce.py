@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from ray.train import ScalingConfig
 
 from trainers import ConfigurationError, DataError, XGBoostTrainer, storage
 from trainers.assignment import Assignment
-from trainers.xgboost_allreduce import booster_parameters
+from trainers.xgboost_booster import booster_parameters
 
 
 @pytest.fixture
@@ -91,8 +92,52 @@ def test_the_number_of_workers_may_be_a_hyperparameter_which_xgboost_is_not_told
         (0, {"hyperparameters": {"num_workers": 2}}, "process, on one worker"),
         (1, {"hyperparameters": {"num_workers": 2, "tree_method": "exact"}}, "distribute over 2 workers"),
         (3, {"hyperparameters": {"num_workers": 2}, "backend": "xgboost_ray"}, "every trial has the workers of"),
+        (
+            3,
+            {"hyperparameters": {"nthread": 8}},
+            r"'nthread' is 8, and a worker holds 1 CPU; give .*\{'CPU': 8\}",
+        ),
+        (1, {"hyperparameters": {"n_jobs": "2"}}, "'n_jobs' is 2, and a worker holds 1 CPU"),
     ],
 )
 def test_a_number_of_workers_that_cannot_be_is_refused(workers: int, options: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         trainer(workers, **options)
+
+
+TABLE = np.random.default_rng(0).normal(size=(400, 5)).astype("float32")
+TABLE[:, 0] = TABLE[:, 1] + TABLE[:, 2] * TABLE[:, 3] > 0
+DRAWING = {"objective": "binary:logistic", "eval_metric": "logloss", "subsample": 0.5, "colsample_bytree": 0.5}
+
+
+def fitted(folder: Path, **hyperparameters: object) -> bytes:
+    """The model of a training in this process, whose job's seed is always the same."""
+    hand = trainer(0, hyperparameters={**DRAWING, "num_round": 5, **hyperparameters})
+    return storage.read(hand.fit({"train": TABLE, "validation": TABLE}, storage_path=str(folder), seed=3).checkpoint)
+
+
+@pytest.mark.parametrize("name", ["seed", "random_state"])
+def test_a_seed_draws_what_xgboost_itself_draws_with_it(tmp_path: Path, name: str) -> None:
+    matrix = xgboost.QuantileDMatrix(TABLE[:, 1:], TABLE[:, 0])
+    for seed in (7, 8):
+        own = xgboost.train({**DRAWING, "seed": seed}, matrix, 5).save_raw("ubj")
+        assert fitted(tmp_path, **{name: seed}) == bytes(own)
+    assert fitted(tmp_path, **{name: 7}) != fitted(tmp_path, **{name: 8})
+    assert fitted(tmp_path) == fitted(tmp_path)
+
+
+def test_as_many_threads_train_as_were_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+    update = xgboost.Booster.update
+
+    def noted(booster: xgboost.Booster, *arguments: object) -> None:
+        used.append(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"])
+        update(booster, *arguments)
+
+    monkeypatch.setattr(xgboost.Booster, "update", noted)
+    for given in ({"nthread": 1}, {"n_jobs": 3}):
+        fitted(tmp_path, num_round=1, **given)
+    assert used == ["1", "3"]
+    XGBoostTrainer(
+        scaling=ScalingConfig(num_workers=2, resources_per_worker={"CPU": 8}), hyperparameters={"nthread": 8}
+    )

@@ -1,0 +1,86 @@
+"""The booster of one segment: the checkpoint it begins with, and what XGBoost is told."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trainers import storage
+from trainers.assignment import Assignment
+from trainers.errors import DataError
+from trainers.scaling import WORKERS
+from trainers.ubjson import flaw
+from trainers.xgboost_parameters import ALIASES, ROUNDS
+
+
+def load_booster(checkpoint: str | None, parameters: dict[str, Any], matrices: Sequence[Any] = ()) -> Any:
+    """A booster with the model of a checkpoint, or with none.
+
+    Raises:
+        DataError: the checkpoint is not there, or no whole model.
+    """
+    import xgboost
+
+    if checkpoint is None:
+        return xgboost.Booster(parameters, matrices)
+    raw = read_model(checkpoint)
+    try:  # Parameters are only stored here: XGBoost looks at them when it trains.
+        return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
+    except xgboost.core.XGBoostError as error:
+        raise _flawed(checkpoint, f"XGBoost finds no model in it ({str(error).splitlines()[0]})") from error
+
+
+def read_model(checkpoint: str) -> bytes:
+    """A checkpoint's bytes: one whole UBJSON value, and nothing else that XGBoost would read, or end the process at.
+
+    Raises:
+        DataError: the checkpoint is not there, or is something else.
+    """
+    raw = storage.read(checkpoint)
+    flawed = flaw(raw)
+    if flawed:
+        raise _flawed(checkpoint, flawed)
+    return raw
+
+
+def _flawed(checkpoint: str, why: str) -> DataError:
+    return DataError(
+        f"checkpoint {storage.shown(checkpoint)!r} is cut short or no checkpoint: {why}; restore the file, or train "
+        "again"
+    )
+
+
+def booster_parameters(assignment: Assignment, cpus: int) -> dict[str, Any]:
+    """XGBoost's parameters for one segment of a trial, under its own names.
+
+    A `seed` among the hyperparameters goes before the trial's: a training in one segment then draws what
+    `xgboost.train` draws with it.
+
+    Args:
+        assignment: the segment.
+        cpus: cores that the worker holds.
+    """
+    given = assignment.hyperparameters
+    ours = (*ROUNDS, WORKERS)
+    parameters = {ALIASES.get(name, name): value for name, value in given.items() if name not in ours}
+    parameters = {name: value for name, value in parameters.items() if value is not None}
+    parameters.setdefault("verbosity", 1)
+    parameters["nthread"] = threads_of(given) or cpus
+    own = parameters.get("seed")
+    trial_seed = assignment.seed if own is None else int(own)
+    first = own is not None and assignment.start == 0
+    parameters["seed"] = trial_seed if first else segment_seed(trial_seed, assignment.start)
+    return parameters
+
+
+def threads_of(hyperparameters: Mapping[str, Any]) -> int:
+    """The threads that hyperparameters ask for; 0 for all that a worker holds, which XGBoost also spells -1."""
+    given = (hyperparameters.get(name) for name in ("nthread", "n_jobs"))
+    return max([0, *(int(threads) for threads in given if threads is not None)])
+
+
+def segment_seed(trial_seed: int, start: int) -> int:
+    """A seed for the segment that begins at `start` rounds, so that segments do not draw the same columns again."""
+    digest = hashlib.blake2b(f"{trial_seed}:{start}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") >> 1  # XGBoost takes a signed 32-bit seed.
