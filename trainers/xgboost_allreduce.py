@@ -23,7 +23,8 @@ from trainers.scaling import WORKERS, check_alone, check_workers
 from trainers.trainer import Trainer
 from trainers.xgboost_booster import booster_parameters, load_booster, threads_of
 from trainers.xgboost_halting import Looks, goes_on_exactly
-from trainers.xgboost_parameters import ROUNDS, check_parameters, label_rules, metric_names
+from trainers.xgboost_labels import label_rules
+from trainers.xgboost_parameters import ROUNDS, check_parameters, metric_names
 from trainers.xgboost_ray_options import check_backend
 
 _DEFAULT_KIND = ("quantile", 256)

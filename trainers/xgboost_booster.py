@@ -63,8 +63,11 @@ def booster_parameters(assignment: Assignment, cpus: int) -> dict[str, Any]:
     """
     given = assignment.hyperparameters
     ours = (*ROUNDS, WORKERS)
-    parameters = {ALIASES.get(name, name): value for name, value in given.items() if name not in ours}
-    parameters = {name: value for name, value in parameters.items() if value is not None}
+    parameters = {
+        ALIASES.get(name, name): _told(name, _plain(value))
+        for name, value in given.items()
+        if name not in ours and value is not None
+    }
     parameters.setdefault("verbosity", 1)
     parameters["nthread"] = threads_of(given) or cpus
     own = parameters.get("seed")
@@ -72,6 +75,25 @@ def booster_parameters(assignment: Assignment, cpus: int) -> dict[str, Any]:
     first = own is not None and assignment.start == 0
     parameters["seed"] = trial_seed if first else segment_seed(trial_seed, assignment.start)
     return parameters
+
+
+def _told(name: str, value: Any) -> Any:
+    """A value in the one form that XGBoost takes, among those that its users and JSON write."""
+    if name == "monotone_constraints" and isinstance(value, list):
+        return tuple(value)
+    if name == "interaction_constraints" and isinstance(value, list):
+        # Lists of names are turned into places by XGBoost's Python package, lists of places are not.
+        return value if any(isinstance(column, str) for group in value for column in group) else str(value)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of Python's for NumPy's, and lists for tuples: as JSON gives them back."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value.item() if hasattr(value, "item") else value
 
 
 def threads_of(hyperparameters: Mapping[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""XGBoost's own parameters: their names, what each takes, and what the objectives take as labels.
+"""XGBoost's own parameters: their names, and what each takes.
 
 Source: "XGBoost Parameters" of release 3.2 (https://xgboost.readthedocs.io/en/release_3.2.0/parameter.html), and what
 XGBoost 3.2 itself refuses; a test holds the tables to the installed one. XGBoost refuses a wrong value only when a
@@ -12,11 +12,10 @@ import difflib
 import math
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from trainers.channels.labels import LabelRule
 from trainers.errors import ConfigurationError
 
 ROUNDS = ("num_round", "num_boost_round", "n_estimators")
@@ -244,64 +243,6 @@ def metric_names(eval_metric: Any) -> list[str]:
     return [_reported(name) for name in names]
 
 
-def label_rules(hyperparameters: Mapping[str, Any], metric: str | None = None, *, train: bool) -> tuple[LabelRule, ...]:
-    """What an objective expects of a channel's labels, and the job's own objective of those it is measured on.
-
-    Args:
-        hyperparameters: XGBoost's own.
-        metric: the objective as "channel:metric", where the channel is the one that it is measured on.
-        train: the channel is the one that is trained on.
-    """
-    objective = hyperparameters.get("objective") or "reg:squarederror"
-    classes = int(hyperparameters.get("num_class") or 0) if objective.startswith("multi:") else 2
-    who = f"objective {objective!r}"
-    rules: list[LabelRule] = []
-    if objective in _LABELS:
-        rules.append(_LABELS[objective])
-    if objective.startswith("multi:"):
-        takes, remedy = f"whole numbers from 0 to {classes - 1}", f"number the classes from 0; num_class is {classes}"
-        rules.append(LabelRule(who=who, takes=takes, remedy=remedy, least=0, most=classes - 1, whole=True))
-    if objective.startswith("binary:") and train:
-        rules.append(_both(who, "add rows of the other class"))
-    name = (metric or "").rpartition(":")[2].partition("@")[0]
-    if name in ("auc", "aucpr"):
-        # XGBoost reports NaN without them.
-        who = f"objective_metric_name {metric!r}"
-        if classes > 2:
-            remedy = "add rows of the other classes, or choose another metric"
-            rules.append(LabelRule(who=who, takes=f"rows of all {classes} classes", remedy=remedy, classes=classes))
-        else:
-            rules.append(_from_0_to_1(who, "encode the classes as 0 and 1, or choose another metric"))
-            rules.append(_both(who, "add rows of the other class, or choose another metric"))
-    return tuple(rules)
-
-
-def _both(who: str, remedy: str) -> LabelRule:
-    return LabelRule(who=who, takes="rows of both classes", remedy=remedy, classes=2)
-
-
-def _from_0_to_1(who: str, remedy: str) -> LabelRule:
-    return LabelRule(who=who, takes="labels from 0 to 1", remedy=remedy, least=0, most=1)
-
-
-def _objective_rules() -> Iterator[tuple[str, LabelRule]]:
-    """What objectives take as labels, whatever the other parameters are."""
-    other = "choose another objective"
-    for objective in ("binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic"):
-        yield objective, _from_0_to_1(f"objective {objective!r}", "encode the classes as 0 and 1")
-    table: list[tuple[str, str, str, dict[str, Any]]] = [
-        ("count:poisson", "labels of 0 or more", other, {"least": 0}),
-        ("reg:tweedie", "labels of 0 or more", other, {"least": 0}),
-        ("reg:gamma", "labels above 0", other, {"least": 0, "open": True}),
-        ("reg:squaredlogerror", "labels above -1", other, {"least": -1, "open": True}),
-    ]
-    for objective, takes, remedy, bounds in table:
-        yield objective, LabelRule(who=f"objective {objective!r}", takes=takes, remedy=remedy, **bounds)
-
-
-_LABELS = dict(_objective_rules())
-
-
 # ---- names
 
 
@@ -358,7 +299,35 @@ def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
         if not isinstance(names, Sequence) or not names:
             return "give a metric's name, such as 'auc', or a list of them"
         return next(filter(None, map(_metric_remedy, names)), "")
+    if own in _FORMS and not isinstance(value, str):
+        fits, remedy = _FORMS[own]
+        return "" if fits(value) else remedy
     return "" if _plain(value) else "give text, a number, true or false, or a list of them"
+
+
+def _directions(value: Any) -> bool:
+    values = list(value.values()) if isinstance(value, Mapping) else value
+    named = not isinstance(value, Mapping) or all(isinstance(name, str) for name in value)
+    return named and isinstance(values, list | tuple) and all(_whole(one) and one in (-1, 0, 1) for one in values)
+
+
+def _groups(value: Any) -> bool:
+    if not isinstance(value, list | tuple) or not all(isinstance(group, list | tuple) for group in value):
+        return False
+    columns = [column for group in value for column in group]
+    return all(isinstance(column, str) for column in columns) or all(_whole(at) and at >= 0 for at in columns)
+
+
+def _whole(value: Any) -> bool:
+    value = value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_FORMS = {
+    "monotone_constraints": (_directions, "give 1, 0 or -1 for each column, as in (1, 0, -1), or by name, {'age': 1}"),
+    "interaction_constraints": (_groups, "give lists of columns, by name or all by place, as in [[0, 1], [2]]"),
+}
+"""What some parameters take where it is no text, and what to give instead of others."""
 
 
 def _number_remedy(allowed: Number, value: Any) -> str:

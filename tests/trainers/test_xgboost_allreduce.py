@@ -6,12 +6,14 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas
 import pytest
 import xgboost
 from ray.train import ScalingConfig
 
 from trainers import ConfigurationError, DataError, XGBoostTrainer, storage
 from trainers.assignment import Assignment
+from trainers.trainer import Trainer, trainer_from_json
 from trainers.xgboost_booster import booster_parameters
 
 
@@ -141,3 +143,44 @@ def test_as_many_threads_train_as_were_asked_for(tmp_path: Path, monkeypatch: py
     XGBoostTrainer(
         scaling=ScalingConfig(num_workers=2, resources_per_worker={"CPU": 8}), hyperparameters={"nthread": 8}
     )
+
+
+@pytest.mark.parametrize(
+    ("given", "as_text"),
+    [
+        ({"monotone_constraints": (1, 0, 0, -1)}, "(1,0,0,-1)"),
+        ({"monotone_constraints": [np.int64(1), 0, 0, -1]}, "(1,0,0,-1)"),
+        ({"monotone_constraints": {"a": 1, "d": -1}}, "(1,0,0,-1)"),
+        ({"interaction_constraints": [[0, 1], (2, 3)]}, "[[0,1],[2,3]]"),
+        ({"interaction_constraints": (["a", "b"], ["c", "d"])}, "[[0,1],[2,3]]"),
+    ],
+)
+def test_constraints_hold_in_every_form_and_after_the_record_too(
+    tmp_path: Path, given: dict[str, object], as_text: str
+) -> None:
+    frame = pandas.DataFrame(TABLE, columns=["y", "a", "b", "c", "d"])
+
+    def model(made: Trainer) -> bytes:
+        result = made.fit({"train": frame, "validation": frame}, storage_path=str(tmp_path))
+        return storage.read(result.checkpoint)
+
+    static = {**DRAWING, "num_round": 5}
+    first = trainer(0, hyperparameters={**static, **given})
+    expected = model(trainer(0, hyperparameters={**static, next(iter(given)): as_text}))
+    assert expected != model(trainer(0, hyperparameters=static))
+    assert model(first) == expected
+    # NumPy's numbers are the record's own affair.
+    record = json.dumps(first.to_json(), default=int)
+    assert model(trainer_from_json(json.loads(record))) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"eval_metric": ("logloss", "auc")},
+        {"objective": "reg:quantileerror", "quantile_alpha": (np.float64(0.25), 0.75), "eval_metric": "quantile"},
+        {"base_score": [np.float32(0.5)]},
+    ],
+)
+def test_what_the_check_lets_pass_trains(tmp_path: Path, given: dict[str, object]) -> None:
+    assert fitted(tmp_path, **given)

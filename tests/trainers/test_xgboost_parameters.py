@@ -13,6 +13,7 @@ import xgboost
 from hpo import CategoricalParameter, HyperparameterTuner
 from trainers import Channel, XGBoostTrainer
 from trainers.errors import ConfigurationError, DataError
+from trainers.xgboost_labels import label_rules
 from trainers.xgboost_parameters import (
     ALIASES,
     CHOICES,
@@ -23,7 +24,6 @@ from trainers.xgboost_parameters import (
     OTHERS,
     REPLACED,
     check_parameters,
-    label_rules,
     metric_names,
 )
 
@@ -173,7 +173,16 @@ def test_xgboost_does_not_say_which_names_it_ignores_where_users_look() -> None:
         ({"eval_metric": ["auc", 5]}, "give metrics among"),
         ({"eval_metric": []}, "'eval_metric' is .*; give a metric's name, such as 'auc', or a list"),
         ({"eval_metric": "ams"}, "'eval_metric' is 'ams'; give its number too, as in 'ams@0.15'"),
-        ({"interaction_constraints": print}, "give text, a number, true or false, or a list"),
+        ({"base_score": print}, "give text, a number, true or false, or a list"),
+        ({"interaction_constraints": print}, "give lists of columns, by name or all by place"),
+        ({"interaction_constraints": [0, 1]}, "give lists of columns"),
+        ({"interaction_constraints": [["age", 1]]}, "give lists of columns"),
+        (
+            {"monotone_constraints": (1, 0, 2)},
+            r"is \(1, 0, 2\); give 1, 0 or -1 for each column",
+        ),
+        ({"monotone_constraints": [1.0]}, "give 1, 0 or -1 for each column"),
+        ({"monotone_constraints": {"age": "up"}}, "or by name, {'age': 1}"),
         ({"booster": np.array(["gbtree", "dart"])}, "'booster' is array.*; give its tolist"),
         ({"base_score": math.nan}, "'base_score' is nan; give"),
         (

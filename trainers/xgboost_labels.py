@@ -1,0 +1,66 @@
+"""What XGBoost's objectives, and a job's own metric, take as labels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from trainers.channels.labels import LabelRule
+
+
+def label_rules(hyperparameters: Mapping[str, Any], metric: str | None = None, *, train: bool) -> tuple[LabelRule, ...]:
+    """What an objective expects of a channel's labels, and the job's own objective of those it is measured on.
+
+    Args:
+        hyperparameters: XGBoost's own.
+        metric: the objective as "channel:metric", where the channel is the one that it is measured on.
+        train: the channel is the one that is trained on.
+    """
+    objective = hyperparameters.get("objective") or "reg:squarederror"
+    classes = int(hyperparameters.get("num_class") or 0) if objective.startswith("multi:") else 2
+    who = f"objective {objective!r}"
+    rules: list[LabelRule] = []
+    if objective in _LABELS:
+        rules.append(_LABELS[objective])
+    if objective.startswith("multi:"):
+        takes, remedy = f"whole numbers from 0 to {classes - 1}", f"number the classes from 0; num_class is {classes}"
+        rules.append(LabelRule(who=who, takes=takes, remedy=remedy, least=0, most=classes - 1, whole=True))
+    if objective.startswith("binary:") and train:
+        rules.append(_both(who, "add rows of the other class"))
+    name = (metric or "").rpartition(":")[2].partition("@")[0]
+    if name in ("auc", "aucpr"):
+        # XGBoost reports NaN without them.
+        who = f"objective_metric_name {metric!r}"
+        if classes > 2:
+            remedy = "add rows of the other classes, or choose another metric"
+            rules.append(LabelRule(who=who, takes=f"rows of all {classes} classes", remedy=remedy, classes=classes))
+        else:
+            rules.append(_from_0_to_1(who, "encode the classes as 0 and 1, or choose another metric"))
+            rules.append(_both(who, "add rows of the other class, or choose another metric"))
+    return tuple(rules)
+
+
+def _both(who: str, remedy: str) -> LabelRule:
+    return LabelRule(who=who, takes="rows of both classes", remedy=remedy, classes=2)
+
+
+def _from_0_to_1(who: str, remedy: str) -> LabelRule:
+    return LabelRule(who=who, takes="labels from 0 to 1", remedy=remedy, least=0, most=1)
+
+
+def _objective_rules() -> Iterator[tuple[str, LabelRule]]:
+    """What objectives take as labels, whatever the other parameters are."""
+    other = "choose another objective"
+    for objective in ("binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic"):
+        yield objective, _from_0_to_1(f"objective {objective!r}", "encode the classes as 0 and 1")
+    table: list[tuple[str, str, str, dict[str, Any]]] = [
+        ("count:poisson", "labels of 0 or more", other, {"least": 0}),
+        ("reg:tweedie", "labels of 0 or more", other, {"least": 0}),
+        ("reg:gamma", "labels above 0", other, {"least": 0, "open": True}),
+        ("reg:squaredlogerror", "labels above -1", other, {"least": -1, "open": True}),
+    ]
+    for objective, takes, remedy, bounds in table:
+        yield objective, LabelRule(who=f"objective {objective!r}", takes=takes, remedy=remedy, **bounds)
+
+
+_LABELS = dict(_objective_rules())
