@@ -1,9 +1,12 @@
-"""What to change about a job's gangs, given what work there is: pure, without clock or cluster."""
+"""What to change about a job's gangs, given what work there is, and what they run: without clock or cluster."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +54,27 @@ def next_change(
         if not mine and idle and fits(workers, sum(held[gang] for gang in idle)):
             return Release(gang=idle[0])
     return None
+
+
+class Programs(Generic[Made]):
+    """What gangs of each size run, which may hold a copy of all rows: let go once another size needs room.
+
+    Args:
+        make: what gangs of so many workers run.
+    """
+
+    def __init__(self, make: Callable[[int], Made]) -> None:
+        self._make = make
+        self._made: dict[int, Made] = {}
+
+    def of(self, workers: int, in_use: Collection[int]) -> Made:
+        """What a gang of so many workers runs.
+
+        Args:
+            workers: how many.
+            in_use: sizes of the gangs that are there; a gang that loses workers starts others with what it has.
+        """
+        if workers not in self._made:
+            self._made = {size: made for size, made in self._made.items() if size in in_use}
+            self._made[workers] = self._make(workers)
+        return self._made[workers]

@@ -16,7 +16,7 @@ from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, 
 from trainers.cluster import Cluster
 from trainers.draining import Notices
 from trainers.errors import GangError
-from trainers.fleet import Release, Start, next_change
+from trainers.fleet import Programs, Release, Start, next_change
 from trainers.gang import END_SECONDS, Gang, Program, resources_per_worker
 from trainers.mailbox import MailboxHandle
 from trainers.room import Room
@@ -44,7 +44,7 @@ class RayGangs:
 
     Args:
         name: prefix of the gangs' names.
-        program: makes what the workers of a gang of so many run; called once a size.
+        program: makes what the workers of a gang of so many run; called again for a size that had no gang for a while.
         scaling: what each worker needs; how many there are is for `want` to say.
         notify: is told, once, what the user should know, such as that fewer gangs fit than were asked for.
         priority: the job's weight where it shares the cluster with others.
@@ -66,8 +66,7 @@ class RayGangs:
         on: Cluster | None = None,
     ) -> None:
         self._name = name
-        self._make_program = program
-        self._programs: dict[int, Program] = {}
+        self._programs = Programs(program)
         self._scaling = scaling
         self._notify = notify
         self._patient = patient
@@ -280,8 +279,9 @@ class RayGangs:
         """Starts a gang with as many workers as there is room for, `serves` at most; for the least of them there is."""
         sizes = range(serves, self._least(serves), -1)
         workers = next((size for size in sizes if self._room(size).fits), self._least(serves))
-        if workers not in self._programs:
-            self._programs[workers] = self._make_program(workers)
+        # Those that are over hold what they ran.
+        self._made = [made for made in self._made if not made.ended]
+        program = self._programs.of(workers, {made.workers for made in self._made})
         name = f"{self._name}-gang{self._started}-{uuid.uuid4().hex[:4]}"
         self._started += 1
         scaling = replace(self._scaling, num_workers=workers)
@@ -291,10 +291,10 @@ class RayGangs:
                 f"{name} starts with {workers} of {serves} workers, for want of room; what depends on the shards, such "
                 "as the order of sums and batches, is not what it would be with all of them"
             )
-        gang = Gang(name, self._programs[workers], scaling, self._mailbox, self._cluster.reach)
+        gang = Gang(name, program, scaling, self._mailbox, self._cluster.reach)
         self._gangs[name], self._phase[name] = gang, _Phase.STARTING
         self._started_at[name] = time.time()
-        self._made = [*(made for made in self._made if not made.ended), gang]
+        self._made.append(gang)
         gang.start()
 
     def _release(self, name: str) -> None:

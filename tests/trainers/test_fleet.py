@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Mapping, Sequence
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from trainers.fleet import Release, Start, next_change
+from trainers.fleet import Programs, Release, Start, next_change
 
 
 def change(
@@ -86,3 +88,25 @@ def test_changes_come_to_an_end_within_the_room(
     for workers in sizes:
         new = sum(size for name, size in held.items() if name.startswith("new"))
         assert workers in held.values() or busy + new + workers > room
+
+
+def test_what_a_size_without_gangs_ran_is_let_go_for_another_size() -> None:
+    """Each holds a copy of all channels in the object store."""
+    made: list[int] = []
+
+    class Program:
+        def __init__(self, workers: int) -> None:
+            made.append(workers)
+
+    programs = Programs(Program)
+    two = programs.of(2, ())
+    assert programs.of(2, ()) is programs.of(2, {2}) is two
+    there = weakref.ref(two)
+    del two
+    three = programs.of(3, {2})
+    assert there() is not None, "a gang of two is still there"
+    assert programs.of(4, {3}) is not programs.of(3, {3, 4}) is three
+    gc.collect()
+    assert there() is None
+    programs.of(2, {3, 4})
+    assert made == [2, 3, 4, 2]
