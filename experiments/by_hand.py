@@ -15,12 +15,12 @@ ANSWER_SECONDS = 300.0
 
 
 class ByHand:
-    """A trial on plain processes, through XGBoost's own interfaces alone.
+    """A trial on plain processes, through XGBoost's own interfaces alone; each evaluates its share of the rows.
 
     Args:
         channels: "train" and "validation", read here and handed to the processes.
         workers: how many processes.
-        parameters: XGBoost's.
+        parameters: XGBoost's; its one metric is a mean over rows, which XGBoost sums up over processes.
         rounds: of the trial.
         niceness: of the processes. Ray's workers have one of their own, and lose to others on a busy machine.
     """
@@ -41,10 +41,7 @@ class ByHand:
         context = multiprocessing.get_context("spawn")
         self._pipes, self._processes = [], []
         for rank in range(workers):
-            mine = {
-                "train": channels["train"].read(rank, workers),
-                "validation": channels["validation"].read_whole(),
-            }
+            mine = {name: channels[name].read(rank, workers) for name in ("train", "validation")}
             pipe, other = context.Pipe()
             given = (rank, mine, dict(self._tracker.worker_args()), parameters, rounds, other)
             process = context.Process(target=hand_worker, args=given, daemon=True)
@@ -106,4 +103,4 @@ def hand_worker(
             )
             if rank == 0:
                 Path(save_to).write_bytes(booster.save_raw("ubj"))
-            pipe.send(curve["validation"]["auc"])
+            pipe.send(next(iter(curve["validation"].values())))

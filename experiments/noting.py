@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ from trainers import XGBoostTrainer
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
 from trainers.gang import WorkerContext, never
-from trainers.xgboost_allreduce import XGBoostProgram
+from trainers.xgboost_program import XGBoostProgram
 
 FOLDER = "WARMBAND_NOTES"
 """Variable of the driver's environment: the folder in which each worker has a file, named by its process id."""
@@ -24,14 +24,21 @@ class NotingTrainer(XGBoostTrainer):
     """The same trainer otherwise."""
 
     def program(self, channels: dict[str, PlacedChannel]) -> NotingProgram:
-        return NotingProgram(channels, os.environ[FOLDER])
+        return NotingProgram(channels, self.hyperparameters, os.environ[FOLDER], use_gpu=self.scaling.use_gpu)
 
 
 class NotingProgram(XGBoostProgram):
     """The same program; it writes a line a segment: seconds within XGBoost, and rounds."""
 
-    def __init__(self, channels: dict[str, PlacedChannel], folder: str) -> None:
-        super().__init__(channels)
+    def __init__(
+        self,
+        channels: dict[str, PlacedChannel],
+        hyperparameters: Mapping[str, Any],
+        folder: str,
+        *,
+        use_gpu: bool = False,
+    ) -> None:
+        super().__init__(channels, hyperparameters, use_gpu=use_gpu)
         self._folder = folder
         self._noting = True
 
@@ -58,11 +65,13 @@ class NotingProgram(XGBoostProgram):
 
 @contextmanager
 def _timed() -> Iterator[list[float]]:
-    """Notes the seconds of each call of XGBoost's update and evaluation, within this process."""
-    from xgboost import Booster
+    """Notes the seconds of each call of XGBoost's that trains, predicts, evaluates or adds up, within this process."""
+    from xgboost import Booster, collective
 
     taken: list[float] = []
-    originals = {name: getattr(Booster, name) for name in ("update", "eval_set")}
+    watched: list[tuple[Any, str]] = [(Booster, name) for name in ("update", "eval_set", "predict")]
+    watched.append((collective, "allreduce"))
+    originals = [(owner, name, getattr(owner, name)) for owner, name in watched]
 
     def timed(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **named: Any) -> Any:
@@ -74,10 +83,10 @@ def _timed() -> Iterator[list[float]]:
 
         return call
 
-    for name, original in originals.items():
-        setattr(Booster, name, timed(original))
+    for owner, name, original in originals:
+        setattr(owner, name, timed(original))
     try:
         yield taken
     finally:
-        for name, original in originals.items():
-            setattr(Booster, name, original)
+        for owner, name, original in originals:
+            setattr(owner, name, original)

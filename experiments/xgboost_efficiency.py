@@ -5,18 +5,21 @@
 On the bank marketing data, its train and validation rows repeated. Every worker has one thread.
 
 *Share*: a tuning job (Hyperband, 30 trials of at most 30 rounds, two workers, rows 100 times) whose workers note the
-seconds that they spend within `Booster.update` and `Booster.eval_set`, waiting for each other in them included, and
-nothing else. Their sum over all workers is divided by the worker-seconds that the ledger billed: by all of them, the
-start of the gang's processes and the loading of rows included, which is the promise; and by those billed since the gang
-was up, beside it.
+seconds that they spend within XGBoost's functions that train, predict, evaluate and add up over workers
+(`experiments/noting.py`), waiting for each other in them included, and nothing else. Their sum over all workers is
+divided by the worker-seconds that the ledger billed: by all of them, the start of the gang's processes and the loading
+of rows included, which is the promise; and by those billed since the gang was up, beside it.
 
 *By hand*: one trial of 30 rounds on a gang that is up, from handing out the assignment until its result is there, its
 model written; against `xgb.train` on as many plain processes, which XGBoost's `RabitTracker` and `CommunicatorContext`
 connect, from telling them to train until all have answered, the model written. Rows are read and matrices built before,
-in both; parameters, evaluation after each round, threads, seed and the processes' niceness are the same (Ray's workers
-are nice to others), and so have to be the curves. The two take turns, and the promise is on the median of the ratios
-within a turn. The same trial runs through the backend "xgboost_ray" as often, its own
-start of actors included, which it repeats for each trial.
+in both; parameters, the evaluation of a worker's share of the validation rows by logloss after each round, threads,
+seed and the processes' niceness are the same (Ray's workers are nice to others), and so have to be the curves. The two
+take turns, and the promise is on the median of the ratios within a turn. The same trial runs through the backend
+"xgboost_ray" as often, its own start of actors included, which it repeats for each trial.
+
+*Evaluation*: one of 16 workers, simulated in this process (`experiments/shared_evaluation.py`): the seconds of a round
+on its share of the rows, and of evaluating its share of a fifth as many, here and by hand.
 
 *Exactness*: the AUC that 1, 2 and 3 workers report after 10 rounds, against scikit-learn's on the whole validation set
 with the model that they wrote.
@@ -44,11 +47,13 @@ import typer
 from ray.train import ScalingConfig
 from rich.console import Console, Group
 
+from experiments import shared_evaluation
 from experiments.benchmark import Target, apart, machine, promises, table, targets_to_json, write
 from experiments.by_hand import ByHand
 from experiments.looking import Looking
 from experiments.noting import FOLDER, NotingTrainer
 from experiments.on_gang import OnGang
+from experiments.shared_evaluation import Evaluating
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
 from hpo.analytics import tuned_trials
 from hpo.ranges import ParameterRange
@@ -59,6 +64,7 @@ from trainers.trainer import open_channels
 from trainers.xgboost_booster import booster_parameters
 
 SEED, AT_ONCE = 1729, 1
+PAIR = {"objective": "binary:logistic", "eval_metric": "logloss", "tree_method": "hist"}
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "tree_method": "hist"}
 RANGES: dict[str, ParameterRange] = {
     "eta": ContinuousParameter(0.01, 1),
@@ -79,6 +85,7 @@ class Scale:
         pair_repeat: of the rows in these.
         pairs: how often they take turns.
         memory_trials: of the job whose memory is measured.
+        evaluated_rounds: that are timed where a worker of many is simulated, on the rows of `share_repeat`.
     """
 
     share_repeat: int = 100
@@ -87,9 +94,10 @@ class Scale:
     pair_repeat: int = 10
     pairs: int = 11
     memory_trials: int = 30
+    evaluated_rounds: int = 10
 
 
-QUICK = Scale(share_repeat=1, share_trials=3, rounds=3, pair_repeat=1, pairs=3, memory_trials=12)
+QUICK = Scale(share_repeat=1, share_trials=3, rounds=3, pair_repeat=1, pairs=3, memory_trials=12, evaluated_rounds=3)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +143,7 @@ class Turns:
         rows: of the train channel.
         rounds: of the trial.
         seconds: by who trained it: "here", "by hand", and "xgboost_ray" where there is that backend.
-        difference: the largest between the AUCs of "here" and "by hand" after any round.
+        difference: the largest between the losses of "here" and "by hand" after any round.
     """
 
     workers: int
@@ -232,14 +240,14 @@ def turns(name: str, data_dir: str | None, scale: Scale, workers: int, scratch: 
     channels = open_channels({"train": dataset.train, "validation": dataset.validation})
     scaling = ScalingConfig(num_workers=workers)
     seconds: dict[str, list[float]] = {"here": [], "by hand": []}
-    with XGBoostTrainer(scaling=scaling, hyperparameters=STATIC).gangs("efficiency", channels) as gangs:
-        here = OnGang(gangs, STATIC, scale.rounds, f"{scratch}/here")
+    with XGBoostTrainer(scaling=scaling, hyperparameters=PAIR).gangs("efficiency", channels) as gangs:
+        here = OnGang(gangs, PAIR, scale.rounds, f"{scratch}/here")
         here.start(workers)
         parameters = booster_parameters(here.assignment(), cpus=1)
         hand = ByHand(channels, workers, parameters, scale.rounds, niceness=here.niceness)
         try:
             hand.start()
-            curve = [report.metrics["validation:auc"] for report in here.train().segment.reports]
+            curve = [report.metrics["validation:logloss"] for report in here.train().segment.reports]
             _, by_hand = hand.train(f"{scratch}/by-hand")
             for turn in range(scale.pairs):
                 for who in ("here", "by hand") if turn % 2 else ("by hand", "here"):
@@ -261,9 +269,9 @@ def through_xgboost_ray(
     channels: Mapping[str, Channel], scaling: ScalingConfig, scale: Scale, scratch: str
 ) -> list[float]:
     """Wall seconds of the same trial through the other backend, as often; behind the others, on a Ray of its own."""
-    trainer = XGBoostTrainer(scaling=scaling, hyperparameters=STATIC, backend="xgboost_ray")
+    trainer = XGBoostTrainer(scaling=scaling, hyperparameters=PAIR, backend="xgboost_ray")
     with trainer.gangs("other", channels) as gangs:
-        other = OnGang(gangs, STATIC, scale.rounds, f"{scratch}/xgboost-ray")
+        other = OnGang(gangs, PAIR, scale.rounds, f"{scratch}/xgboost-ray")
         other.start(trainer.workers)
         return [other.train().seconds for _ in range(scale.pairs)]
 
@@ -328,11 +336,12 @@ class Measured:
     turns: Turns
     exactness: dict[int, float]
     memory: Memory
+    evaluating: Evaluating
 
 
 def targets(measured: Measured) -> list[Target]:
     """The promises, and what was measured of each."""
-    share, turns, memory = measured.share, measured.turns, measured.memory
+    share, turns, memory, evaluating = measured.share, measured.turns, measured.memory, measured.evaluating
     spread = ", ".join(f"{ratio:.3f}" for ratio in statistics.quantiles(_ratios(turns), n=4))
     return [
         Target(
@@ -372,6 +381,13 @@ def targets(measured: Measured) -> list[Target]:
             unit="%",
             note=f"from {memory.driver[0] / 1e6:.0f} MB; a copy of the rows would be as much again",
         ),
+        Target(
+            promise=f"evaluation, of a round on {evaluating.shares} workers",
+            limit=0.10,
+            measured=evaluating.part("here"),
+            unit="of a round",
+            note=f"by hand {evaluating.part('by hand'):.3f}; AUC {evaluating.part('here, AUC'):.3f}",
+        ),
     ]
 
 
@@ -392,7 +408,11 @@ def result(measured: Measured, dataset: Mapping[str, Any]) -> dict[str, Any]:
 
 def show(measured: Measured) -> Group:
     """The tables that people look at."""
-    share, turns, memory = measured.share, measured.turns, measured.memory
+    share, turns, memory, evaluating = measured.share, measured.turns, measured.memory, measured.evaluating
+    evaluated = [
+        (way, f"{1e3 * seconds:.1f}", f"{100 * evaluating.part(way):.1f}%")
+        for way, seconds in evaluating.seconds.items()
+    ]
     billed = [(kind, f"{seconds:.1f}") for kind, seconds in share.billed.items()]
     took = [
         (who, f"{statistics.median(seconds):.3f}", f"{min(seconds):.3f}", f"{max(seconds):.3f}")
@@ -419,7 +439,14 @@ def show(measured: Measured) -> Group:
             ("", "median", "least", "most"),
             took,
         ),
-        f"Largest difference of AUC between here and by hand: {turns.difference:.1e}\n",
+        f"Largest difference of logloss between here and by hand: {turns.difference:.1e}\n",
+        table(
+            f"A round on one of {evaluating.shares} workers: training on {evaluating.rows:,} rows takes "
+            f"{1e3 * evaluating.update:.1f} ms, evaluating {evaluating.evaluated:,}",
+            ("", "ms", "of the round"),
+            evaluated,
+        ),
+        "",
         table(f"{memory.rows:,} rows on {memory.workers} workers: MB held", ("", ""), held_by),
         "",
         promises(targets(measured)),
@@ -443,6 +470,7 @@ def main(
             memory=apart(memory, name, data_dir, 1 if quick else repeat, scale, 3, f"{scratch}/memory"),
             share=apart(share, name, data_dir, scale, 2, f"{scratch}/share"),
             turns=turns(name, data_dir, scale, 2, f"{scratch}"),
+            evaluating=apart(shared_evaluation.measure, name, data_dir, scale.share_repeat, scale.evaluated_rounds),
             exactness=exactness(name, data_dir, f"{scratch}/exactness"),
         )
     console.print(show(parts))

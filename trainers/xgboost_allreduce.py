@@ -1,41 +1,33 @@
-"""XGBoost over its own collective: its trainer, and what each worker of its gangs runs."""
+"""XGBoost over its own collective: its trainer."""
 
 from __future__ import annotations
 
-import sys
-import threading
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from ray.train import ScalingConfig
 
-from trainers import storage
-from trainers.assignment import Assignment, Report, Segment
-from trainers.channels import Channel, LabelRule, PlacedChannel, Table
+from trainers.channels import Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
-from trainers.gang import WorkerContext, never
 from trainers.gangs import Gangs
 from trainers.scaling import WORKERS, check_alone, check_workers
 from trainers.trainer import Trainer
-from trainers.xgboost_booster import booster_parameters, load_booster, threads_of
-from trainers.xgboost_halting import Looks, goes_on_exactly
-from trainers.xgboost_labels import label_rules
+from trainers.xgboost_booster import CPU, device_of, load_booster, threads_of
+from trainers.xgboost_halting import goes_on_exactly
+from trainers.xgboost_labels import check_names, label_rules
 from trainers.xgboost_parameters import ROUNDS, check_parameters, metric_names
+from trainers.xgboost_program import XGBoostProgram
 from trainers.xgboost_ray_options import check_backend
-
-_DEFAULT_KIND = ("quantile", 256)
 
 
 class XGBoostTrainer(Trainer):
     """Distributed XGBoost: rows sharded over the workers, histograms summed by AllReduce.
 
     Hyperparameters are XGBoost's own, the number of rounds under any of `ROUNDS`, and `num_workers`, which goes before
-    `scaling`'s. Every channel other than "train"
-    is evaluated whole on each worker after each round, so that its metrics are exact for any number of workers.
+    `scaling`'s. Every channel other than "train" is evaluated after each round; its metrics are exact for any number of
+    workers: see `trainers.xgboost_evaluation`.
 
     Args:
         scaling: see `Trainer`.
@@ -98,6 +90,7 @@ class XGBoostTrainer(Trainer):
             )
         check_parameters({name: value for name, value in hyperparameters.items() if name != WORKERS})
         self._check_threads(hyperparameters)
+        self._check_device(hyperparameters)
         if self.backend == "xgboost_ray" and hyperparameters.get("tree_method") == "exact":
             raise ConfigurationError(
                 "tree_method 'exact' is nothing that backend 'xgboost_ray' trains, on one worker either; "
@@ -122,6 +115,24 @@ class XGBoostTrainer(Trainer):
                 "holds are used"
             )
 
+    def _check_device(self, hyperparameters: Mapping[str, Any]) -> None:
+        """Refuses a device that is none, is not what the workers hold, or does not train the method."""
+        given, use_gpu = hyperparameters.get("device"), self.scaling.use_gpu
+        if given is not None and not re.fullmatch(r"cpu|(cuda|gpu)(:\d+)?", str(given)):
+            raise ConfigurationError(f"hyperparameter 'device' is {given!r}; give 'cpu' or 'cuda'")
+        device = device_of(hyperparameters, use_gpu=use_gpu)
+        if use_gpu and device == CPU:
+            raise ConfigurationError(
+                "hyperparameter 'device' is 'cpu', and ScalingConfig(use_gpu=True) holds a GPU for each worker; leave "
+                "out one of the two"
+            )
+        if device != CPU and not use_gpu and not self.in_hand:
+            raise ConfigurationError(
+                f"hyperparameter 'device' is {given!r}, and its workers hold no GPU; give ScalingConfig(use_gpu=True)"
+            )
+        if device != CPU and hyperparameters.get("tree_method") == "exact":
+            raise ConfigurationError("tree_method 'exact' trains on CPUs alone; use 'hist', or leave out use_gpu")
+
     def metrics(self, channels: Iterable[str]) -> list[str]:
         """See `Trainer.metrics`."""
         given = self.hyperparameters.get("eval_metric")
@@ -136,9 +147,18 @@ class XGBoostTrainer(Trainer):
         """See `Trainer.label_rules`."""
         return label_rules(self.hyperparameters, metric, train=channel == "train")
 
+    def checked(
+        self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None
+    ) -> dict[str, Channel]:
+        """See `Trainer.checked`; names of columns too."""
+        for name, channel in channels.items():
+            heading = channel.source.heading
+            check_names(name, heading.names if heading else None)
+        return super().checked(channels, metric, workers=workers)
+
     def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
         """See `Trainer.program`."""
-        return XGBoostProgram(channels)
+        return XGBoostProgram(channels, self.hyperparameters, use_gpu=self.scaling.use_gpu)
 
     def start_gangs(
         self,
@@ -168,186 +188,16 @@ class XGBoostTrainer(Trainer):
 
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""
-        on_cpu = self.hyperparameters.get("device", "cpu") == "cpu"
-        return super().probe_obstacle() if on_cpu else "it trains on a GPU"
+        on_cpu = device_of(self.hyperparameters, use_gpu=self.scaling.use_gpu) == CPU
+        return "" if on_cpu else "it trains on a GPU"
 
     def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
         """See `Trainer.exact_from`: a booster does not hold the random state of XGBoost's sampling."""
-        return goes_on_exactly(hyperparameters)
+        device = device_of(hyperparameters, use_gpu=self.scaling.use_gpu)
+        return goes_on_exactly({**hyperparameters, "device": device})
 
     def load_code(self, checkpoint: str) -> str:
         """See `Trainer.load_code`."""
         if "://" in checkpoint:
             return ""
         return f"import xgboost\nmodel = xgboost.Booster(model_file={checkpoint!r})"
-
-
-@dataclass(slots=True)
-class _Session:
-    """What an open worker holds between assignments."""
-
-    context: WorkerContext
-    collective: ExitStack
-    matrices: dict[tuple[str, int], dict[str, Any]] = field(default_factory=dict)
-
-
-class XGBoostProgram:
-    """Trains boosters in segments, on matrices and a collective that last as long as the gang.
-
-    Every segment begins with a fresh `Booster` from the checkpoint, absolute iterations, and a seed drawn from the
-    trial's seed and the rounds it has. A saved booster does not hold the random state of XGBoost's column and row
-    sampling, so this is what makes a model depend on configuration, seed and rungs alone: not on whether it was
-    paused, moved or resumed on the way.
-
-    Args:
-        channels: "train" is sharded over the workers by rows; every other channel is evaluated, whole, each round.
-    """
-
-    def __init__(self, channels: dict[str, PlacedChannel]) -> None:
-        self._channels = channels
-        self._session: _Session | None = None
-
-    def open(self, context: WorkerContext) -> dict[str, float]:
-        """Loads this worker's rows, joins the collective and builds the default matrices."""
-        started = time.perf_counter()
-        _import_xgboost(whole=context.in_hand)
-        imported = time.perf_counter()
-        # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
-        train = self._channels["train"].read(context.rank, context.world_size)
-        loaded = time.perf_counter()
-        self._session = _Session(context, _join(context))
-        joined = time.perf_counter()
-        self._session.matrices[_DEFAULT_KIND] = self._build(*_DEFAULT_KIND, train)
-        built = time.perf_counter()
-        return {
-            "import": imported - started,
-            "load": loaded - imported,
-            "join": joined - loaded,
-            "build": built - joined,
-        }
-
-    def train(
-        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
-    ) -> Segment:
-        """Boosts from `assignment.start` to `assignment.stop` rounds; see `Program.train`."""
-        arrived = time.perf_counter()
-        session = self._opened()
-        matrices = self._matrices(assignment.hyperparameters)
-        names = [name for name in matrices if name != "train"]
-        # By number, since XGBoost puts a hyphen between a channel's name and a metric's, and either may hold some.
-        evaluated = [(matrices[name], str(number)) for number, name in enumerate(names)]
-        parameters = booster_parameters(assignment, session.context.cpus)
-        booster = load_booster(assignment.checkpoint, parameters, list(matrices.values()))
-        read = time.perf_counter()
-        first_step_at = time.time()
-        reports = []
-        looks = Looks(halted, rank=session.context.rank, world_size=session.context.world_size, start=assignment.start)
-        for iteration in range(assignment.start, assignment.stop):
-            booster.update(matrices["train"], iteration)
-            report = Report(step=iteration + 1, metrics=_metrics(booster.eval_set(evaluated, iteration), names))
-            reports.append(report)
-            on_report(report)
-            if report.step < assignment.stop and looks.halt(report.step):
-                break
-        trained = time.perf_counter()
-        size = 0
-        if session.context.rank == 0:
-            raw = bytes(booster.save_raw("ubj"))
-            storage.write(assignment.saved_at(reports[-1].step), raw)
-            size = len(raw)
-        return Segment(
-            reports=tuple(reports),
-            checkpoint=assignment.saved_at(reports[-1].step),
-            checkpoint_bytes=size,
-            training_seconds=trained - read,
-            checkpointing_seconds=read - arrived + time.perf_counter() - trained,
-            first_step_at=first_step_at,
-        )
-
-    def close(self) -> None:
-        """Leaves the collective."""
-        session = self._opened()
-        session.collective.close()
-        self._session = None
-
-    def _opened(self) -> _Session:
-        assert self._session is not None, "a gang opens its program before it serves"
-        return self._session
-
-    def _matrices(self, hyperparameters: dict[str, Any]) -> dict[str, Any]:
-        """The matrices that a configuration needs, built once: they depend on the data, the method and `max_bin`."""
-        session = self._opened()
-        exact = (
-            hyperparameters.get("tree_method") in ("exact", "approx") or hyperparameters.get("booster") == "gblinear"
-        )
-        key = ("plain", 0) if exact else ("quantile", int(hyperparameters.get("max_bin") or _DEFAULT_KIND[1]))
-        if key not in session.matrices:
-            train = self._channels["train"].read(session.context.rank, session.context.world_size)
-            session.matrices[key] = self._build(*key, train)
-        return session.matrices[key]
-
-    def _build(self, kind: str, max_bin: int, train: Table) -> dict[str, Any]:
-        import xgboost
-
-        context = self._opened().context
-        matrices: dict[str, Any] = {}
-        for name in ["train", *(name for name in self._channels if name != "train")]:
-            table = train if name == "train" else self._channels[name].read_whole()
-            arguments: dict[str, Any] = {
-                "data": table.features,
-                "label": table.labels,
-                "feature_names": None if table.feature_names is None else list(table.feature_names),
-                "nthread": context.cpus,
-                "enable_categorical": True,
-            }
-            if kind == "plain":
-                matrices[name] = xgboost.DMatrix(**arguments)
-            else:
-                matrices[name] = xgboost.QuantileDMatrix(**arguments, max_bin=max_bin, ref=matrices.get("train"))
-        return matrices
-
-
-def _import_xgboost(*, whole: bool) -> None:
-    """Imports XGBoost; if not `whole`, without scikit-learn, its companion, which takes four fifths of the time."""
-    if whole or "xgboost" in sys.modules or "sklearn" in sys.modules:
-        import xgboost
-
-        return
-    sys.modules["sklearn"] = None  # type: ignore[assignment]  # Python's own way to say that it is not there
-    try:
-        import xgboost  # noqa: F401
-    finally:
-        del sys.modules["sklearn"]
-
-
-def _join(context: WorkerContext) -> ExitStack:
-    """The collective of a gang's workers, to be closed; a worker alone has no peers to join."""
-    from xgboost.collective import CommunicatorContext
-
-    joined = ExitStack()
-    if context.world_size > 1:
-        tracker = _start_tracker(context) if context.rank == 0 else None
-        joined.callback(lambda: tracker)  # It has to live as long as the collective.
-        arguments = context.broadcast(tracker.worker_args() if tracker else None)
-        # The tracker hands out ranks in the order of the task ids, so that XGBoost's ranks are the gang's.
-        joined.enter_context(CommunicatorContext(**arguments, dmlc_task_id=f"{context.rank:08d}"))
-    return joined
-
-
-def _start_tracker(context: WorkerContext) -> Any:
-    from xgboost.tracker import RabitTracker
-
-    tracker = RabitTracker(n_workers=context.world_size, host_ip=context.node_ip, sortby="task")
-    tracker.start()
-    threading.Thread(target=tracker.wait_for, name="xgboost-tracker", daemon=True).start()
-    return tracker
-
-
-def _metrics(line: str, names: Sequence[str]) -> dict[str, float]:
-    """XGBoost's line of one round, `[3] 0-auc:0.77` with tabs, as {"validation:auc": 0.77}."""
-    metrics = {}
-    for part in line.split("\t")[1:]:
-        name, _, value = part.rpartition(":")
-        number, _, metric = name.partition("-")
-        metrics[f"{names[int(number)]}:{metric}"] = float(value)
-    return metrics

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from trainers import storage
 from trainers.assignment import Assignment
-from trainers.errors import DataError
+from trainers.errors import ConfigurationError, DataError
 from trainers.scaling import WORKERS
 from trainers.ubjson import flaw
 from trainers.xgboost_parameters import ALIASES, ROUNDS
 
+CPU, GPU = "cpu", "cuda"
 
-def load_booster(checkpoint: str | None, parameters: dict[str, Any], matrices: Sequence[Any] = ()) -> Any:
+
+def load_booster(
+    checkpoint: str | None,
+    parameters: dict[str, Any],
+    matrices: Sequence[Any] = (),
+    read: Callable[[str], bytes] = storage.read,
+) -> Any:
     """A booster with the model of a checkpoint, or with none.
 
     Raises:
@@ -24,20 +32,20 @@ def load_booster(checkpoint: str | None, parameters: dict[str, Any], matrices: S
 
     if checkpoint is None:
         return xgboost.Booster(parameters, matrices)
-    raw = read_model(checkpoint)
+    raw = read_model(checkpoint, read)
     try:  # Parameters are only stored here: XGBoost looks at them when it trains.
         return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
     except xgboost.core.XGBoostError as error:
         raise _flawed(checkpoint, f"XGBoost finds no model in it ({str(error).splitlines()[0]})") from error
 
 
-def read_model(checkpoint: str) -> bytes:
+def read_model(checkpoint: str, read: Callable[[str], bytes] = storage.read) -> bytes:
     """A checkpoint's bytes: one whole UBJSON value, and nothing else that XGBoost would read, or end the process at.
 
     Raises:
         DataError: the checkpoint is not there, or is something else.
     """
-    raw = storage.read(checkpoint)
+    raw = read(checkpoint)
     flawed = flaw(raw)
     if flawed:
         raise _flawed(checkpoint, flawed)
@@ -51,7 +59,7 @@ def _flawed(checkpoint: str, why: str) -> DataError:
     )
 
 
-def booster_parameters(assignment: Assignment, cpus: int) -> dict[str, Any]:
+def booster_parameters(assignment: Assignment, cpus: int, *, use_gpu: bool = False) -> dict[str, Any]:
     """XGBoost's parameters for one segment of a trial, under its own names.
 
     A `seed` among the hyperparameters goes before the trial's: a training in one segment then draws what
@@ -60,6 +68,7 @@ def booster_parameters(assignment: Assignment, cpus: int) -> dict[str, Any]:
     Args:
         assignment: the segment.
         cpus: cores that the worker holds.
+        use_gpu: it holds a GPU too.
     """
     given = assignment.hyperparameters
     ours = (*ROUNDS, WORKERS)
@@ -69,12 +78,38 @@ def booster_parameters(assignment: Assignment, cpus: int) -> dict[str, Any]:
         if name not in ours and value is not None
     }
     parameters.setdefault("verbosity", 1)
+    if (device := device_of(given, use_gpu=use_gpu)) != CPU:
+        parameters["device"] = device
     parameters["nthread"] = threads_of(given) or cpus
     own = parameters.get("seed")
     trial_seed = assignment.seed if own is None else int(own)
     first = own is not None and assignment.start == 0
     parameters["seed"] = trial_seed if first else segment_seed(trial_seed, assignment.start)
     return parameters
+
+
+def device_of(hyperparameters: Mapping[str, Any], *, use_gpu: bool) -> str:
+    """Where XGBoost trains: on what was given, else on the GPU that a worker holds, else on the CPU."""
+    return hyperparameters.get("device") or (GPU if use_gpu else CPU)
+
+
+def check_device(device: str) -> None:
+    """Refuses a GPU that XGBoost does not see here: it would train on the CPU instead, without a word.
+
+    Raises:
+        ConfigurationError: naming what to look at.
+    """
+    import numpy as np
+    import xgboost
+
+    with xgboost.config_context(verbosity=0):
+        row = xgboost.DMatrix(np.zeros((1, 1), np.float32), label=np.zeros(1, np.float32), nthread=1)
+        config = xgboost.Booster({"device": device, "nthread": 1}, [row]).save_config()
+    if json.loads(config)["learner"]["generic_param"]["device"] == CPU:
+        raise ConfigurationError(
+            f"XGBoost was to train on device {device!r}, and sees no GPU in this process; check that nvidia-smi lists "
+            "one on this machine and that the installed xgboost is built for CUDA, or leave out use_gpu and device"
+        )
 
 
 def _told(name: str, value: Any) -> Any:

@@ -1,11 +1,13 @@
-"""What XGBoost's objectives, and a job's own metric, take as labels."""
+"""What XGBoost's objectives, and a job's own metric, take as labels; and what XGBoost takes as columns' names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from trainers.channels.labels import LabelRule
+from trainers.errors import DataError
 
 
 def label_rules(hyperparameters: Mapping[str, Any], metric: str | None = None, *, train: bool) -> tuple[LabelRule, ...]:
@@ -64,3 +66,17 @@ def _objective_rules() -> Iterator[tuple[str, LabelRule]]:
 
 
 _LABELS = dict(_objective_rules())
+
+
+def check_names(channel: str, names: Sequence[str] | None) -> None:
+    """Refuses names of features that XGBoost refuses, when the model is used too: to rename them here would not do.
+
+    Raises:
+        DataError: naming the channel, the column and another name.
+    """
+    for name in names or ():
+        if wrong := re.search(r"[\[\]<]", name):
+            raise DataError(
+                f"channel {channel!r}: the column {name!r} has a name that XGBoost does not take, for its "
+                f"{wrong[0]!r}; rename it, to {re.sub(wrong.re, '_', name)!r} say"
+            )

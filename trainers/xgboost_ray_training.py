@@ -17,12 +17,12 @@ import xgboost_ray
 from xgboost_ray.callback import DistributedCallback
 from xgboost_ray.session import get_rabit_rank, put_queue
 
-from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
 from trainers.errors import GangError
 from trainers.gang import Halts
 from trainers.openmp import calm_loaded
+from trainers.patient_storage import PatientStorage
 from trainers.xgboost_booster import booster_parameters, read_model
 from trainers.xgboost_halting import Looks
 from trainers.xgboost_ray_compat import mend
@@ -192,6 +192,7 @@ class Training:
         resources: of one actor.
         ray_params: fields of `xgboost_ray.RayParams` that the user gave.
         coordinator: the actor that this runs in.
+        storage: where checkpoints are read and written.
     """
 
     def __init__(
@@ -200,10 +201,13 @@ class Training:
         resources: Mapping[str, float],
         ray_params: Mapping[str, Any],
         coordinator: Any,
+        storage: PatientStorage,
     ) -> None:
         mend()
         self._coordinator = coordinator
+        self._storage = storage
         self._cpus = int(resources["CPU"])
+        self._use_gpu = bool(resources.get("GPU"))
         self._train = ChannelMatrix(channels["train"])
         self._evals = [(ChannelMatrix(channel), name) for name, channel in channels.items() if name != "train"]
         self._ray_params = xgboost_ray.RayParams(
@@ -223,16 +227,16 @@ class Training:
         """Boosts from `assignment.start` to `assignment.stop` rounds, as a native gang does.
 
         Raises:
-            DataError: the checkpoint cannot be read.
+            DataError: the checkpoint cannot be read; UnsavedError: the new one cannot be written.
             GangError: xgboost_ray ended early.
             Exception: what xgboost_ray raises.
         """
         arrived = time.time()
         JOURNAL.begin()
-        model = read_model(assignment.checkpoint) if assignment.checkpoint else None
+        model = read_model(assignment.checkpoint, self._storage.read) if assignment.checkpoint else None
         called = time.time()
         booster = xgboost_ray.train(
-            booster_parameters(assignment, self._cpus),
+            booster_parameters(assignment, self._cpus, use_gpu=self._use_gpu),
             self._train,
             assignment.stop - assignment.start,
             evals=self._evals,
@@ -245,7 +249,7 @@ class Training:
         reached = booster.num_boosted_rounds()
         reports = JOURNAL.reports(assignment.start, reached)
         raw = bytes(booster.save_raw("ubj"))
-        storage.write(assignment.saved_at(reached), raw)
+        self._storage.write(assignment.saved_at(reached), raw)
         training = max(0.0, JOURNAL.last_step_at - JOURNAL.first_step_at)
         return Segment(
             reports=reports,

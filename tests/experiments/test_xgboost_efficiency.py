@@ -20,6 +20,7 @@ from experiments.benchmark import Target
 from experiments.by_hand import ByHand
 from experiments.looking import Looking, descendants, held
 from experiments.noting import NotingProgram, NotingTrainer, _timed
+from experiments.shared_evaluation import Evaluating, measure
 from experiments.xgboost_efficiency import Measured, Memory, Share, Turns, result, show, targets
 from trainers import Channel
 
@@ -49,6 +50,13 @@ MEASURED = Measured(
         driver=(1_000_000_000, 1_000_400_000),
         trials=20,
     ),
+    evaluating=Evaluating(
+        rows=16_000,
+        evaluated=3200,
+        shares=16,
+        update=0.1,
+        seconds={"here": 0.005, "by hand": 0.004, "here, AUC": 0.01, "whole": 0.3},
+    ),
 )
 
 
@@ -71,18 +79,19 @@ def test_turns_are_compared_one_by_one() -> None:
         (3, {"memory": replace(MEASURED.memory, steady=[1, 2, 681_000_000])}),
         (4, {"memory": replace(MEASURED.memory, peak=8_100_000_000)}),
         (5, {"memory": replace(MEASURED.memory, driver=(1_000_000_000, 1_010_100_000))}),
+        (6, {"evaluating": replace(MEASURED.evaluating, update=0.04)}),
     ],
 )
 def test_a_missed_promise_is_said_to_be_missed(index: int, worse: dict) -> None:
     made: list[Target] = targets(replace(MEASURED, **worse))
-    assert [target.kept for target in made] == [other != index for other in range(6)]
+    assert [target.kept for target in made] == [other != index for other in range(7)]
     assert all(target.kept for target in targets(MEASURED))
 
 
 def test_the_result_is_json_and_the_tables_show_it() -> None:
     made = json.loads(json.dumps(result(MEASURED, {"name": "bank-marketing", "repeat": 100})))
     assert made["turns"]["seconds"]["here"] == [1.0, 2.0, 3.3]
-    assert [target["kept"] for target in made["targets"]] == [True] * 6
+    assert [target["kept"] for target in made["targets"]] == [True] * 7
     console = Console(file=StringIO(), width=200)
     console.print(show(MEASURED))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
@@ -93,19 +102,34 @@ def test_the_result_is_json_and_the_tables_show_it() -> None:
     assert "9.000" in console.file.getvalue()  # type: ignore[attr-defined]
 
 
+def test_evaluation_is_a_part_of_the_whole_round() -> None:
+    assert MEASURED.evaluating.part("here") == pytest.approx(0.005 / 0.105)
+    assert MEASURED.evaluating.part("whole") == pytest.approx(0.75)
+
+
+def test_a_worker_of_many_is_simulated() -> None:
+    """Not how long it takes, which depends on the machine: that each way does its work."""
+    found = measure("bank-marketing-synthetic", None, 1, 1, shares=4)
+    assert found.rows == pytest.approx(5 * found.evaluated, rel=0.01)
+    assert found.seconds.keys() == {"here", "by hand", "here, AUC", "whole"}
+    assert min(found.update, *found.seconds.values()) > 0
+
+
 def test_only_xgboosts_update_and_evaluation_are_timed() -> None:
     random = np.random.default_rng(1)
     features = random.normal(size=(200, 3))
     matrix = xgboost.DMatrix(features, features[:, 0] > 0)
     booster = xgboost.Booster({"objective": "binary:logistic", "nthread": 1}, [matrix])
-    before = xgboost.Booster.update, xgboost.Booster.eval_set
+    watched = xgboost.Booster.update, xgboost.Booster.eval_set, xgboost.Booster.predict, xgboost.collective.allreduce
     with _timed() as taken:
         booster.update(matrix, 0)
         booster.eval_set([(matrix, "validation")], 0)
+        booster.predict(matrix)
         booster.save_raw("ubj")
-    assert len(taken) == 2
+    assert len(taken) == 3
     assert min(taken) > 0
-    assert (xgboost.Booster.update, xgboost.Booster.eval_set) == before
+    after = xgboost.Booster.update, xgboost.Booster.eval_set, xgboost.Booster.predict, xgboost.collective.allreduce
+    assert after == watched
 
 
 def test_the_noting_trainer_runs_the_noting_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -119,7 +143,7 @@ def test_two_processes_by_hand_learn_one_model(tmp_path: Path) -> None:
     rows = random.normal(size=(301, 4)).astype("float32")
     rows[:, 0] = rows[:, 1] > 0
     channels = {name: Channel.of(rows, name=name) for name in ("train", "validation")}
-    parameters = {"objective": "binary:logistic", "eval_metric": "auc", "nthread": 1, "eta": 0.1}
+    parameters = {"objective": "binary:logistic", "eval_metric": "logloss", "nthread": 1, "eta": 0.1}
     hand = ByHand(channels, 2, parameters, rounds=3)
     try:
         hand.start()
@@ -131,6 +155,9 @@ def test_two_processes_by_hand_learn_one_model(tmp_path: Path) -> None:
     model = xgboost.Booster()
     model.load_model(bytearray((tmp_path / "model").read_bytes()))
     assert model.num_boosted_rounds() == 3
+    predicted = model.predict(xgboost.DMatrix(rows[:, 1:])).astype(np.float64)
+    losses = -np.log(np.where(rows[:, 0] > 0, predicted, 1 - predicted))
+    assert curves[0][-1] == pytest.approx(losses.mean(), rel=1e-6), "each evaluates its share, and they add up"
 
 
 @pytest.mark.process

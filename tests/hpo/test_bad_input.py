@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import subprocess
 import sys
 import textwrap
@@ -183,6 +184,15 @@ def nothing_started(home: Path) -> Any:
             "channel 'validation': every label is 1, and objective_metric_name 'validation:auc' takes rows of both "
             "classes: add rows of the other class, or choose another metric",
         ),
+        *[
+            (
+                dict.fromkeys(("train", "validation"), rows().rename(columns={"a": name})),
+                DataError,
+                f"channel 'train': the column {re.escape(repr(name))} has a name that XGBoost does not take, for its "
+                f"'{re.escape(character)}'; rename it, to {re.escape(repr(other))} say",
+            )
+            for name, character, other in (("a<5", "<", "a_5"), ("a[0]", "[", "a_0_"), ("0]", "]", "0_"))
+        ],
         ({"train": GOOD, "validation": rows([0.0] * 8)}, DataError, "channel 'validation': every label is 0"),
         ({"train": rows([0.0] * 8), "validation": GOOD}, DataError, "channel 'train': every label is 0, and objective"),
         (

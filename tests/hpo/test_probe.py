@@ -36,7 +36,7 @@ from trainers.gang import never
 from trainers.in_hand import cores
 from trainers.torch_parameter_server import ParameterServerTrainer
 from trainers.trainer import open_channels
-from trainers.xgboost_allreduce import XGBoostProgram
+from trainers.xgboost_program import XGBoostProgram
 
 ONE = OneWorker(
     rows=35010,
@@ -264,7 +264,7 @@ def test_of_many_rows_a_part_is_measured_and_scaled(monkeypatch: pytest.MonkeyPa
     ("made", "reason"),
     [
         (trainer(objective="reg:gamma"), "label"),
-        (trainer(device="cuda"), "GPU"),
+        (trainer(workers=0, device="cuda"), "GPU"),
         (trainer(scaling={"use_gpu": True}), "GPU"),
     ],
 )

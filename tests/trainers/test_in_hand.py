@@ -254,7 +254,7 @@ UNDER_PDB = """
     import numpy as np
     from ray.train import ScalingConfig
     from trainers import XGBoostTrainer
-    from trainers.xgboost_allreduce import XGBoostProgram
+    from trainers.xgboost_program import XGBoostProgram
 
     rows = np.random.default_rng(0).random((200, 4)).round()
     trainer = XGBoostTrainer(

@@ -193,7 +193,7 @@ def test_a_worker_has_it_before_any_library(home: Path) -> None:
         import numpy
         from ray.train import ScalingConfig
         from trainers import XGBoostTrainer, openmp
-        from trainers.xgboost_allreduce import XGBoostProgram
+        from trainers.xgboost_program import XGBoostProgram
 
         class Noting(XGBoostProgram):
             def open(self, context):

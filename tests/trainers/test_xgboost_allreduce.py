@@ -11,7 +11,7 @@ import pytest
 import xgboost
 from ray.train import ScalingConfig
 
-from trainers import ConfigurationError, DataError, XGBoostTrainer, storage
+from trainers import ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer, storage
 from trainers.assignment import Assignment
 from trainers.trainer import Trainer, trainer_from_json
 from trainers.xgboost_booster import booster_parameters
@@ -184,3 +184,58 @@ def test_constraints_hold_in_every_form_and_after_the_record_too(
 )
 def test_what_the_check_lets_pass_trains(tmp_path: Path, given: dict[str, object]) -> None:
     assert fitted(tmp_path, **given)
+
+
+def test_a_worker_that_holds_a_gpu_trains_on_it_or_says_why_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """XGBoost itself turns to the CPU where it sees no GPU."""
+    devices = []
+    update = xgboost.Booster.update
+
+    def noted(booster: xgboost.Booster, *arguments: object) -> None:
+        devices.append(json.loads(booster.save_config())["learner"]["generic_param"]["device"])
+        update(booster, *arguments)
+
+    monkeypatch.setattr(xgboost.Booster, "update", noted)
+    scaling = ScalingConfig(num_workers=0, use_gpu=True)
+    for made in (
+        XGBoostTrainer(scaling=scaling, hyperparameters={**DRAWING, "num_round": 1}),
+        trainer(0, hyperparameters={**DRAWING, "num_round": 1, "device": "cuda"}),
+    ):
+        refused = ""
+        try:
+            made.fit({"train": TABLE, "validation": TABLE}, storage_path=str(tmp_path))
+        except (GangError, TrialError) as error:
+            refused = str(error)
+        if devices:
+            assert devices.pop().startswith("cuda")
+        else:
+            assert "device 'cuda', and sees no GPU in this process" in refused
+
+
+def test_what_is_told_where_a_worker_holds_a_gpu() -> None:
+    made = XGBoostTrainer(scaling=ScalingConfig(num_workers=2, use_gpu=True))
+    assert made.probe_obstacle() == "it trains on a GPU"
+    assert not made.exact_from({})
+    assert XGBoostTrainer().exact_from({})
+    segment = Assignment(trial_id="t", hyperparameters={}, seed=1, start=0, stop=1, checkpoint=None, save_to="")
+    assert booster_parameters(segment, 1, use_gpu=True)["device"] == "cuda"
+    assert "device" not in booster_parameters(segment, 1)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "hyperparameters", "message"),
+    [
+        ({"use_gpu": True}, {"device": "cpu"}, "use_gpu=True.* holds a GPU for each worker; leave out one of the two"),
+        ({}, {"device": "cuda"}, "its workers hold no GPU; give ScalingConfig.use_gpu=True"),
+        ({}, {"device": "gpu:1"}, "'gpu:1', and its workers hold no GPU"),
+        ({"use_gpu": True}, {"device": "cudda"}, "'device' is 'cudda'; give 'cpu' or 'cuda'"),
+        ({"use_gpu": True}, {"tree_method": "exact"}, "tree_method 'exact' trains on CPUs alone"),
+    ],
+)
+def test_a_device_that_workers_do_not_hold_is_refused(
+    scaling: dict[str, bool], hyperparameters: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=1, **scaling), hyperparameters=hyperparameters)

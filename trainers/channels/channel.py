@@ -190,6 +190,23 @@ class PlacedChannel:
             check_shard(None if isinstance(self.source, Shards) else self.source.rows, rank, world_size)
             return _checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
 
+    @property
+    def classes(self) -> int:
+        """How many different labels are expected of all rows together, at least."""
+        return max((rule.classes for rule in self.rules), default=1)
+
+    def check_classes(self, labels: NDArray[np.float32]) -> None:
+        """Checks what a shard may lack and all rows have to have: workers that read shards ask each other.
+
+        Args:
+            labels: the different ones of all rows, as many as `classes` asks for.
+
+        Raises:
+            DataError: there are too few.
+        """
+        with _about(self.name):
+            _check_labels(self.rules, labels, complete=True)
+
     def pieces(self, rank: int, world_size: int) -> list[Callable[[], Table]]:
         """The shard of one rank in pieces, each read when it is called for: a Ray Dataset's blocks, or all in one."""
         if isinstance(self.source, Shards) and len(self.source.pieces[rank]) > 1:
