@@ -17,7 +17,7 @@ def places(nodes: Iterable[Mapping[str, Any]], need: Mapping[str, float]) -> dic
         nodes: as `ray.nodes()` gives them; those that are not alive hold nothing.
         need: what a worker needs.
     """
-    return {node["NodeID"]: _count(node["Resources"], need) for node in nodes if node["Alive"]}
+    return {node["NodeID"]: how_many(node["Resources"], need) for node in nodes if node["Alive"]}
 
 
 def free_places(
@@ -39,7 +39,7 @@ def free_places(
         for bundle, node in group["bundles_to_node_id"].items():
             for name, amount in group["bundles"][bundle].items() if node in free else ():
                 free[node][name] = free[node].get(name, 0.0) - amount
-    return {node: _count(left, need) for node, left in free.items()}
+    return {node: how_many(left, need) for node, left in free.items()}
 
 
 def gangs_that_fit(places: Sequence[int], workers: int, placement: str) -> int:
@@ -62,5 +62,29 @@ def gangs_that_fit(places: Sequence[int], workers: int, placement: str) -> int:
     return sum(places) // workers
 
 
-def _count(resources: Mapping[str, float], need: Mapping[str, float]) -> int:
+def lay(
+    free: Mapping[str, Mapping[str, float]], need: Mapping[str, float], workers: int, placement: str
+) -> tuple[str, ...] | None:
+    """A node for each worker of a gang, much as Ray would choose them; None where the gang does not fit.
+
+    Args:
+        free: what each node has left.
+        need: what a worker needs.
+        workers: of the gang.
+        placement: as for `gangs_that_fit`, which says of the same room whether there is any.
+    """
+    counts = {node: count for node in sorted(free) if (count := how_many(free[node], need))}
+    if gangs_that_fit(list(counts.values()), workers, placement) == 0:
+        return None
+    roomiest = sorted(counts, key=lambda node: -counts[node])
+    if placement.endswith("SPREAD"):
+        rounds = [node for turn in range(max(counts.values())) for node in roomiest if counts[node] > turn]
+        return tuple(rounds[:workers])
+    # The tightest node that holds all, so that what needs a large one still finds it; else as few as there can be.
+    tightest = [node for node in reversed(roomiest) if counts[node] >= workers]
+    return tuple([node for node in tightest[:1] or roomiest for _ in range(counts[node])][:workers])
+
+
+def how_many(resources: Mapping[str, float], need: Mapping[str, float]) -> int:
+    """How many workers of one need a node with these resources holds."""
     return max(0, math.floor(min(resources.get(name, 0.0) / amount for name, amount in need.items()) + _SLACK))

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from enum import Enum
 
+import ray
 from ray.train import ScalingConfig
 
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Halt, Order, Served
@@ -19,9 +20,10 @@ from trainers.errors import GangError
 from trainers.fleet import Programs, Release, Start, next_change
 from trainers.gang import END_SECONDS, Gang, Program, resources_per_worker
 from trainers.mailbox import MailboxHandle
-from trainers.room import Room
+from trainers.neighbours import Neighbours, job_of
+from trainers.room import Room, amounts
 from trainers.scaling import range_of
-from trainers.shares import Share
+from trainers.shares import Claim, Held, Share
 from trainers.whole import whole
 
 logger = logging.getLogger(__name__)
@@ -73,13 +75,13 @@ class RayGangs:
         self._eager = eager
         self._cluster = on or Cluster(private=False)
         self._mailbox = MailboxHandle.open(name)
-        need = resources_per_worker(scaling)
         # A private cluster has this job alone.
-        self._share = None if self._cluster.private else Share(self._mailbox, self._mailbox.name, priority, need)
         self._notices = None if self._cluster.private else Notices()
+        self._neighbours = Neighbours(self._mailbox, self._claim(priority), self._notices) if self._notices else None
         self._told_share = False
+        self._told_waits: set[str] = set()
+        """What it was told to wait for since it had a gang."""
         self._wanted: dict[int, int] = {}
-        self._allowed: dict[int, int] = {}
         self._gangs: dict[str, Gang] = {}
         self._idle: dict[str, None] = {}
         """Gangs that are up and free, the least recently used first."""
@@ -102,6 +104,18 @@ class RayGangs:
         self._failed_starts = 0
         self._rooms: dict[int, Room] = {}
         self._closed = False
+
+    def _claim(self, priority: int) -> Claim:
+        """What the job says to others from its beginning to its end."""
+        least, most = range_of(self._scaling)
+        return Claim(
+            name=self._mailbox.name,
+            priority=priority,
+            need=resources_per_worker(self._scaling),
+            placement=str(self._scaling.placement_strategy),
+            spare=most - least,
+            driver=ray.get_runtime_context().get_job_id(),
+        )
 
     @property
     def starting(self) -> int:
@@ -138,38 +152,71 @@ class RayGangs:
 
     def give_back(self) -> Collection[str]:
         """Ends idle gangs that are of no use any more, or that others have a right to; see `Gangs.give_back`."""
-        held = self._serves
-        short = self._share is not None and self._share.others_short
-        # Of several sizes, one that nothing waits for may be what the next trial needs.
-        if not short and len({*held.values(), *self._wanted}) > 1:
-            return ()
-        surplus = Counter(held.values()) - Counter(self._allowed)
-        gone = []
-        for name in list(self._idle):
-            if surplus[held[name]] > 0:
-                surplus[held[name]] -= 1
-                self._release(name)
-                gone.append(name)
+        if self._neighbours is not None and self._neighbours.short:
+            keeps = self._neighbours.keeps(lambda gang: gang not in self._idle)
+            gone = [name for name in self._idle if name not in keeps]
+        elif len({*self._serves.values(), *self._wanted}) > 1:
+            return ()  # Of several sizes, one that nothing waits for may be what the next trial needs.
+        else:
+            surplus = len(self._serves) - sum(self._wanted.values())
+            gone = list(self._idle)[: max(0, surplus)]
+        for name in gone:
+            self._release(name)
         return gone
 
     def _shared(self, sizes: Mapping[int, int]) -> dict[int, int]:
-        """What of the wanted gangs the job may hold, beside the other jobs on the cluster."""
-        self._wanted = self._allowed = dict(sizes)
-        if self._share is not None:
-            holds = [gang.workers for gang in (*self._gangs.values(), *self._leaving)]
-            # A gang that is elastic has a right to as many workers as it cannot do without.
-            allowed = self._share.allowed({self._least(workers): count for workers, count in sizes.items()}, holds)
-            self._allowed = {workers: allowed[least] for workers in sizes if (least := self._least(workers)) in allowed}
-            if self._allowed != self._wanted and not self._told_share:
-                self._told_share = True
-                self._notify(
-                    f"Shares this cluster with {', '.join(self._share.others)}: may hold "
-                    f"{sum(self._allowed.values())} of the {sum(self._wanted.values())} gangs that it could use now"
-                )
-            if self._share.waits_for_others:
-                for room in self._rooms.values():
-                    room.wait_on()
-        return self._allowed
+        """What of the wanted gangs the job may hold or start now, beside the other jobs on the cluster."""
+        self._wanted = dict(sizes)
+        if self._neighbours is None:
+            return self._wanted
+        # A gang that is elastic has a right to as many workers as it cannot do without.
+        wants = [self._least(workers) for workers, count in sizes.items() for _ in range(count)]
+        share = self._neighbours.share(wants, self._holds())
+        if share is None:
+            return self._wanted
+        self._tell_share(share, self._neighbours.others)
+        if share.waits_for:
+            for room in self._rooms.values():
+                room.wait_on()
+        elif not share.gangs:
+            return self._wanted  # No job stands in its way: it waits for room as if it were alone.
+        sized = {self._least(workers): workers for workers in sizes}
+        allowed = Counter(self._serves[gang] for gang in share.keeps)
+        allowed.update(sized[least] for least in share.starts)
+        return {workers: allowed[workers] for workers in sizes if allowed[workers]}
+
+    def _holds(self) -> list[Held]:
+        """What the job holds; a gang that was told to end counts as none that it wants."""
+        sizes = {name: self._least(workers) for name, workers in self._serves.items()}
+        return [
+            Held(gang=gang.name, size=sizes.get(gang.name, 0), workers=gang.workers, group=gang.placement_group)
+            for gang in (*self._gangs.values(), *self._leaving)
+        ]
+
+    def _tell_share(self, share: Share, others: Sequence[str]) -> None:
+        """Says, once, that the job has less than it could use, and what it waits for where it has nothing."""
+        wanted = sum(self._wanted.values())
+        if share.gangs < wanted and not self._told_share:
+            self._told_share = True
+            self._notify(
+                f"Shares this cluster with {', '.join(others)}: may hold {share.gangs} of the {wanted} gangs that it "
+                "could use now"
+            )
+        if not share.waits_for:
+            self._told_waits.clear()
+            return
+        names = ", ".join(sorted({job_of(name) for name in share.waits_for}))
+        if share.starts:
+            reason = f"it is this job's turn when {names} has served what it serves, and gives its place back"
+        elif share.later:
+            reason = f"{names} goes first, and starts as soon as it has room"
+        else:
+            reason = f"{names} has it; jobs that there is no room for at once take turns, by priority"
+        if reason not in self._told_waits:
+            self._told_waits.add(reason)
+            workers = self._least(next(iter(self._wanted)))
+            need = amounts(resources_per_worker(self._scaling))
+            self._notify(f"Waits for room for a gang of {workers} workers of {need} each: {reason}")
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Hands an assignment to a gang that is up and free, with the next call of `events`."""

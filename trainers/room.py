@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -78,7 +78,7 @@ class Room:
             self._told = True
             self._notify(
                 f"{wanted} gangs of {self._workers} workers could work at once, and the cluster holds {holds} "
-                f"({_amounts(ray.cluster_resources(), need)} on {_count_nodes()}); "
+                f"({amounts(ray.cluster_resources(), need)} on {_count_nodes()}); "
                 f"running with those that fit, and more as they come up"
             )
         free = self._free()
@@ -91,7 +91,7 @@ class Room:
         if self._none_since is not None and now - self._none_since > self._patience:
             raise ResourcesError(
                 f"waited {self._patience:.0f} s for room for a gang of {self._workers} workers of "
-                f"{_amounts(need)} each; free now: {_amounts(free, need)}. Other jobs hold the rest: see `ray status`"
+                f"{amounts(need)} each; free now: {amounts(free, need)}. Other jobs hold the rest: see `ray status`"
             )
         return False
 
@@ -144,8 +144,8 @@ def check_capacity(scaling: ScalingConfig) -> None:
             f"ScalingConfig(placement_strategy={placement.removeprefix('STRICT_')!r}), which does not ask for {kind}"
         )
     raise ResourcesError(
-        f"a gang needs {scaling.num_workers} workers of {_amounts(need)} each, and the cluster holds "
-        f"{_amounts(held, need)} on {_count_nodes()}; give {remedy}"
+        f"a gang needs {scaling.num_workers} workers of {amounts(need)} each, and the cluster holds "
+        f"{amounts(held, need)} on {_count_nodes()}; give {remedy}"
     )
 
 
@@ -160,7 +160,8 @@ def _nodes(drained: frozenset[str]) -> list[dict[str, Any]]:
     return [node for node in ray.nodes() if node["NodeID"] not in drained]
 
 
-def _amounts(resources: dict[str, float], names: dict[str, float] | None = None) -> str:
+def amounts(resources: Mapping[str, float], names: Iterable[str] | None = None) -> str:
+    """Resources in words, such as "2 CPU, 1 GPU"; those that are named, where some are."""
     return ", ".join(f"{resources.get(name, 0.0):g} {name}" for name in names or resources)
 
 

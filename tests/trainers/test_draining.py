@@ -10,7 +10,7 @@ import pytest
 import ray
 
 from trainers import draining
-from trainers.draining import Notices
+from trainers.draining import Notices, Status
 
 DEADLINE = 30.0
 
@@ -20,11 +20,11 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(draining, "LOOK_SECONDS", 0.01)
 
 
-def after(looks: int, *answers: Callable[[], tuple[frozenset[str], dict[str, float]]]) -> Notices:
+def after(looks: int, *answers: Callable[[], Status]) -> Notices:
     """What is known after so many looks, the last of the answers again and again."""
     left, done, count = list(answers), threading.Event(), [0]
 
-    def look() -> tuple[frozenset[str], dict[str, float]]:
+    def look() -> Status:
         count[0] += 1
         if count[0] > looks:
             done.set()
@@ -38,27 +38,29 @@ def after(looks: int, *answers: Callable[[], tuple[frozenset[str], dict[str, flo
     return notices
 
 
-def failing() -> tuple[frozenset[str], dict[str, float]]:
+def failing() -> Status:
     raise RuntimeError("the head is away")
 
 
 def test_what_a_look_found_is_kept_while_the_head_is_away(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        notices = after(5, lambda: (frozenset({"a"}), {"CPU": 2.0}), failing)
+        notices = after(5, lambda: (frozenset({"a"}), {"a": {"CPU": 2.0}}), failing)
     assert notices.nodes == {"a"}
-    assert notices.free_there == {"CPU": 2.0}
+    assert notices.free_on == {"a": {"CPU": 2.0}}
     assert [record.message for record in caplog.records] == ["cannot look for drain notices: the head is away"]
 
 
 def test_a_notice_that_is_taken_back_is_forgotten() -> None:
-    notices = after(3, lambda: (frozenset({"a"}), {"CPU": 2.0}), lambda: (frozenset(), {}))
-    assert (notices.nodes, notices.free_there) == (frozenset(), {})
+    notices = after(3, lambda: (frozenset({"a"}), {"a": {"CPU": 2.0}}), lambda: (frozenset(), {}))
+    assert (notices.nodes, notices.free_on) == (frozenset(), {})
 
 
 @pytest.mark.ray
 def test_a_cluster_that_is_left_alone_has_no_drained_nodes(ray_cluster: None) -> None:
     address = ray.get_runtime_context().gcs_address
-    assert draining.look_at(address)() == (frozenset(), {})
+    drained, free_on = draining.look_at(address)()
+    [node] = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+    assert (drained, free_on[node]["CPU"]) == (frozenset(), ray.available_resources()["CPU"])
     notices = Notices()
     assert notices.free()["CPU"] == ray.available_resources()["CPU"]
     notices.close()

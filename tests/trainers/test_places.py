@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from itertools import repeat
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainers.places import free_places, gangs_that_fit, places
+from trainers.places import free_places, gangs_that_fit, lay, places
 
 CPU = {"CPU": 1.0}
 
@@ -69,3 +70,26 @@ def test_strict_spread_is_what_dealing_one_gang_after_another_finds(held: list[i
         left = [count - taken for count, taken in zip(left, [1] * workers + list(repeat(0, len(left))), strict=False)]
         dealt += 1
     assert gangs_that_fit(held, workers, "STRICT_SPREAD") == dealt
+
+
+PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
+
+
+@given(st.lists(st.integers(0, 6), max_size=5), st.integers(1, 6), st.sampled_from(PLACEMENTS))
+def test_a_gang_is_laid_where_one_fits_and_only_there(held: list[int], workers: int, placement: str) -> None:
+    free = {f"node{number}": {"CPU": 2.0 * count + 1} for number, count in enumerate(held)}
+    laid = lay(free, {"CPU": 2.0}, workers, placement)
+    assert (laid is not None) == (gangs_that_fit(held, workers, placement) > 0)
+    if laid is not None:
+        assert len(laid) == workers
+        used = Counter(laid)
+        assert all(count <= held[int(node.removeprefix("node"))] for node, count in used.items())
+        assert placement != "STRICT_PACK" or len(used) == 1
+        assert placement != "STRICT_SPREAD" or len(used) == workers
+
+
+def test_a_gang_is_laid_in_the_tightest_node_that_holds_it_or_in_as_few_as_there_can_be() -> None:
+    free = {"large": {"CPU": 8.0}, "small": {"CPU": 4.0}, "tiny": {"CPU": 1.0}}
+    assert lay(free, CPU, 3, "PACK") == ("small",) * 3
+    assert lay(free, CPU, 9, "PACK") == ("large",) * 8 + ("small",)
+    assert lay(free, CPU, 3, "SPREAD") == ("large", "small", "tiny")
