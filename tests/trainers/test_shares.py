@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -12,13 +12,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from ray.train import ScalingConfig
 
-from trainers.assignment import Assignment, GangUp, Report, Segment
-from trainers.cluster import Cluster
-from trainers.gang import WorkerContext
+from tests.support.cluster.helper_machines import HelperMachines
+from tests.support.sharing import WAIT_SECONDS, Sharer, until
 from trainers.places import how_many, lay
-from trainers.ray_gangs import RayGangs
 from trainers.shares import TURN_SECONDS, Claim, Held, Share, capacity, fair_shares, located
 
 LOOK = 10  # Seconds between two looks of simulated jobs.
@@ -348,61 +345,34 @@ def test_where_there_is_room_for_one_gang_turns_go_by_priority(priorities: list[
         assert abs(jobs.served[claim.name] - due) <= 2 * TURN_SECONDS * len(priorities)
 
 
-class Waits:
-    """A program whose assignments take as many tenths of a second as they have units."""
-
-    def open(self, context: WorkerContext) -> dict[str, float]:
-        return {}
-
-    def train(self, assignment: Assignment, on_report: Any) -> Segment:
-        time.sleep(0.1 * (assignment.stop - assignment.start))
-        return Segment(
-            reports=(Report(step=assignment.stop, metrics={}),),
-            checkpoint="",
-            checkpoint_bytes=0,
-            training_seconds=0.0,
-            checkpointing_seconds=0.0,
-            first_step_at=time.time(),
-        )
-
-    def close(self) -> None:
-        pass
-
-
-class Job:
-    """A driver's loop around its gangs: they are always wanted, and none of them has ever anything to serve."""
-
-    def __init__(self, name: str, wants: Mapping[int, int], priority: int = 1) -> None:
-        scaling = ScalingConfig(num_workers=1, resources_per_worker={"CPU": 5})
-        shared = Cluster(private=False)
-        self.gangs = RayGangs(name, lambda workers: Waits(), scaling, priority=priority, eager=True, on=shared)
-        self.wants = wants
-        self.up: set[str] = set()
-
-    def step(self) -> None:
-        self.up -= set(self.gangs.give_back())
-        self.up -= set(self.gangs.want(self.wants, None))
-        self.up |= {event.gang for event in self.gangs.events(0.1) if isinstance(event, GangUp)}
-
-
 @pytest.mark.ray
 @pytest.mark.usefixtures("ray_cluster")
 def test_a_job_gives_gangs_back_for_another_and_takes_them_again_when_that_has_ended() -> None:
     """Three gangs fit. With the same priority the first job would keep both of its own."""
-    first, second = Job("first", {1: 2}), Job("second", {1: 3}, priority=2)
+    first, second = Sharer("first", {1: 2}, cpus=5), Sharer("second", {1: 3}, cpus=5, priority=2)
     try:
-        _until("the first job has what it wants", lambda: len(first.up) == 2, first)
-        _until("the second has its share", lambda: len(second.up) == 2 and len(first.up) == 1, first, second)
+        until("the first job has what it wants", lambda: len(first.up) == 2, first)
+        until("the second has its share", lambda: len(second.up) == 2 and len(first.up) == 1, first, second)
         second.wants = {}
-        _until("the second has nothing to run", lambda: not second.up and len(first.up) == 2, first, second)
+        until("the second has nothing to run", lambda: not second.up and len(first.up) == 2, first, second)
     finally:
         first.gangs.close()
         second.gangs.close()
 
 
-def _until(what: str, done: Any, *jobs: Job) -> None:
-    deadline = time.monotonic() + 600
-    while not done():
-        assert time.monotonic() < deadline, f"waited 600 s until {what}: {[job.up for job in jobs]}"
-        for job in jobs:
-            job.step()
+@pytest.mark.ray
+def test_on_nodes_that_hold_one_gang_together_two_jobs_take_turns_and_say_for_whom_they_wait() -> None:
+    """A head of 8 CPUs and a node of 4: a gang of two workers of 3 leaves 2 and 4, so that no other fits beside it."""
+    with HelperMachines(cpus=8) as machines:
+        machines.add(4)
+        command = ["python", "-m", "tests.support.sharing", "300"]
+        ran = machines.run(command, timeout=WAIT_SECONDS, extra={"RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0"})
+    assert ran.returncode == 0, ran.stdout
+    told = json.loads(ran.stdout.splitlines()[-1])
+    waits = "Waits for room for a gang of 2 workers of 3 CPU each: "
+    assert told["up"] == [0, 1]
+    for mine, other in (("high", "low"), ("low", "high")):
+        assert told[mine][:2] == [
+            f"Shares this cluster with {other}: may hold 0 of the 1 gangs that it could use now",
+            f"{waits}{other} has it; jobs that there is no room for at once take turns, by priority",
+        ]
