@@ -18,7 +18,7 @@ from typing import Any, Protocol
 
 import ray
 import ray.train
-from ray.exceptions import GetTimeoutError, RayError
+from ray.exceptions import ActorDiedError, GetTimeoutError, RayError
 from ray.train import ScalingConfig, UserCallback
 from ray.util import placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
@@ -293,7 +293,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     """The training function of every gang: opens the program and serves assignments until goodbye.
 
     Returns:
-        Why the gang cannot serve, on the rank that knows it; None after a goodbye.
+        Why the gang cannot serve, on the rank that knows it; None after a goodbye, or when its mailbox has died.
     """
     gang, program, mailbox = config["gang"], config["program"], config["mailbox"]
     calm_loaded()
@@ -327,7 +327,10 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     mailbox.opened(up, context.rank, context.world_size)
     seen, served = 0, None
     while True:
-        seen, order = mailbox.fetch(gang, incarnation, seen, served=served)
+        try:
+            seen, order = mailbox.fetch(gang, incarnation, seen, served=served)
+        except ActorDiedError:
+            break  # Nobody can say anything to this gang any more: its driver is gone, or has begun anew with others.
         if isinstance(order, Goodbye):
             break
         labels.trial = order.trial_id if order is not None else ""

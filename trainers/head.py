@@ -27,7 +27,8 @@ LOOK_SECONDS = 5.0
 MISSED = 3
 """Looks in a row without an answer until the user is told."""
 
-_RESUME = "What was found is kept: `hpo resume` goes on with the job"
+RESUME = "What was found is kept: `hpo resume` goes on with the job"
+"""The end of an error that a job can go on from."""
 
 
 def join(address: str, **options: Any) -> None:
@@ -73,9 +74,15 @@ def watched(notify: Callable[[str], None]) -> Iterator[None]:
     except Exception as error:
         if not _missed(place):
             raise
-        raise GangError(f"the Ray cluster at {address} is gone ({type(error).__name__}). {_RESUME}") from error
+        raise GangError(f"the Ray cluster at {address} is gone ({type(error).__name__}). {RESUME}") from error
     finally:
         ended.set()
+
+
+def is_there() -> bool:
+    """Whether the head of the open session's cluster takes connections; true where its address does not tell."""
+    place = _place(ray.get_runtime_context().gcs_address)
+    return place is None or not _missed(place)
 
 
 def _watch(address: str, place: tuple[str, int], notify: Callable[[str], None], ended: threading.Event) -> None:
@@ -86,7 +93,7 @@ def _watch(address: str, place: tuple[str, int], notify: Callable[[str], None], 
             if missed == MISSED:
                 notify(
                     f"warning: the head of the Ray cluster, {address}, does not answer; after a minute of that Ray "
-                    f"ends this process. {_RESUME}"
+                    f"ends this process. {RESUME}"
                 )
         else:
             if missed >= MISSED:

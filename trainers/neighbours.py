@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +13,7 @@ from ray.util import placement_group_table
 
 from trainers.draining import Notices
 from trainers.mailbox import NAMESPACE, MailboxHandle
+from trainers.room import amounts
 from trainers.shares import Claim, Held, Share, capacity, fair_shares, held_by, located
 
 LOOK_EVERY = 2.0
@@ -29,12 +30,17 @@ class Neighbours:
         mailbox: the job's.
         claim: what it says, but for what changes.
         notices: of nodes that are drained, and what is free on the others.
+        notify: is told that the job has less than it could use, and what it waits for where it has nothing.
     """
 
-    def __init__(self, mailbox: MailboxHandle, claim: Claim, notices: Notices) -> None:
+    def __init__(self, mailbox: MailboxHandle, claim: Claim, notices: Notices, notify: Callable[[str], None]) -> None:
         self._mailbox = mailbox
         self._mine = claim
         self._notices = notices
+        self._notify = notify
+        self._told_share = False
+        self._told_waits: set[str] = set()
+        """What the job was told to wait for since it had a gang."""
         self._others: dict[str, tuple[float, Claim]] = {}
         """The last claim of each other job, and when it came."""
         self._asked: dict[str, Any] = {}
@@ -64,7 +70,10 @@ class Neighbours:
             self._look()
         elif changed and self._shares:
             self._work_out()
-        return self._shares.get(self._mine.name)
+        share = self._shares.get(self._mine.name)
+        if share is not None:
+            self._tell(share)
+        return share
 
     def keeps(self, first: Callable[[str], bool]) -> frozenset[str]:
         """The gangs that the job may keep; of those that are alike for all others, which it would keep first.
@@ -85,14 +94,32 @@ class Neighbours:
         return frozenset((shares[self._mine.name] if alike else last).keeps)
 
     @property
-    def others(self) -> list[str]:
-        """The other jobs that hold or want gangs."""
-        return sorted(job_of(claim.name) for claim in self._wanting())
-
-    @property
     def short(self) -> bool:
         """Whether another job has less than its share."""
         return any(share.starts or share.later for name, share in self._shares.items() if name != self._mine.name)
+
+    def _tell(self, share: Share) -> None:
+        wanted = len(self._mine.wants)
+        if share.gangs < wanted and not self._told_share:
+            self._told_share = True
+            others = _jobs(claim.name for claim in self._wanting())
+            self._notify(
+                f"Shares this cluster with {others}: may hold {share.gangs} of the {wanted} gangs that it could use now"
+            )
+        if not share.waits_for:
+            self._told_waits.clear()
+            return
+        names = _jobs(share.waits_for)
+        if share.starts:
+            reason = f"it is this job's turn when {names} has served what it serves, and gives its place back"
+        elif share.later:
+            reason = f"{names} goes first, and starts as soon as it has room"
+        else:
+            reason = f"{names} has it; jobs that there is no room for at once take turns, by priority"
+        if reason not in self._told_waits:
+            self._told_waits.add(reason)
+            size, need = self._mine.wants[0], amounts(self._mine.need)
+            self._notify(f"Waits for room for a gang of {size} workers of {need} each: {reason}")
 
     def _wanting(self) -> list[Claim]:
         return [claim for _, claim in self._others.values() if claim.wants or claim.holds]
@@ -179,9 +206,9 @@ class Neighbours:
                 del self._others[name]
 
 
-def job_of(mailbox: str) -> str:
-    """The job that a mailbox is of, by its name."""
-    return mailbox.rpartition("-mailbox-")[0]
+def _jobs(mailboxes: Iterable[str]) -> str:
+    """The jobs that mailboxes are of, by their names."""
+    return ", ".join(sorted({name.rpartition("-mailbox-")[0] for name in mailboxes}))
 
 
 def outside(

@@ -11,19 +11,21 @@ from dataclasses import replace
 from enum import Enum
 
 import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError
 from ray.train import ScalingConfig
 
+from trainers import head
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Halt, Order, Served
 from trainers.cluster import Cluster
 from trainers.draining import Notices
 from trainers.errors import GangError
 from trainers.fleet import Programs, Release, Start, next_change
-from trainers.gang import END_SECONDS, Gang, Program, resources_per_worker
+from trainers.gang import END_SECONDS, Gang, Program, one_line, resources_per_worker
 from trainers.mailbox import MailboxHandle
-from trainers.neighbours import Neighbours, job_of
-from trainers.room import Room, amounts
+from trainers.neighbours import Neighbours
+from trainers.room import Room
 from trainers.scaling import range_of
-from trainers.shares import Claim, Held, Share
+from trainers.shares import Claim, Held
 from trainers.whole import whole
 
 logger = logging.getLogger(__name__)
@@ -73,14 +75,14 @@ class RayGangs:
         self._notify = notify
         self._patient = patient
         self._eager = eager
+        self._priority = priority
         self._cluster = on or Cluster(private=False)
         self._mailbox = MailboxHandle.open(name)
         # A private cluster has this job alone.
         self._notices = None if self._cluster.private else Notices()
-        self._neighbours = Neighbours(self._mailbox, self._claim(priority), self._notices) if self._notices else None
-        self._told_share = False
-        self._told_waits: set[str] = set()
-        """What it was told to wait for since it had a gang."""
+        self._neighbours = (
+            Neighbours(self._mailbox, self._claim(), self._notices, self._notify) if self._notices else None
+        )
         self._wanted: dict[int, int] = {}
         self._gangs: dict[str, Gang] = {}
         self._idle: dict[str, None] = {}
@@ -102,15 +104,17 @@ class RayGangs:
         self._started_at: dict[str, float] = {}
         self._start_seconds = 0.0
         self._failed_starts = 0
+        self._lost_mailboxes = 0
+        """Since something was served."""
         self._rooms: dict[int, Room] = {}
         self._closed = False
 
-    def _claim(self, priority: int) -> Claim:
+    def _claim(self) -> Claim:
         """What the job says to others from its beginning to its end."""
         least, most = range_of(self._scaling)
         return Claim(
             name=self._mailbox.name,
-            priority=priority,
+            priority=self._priority,
             need=resources_per_worker(self._scaling),
             placement=str(self._scaling.placement_strategy),
             spare=most - least,
@@ -174,7 +178,6 @@ class RayGangs:
         share = self._neighbours.share(wants, self._holds())
         if share is None:
             return self._wanted
-        self._tell_share(share, self._neighbours.others)
         if share.waits_for:
             for room in self._rooms.values():
                 room.wait_on()
@@ -192,31 +195,6 @@ class RayGangs:
             Held(gang=gang.name, size=sizes.get(gang.name, 0), workers=gang.workers, group=gang.placement_group)
             for gang in (*self._gangs.values(), *self._leaving)
         ]
-
-    def _tell_share(self, share: Share, others: Sequence[str]) -> None:
-        """Says, once, that the job has less than it could use, and what it waits for where it has nothing."""
-        wanted = sum(self._wanted.values())
-        if share.gangs < wanted and not self._told_share:
-            self._told_share = True
-            self._notify(
-                f"Shares this cluster with {', '.join(others)}: may hold {share.gangs} of the {wanted} gangs that it "
-                "could use now"
-            )
-        if not share.waits_for:
-            self._told_waits.clear()
-            return
-        names = ", ".join(sorted({job_of(name) for name in share.waits_for}))
-        if share.starts:
-            reason = f"it is this job's turn when {names} has served what it serves, and gives its place back"
-        elif share.later:
-            reason = f"{names} goes first, and starts as soon as it has room"
-        else:
-            reason = f"{names} has it; jobs that there is no room for at once take turns, by priority"
-        if reason not in self._told_waits:
-            self._told_waits.add(reason)
-            workers = self._least(next(iter(self._wanted)))
-            need = amounts(resources_per_worker(self._scaling))
-            self._notify(f"Waits for room for a gang of {workers} workers of {need} each: {reason}")
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         """Hands an assignment to a gang that is up and free, with the next call of `events`."""
@@ -236,8 +214,46 @@ class RayGangs:
                 if phase is _Phase.STARTING:
                     self._gangs[name].observe()
         orders, self._orders = self._orders, []
-        news = [self._told(event) for event in self._mailbox.exchange(orders, timeout) if self._take_note(event)]
+        try:
+            found = self._mailbox.exchange(orders, timeout)
+        except (RayActorError, GetTimeoutError) as error:
+            found = self._begin_anew(error)
+        news = [self._told(event) for event in found if self._take_note(event)]
         return [*news, *self._leave_drained()]
+
+    def _begin_anew(self, error: RayError) -> Sequence[Event]:
+        """Takes another mailbox for one that has died or does not answer: gangs know but the one that they began with.
+
+        Returns:
+            The ends of all gangs, which begin anew as well.
+
+        Raises:
+            GangError: the cluster is gone, or the mailbox dies again and again.
+        """
+        reason = one_line(error)
+        if not head.is_there():
+            raise GangError(f"the Ray cluster is gone ({type(error).__name__}: {reason}). {head.RESUME}") from error
+        self._lost_mailboxes += 1
+        if self._lost_mailboxes >= START_ATTEMPTS:
+            raise GangError(
+                f"the actor through which driver and gangs talk was lost {self._lost_mailboxes} times in a row, which "
+                f"happens where memory is short; the last time: {reason} {head.RESUME}"
+            ) from error
+        self._notify(
+            "the actor through which driver and gangs talk was lost: gangs start again, and trials go on from their "
+            f"last rungs ({reason})"
+        )
+        self._mailbox.close()
+        self._mailbox = MailboxHandle.open(self._name)
+        if self._notices:
+            self._neighbours = Neighbours(self._mailbox, self._claim(), self._notices, self._notify)
+        for name, gang in self._gangs.items():
+            # Those that are asked for nothing end by themselves, and what others train cannot be handed in any more.
+            busy = self._phase[name] is _Phase.UP and name not in self._idle
+            gang.goodbye()
+            self._leaving[gang] = time.monotonic() + (0.0 if busy else END_SECONDS)
+            self._phase[name] = _Phase.LOST
+        return [GangEnded(gang=name, error="its mailbox was lost") for name in self._gangs]
 
     def _told(self, event: Event) -> Event:
         """An event with what only the driver knows of an elastic gang."""
@@ -382,6 +398,7 @@ class RayGangs:
             self._halted.discard(event.gang)
         elif isinstance(event, Served):
             self._idle[event.gang] = None
+            self._lost_mailboxes = 0
         elif isinstance(event, GangLost):
             self._idle.pop(event.gang, None)
             self._phase[event.gang] = _Phase.LOST

@@ -31,7 +31,7 @@ class Waits:
     def open(self, context: WorkerContext) -> dict[str, float]:
         return {}
 
-    def train(self, assignment: Assignment, on_report: Any) -> Segment:
+    def train(self, assignment: Assignment, on_report: Any, halted: Any = None) -> Segment:
         time.sleep(0.1 * (assignment.stop - assignment.start))
         return Segment(
             reports=(Report(step=assignment.stop, metrics={}),),
