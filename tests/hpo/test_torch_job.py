@@ -6,7 +6,9 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from ray.train import ScalingConfig
 from rich.console import Console
 
@@ -132,3 +134,32 @@ def test_a_range_whose_batch_does_not_divide_is_refused_before_anything_starts()
             strategy="Hyperband",
             strategy_config=HYPERBAND,
         )
+
+
+def test_a_job_promotes_trials_whose_checkpoints_hold_numpys_numbers():
+    """The mean of a list of losses, as anybody takes it: Hyperband's promoted trials go on from it."""
+
+    def average(context: TrainContext) -> None:
+        state = dict(context.checkpoint or {"weight": torch.zeros(1)})
+        for epoch in context.epochs():
+            state["weight"] = state["weight"] + context.hyperparameters["lr"]
+            state["loss"] = np.mean([epoch, float(state["weight"])])
+            context.report({"validation:loss": 1 / (1 + state["loss"])}, checkpoint=state)
+
+    tuner = HyperparameterTuner(
+        TorchTrainer(average, scaling=HERE),
+        "validation:loss",
+        {"lr": ContinuousParameter(0.01, 0.1)},
+        objective_type="Minimize",
+        strategy="Hyperband",
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+        max_jobs=9,
+        random_seed=5,
+        console=Console(file=io.StringIO()),
+    )
+    tuner.fit(CHANNELS)
+    with Store() as store:
+        trials = [trial for trial in store.trials(tuner.latest_tuning_job.name) if trial.number >= 0]
+    assert {trial.status for trial in trials} <= {"Completed", "Stopped"}
+    assert max(trial.resource for trial in trials) == 9
+    assert tuner.best_estimator().model()["weight"].shape == (1,)

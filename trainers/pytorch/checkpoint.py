@@ -12,10 +12,9 @@ from typing import Any
 import torch
 
 from trainers import storage
-from trainers.errors import DataError, TrialError
+from trainers.errors import DataError
 
 _FORMAT = "warmband-torch-1"
-_PLAIN = (bool, int, float, str, bytes, type(None), torch.Tensor, torch.Size, torch.dtype, torch.device)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +23,7 @@ class TorchCheckpoint:
 
     Args:
         step: epochs in it.
-        state: what the training function handed to `report`.
+        state: what the training function handed to `report`, `plain`.
         random: the random state of each rank, by rank.
         updates: that each worker took part in so far.
         positions: where each of rank 0's prepared datasets stands, in the order of `prepare_data`; all ranks' alike.
@@ -37,12 +36,7 @@ class TorchCheckpoint:
     positions: tuple[tuple[int, int], ...]
 
     def to_bytes(self) -> bytes:
-        """In PyTorch's own form, readable with `torch.load(..., weights_only=True)`.
-
-        Raises:
-            TrialError: the state holds something that cannot be read back safely.
-        """
-        _check_plain(self.state, "checkpoint")
+        """In PyTorch's own form, readable with `torch.load(..., weights_only=True)`."""
         stream = io.BytesIO()
         torch.save(
             {
@@ -98,19 +92,3 @@ def _flawed(uri: str, why: str) -> DataError:
     return DataError(
         f"checkpoint {storage.shown(uri)!r} is cut short or no checkpoint: {why}; restore the file, or train again"
     )
-
-
-def _check_plain(value: Any, where: str) -> None:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if not isinstance(key, str | int | float):
-                raise TrialError(f"report(checkpoint=...): {where} has the key {key!r}; give text or numbers as keys")
-            _check_plain(item, f"{where}[{key!r}]")
-    elif isinstance(value, list | tuple | set):
-        for at, item in enumerate(value):
-            _check_plain(item, f"{where}[{at}]")
-    elif not isinstance(value, _PLAIN):
-        raise TrialError(
-            f"report(checkpoint=...): {where} is a {type(value).__module__}.{type(value).__name__}; give tensors, "
-            "numbers, text, lists and dicts of them, such as a state_dict()"
-        )

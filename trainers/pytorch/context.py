@@ -20,6 +20,7 @@ from trainers.pytorch.batches import GLOBAL, PER_WORKER, BatchSize, unplanned
 from trainers.pytorch.checkpoint import TorchCheckpoint
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
 from trainers.pytorch.loading import Batches, Shard, loader_batches, shard_batches
+from trainers.pytorch.plain import plain
 from trainers.pytorch.rates import LearningRateRule
 from trainers.pytorch.streaming import Stream, stream_batches
 
@@ -212,24 +213,26 @@ class TrainContext:
             metrics: numbers by name, such as {"validation:accuracy": 0.97}.
             checkpoint: what going on takes beside random states and the places in prepared data: the `state_dict()` of
                 model, optimizer and scheduler. Only the last one of an assignment is written. Where an assignment has
-                to end early, it ends with a report that has one.
+                to end early, it ends with a report that has one. NumPy's numbers in it become Python's.
 
         Raises:
-            TrialError: something is missing, or a rank did not report within the deadline.
+            TrialError: something is missing, the checkpoint holds what cannot be read back, or a rank did not report
+                within the deadline.
         """
         step = self._epoch + 1
         if self._reported >= step:
             raise TrialError(f"epoch {step} was reported twice; call report() once an epoch, in a loop over epochs()")
         numbers = {name: _number(name, value) for name, value in metrics.items()}
+        state = None if checkpoint is None else self._plain(checkpoint)
         if self._behind:
             self.synchronize()
         self._beat()
-        last = self._peers.meet(f"report {step}", checkpoint is not None and self._halted())
+        last = self._peers.meet(f"report {step}", state is not None and self._halted())
         self._reported = step
         if last:
             self._stop = step
         if step == self._stop:
-            self._save(checkpoint)
+            self._save(state)
         self._on_report(Report(step=step, metrics=numbers))
 
     def finish(self) -> None:
@@ -314,19 +317,29 @@ class TrainContext:
             for group, rate in zip(optimizer.param_groups, before, strict=True):
                 group["lr"] = rate
 
-    def _save(self, state: Mapping[str, Any] | None) -> None:
-        if not isinstance(state, Mapping):
-            raise TrialError(
-                f"report {self._reported} came with checkpoint={state!r}; give report(metrics, checkpoint={{'model': "
-                "model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
-            )
+    def _plain(self, checkpoint: object) -> dict[str, Any]:
+        """What was handed in, as it will be read back; looked at in every report, to be told in the first one."""
+        if not isinstance(checkpoint, Mapping):
+            raise self._no_state(checkpoint)
+        state: dict[str, Any] = plain(dict(checkpoint), "checkpoint")
+        return state
+
+    def _no_state(self, given: object) -> TrialError:
+        return TrialError(
+            f"report {self._epoch + 1} came with checkpoint={given!r}; give report(metrics, checkpoint={{'model': "
+            "model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
+        )
+
+    def _save(self, state: dict[str, Any] | None) -> None:
+        if state is None:
+            raise self._no_state(None)
         states = self._peers.gather(random_state.take(self.device))
         if self.rank == 0:
             positions = tuple(batches.position for batches in self._datasets)
             self._on_end(
                 TorchCheckpoint(
                     step=self._reported,
-                    state=dict(state),
+                    state=state,
                     random=tuple(states),
                     updates=self._updates,
                     positions=positions,

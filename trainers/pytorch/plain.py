@@ -1,0 +1,93 @@
+"""What a checkpoint may hold: values that `torch.load(weights_only=True)` gives back as they were."""
+
+from __future__ import annotations
+
+from collections import Counter, OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+from trainers.errors import TrialError
+
+_NUMBERS = (bool, int, float, complex, str, bytes)
+_ATOMS = (*_NUMBERS, bytearray, type(None), torch.Size, torch.dtype, torch.device)
+_TENSORS = (torch.Tensor, nn.Parameter)
+_DICTS = (dict, OrderedDict, Counter)
+_LISTS = (list, tuple, set)
+_BASES = (dict, list, tuple, set, str, bytes, int, float)
+"""Types that users derive from: what is of a derived type says which of them to give in its place."""
+
+
+def plain(value: Any, where: str) -> Any:
+    """A value as a checkpoint holds it: NumPy's numbers become Python's; what is plain already stays the same object.
+
+    Types are compared exactly: one that is derived from a plain type is saved, but never read again.
+
+    Args:
+        value: any.
+        where: names it in errors.
+
+    Raises:
+        TrialError: it could not be read back safely.
+    """
+    kind = type(value)
+    if kind in _ATOMS:
+        if value == b"" and kind is bytes:  # PyTorch's pickles have it as a call of `bytes`, which it does not load.
+            raise TrialError(f"report(checkpoint=...): {where} is b''; give None or bytearray()")
+        return value
+    if kind in _TENSORS:
+        _check_attributes(value, where)
+        return value
+    if kind in _DICTS:
+        _check_attributes(value, where)
+        return _plain_dict(value, where)
+    if kind in _LISTS:
+        items = [plain(item, f"{where}[{at}]") for at, item in enumerate(value)]
+        return value if all(map(_is, items, value)) else kind(items)
+    if isinstance(value, np.generic) and type(item := value.item()) in _NUMBERS:
+        return plain(item, where)
+    raise TrialError(
+        f"report(checkpoint=...): {where} is a {kind.__module__}.{kind.__qualname__}; give {_instead(value)}"
+    )
+
+
+def _plain_dict(value: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
+    items = {}
+    for given, item in value.items():
+        key = given.item() if isinstance(given, np.generic) else given
+        if type(key) not in (str, bool, int, float):
+            raise TrialError(f"report(checkpoint=...): {where} has the key {given!r}; give text or numbers as keys")
+        items[key] = plain(item, f"{where}[{key!r}]")
+    if all(map(_is, items, value)) and all(map(_is, items.values(), value.values())):
+        return value
+    made = type(value)(items)  # type: ignore[call-arg]  # it is one of `_DICTS`
+    if isinstance(made, OrderedDict):
+        vars(made).update(vars(value))
+    return made
+
+
+def _check_attributes(value: Any, where: str) -> None:
+    """Attributes that somebody gave a tensor or a state_dict are saved with it, and cannot be replaced in it."""
+    for name, attribute in getattr(value, "__dict__", {}).items():
+        if plain(attribute, f"{where}.{name}") is not attribute:
+            raise TrialError(
+                f"report(checkpoint=...): {where}.{name} is {attribute!r}, of NumPy's; give Python's numbers and text"
+            )
+
+
+def _instead(value: Any) -> str:
+    if isinstance(value, np.ndarray):
+        return "torch.from_numpy(...) of it"
+    if isinstance(value, torch.Tensor):
+        return "a plain tensor, such as its detach().as_subclass(torch.Tensor)"
+    for base in _BASES:
+        if isinstance(value, base):
+            return f"{base.__name__}(...) of it, since checkpoints hold no derived types"
+    return "tensors, numbers, text, lists and dicts of them, such as a state_dict()"
+
+
+def _is(one: object, other: object) -> bool:
+    return one is other
