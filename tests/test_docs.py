@@ -12,7 +12,7 @@ import torch
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYTORCH = (ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"(?:<!-- port: (\w+) -->\n)?```python\n(.*?)```", PYTORCH, re.DOTALL)
+BLOCKS = re.findall(r"(?:<!-- (?:port|shown): (\w+) -->\n)?```python\n(.*?)```", PYTORCH, re.DOTALL)
 
 
 def run(code: str, names: dict | None = None, *, workers: int) -> dict:
@@ -48,8 +48,15 @@ def test_the_first_script_learns(first: dict) -> None:
     assert first["weights"]["0.weight"].shape == (32, 64)
 
 
+def test_rows_of_a_shard_are_transformed() -> None:
+    prepared = 'context.prepare_data("train", labels=torch.int64)'
+    assert prepared in BLOCKS[0][1]
+    names = run(shown("sharded") + BLOCKS[0][1].replace(prepared, "shifted(context)"), {"torch": torch}, workers=2)
+    assert names["result"].metrics["validation:accuracy"] > 0.9
+
+
 def test_the_same_function_is_tuned_on_parameter_servers(first: dict, capsys) -> None:
-    server, tuning = (code for _, code in BLOCKS[3:])
+    _, server, tuning = (code for name, code in BLOCKS if not name)
     server = server.replace('"mode"', '"num_workers": 4, "mode"').replace('"epochs": 10', '"epochs": 2')
     names = run(server, first, workers=4)
     result = names["trainer"].fit({"train": names["data"].train, "validation": names["data"].validation})

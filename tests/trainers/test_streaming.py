@@ -54,7 +54,7 @@ def test_every_row_comes_once_a_pass_and_a_pass_goes_on_where_it_was_left(pieces
     first = numbers(training)
     assert len(first) == len(training) == -(-(sum(pieces) + more) // size)
     later = batches(pieces, size, more)
-    later.position = (0, len(first) // 2)
+    later.place.position = (0, len(first) // 2)
     assert numbers(later) == first[len(first) // 2 :]
     assert numbers(later) == numbers(training)
 

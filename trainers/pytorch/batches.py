@@ -74,19 +74,31 @@ def micro_batches(
     count = -(-max(shard_rows) // size)
     if drop_last:
         count = min(shard_rows) // size // steps * steps
+    sizes = [[max(0, min(rows - at * size, size)) for at in range(count)] for rows in shard_rows]
+    return updates_of(rank, sizes, steps)
+
+
+def updates_of(rank: int, sizes: Sequence[Sequence[int]], steps: int = 1) -> list[MicroBatch]:
+    """One worker's part of a pass over batches of any sizes, a backward pass each; on every worker there are as many.
+
+    Args:
+        rank: the worker.
+        sizes: by rank, how many rows each of its batches has.
+        steps: backward passes to an update; the last update of a pass may have fewer.
+    """
+    count = max(map(len, sizes))
     found = []
-    for update in range(0, count, steps):
-        parts = range(update, min(update + steps, count))
-        end = parts[-1] + 1
-        rows_of = [_between(rows, update * size, end * size) for rows in shard_rows]
+    for start in range(0, count, steps):
+        end = min(start + steps, count)
+        rows_of = [sum(rows[start:end]) for rows in sizes]
         found += [
             MicroBatch(
-                rows=_between(shard_rows[rank], part * size, (part + 1) * size),
+                rows=sizes[rank][at] if at < len(sizes[rank]) else 0,
                 update_rows=rows_of[rank],
                 total_rows=sum(rows_of),
-                last=part == parts[-1],
+                last=at == end - 1,
             )
-            for part in parts
+            for at in range(start, end)
         ]
     return found
 
@@ -96,10 +108,6 @@ def unplanned(steps: int, workers: int) -> Iterator[MicroBatch]:
     while True:
         for step in range(steps):
             yield MicroBatch(rows=1, update_rows=steps, total_rows=steps * workers, last=step == steps - 1)
-
-
-def _between(rows: int, start: int, end: int) -> int:
-    return max(0, min(rows, end) - start)
 
 
 def _whole(hyperparameters: Mapping[str, Any], name: str) -> int | None:

@@ -19,7 +19,8 @@ from trainers.pytorch import random_state
 from trainers.pytorch.batches import GLOBAL, PER_WORKER, BatchSize, unplanned
 from trainers.pytorch.checkpoint import TorchCheckpoint
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
-from trainers.pytorch.loading import Batches, Shard, loader_batches, shard_batches
+from trainers.pytorch.loaders import loader_batches
+from trainers.pytorch.loading import Batches, Place, Shard, shard_batches
 from trainers.pytorch.plain import plain
 from trainers.pytorch.rates import LearningRateRule
 from trainers.pytorch.streaming import Stream, stream_batches
@@ -96,7 +97,8 @@ class TrainContext:
         self._beat = beat
         self._on_end = on_end
         self._rule = LearningRateRule.of(assignment.hyperparameters)
-        self._datasets: list[Batches] = []
+        self._places: list[Place] = []
+        self._shown: str | None = None
         self._epoch = self._reported = assignment.start
         self._done = 0.0
         self._micro: MicroBatch | None = None
@@ -108,34 +110,54 @@ class TrainContext:
     # ---- data
 
     def shard(self, channel: str, *, labels: torch.dtype = torch.float32) -> Shard:
-        """This worker's rows of a channel, on `device`.
+        """This worker's rows of a channel, on `device`; a copy, which may be changed.
 
         Args:
             channel: its name.
             labels: the type of number to have labels in; `torch.int64` for classes.
         """
         held = self._held(channel)
-        shard = held.whole() if isinstance(held, Stream) else held
-        return Shard(features=shard.features, labels=shard.labels.to(labels))
+        self._shown = channel
+        if isinstance(held, Stream):
+            whole = held.whole()
+            return Shard(features=whole.features, labels=whole.labels.to(labels))
+        return Shard(features=held.features.clone(), labels=held.labels.to(labels, copy=True))
 
     def prepare_data(
-        self, data: str | DataLoader[Any], *, shuffle: bool = True, labels: torch.dtype = torch.float32
+        self,
+        data: str | DataLoader[Any],
+        *,
+        shuffle: bool = True,
+        labels: torch.dtype = torch.float32,
+        sharded: bool | None = None,
     ) -> Batches:
         """What to iterate over for one pass over this worker's part of the data.
 
-        A pass begins where the checkpoint left it. All workers get as many batches; one that has fewer rows gets
-        smaller ones, and `step` weighs them.
+        A pass begins where the checkpoint left it, and one that is left is over. All workers get as many batches; one
+        that has fewer rows gets smaller ones, and `step` weighs them. Batches are copies, which may be changed.
 
         Args:
             data: a channel, whose rows stay on the device and are cut into batches of the hyperparameters' size; or a
-                DataLoader over a dataset that every worker has whole, which is dealt out to the workers.
-            shuffle: another order in each pass, for a channel; a DataLoader is shuffled if it was.
+                DataLoader, with the rows that its sampler draws.
+            shuffle: another order in each pass, for a channel; a DataLoader's sampler says what comes.
             labels: as for `shard`.
+            sharded: of a DataLoader: True, its rows are this worker's own, made of `shard`, say; False, each worker has
+                all rows, and they are dealt out to the workers. None is False, where `shard` was not called before.
+
+        Raises:
+            TrialError: there is no such channel; the DataLoader cannot be followed, or it may hold rows of `shard`.
         """
-        batches = self._load(data) if isinstance(data, DataLoader) else self._cut(data, shuffle, labels)
-        if self._resumed and len(self._datasets) < len(self._resumed.positions):
-            batches.position = self._resumed.positions[len(self._datasets)]
-        self._datasets.append(batches)
+        if isinstance(data, DataLoader):
+            batches = self._load(data, sharded)
+        elif sharded is not None:
+            raise TrialError(
+                f"sharded={sharded!r} is for a DataLoader; a channel's rows are each worker's own, so leave it out"
+            )
+        else:
+            batches = self._cut(data, shuffle, labels)
+        if self._resumed and len(self._places) < len(self._resumed.positions):
+            batches.place.put(self._resumed.positions[len(self._places)])
+        self._places.append(batches.place)
         return batches
 
     # ---- training
@@ -260,34 +282,45 @@ class TrainContext:
             return stream_batches(
                 held, rows, self.rank, size, shuffle=shuffle, labels=labels, seed=seed, passes=_Passes(self)
             )
-        shard = self.shard(channel, labels=labels)
+        shard = Shard(features=held.features, labels=held.labels.to(labels))  # Copied batch by batch.
         return shard_batches(
             shard, rows, self.rank, size, shuffle=shuffle, seed=seed, device=self.device, passes=_Passes(self)
         )
 
     def _order_seed(self) -> int:
         """Of the order in which the dataset that is prepared next comes."""
-        return random_state.derive(self.seed, "order", len(self._datasets))
+        return random_state.derive(self.seed, "order", len(self._places))
 
-    def _load(self, loader: DataLoader[Any]) -> Batches:
-        said = self.batch.per_worker_batch_size if self.batch else loader.batch_size
-        if said != loader.batch_size:
+    def _load(self, loader: DataLoader[Any], sharded: bool | None) -> Batches:
+        size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
+        said = self.batch.per_worker_batch_size if self.batch else None
+        if said is not None and size is not None and said != size:
             raise TrialError(
-                f"the DataLoader has batch_size={loader.batch_size} and the hyperparameters give {PER_WORKER} {said}; "
+                f"the DataLoader has batch_size={size} and the hyperparameters give {PER_WORKER} {said}; "
                 "make it with batch_size=context.batch.per_worker_batch_size"
             )
-        return loader_batches(
+        self._beat()
+        batches = loader_batches(
             loader,
-            self.rank,
-            self.world_size,
+            self._peers,
             self.batch.gradient_accumulation_steps if self.batch else 1,
+            sharded=bool(sharded),
             seed=self._order_seed(),
             device=self.device,
             passes=_Passes(self),
         )
+        if sharded is None and self._shown is not None:
+            raise TrialError(
+                f"prepare_data() got a DataLoader after shard({self._shown!r}), and cannot tell whose rows it has; say "
+                "sharded=True if they are this worker's own, made of its shard, or sharded=False if every worker has "
+                "all rows, which are then dealt out"
+            )
+        return batches
 
     def _settle(self) -> None:
-        """Random states as they were when the trial was last trained; at its beginning each rank gets its own."""
+        """Data and random states as when the trial was last trained; at its beginning each rank gets its own states."""
+        for place in self._places:
+            place.rewind()
         states = self._resumed.random if self._resumed else ()
         if self._resumed is None or (self._worker.elastic and self.rank >= len(states)):
             random_state.seed_all(random_state.derive(self.seed, "rank", self.rank))
@@ -335,7 +368,7 @@ class TrainContext:
             raise self._no_state(None)
         states = self._peers.gather(random_state.take(self.device))
         if self.rank == 0:
-            positions = tuple(batches.position for batches in self._datasets)
+            positions = tuple(place.position for place in self._places)
             self._on_end(
                 TorchCheckpoint(
                     step=self._reported,

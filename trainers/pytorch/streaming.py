@@ -70,16 +70,21 @@ def stream_batches(
             skip = 0
             while at < len(plan) and 0 < plan[at].rows <= len(held.labels):
                 rows = plan[at].rows
-                yield held.features[:rows], held.labels[:rows]
+                yield _own(held.features[:rows], held.labels[:rows], shuffle)
                 held = Shard(features=held.features[rows:], labels=held.labels[rows:])
                 at += 1
         if not torch.is_grad_enabled() or at == len(plan):
             return  # As in `shard_batches`: an evaluation counts rows.
         first = stream.fetch[0]()
         for _ in range(at, len(plan)):
-            yield first.features[:1], first.labels[:1].to(labels)
+            yield _own(first.features[:1], first.labels[:1].to(labels), False)
 
-    return Batches(plan, load, passes)
+    return Batches(lambda number: plan, load, passes)
+
+
+def _own(features: Tensor, labels: Tensor, copied: bool) -> tuple[Tensor, Tensor]:
+    """A batch that the function may change, which is a copy of what lies in the object store."""
+    return (features, labels) if copied else (features.clone(), labels.clone())
 
 
 def _after(held: Shard | None, piece: Shard, order: Tensor | None, skip: int, labels: torch.dtype) -> Shard:
