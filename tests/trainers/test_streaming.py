@@ -1,3 +1,4 @@
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,14 +26,14 @@ def stream(pieces: list[int]) -> Stream:
     return Stream(fetch=[fetch(*piece) for piece in zip(starts, pieces, strict=True)], rows=pieces)
 
 
-def batches(pieces: list[int], size: int, others: int = 0):
+def batches(pieces: list[int], size: int, others: int = 0, *, shuffle: bool = True, labels=torch.int64):
     return stream_batches(
         stream(pieces),
         [sum(pieces), sum(pieces) + others],
         0,
         BatchSize(workers=2, per_worker_batch_size=size),
-        shuffle=True,
-        labels=torch.int64,
+        shuffle=shuffle,
+        labels=labels,
         seed=3,
         passes=Quiet(),
     )
@@ -62,6 +63,20 @@ def test_every_row_comes_once_a_pass_and_a_pass_goes_on_where_it_was_left(pieces
 def test_passes_come_in_different_orders():
     of = batches([20, 20, 20], 7)
     assert numbers(of) != numbers(of)
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_what_is_done_to_a_batch_the_next_pass_does_not_see(shuffle):
+    """Also to the row that is repeated where others have more."""
+    of = batches([7, 4], 3, 5, shuffle=shuffle, labels=torch.float32)
+    with torch.no_grad():
+        for _ in range(2):
+            assert sorted(row for batch in numbers(of) for row in batch) == list(range(11))
+    for features, labels in of:
+        features.fill_(-1)
+        labels.fill_(-1)
+    with torch.no_grad():
+        assert sorted(row for batch in numbers(of) for row in batch) == list(range(11))
 
 
 def test_all_pieces_at_once():

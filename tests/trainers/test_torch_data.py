@@ -222,6 +222,28 @@ def test_what_a_batch_sampler_wraps_is_drawn_from_the_trials_seed(tmp_path):
     assert passes(make, 2, tmp_path / "one") == passes(make, 2, tmp_path / "two")
 
 
+def test_weights_may_be_set_between_passes(tmp_path):
+    def train(context) -> None:
+        drawing = WeightedRandomSampler([1.0] * ROWS, 50)
+        batches = context.prepare_data(DataLoader(NUMBERS, batch_size=10, sampler=drawing))
+        for epoch in context.epochs():
+            drawing.weights = torch.zeros(ROWS).double().index_fill_(0, torch.tensor([epoch]), 1.0)
+            came.append({row for batch in batches for row in batch[0].tolist()})
+            context.report({}, checkpoint={})
+
+    came: list = []
+    run(TorchTrainer(train, scaling=HERE), assignment(tmp_path, stop=3))
+    assert came == [{0}, {1}, {2}]
+
+
+def test_a_batch_sampler_of_another_size_than_the_hyperparameters_is_refused(tmp_path):
+    def train(context) -> None:
+        context.prepare_data(DataLoader(NUMBERS, batch_sampler=BatchSampler(SequentialSampler(NUMBERS), 7, False)))
+
+    with pytest.raises(TrialError, match="batch_size=7 and the hyperparameters give per_worker_batch_size 8"):
+        run(TorchTrainer(train, scaling=HERE), assignment(tmp_path, per_worker_batch_size=8))
+
+
 class Stateful(OddFirst):
     """Keeps a generator of its own from pass to pass."""
 

@@ -99,11 +99,12 @@ class _Shares:
         self._drop_last = drop_last
         # What other workers hold is asked once, since a pass has to begin without them.
         self._held: list[Any] | None = peers.gather(self._measured(first)) if sharded else None
-        self._latest = 0, self._share(0, first)
+        self._latest: tuple[int, tuple[list[MicroBatch], list[list[Any]]]] | None = None
+        self._share(0, first)  # Raises what can be told before the first pass, whose weights may still be set.
 
     def of(self, number: int) -> tuple[list[MicroBatch], list[list[Any]]]:
         """Pass `number`: the plan, and this worker's batches, of which there may be fewer than in the plan."""
-        if self._latest[0] != number:
+        if self._latest is None or self._latest[0] != number:
             self._latest = number, self._share(number, self._draws.of(number))
         return self._latest[1]
 
