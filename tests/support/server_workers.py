@@ -116,6 +116,7 @@ class Training:
         rows: how many of the data's rows there are to train on.
         model: makes the model, once PyTorch's random state is seeded.
         each: is called after each step.
+        max_norm: as `Distribution.update` takes it.
     """
 
     def __init__(
@@ -127,9 +128,10 @@ class Training:
         rows: int = 240,
         model: Callable[[], nn.Module] = network,
         each: Callable[[Peers, Optimizer], None] | None = None,
+        max_norm: float | None = None,
     ) -> None:
         self.optimizer, self.passes, self.batch, self.rows = optimizer, passes, batch, rows
-        self.model, self.each = model, each
+        self.model, self.each, self.max_norm = model, each, max_norm
 
     def __call__(self, peers: Peers, distribution: Distribution) -> Trained:
         with _SEEDING, torch.random.fork_rng():
@@ -156,8 +158,8 @@ class Training:
         micro = MicroBatch(rows=rows, update_rows=rows, total_rows=total, last=True)
         if rows:
             loss = nn.functional.mse_loss(model(FEATURES[mine]), TARGETS[mine])
-            (loss * distribution.weight(micro)).backward()
-        distribution.update(optimizer, micro)
+            distribution.backward(loss, optimizer, micro, None)
+        distribution.update(optimizer, micro, self.max_norm)
 
 
 @dataclass(frozen=True)
@@ -186,10 +188,14 @@ class Alone:
     def wrap(self, model: nn.Module) -> None:
         pass
 
-    def weight(self, micro: MicroBatch) -> float:
-        return micro.rows / micro.update_rows
+    takes_own_steps = True
 
-    def update(self, optimizer: Optimizer, micro: MicroBatch) -> None:
+    def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: None) -> None:
+        loss.backward()
+
+    def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
+        if max_norm is not None:
+            nn.utils.clip_grad_norm_([p for group in optimizer.param_groups for p in group["params"]], max_norm)
         optimizer.step()
         optimizer.zero_grad(set_to_none=False)
 

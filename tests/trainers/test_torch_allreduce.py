@@ -364,7 +364,7 @@ def test_ranks_that_go_different_ways_are_told(gang: ProcessGang, tmp_path):
             context.report({}, checkpoint={})
 
     errors = only_errors(gang.run(program(train), assignment(tmp_path)))
-    assert all("rank 0 in report 1, rank 1 in context.sum" in str(error) for error in errors)
+    assert all("rank 0 in the report of epoch 0, rank 1 in context.sum" in str(error) for error in errors)
 
 
 @pytest.mark.process
@@ -378,16 +378,21 @@ def test_a_rank_that_stays_away_is_named_by_a_deadline(gang: ProcessGang, tmp_pa
             context.report({}, checkpoint={})
 
     first, *_ = only_errors(gang.run(program(train, timeout=2.0), assignment(tmp_path)))
-    assert "waited 2 s in report 1 for ranks [2]" in str(first)
+    assert "waited 2 s in the report of epoch 0 for ranks [2]" in str(first)
 
 
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        (lambda context: None, "returned on rank 0 after report 0 of 2; loop over context.epochs"),
-        (lambda context: list(context.epochs()), "ended epoch 1 without a report"),
-        (lambda context: [context.report({}) for _ in range(2)], "epoch 1 was reported twice"),
-        (lambda context: [context.report({}) for _ in context.epochs()], "came with checkpoint=None"),
+        (lambda context: None, "returned on rank 0 after the reports of 0 of 2 epochs; loop over context.epochs"),
+        (lambda context: list(context.epochs()), "ended epoch 0 without a report"),
+        (lambda context: [context.report({}) for _ in range(2)], "epoch 0 was reported twice"),
+        (lambda context: [context.report({}) for _ in context.epochs()], "of epoch 1 came with checkpoint=None"),
+        (lambda context: context.report({}, final=True), "of epoch 0 came with checkpoint=None"),
+        (
+            lambda context: next(context.epochs()) or context.report({}, checkpoint={}),
+            r"after the reports of 1 of 2 epochs; .* end the trial early with report\(..., final=True\)",
+        ),
         (lambda context: context.report({"a:b": "good"}), "metric 'a:b' is 'good'; give a number"),
         (lambda context: context.shard("trian"), "no channel 'trian'; fit\\(\\) was given train"),
         (lambda context: context.prepare_data("train"), "no batch size; give per_worker_batch_size"),

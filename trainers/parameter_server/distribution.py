@@ -17,10 +17,10 @@ from torch.optim import Optimizer
 from trainers.errors import DivergedError, GangError, TrialError, WarmbandError
 from trainers.gang import one_line
 from trainers.parameter_server.flat import Block
-from trainers.parameter_server.opening import Opening, Options, check, options, restricted, take_state
+from trainers.parameter_server.opening import Opening, Options, check, groups_of, restricted, take_state
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
-from trainers.pytorch.distribution import MicroBatch, Peers
+from trainers.pytorch.distribution import MicroBatch, Peers, trained, weighed
 from trainers.pytorch.peers import share
 
 PATIENCE_SECONDS = 600.0
@@ -137,7 +137,7 @@ class ServerDistribution:
         self._optimizer: Optimizer | None = None
         self._models: list[nn.Module] = []
         self._shards: list[_Shard] = []
-        self._options: Options = []
+        self._options: Options | None = None
         self._waited = 0.0
         self._failure: WarmbandError | None = None
         self._open = True
@@ -157,17 +157,24 @@ class ServerDistribution:
         self._models.append(model)
         share(self._peers, [*model.parameters(), *model.buffers()])
 
-    def weight(self, micro: MicroBatch) -> float:
-        """See `Distribution.weight`; the servers weight workers against each other."""
-        return micro.rows / micro.update_rows if micro.update_rows else 0.0
+    @property
+    def takes_own_steps(self) -> bool:
+        """See `Distribution.takes_own_steps`: the servers would not hear of one."""
+        return False
 
-    def update(self, optimizer: Optimizer, micro: MicroBatch) -> None:
+    def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
+        """See `Distribution.backward`; the servers weight workers against each other."""
+        weighed(loss, micro.rows / micro.update_rows if micro.update_rows else 0.0, inputs)
+
+    def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
         """See `Distribution.update`."""
         self._begin(optimizer)
+        if max_norm is not None:
+            max_norm = self._clipped(optimizer, max_norm)
         for shard in self._shards:
             for block in shard.blocks:
                 block.collect()
-        found = options(optimizer)
+        found = Options(groups=groups_of(optimizer), max_norm=max_norm)
         changed = found if found != self._options else None
         self._options = found
         self._clock.step(self._pushes, self._delay())
@@ -203,7 +210,25 @@ class ServerDistribution:
         finally:
             self._leave(self._reason(sys.exception()))
 
+    def _clipped(self, optimizer: Optimizer, max_norm: float) -> float | None:
+        """Clips here what is all of an update's gradient, and leaves the rest to the server that adds it up.
+
+        Raises:
+            TrialError: no server has all of it.
+        """
+        if self._settings.workers_an_update == 1:
+            nn.utils.clip_grad_norm_(trained(optimizer), max_norm)
+            return None
+        if self._settings.num_servers > 1:
+            raise TrialError(
+                f"context.step(max_norm={max_norm:g}) with mode 'sync' and num_servers {self._settings.num_servers}: "
+                "none of the servers knows the norm of the whole gradient; use num_servers 1, or mode 'async' or "
+                "'bounded'"
+            )
+        return max_norm
+
     def _begin(self, optimizer: Optimizer) -> None:
+        check(optimizer)
         if self._optimizer is optimizer:
             return
         if self._optimizer is not None:
@@ -211,7 +236,6 @@ class ServerDistribution:
                 "the training function steps with two optimizers, and parameter servers train with one; "
                 "give one optimizer several parameter groups"
             )
-        check(optimizer)
         self._optimizer, self._shards = optimizer, self._shard(optimizer)
         begun = self._peers.gather(self._begin_servers(optimizer) if self._peers.rank == 0 else None)[0]
         try:
@@ -240,19 +264,17 @@ class ServerDistribution:
         return session
 
     def _shard(self, optimizer: Optimizer) -> list[_Shard]:
-        trained = [
-            parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad
-        ]
-        sizes = [parameter.numel() * parameter.dtype.itemsize for parameter in trained]
+        parameters = trained(optimizer)
+        sizes = [parameter.numel() * parameter.dtype.itemsize for parameter in parameters]
         homes = spread(sizes, self._settings.num_servers)
         shards = []
         for server, link in enumerate(self._links[: self._settings.num_servers]):
             kinds: dict[Any, list[Tensor]] = {}
-            for parameter, home in zip(trained, homes, strict=True):
+            for parameter, home in zip(parameters, homes, strict=True):
                 if home == server:
                     kinds.setdefault((parameter.dtype, parameter.device), []).append(parameter)
-            parameters = [parameter for kind in kinds.values() for parameter in kind]
-            shards.append(_Shard(link=link, blocks=[*map(Block, kinds.values())], parameters=parameters))
+            held = [parameter for kind in kinds.values() for parameter in kind]
+            shards.append(_Shard(link=link, blocks=[*map(Block, kinds.values())], parameters=held))
         return shards
 
     def _opening(self, session: str, optimizer: Optimizer, shard: _Shard) -> Opening:

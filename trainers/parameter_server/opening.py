@@ -16,10 +16,21 @@ from torch.optim import LBFGS, Optimizer
 
 from trainers.errors import ConfigurationError
 from trainers.parameter_server.flat import Layout
+from trainers.parameter_server.hooks import has_step_hooks
 from trainers.parameter_server.settings import Settings
 
-Options = list[dict[str, Any]]
-"""What an optimizer's parameter groups say beside their parameters, such as the learning rate."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What a worker's pushes are to be applied with.
+
+    Args:
+        groups: what an optimizer's parameter groups say beside their parameters, such as the learning rate.
+        max_norm: what the gradient of an update is scaled down to if it is longer; None leaves it as it is.
+    """
+
+    groups: list[dict[str, Any]]
+    max_norm: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +72,18 @@ def check(optimizer: Optimizer) -> None:
     """Refuses what cannot train on servers.
 
     Raises:
-        ConfigurationError: the optimizer evaluates the loss itself.
+        ConfigurationError: the optimizer evaluates the loss itself, or has hooks, which are not where servers step.
     """
     if isinstance(optimizer, LBFGS):
         raise ConfigurationError(
             "optimizer LBFGS evaluates the loss itself, several times a step, which parameter servers cannot; "
             "use another, such as SGD or Adam, or train over AllReduce"
+        )
+    if has_step_hooks(optimizer):
+        raise ConfigurationError(
+            f"optimizer {type(optimizer).__name__} has hooks on its steps, which parameter servers make, where the "
+            "hooks are not; clip with context.step(loss, optimizer, max_norm=...), do what comes after a step behind "
+            "context.step(), or train over AllReduce"
         )
 
 
@@ -92,7 +109,7 @@ def restricted(
     return part, kept, list(stand_ins.values())
 
 
-def options(optimizer: Optimizer) -> Options:
+def groups_of(optimizer: Optimizer) -> list[dict[str, Any]]:
     """What its parameter groups say beside their parameters; a tensor of one element as a number."""
     return [
         {name: _plain(value) for name, value in group.items() if name != "params"} for group in optimizer.param_groups

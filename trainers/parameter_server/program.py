@@ -12,6 +12,7 @@ from trainers.parameter_server.actor import Servers
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.simulation import simulate
+from trainers.pytorch import switches
 from trainers.pytorch.checkpoint import TorchCheckpoint
 from trainers.pytorch.context import Worker
 from trainers.pytorch.distribution import Distribution, Peers
@@ -99,7 +100,7 @@ class SimulatedProgram:
                 place=place,
             )
 
-        with threads(self._context):
+        with threads(self._context), switches.kept():
             return simulate(
                 work,
                 Settings.of(assignment.hyperparameters, count),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from trainers.errors import DivergedError, GangError, TrialError, WarmbandError
 from trainers.parameter_server.opening import Opening, Options, pack_state
@@ -40,7 +40,7 @@ class Desk:
         values: what it pulls, by layout.
         views: the gradients by parameter.
         rows: that its last push averages over.
-        options: of the optimizer's parameter groups, as the worker last said.
+        options: as the worker last said.
     """
 
     gradients: list[Tensor]
@@ -87,7 +87,7 @@ class Session:
         desk.rows = rows
         self._bytes_pushed += self._bytes if rows else 0
         if options is not None:
-            desk.options = [options[group] for group in self.opening.groups]
+            desk.options = replace(options, groups=[options.groups[group] for group in self.opening.groups])
         self._update(self.pacing.push(rank, rows))
 
     def meet(self, rank: int, waited: float) -> None:
@@ -144,8 +144,10 @@ class Session:
             parameter.grad = gradient
         if first.options is not None and first.options != self._options:
             self._options = first.options
-            for group, said in zip(self._optimizer.param_groups, first.options, strict=True):
+            for group, said in zip(self._optimizer.param_groups, first.options.groups, strict=True):
                 group.update(said)
+        if self._options is not None and self._options.max_norm is not None:
+            nn.utils.clip_grad_norm_(self.opening.parameters, self._options.max_norm)
         try:
             self._optimizer.step()
         except Exception as error:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 import torch.distributed as dist
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from trainers.errors import DivergedError
-from trainers.pytorch.distribution import MicroBatch, Peers
+from trainers.errors import DivergedError, TrialError
+from trainers.pytorch.distribution import MicroBatch, Peers, trained, weighed
 from trainers.pytorch.peers import share
 
 BUCKET_BYTES = 25 * 1024 * 1024
@@ -25,9 +26,11 @@ class AllReduce:
     """Adds up the workers' gradients into one update; see `Distribution`.
 
     What PyTorch's `DistributedDataParallel` does (Li et al., "PyTorch Distributed: Experiences on Accelerating Data
-    Parallel Training", VLDB 2020), with two differences. Buckets are laid out once and never rebuilt, since another
-    layout adds up in another order: so a trial that was paused ends with the same bits. And gradients are added, not
-    averaged: the rows' weights are in the loss, so that workers with fewer rows count for less.
+    Parallel Training", VLDB 2020), with three differences. Buckets are an optimizer's, not a model's: an update adds up
+    what its optimizer trains, wherever that comes from, and nothing else. They are laid out again only where an
+    optimizer's parameters change, since another layout adds up in another order: so a trial that was paused ends with
+    the same bits. And gradients are added, not averaged: the rows' weights are in the loss, so that workers with fewer
+    rows count for less.
 
     Args:
         peers: the gang's workers.
@@ -35,50 +38,57 @@ class AllReduce:
 
     def __init__(self, peers: Peers) -> None:
         self._peers = peers
-        self._buckets: list[_Bucket] = []
-        self._bucket_of: dict[int, _Bucket] = {}
         self._models: list[nn.Module] = []
-        self._launched: list[Any] = []
-        """What each bucket that went out is waited for by, in their order."""
-        self._updates = 0
-        self._completes = True
+        self._shared: set[nn.Parameter] = set()
+        self._sums: WeakKeyDictionary[Optimizer, _Sum] = WeakKeyDictionary()
+        self._updates: WeakKeyDictionary[Optimizer, int] = WeakKeyDictionary()
+        self._hooked: set[nn.Parameter] = set()
+        self._now: _Sum | None = None
+        """What a backward pass of ours is for."""
+        self._completes = False
+        self._strays: set[nn.Parameter] = set()
+        """Those that a backward pass of somebody else's reached."""
 
     @property
     def workers_an_update(self) -> int:
         """All of them."""
         return self._peers.world_size
 
+    @property
+    def takes_own_steps(self) -> bool:
+        """See `Distribution.takes_own_steps`: of one worker, which has no other's parameters to agree with."""
+        return self._peers.world_size == 1
+
     def wrap(self, model: nn.Module) -> None:
-        """See `Distribution.wrap`. Gradients become views of the buckets."""
+        """See `Distribution.wrap`."""
         self._models.append(model)
         if self._peers.world_size > 1:
             share(self._peers, [*model.parameters(), *model.buffers()])
-            buckets = _bucketed(p for p in model.parameters() if p.requires_grad)
-            self._buckets += buckets
-            # One alone goes out when the backward pass is over, which needs no call for each parameter.
-            for bucket in buckets if len(buckets) > 1 else []:
-                for parameter in bucket.parameters:
-                    self._bucket_of[id(parameter)] = bucket
-                    parameter.register_post_accumulate_grad_hook(self._arrived)  # type: ignore[no-untyped-call]
+            self._shared.update(model.parameters())
 
-    def weight(self, micro: MicroBatch) -> float:
-        """Its share of the update's rows."""
-        self._completes = micro.last
-        return micro.rows / micro.total_rows if micro.total_rows else 0.0
+    def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
+        """See `Distribution.backward`; a row weighs its share of the update's."""
+        if self._peers.world_size > 1:
+            self._now, self._completes = self._sum_of(optimizer), micro.last
+        weighed(loss, micro.rows / micro.total_rows if micro.total_rows else 0.0, inputs)
+        self._now = None
 
-    def update(self, optimizer: Optimizer, micro: MicroBatch) -> None:
+    def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
         """See `Distribution.update`."""
         if self._peers.world_size == 1:
-            self._step(optimizer, [p.grad for group in optimizer.param_groups for p in group["params"]])
+            self._step(optimizer, [p.grad for group in optimizer.param_groups for p in group["params"]], max_norm)
             optimizer.zero_grad()
             return
-        self._launch(len(self._buckets))
-        for work in self._launched:
-            work.wait()
-        self._launched.clear()
-        self._step(optimizer, [bucket.gradients for bucket in self._buckets])
-        for bucket in self._buckets:
-            bucket.clear()
+        found = self._sums[optimizer]
+        if found.others:
+            # Each worker may have made them with its own random numbers. Before the backward pass was too early: what
+            # it needs of the forward pass may not change.
+            share(self._peers, found.others)
+            self._shared.update(found.others)
+            found.others = []
+        found.finish()
+        self._step(optimizer, [bucket.gradients for bucket in found.buckets], max_norm)
+        found.clear()
 
     def synchronize(self, optimizer: Optimizer | None) -> None:
         """See `Distribution.synchronize`: parameters are alike already, buffers (running means) become rank 0's."""
@@ -94,27 +104,99 @@ class AllReduce:
         """Nothing happened that the metrics do not show."""
         return {}
 
-    def _step(self, optimizer: Optimizer, gradients: Iterable[Tensor | None]) -> None:
+    def _step(self, optimizer: Optimizer, gradients: Iterable[Tensor | None], max_norm: float | None = None) -> None:
+        updates = self._updates.get(optimizer, 0)
         # What was added up is the same on every worker, so all of them find the same.
-        if self._updates % LOOK_EVERY == 0:
+        if updates % LOOK_EVERY == 0:
             for gradient in gradients:
                 if gradient is not None and not torch.isfinite(gradient.sum()):
-                    raise DivergedError(f"gradients are not finite after {self._updates} updates of this segment")
-        self._updates += 1
+                    raise DivergedError(f"gradients are not finite after {updates} updates of this segment")
+        self._updates[optimizer] = updates + 1
+        if max_norm is not None:
+            nn.utils.clip_grad_norm_(trained(optimizer), max_norm)
         optimizer.step()
 
-    def _arrived(self, parameter: Tensor) -> None:
-        """A parameter's gradient is there; full buckets go out in their order, the same on every worker."""
-        if not self._completes:
-            return
-        self._bucket_of[id(parameter)].missing.discard(id(parameter))
+    def _sum_of(self, optimizer: Optimizer) -> _Sum:
+        """Where an optimizer's gradients are added up; every rank comes here with the same optimizer."""
+        parameters, known = trained(optimizer), self._sums.get(optimizer)
+        if known is None or not known.is_of(parameters):
+            for parameter in parameters:
+                if parameter not in self._hooked:
+                    self._hooked.add(parameter)
+                    parameter.register_post_accumulate_grad_hook(self._arrived)  # type: ignore[no-untyped-call]
+                    if parameter.grad is not None:
+                        self._strays.add(parameter)
+            known = self._sums[optimizer] = _Sum(parameters)
+            known.others = [parameter for parameter in parameters if parameter not in self._shared]
+        if self._strays:
+            self._check_strays(parameters)
+        return known
+
+    def _check_strays(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Refuses gradients that no `backward` weighed, unless they were made zero since then."""
+        for parameter in self._strays.intersection(parameters):
+            self._strays.discard(parameter)
+            if parameter.grad is not None and parameter.grad.count_nonzero():
+                raise TrialError(
+                    f"rank {self._peers.rank}: parameters have gradients of a backward() outside context.step(), which "
+                    "would count more than once on several workers; add the losses up and call context.step(loss, "
+                    "optimizer), or call optimizer.zero_grad() before it"
+                )
+
+    def _arrived(self, parameter: nn.Parameter) -> None:
+        """A parameter's gradient is there."""
+        if self._now is None:
+            self._strays.add(parameter)
+        elif self._completes:
+            self._now.arrived(parameter)
+
+
+class _Sum:
+    """The gradients of an optimizer's parameters in buckets, each added up over all workers as soon as it is full.
+
+    Args:
+        parameters: in the optimizer's order; gradients that they have already are kept.
+    """
+
+    def __init__(self, parameters: list[nn.Parameter]) -> None:
+        self.buckets = _bucketed(parameters)
+        self.others: list[nn.Parameter] = []
+        """Those of no prepared model, until all workers have rank 0's."""
+        self._parameters = parameters
+        self._bucket_of = {id(parameter): bucket for bucket in self.buckets for parameter in bucket.parameters}
+        self._launched: list[Any] = []
+        """What each bucket that went out is waited for by, in their order."""
+
+    def is_of(self, parameters: list[nn.Parameter]) -> bool:
+        """Whether it is laid out for these."""
+        mine = self._parameters
+        return len(mine) == len(parameters) and all(one is other for one, other in zip(mine, parameters, strict=True))
+
+    def arrived(self, parameter: nn.Parameter) -> None:
+        """A gradient is complete; full buckets go out in their order, the same on every worker."""
+        bucket = self._bucket_of.get(id(parameter))
+        if bucket is None or len(self.buckets) == 1:
+            return  # It is another optimizer's; or there is nothing to overlap with.
+        bucket.missing.discard(id(parameter))
         ready = len(self._launched)
-        while ready < len(self._buckets) and not self._buckets[ready].missing:
+        while ready < len(self.buckets) and not self.buckets[ready].missing:
             ready += 1
         self._launch(ready)
 
+    def finish(self) -> None:
+        """Sends what has not gone out yet, and waits for all."""
+        self._launch(len(self.buckets))
+        for work in self._launched:
+            work.wait()
+        self._launched.clear()
+
+    def clear(self) -> None:
+        """Makes it ready for the next update."""
+        for bucket in self.buckets:
+            bucket.clear()
+
     def _launch(self, until: int) -> None:
-        for bucket in self._buckets[len(self._launched) : until]:
+        for bucket in self.buckets[len(self._launched) : until]:
             for parameter in bucket.parameters:
                 bucket.take(parameter)
             self._launched.append(dist.all_reduce(bucket.gradients, async_op=True))
@@ -131,16 +213,18 @@ class _Bucket:
         start = 0
         for parameter in parameters:
             self.places[id(parameter)] = self.gradients[start : start + parameter.numel()].view_as(parameter)
-            parameter.grad = self.places[id(parameter)]
+            self.take(parameter)
             start += parameter.numel()
         self.missing = set(self.places)
 
     def take(self, parameter: Tensor) -> None:
-        """Puts a gradient that a user's `zero_grad` let autograd make elsewhere into its place."""
+        """Puts a gradient that autograd made elsewhere, after a user's `zero_grad` say, into its place."""
         view = self.places[id(parameter)]
         if parameter.grad is view:
             return
-        if parameter.grad is not None and parameter.grad.data_ptr() != view.data_ptr():
+        if parameter.grad is None:
+            view.zero_()
+        elif parameter.grad.data_ptr() != view.data_ptr():
             view.copy_(parameter.grad)
         parameter.grad = view
 

@@ -27,6 +27,7 @@ class TorchCheckpoint:
         random: the random state of each rank, by rank.
         updates: that each worker took part in so far.
         positions: where each of rank 0's prepared datasets stands, in the order of `prepare_data`; all ranks' alike.
+        ended: the metrics of the report that ended the trial early; None where it goes on.
     """
 
     step: int
@@ -34,6 +35,7 @@ class TorchCheckpoint:
     random: tuple[dict[str, Any], ...]
     updates: int
     positions: tuple[tuple[int, int], ...]
+    ended: dict[str, float] | None = None
 
     def to_bytes(self) -> bytes:
         """In PyTorch's own form, readable with `torch.load(..., weights_only=True)`."""
@@ -46,6 +48,7 @@ class TorchCheckpoint:
                 "random": list(self.random),
                 "updates": self.updates,
                 "positions": list(self.positions),
+                "ended": self.ended,
             },
             stream,
         )
@@ -83,6 +86,7 @@ class TorchCheckpoint:
                 random=tuple(held["random"]),
                 updates=held["updates"],
                 positions=tuple(tuple(position) for position in held["positions"]),
+                ended=held.get("ended"),  # It came later than the format.
             )
         except (KeyError, TypeError) as error:
             raise _flawed(uri, f"a part of it is missing or no such part ({error})") from None

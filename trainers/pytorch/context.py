@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -18,11 +20,12 @@ from trainers.errors import TrialError
 from trainers.pytorch import random_state
 from trainers.pytorch.batches import GLOBAL, PER_WORKER, BatchSize, unplanned
 from trainers.pytorch.checkpoint import TorchCheckpoint
-from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
+from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, trained
 from trainers.pytorch.loaders import loader_batches
 from trainers.pytorch.loading import Batches, Place, Shard, shard_batches
+from trainers.pytorch.models import Models
 from trainers.pytorch.plain import plain
-from trainers.pytorch.rates import LearningRateRule
+from trainers.pytorch.rates import LearningRateRule, scaled
 from trainers.pytorch.streaming import Stream, stream_batches
 
 Model = TypeVar("Model", bound=nn.Module)
@@ -36,16 +39,14 @@ class Worker:
         device: that it trains on.
         shards: its rows by channel.
         shard_rows: by channel, how many rows each worker holds, by rank.
-        precision: "fp32", or "bf16" for mixed precision.
-        compile: whether models are compiled.
+        models: how they run.
         elastic: whether a trial may go on with another number of workers.
     """
 
     device: torch.device
     shards: Mapping[str, Shard | Stream]
     shard_rows: Mapping[str, Sequence[int]]
-    precision: str = "fp32"
-    compile: bool = False
+    models: Models
     elastic: bool = False
 
 
@@ -86,6 +87,8 @@ class TrainContext:
         """What was handed to `report` when this trial was last trained; None at its beginning."""
         self.first_step_at: float | None = None
         """When the first batch was stepped on, in seconds since the epoch."""
+        self.updating = False
+        """Whether what is going on now is an update for all workers."""
         self._assignment = assignment
         self._worker = worker
         self._peers = peers
@@ -102,7 +105,7 @@ class TrainContext:
         self._epoch = self._reported = assignment.start
         self._done = 0.0
         self._micro: MicroBatch | None = None
-        self._unplanned = unplanned(self.batch.gradient_accumulation_steps if self.batch else 1, self.world_size)
+        self._steps: WeakKeyDictionary[Optimizer, Iterator[MicroBatch]] = WeakKeyDictionary()
         self._optimizer: Optimizer | None = None
         self._behind = False
         self._updates = resumed.updates if resumed else 0
@@ -168,44 +171,47 @@ class TrainContext:
         Mixed precision and compilation, where the trainer was asked for them, are set up in it.
         """
         model.to(self.device)
-        if self._worker.precision == "bf16":
-            forward: Any = torch.autocast(self.device.type, dtype=torch.bfloat16)(model.forward)
-            model.forward = lambda *given, **named: _float32(forward(*given, **named))
-        if self._worker.compile:
-            model.compile()
+        self._worker.models.set_up(model, self.device, self.hyperparameters)
         self._distribution.wrap(model)
         return model
 
-    def step(self, loss: Tensor, optimizer: Optimizer) -> bool:
-        """Backward pass, and an update if it completes one; gradients are zero afterwards.
+    def step(self, loss: Tensor, optimizer: Optimizer, *, max_norm: float | None = None) -> bool:
+        """Backward pass, and an update if it completes one; the optimizer's gradients are zero afterwards.
+
+        Where a function steps with several optimizers, each step computes the gradients of its own optimizer's
+        parameters alone: a generator's loss leaves none in the discriminator.
 
         Args:
             loss: the mean over the batch's rows; rows of all workers and accumulation steps are weighed alike.
             optimizer: any of `torch.optim`'s but LBFGS; its learning rate is multiplied as `learning_rate_rule` says.
+            max_norm: clips: the gradient of the whole update, of all workers and accumulation steps, is scaled down
+                to this norm if it is longer, as `torch.nn.utils.clip_grad_norm_` does.
 
         Returns:
             Whether it completed an update.
 
         Raises:
             DivergedError: gradients or parameters are not finite; looked at every few updates.
+            TrialError: it is used in a way that would train each worker apart from the others.
         """
         if self.first_step_at is None:
             self.first_step_at = time.time()
-        micro = self._micro or next(self._unplanned)
-        weight = self._distribution.weight(micro)
-        # As `(loss * weight).backward()`, without a product in the graph.
-        loss.backward(None if weight == 1.0 else torch.full_like(loss, weight))  # type: ignore[no-untyped-call]
+        most = _norm(max_norm)
+        steps = self._steps_with(optimizer)
+        micro = self._micro or next(steps)
+        self._distribution.backward(loss, optimizer, micro, trained(optimizer) if len(self._steps) > 1 else None)
         self._optimizer, self._behind = optimizer, True
         if micro.last:
-            with self._scaled(optimizer):
-                self._distribution.update(optimizer, micro)
+            with scaled(optimizer, self._factor()), self._ours():
+                self._distribution.update(optimizer, micro, most)
             self._updates += 1
         return micro.last
 
     def synchronize(self) -> None:
         """Waits for all workers; then all hold the same parameters. The end of a pass over prepared data does so."""
         self._beat()
-        self._distribution.synchronize(self._optimizer)
+        with self._ours():
+            self._distribution.synchronize(self._optimizer)
         self._behind = False
 
     def sum(self, values: Tensor | float) -> Tensor:
@@ -216,19 +222,24 @@ class TrainContext:
     # ---- the trial
 
     def epochs(self) -> Iterator[int]:
-        """The epochs of this assignment, counted from 0 over the trial's life; each has to end with a `report`."""
+        """The epochs of this assignment, counted from 0 over the trial's life; each has to end with a `report`.
+
+        To leave them early is an error; `report(..., final=True)` ends them, and the trial.
+        """
         epoch = self._assignment.start
         self._settle()
         while epoch < self._stop:
             self._epoch, self._done = epoch, 0.0
             yield epoch
-            epoch += 1
-            if self._reported < epoch:
+            if self._reported <= epoch:
                 raise TrialError(
                     f"rank {self.rank} ended epoch {epoch} without a report; call report() once an epoch, on every rank"
                 )
+            epoch += 1
 
-    def report(self, metrics: Mapping[str, Any], checkpoint: Mapping[str, Any] | None = None) -> None:
+    def report(
+        self, metrics: Mapping[str, Any], checkpoint: Mapping[str, Any] | None = None, *, final: bool = False
+    ) -> None:
         """Says how an epoch went. Rank 0's metrics count; all ranks wait for each other.
 
         Args:
@@ -236,6 +247,8 @@ class TrainContext:
             checkpoint: what going on takes beside random states and the places in prepared data: the `state_dict()` of
                 model, optimizer and scheduler. Only the last one of an assignment is written. Where an assignment has
                 to end early, it ends with a report that has one. NumPy's numbers in it become Python's.
+            final: the trial has learned what it can, and is not trained any further: these metrics stand for the epochs
+                that are left. Rank 0's word counts; it takes a checkpoint.
 
         Raises:
             TrialError: something is missing, the checkpoint holds what cannot be read back, or a rank did not report
@@ -243,26 +256,31 @@ class TrainContext:
         """
         step = self._epoch + 1
         if self._reported >= step:
-            raise TrialError(f"epoch {step} was reported twice; call report() once an epoch, in a loop over epochs()")
+            raise TrialError(
+                f"epoch {self._epoch} was reported twice; call report() once an epoch, in a loop over epochs()"
+            )
         numbers = {name: _number(name, value) for name, value in metrics.items()}
-        state = None if checkpoint is None else self._plain(checkpoint)
+        state = None if checkpoint is None and not final else self._plain(checkpoint)
         if self._behind:
             self.synchronize()
         self._beat()
-        last = self._peers.meet(f"report {step}", state is not None and self._halted())
+        ends = self._peers.meet(f"the report of epoch {self._epoch}", state is not None and (final or self._halted()))
+        over = ends and self._peers.gather(final)[0]
         self._reported = step
-        if last:
+        if ends:
             self._stop = step
         if step == self._stop:
-            self._save(state)
-        self._on_report(Report(step=step, metrics=numbers))
+            self._save(state, numbers if over else None)
+        for repeated in range(step, (self._assignment.stop if over else step) + 1):
+            self._on_report(Report(step=repeated, metrics=numbers))
 
     def finish(self) -> None:
         """Raises where the function came back before it had reported every epoch."""
         if self._reported < self._stop:
             raise TrialError(
-                f"the training function returned on rank {self.rank} after report {self._reported} of "
-                f"{self._assignment.stop}; loop over context.epochs() and call report() in every epoch"
+                f"the training function returned on rank {self.rank} after the reports of {self._reported} of "
+                f"{self._assignment.stop} epochs; loop over context.epochs() and call report() in every epoch, or end "
+                "the trial early with report(..., final=True)"
             )
 
     # ---- within
@@ -332,23 +350,32 @@ class TrainContext:
         else:
             random_state.put(states[self.rank], self.device)
 
+    def _steps_with(self, optimizer: Optimizer) -> Iterator[MicroBatch]:
+        """The micro-batches that an optimizer is stepped with where nobody counts rows."""
+        if optimizer not in self._steps:
+            if self._steps:  # What it holds by now is of losses that other optimizers were stepped with.
+                optimizer.zero_grad()
+            accumulation = self.batch.gradient_accumulation_steps if self.batch else 1
+            self._steps[optimizer] = unplanned(accumulation, self.world_size)
+        return self._steps[optimizer]
+
+    def _factor(self) -> float:
+        """What the learning rate of an update is multiplied by now."""
+        ratio = self._rule.ratio(
+            workers=self.world_size,
+            workers_an_update=self._distribution.workers_an_update,
+            steps=self.batch.gradient_accumulation_steps if self.batch else 1,
+        )
+        return self._rule.factor(ratio, self._epoch + self._done)
+
     @contextmanager
-    def _scaled(self, optimizer: Optimizer) -> Iterator[None]:
-        """An optimizer whose learning rates are what the rule makes of them; a scheduler never sees that."""
-        batch = self.batch
-        ratio = self._distribution.workers_an_update * (batch.gradient_accumulation_steps if batch else 1)
-        factor = self._rule.factor(ratio, self._epoch + self._done)
-        if factor == 1.0:
-            yield
-            return
-        before = [group["lr"] for group in optimizer.param_groups]
-        for group in optimizer.param_groups:
-            group["lr"] = group["lr"] * factor
+    def _ours(self) -> Iterator[None]:
+        """Whatever optimizer is stepped meanwhile, it is for all workers."""
+        self.updating = True
         try:
             yield
         finally:
-            for group, rate in zip(optimizer.param_groups, before, strict=True):
-                group["lr"] = rate
+            self.updating = False
 
     def _plain(self, checkpoint: object) -> dict[str, Any]:
         """What was handed in, as it will be read back; looked at in every report, to be told in the first one."""
@@ -359,11 +386,11 @@ class TrainContext:
 
     def _no_state(self, given: object) -> TrialError:
         return TrialError(
-            f"report {self._epoch + 1} came with checkpoint={given!r}; give report(metrics, checkpoint={{'model': "
-            "model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
+            f"the report of epoch {self._epoch} came with checkpoint={given!r}; give report(metrics, checkpoint="
+            "{'model': model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
         )
 
-    def _save(self, state: dict[str, Any] | None) -> None:
+    def _save(self, state: dict[str, Any] | None, ended: dict[str, float] | None) -> None:
         if state is None:
             raise self._no_state(None)
         states = self._peers.gather(random_state.take(self.device))
@@ -371,11 +398,12 @@ class TrainContext:
             positions = tuple(place.position for place in self._places)
             self._on_end(
                 TorchCheckpoint(
-                    step=self._reported,
+                    step=self._reported if ended is None else self._assignment.stop,
                     state=state,
                     random=tuple(states),
                     updates=self._updates,
                     positions=positions,
+                    ended=ended,
                 )
             )
 
@@ -404,12 +432,9 @@ def _number(name: object, value: Any) -> float:
         raise TrialError(f"report: metric {name!r} is {value!r}; give a number") from error
 
 
-def _float32(output: Any) -> Any:
-    """What a model gives, in full precision for the loss."""
-    if isinstance(output, Tensor):
-        return output.float() if output.is_floating_point() else output
-    if isinstance(output, dict):
-        return {name: _float32(part) for name, part in output.items()}
-    if isinstance(output, list | tuple):
-        return type(output)(_float32(part) for part in output)
-    return output
+def _norm(value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value > 0:
+        raise TrialError(f"context.step(max_norm={value!r}): give a number above 0, or None")
+    return float(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -62,16 +63,28 @@ class Distribution(Protocol):
     def workers_an_update(self) -> int:
         """How many workers' rows one update averages over, for learning-rate rules."""
 
+    @property
+    def takes_own_steps(self) -> bool:
+        """Whether a step that the function takes with an optimizer itself is one that all workers take."""
+
     def wrap(self, model: nn.Module) -> None:
         """Makes a model ready to be trained, in place: its parameters are those of rank 0 on every worker."""
 
-    def weight(self, micro: MicroBatch) -> float:
-        """What the mean loss over a micro-batch's rows is multiplied by, so that every row counts alike."""
+    def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
+        """The backward pass of the mean loss over a micro-batch's rows, weighed so that every row counts alike.
 
-    def update(self, optimizer: Optimizer, micro: MicroBatch) -> None:
+        Args:
+            loss: of the micro-batch.
+            optimizer: what its update is to be made with.
+            micro: the micro-batch.
+            inputs: what gets gradients; None: everything that asks for them.
+        """
+
+    def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
         """One update out of the gradients in `.grad`, which are zero afterwards; called with the last micro-batch.
 
-        The optimizer's options (learning rate and such) are those that this update is to use.
+        The optimizer's options (learning rate and such) are those that this update is to use. Its gradient, of all
+        workers that take part, is scaled down to `max_norm` if it is longer.
 
         Raises:
             DivergedError: the parameters are not finite.
@@ -83,3 +96,13 @@ class Distribution(Protocol):
 
     def close(self) -> dict[str, Any]:
         """Ends it with the assignment; returns what happened, for `Segment.details`, on rank 0."""
+
+
+def trained(optimizer: Optimizer) -> list[nn.Parameter]:
+    """The parameters that an optimizer trains now, in its order."""
+    return [parameter for group in optimizer.param_groups for parameter in group["params"] if parameter.requires_grad]
+
+
+def weighed(loss: Tensor, weight: float, inputs: Sequence[Tensor] | None) -> None:
+    """As `(loss * weight).backward()`, without a product in the graph."""
+    loss.backward(None if weight == 1.0 else loss.new_full(loss.shape, weight), inputs=inputs)  # type: ignore[no-untyped-call]

@@ -17,10 +17,12 @@ from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel, Table
 from trainers.errors import DataError, GangError, UnsavedError
 from trainers.gang import WorkerContext, never
+from trainers.pytorch import switches
 from trainers.pytorch.context import Worker
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.loading import Shard
+from trainers.pytorch.models import Models
 from trainers.pytorch.peers import Alone, ProcessGroup
 from trainers.pytorch.segment import train_segment
 from trainers.pytorch.streaming import Stream
@@ -115,7 +117,7 @@ class FunctionProgram:
         if isinstance(peers, ProcessGroup):
             peers.ready()
         try:
-            with threads(context):
+            with threads(context), switches.kept():
                 return train_segment(
                     settings.function,
                     assignment,
@@ -206,8 +208,7 @@ def worker_of(
         device=device,
         shards=shards,
         shard_rows={name: tuple(of[name] for of in rows) for name in shards},
-        precision=settings.precision,
-        compile=settings.compile,
+        models=Models(precision=settings.precision, compile=settings.compile),
         elastic=settings.elastic,
     )
 

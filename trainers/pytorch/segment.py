@@ -6,12 +6,14 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
 
 from trainers import storage
 from trainers.assignment import Assignment, Report, Segment
 from trainers.errors import TrialError, WarmbandError
 from trainers.patient_storage import PatientStorage
-from trainers.pytorch import random_state
+from trainers.pytorch import own_steps, random_state
 from trainers.pytorch.checkpoint import TorchCheckpoint
 from trainers.pytorch.context import TrainContext, Worker
 from trainers.pytorch.deadline import Deadline
@@ -52,26 +54,15 @@ def train_segment(
         StorageError, UnsavedError: see `trainers.gang.Program.train`.
         DivergedError: the trial diverged.
     """
-    arrived = time.perf_counter()
-    resumed = TorchCheckpoint.read(assignment.checkpoint, place.read) if assignment.checkpoint else None
-    read = time.perf_counter() - arrived
     deadline = Deadline(report_timeout_s * _LONGER)
-    reports: list[Report] = []
-    saved: list[tuple[str, bytes]] = []
-    packing = 0.0
-
-    def note(report: Report) -> None:
-        deadline.beat()
-        reports.append(report)
-        on_report(report)
-
-    def save(checkpoint: TorchCheckpoint) -> None:
-        # Written when the function is done: it might catch what goes wrong with the storage, and has a deadline.
-        nonlocal packing
-        began = time.perf_counter()
-        saved.append((assignment.saved_at(checkpoint.step), checkpoint.to_bytes()))
-        packing = time.perf_counter() - began
-
+    book = _Book(assignment, deadline, on_report, place)
+    resumed = book.read()
+    if resumed is not None and resumed.ended is not None:
+        for step in range(assignment.start + 1, assignment.stop + 1):
+            book.note(Report(step=step, metrics=resumed.ended))
+        if peers.rank == 0:
+            book.take(replace(resumed, step=assignment.stop))
+        return book.segment(time.time(), {})
     distribution = distribute(resumed.updates if resumed else 0)
     context = TrainContext(
         assignment,
@@ -79,34 +70,88 @@ def train_segment(
         peers,
         distribution,
         resumed=resumed,
-        on_report=note,
+        on_report=book.note,
         halted=halted,
         beat=deadline.beat,
-        on_end=save,
+        on_end=book.take,
     )
     with random_state.kept(worker.device):
         random_state.seed_all(assignment.seed)
         with (
             deadline.watched(f"a report of {assignment.trial_id} after {assignment.start} epochs or more"),
             _explained(assignment),
+            own_steps.refused(distribution, peers, lambda: context.updating),
         ):
             try:
                 function(context)
                 context.finish()
             finally:
                 details = distribution.close()
-    ended = time.perf_counter()
-    for uri, raw in saved:
-        place.write(uri, raw)
-    return Segment(
-        reports=tuple(reports),
-        checkpoint=assignment.saved_at(reports[-1].step),
-        checkpoint_bytes=sum(len(raw) for _, raw in saved),
-        training_seconds=ended - arrived - read - packing,
-        checkpointing_seconds=read + packing + time.perf_counter() - ended,
-        first_step_at=context.first_step_at or time.time(),
-        details=details,
-    )
+    return book.segment(context.first_step_at or time.time(), details)
+
+
+class _Book:
+    """What an assignment gives, as it comes: reports, the checkpoint, and the seconds that they took."""
+
+    def __init__(
+        self,
+        assignment: Assignment,
+        deadline: Deadline,
+        on_report: Callable[[Report], None],
+        place: PatientStorage,
+    ) -> None:
+        self._assignment = assignment
+        self._deadline = deadline
+        self._on_report = on_report
+        self._reports: list[Report] = []
+        self._began = time.perf_counter()
+        self._checkpointing = 0.0
+        self._place = place
+        self._packed: tuple[str, bytes] | None = None
+
+    def read(self) -> TorchCheckpoint | None:
+        """The checkpoint to go on from; None at a trial's beginning."""
+        if not self._assignment.checkpoint:
+            return None
+        began = time.perf_counter()
+        found = TorchCheckpoint.read(self._assignment.checkpoint, self._place.read)
+        self._checkpointing += time.perf_counter() - began
+        return found
+
+    def note(self, report: Report) -> None:
+        """Takes a report down and passes it on."""
+        self._deadline.beat()
+        self._reports.append(report)
+        self._on_report(report)
+
+    def take(self, checkpoint: TorchCheckpoint) -> None:
+        """Takes the checkpoint that the assignment ends with, to be written when the function is done.
+
+        A function might catch what goes wrong with the storage, and has a deadline.
+        """
+        began = time.perf_counter()
+        self._packed = self._assignment.saved_at(checkpoint.step), checkpoint.to_bytes()
+        self._checkpointing += time.perf_counter() - began
+
+    def segment(self, first_step_at: float, details: dict[str, Any]) -> Segment:
+        """All of it, once the checkpoint is written.
+
+        Raises:
+            UnsavedError: it cannot be.
+        """
+        began = time.perf_counter()
+        if self._packed is not None:
+            self._place.write(*self._packed)
+        self._checkpointing += time.perf_counter() - began
+        return Segment(
+            reports=tuple(self._reports),
+            checkpoint=self._assignment.saved_at(self._reports[-1].step),
+            checkpoint_bytes=len(self._packed[1]) if self._packed else 0,
+            training_seconds=time.perf_counter() - self._began - self._checkpointing,
+            checkpointing_seconds=self._checkpointing,
+            first_step_at=first_step_at,
+            details=details,
+        )
 
 
 @contextmanager

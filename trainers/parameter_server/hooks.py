@@ -1,0 +1,16 @@
+"""Hooks on an optimizer's steps, which PyTorch tells nobody of: the one place that asks its attributes for them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.optim import Optimizer
+
+
+def has_step_hooks(optimizer: Optimizer) -> bool:
+    """Whether `register_step_pre_hook` or `register_step_post_hook` was called on it, and not undone since.
+
+    Private attributes, as PyTorch 2.13 has them; `tests/trainers/parameter_server/test_hooks.py` notices a change.
+    """
+    private: Any = optimizer
+    return bool(private._optimizer_step_pre_hooks or private._optimizer_step_post_hooks)
