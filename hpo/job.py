@@ -63,6 +63,7 @@ class Job:
         notify: prints a line.
         interrupts: what asks it to stop, from before its first row on.
         verbose: whether Ray may talk too.
+        clock: seconds since the epoch; of its gangs, too.
     """
 
     search: Search
@@ -80,6 +81,7 @@ class Job:
     notify: Callable[[str], None]
     interrupts: Interrupts
     verbose: bool = False
+    clock: Callable[[], float] = time.time
 
     def run(self) -> Ended:
         """Runs the job to its end, which is in the record when this returns or raises.
@@ -110,7 +112,7 @@ class Job:
         on_ray = self._on_ray(memory)
         watchers = [self.watcher, PlainProgress(self.watcher.goal, kept(writer)), callbacks, *on_ray]
         record = JobRecord(writer, self.search.metric, watchers, checkpoints, memory, notes)
-        record.note(runs=[*notes["runs"], [time.time(), None]])
+        record.note(runs=[*notes["runs"], [self.clock(), None]])
         try:
             with self.interrupts.under_way():
                 callbacks.job_start(JobStart.of(job))
@@ -144,7 +146,7 @@ class Job:
         What a run before found stays, where this one did not get to all that is known.
         """
         checkpoints.close(sweep=False)
-        now = time.time()
+        now = self.clock()
         runs = [*record.notes["runs"][:-1], [record.notes["runs"][-1][0], now]]
         found = ended.summary or {**record.notes[BEFORE], **known(record.notes)}
         ended = replace(ended, summary={**found, "runs": runs})
@@ -200,6 +202,7 @@ class Job:
                 record=record,
                 on_probe=on_probe or (lambda probed: None),
                 memory=memory,
+                clock=self.clock,
             )
             self.interrupts.stops(controller.stop)
             stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))

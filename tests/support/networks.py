@@ -42,6 +42,7 @@ def train_exactly(context) -> None:
 
 
 def assignment(folder: Path, start: int = 0, stop: int = 2, name: str = "trial", **hyperparameters) -> Assignment:
+    folder.mkdir(parents=True, exist_ok=True)
     return Assignment(
         trial_id=name,
         hyperparameters=hyperparameters,
