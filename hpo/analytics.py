@@ -90,8 +90,8 @@ class HyperparameterTuningJobAnalytics:
     def _load(self) -> tuple[JobRow, list[TrialRow], dict[str, float]]:
         with Store(self._url) as store:
             billed: dict[str, float] = defaultdict(float)
-            for entry in store.ledger(self.name):
-                billed[entry.trial_id] += entry.worker_seconds
+            for (trial, _), seconds in store.billed(self.name).items():
+                billed[trial] += seconds
             return store.job(self.name), tuned_trials(store, self.name), billed
 
 

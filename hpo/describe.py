@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from hpo.lease import is_held
 from hpo.store import JobRow, TrialRow
 from hpo.tags import tags_of
+from hpo.totals import State
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
 
@@ -40,12 +43,7 @@ def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
         "HyperParameterTuningJobStatus": status,
         "CreationTime": when(job.created_at),
         "LastModifiedTime": when(job.heard),
-        "TrainingJobStatusCounters": _counters(trials),
-        "ObjectiveStatusCounters": {
-            "Succeeded": sum(trial.ended_at is not None and objective(job, trial) is not None for trial in trials),
-            "Pending": sum(trial.ended_at is None for trial in trials),
-            "Failed": sum(trial.ended_at is not None and objective(job, trial) is None for trial in trials),
-        },
+        **counters(Counter(_state(job, trial) for trial in trials)),
         "TuningJobCompletionDetails": {
             "NumberOfTrainingJobsObjectiveNotImproving": job.summary.get("trials_not_improving", 0)
         },
@@ -94,9 +92,13 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
 
 def training_job_status(trial: TrialRow) -> str:
     """A trial's status in the API's words, which have one for all that is under way and none for what diverged."""
-    if trial.status in _UNDER_WAY:
+    return _status(trial.status)
+
+
+def _status(status: str) -> str:
+    if status in _UNDER_WAY:
         return "InProgress"
-    return "Stopped" if trial.status == "Diverged" else trial.status
+    return "Stopped" if status == "Diverged" else status
 
 
 def status_and_reason(job: JobRow) -> tuple[str, str]:
@@ -156,7 +158,25 @@ def when(seconds: float) -> datetime:
     return datetime.fromtimestamp(seconds, UTC)
 
 
-def _counters(trials: list[TrialRow]) -> dict[str, int]:
-    statuses = [training_job_status(trial) for trial in trials]
-    counters = {name: statuses.count(name) for name in ("Completed", "InProgress", "Stopped")}
-    return {**counters, "RetryableError": 0, "NonRetryableError": statuses.count("Failed")}
+def counters(trials: Mapping[State, int]) -> dict[str, dict[str, int]]:
+    """The response's two counters, of trials by their state."""
+    statuses: Counter[str] = Counter()
+    for state, number in trials.items():
+        statuses[_status(state.status)] += number
+    return {
+        "TrainingJobStatusCounters": {
+            **{name: statuses[name] for name in ("Completed", "InProgress", "Stopped")},
+            "RetryableError": 0,
+            "NonRetryableError": statuses["Failed"],
+        },
+        "ObjectiveStatusCounters": {
+            "Succeeded": sum(number for state, number in trials.items() if state.ended and state.valued),
+            "Pending": sum(number for state, number in trials.items() if not state.ended),
+            "Failed": sum(number for state, number in trials.items() if state.ended and not state.valued),
+        },
+    }
+
+
+def _state(job: JobRow, trial: TrialRow) -> State:
+    valued = objective(job, trial) is not None
+    return State(status=trial.status, ended=trial.ended_at is not None, valued=valued)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Self, TypeVar
 
 import sqlalchemy as sa
@@ -18,12 +18,13 @@ from sqlalchemy.exc import IntegrityError
 from hpo.database import clock, explained, open_engine, shown
 from hpo.lease import is_dead, refusal, this_process
 from hpo.schema import prepare
-from hpo.store_writer import JobWriter, job_changes
+from hpo.store_writer import ROWS_AT_ONCE, JobWriter, job_changes
 from hpo.tables import (
     JOBS,
     LEDGER,
     LINES,
     LOST_AFTER,
+    OF_JOB,
     REPORTS,
     TRIALS,
     JobRow,
@@ -35,6 +36,7 @@ from hpo.tables import (
     decode,
     encode,
 )
+from hpo.totals import Totals, billed, totals_of
 from hpo.words import holds_secret
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -112,6 +114,16 @@ class Store:
     def ledger(self, name: str) -> list[LedgerRow]:
         """A job's billed seconds, by time."""
         return self._read(LedgerRow, LEDGER, {"job": name}, "at", "id") or self._none(name)
+
+    def totals(self, jobs: Iterable[JobRow]) -> dict[str, Totals]:
+        """What the trials and bills of jobs come to, by name; no trial and no bill is read for it."""
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return totals_of(connection, jobs)
+
+    def billed(self, name: str) -> dict[tuple[str, str], float]:
+        """A job's billed worker-seconds, by trial and kind; those of a gang's own are under no trial's name."""
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return billed(connection, name) or dict(self._none(name))
 
     def lines(self, name: str) -> list[LineRow]:
         """What a job's drivers said, by time."""
@@ -201,10 +213,18 @@ class Store:
     def _read(self, row: type[_Row], table: sa.Table, where: dict[str, str], *order: str) -> list[_Row]:
         worked_out = [(self._clock - JOBS.c.heartbeat).label("silent")] if table is JOBS else []
         query = sa.select(table, *worked_out).filter_by(**where).order_by(*(table.c[name] for name in order))
-        with explained(self.url, "read"), self._engine.connect() as connection:
-            found = connection.execute(query).mappings().all()
+        names = [column.name for column in query.selected_columns]
         nested = [column.name for column in table.columns if isinstance(column.type, sa.JSON)]
-        return [row(**{**values, **{name: decode(values[name]) for name in nested}}) for values in found]
+        rows = []
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            if table in OF_JOB:  # Of which there may be very many; so they are not all in memory twice.
+                query = query.execution_options(yield_per=ROWS_AT_ONCE)
+            for found in connection.execute(query):
+                values = dict(zip(names, found, strict=True))
+                for name in nested:
+                    values[name] = decode(values[name])
+                rows.append(row(**values))
+        return rows
 
     def _none(self, name: str) -> list[Any]:
         self.job(name)  # That there are no rows may be a mistyped name.

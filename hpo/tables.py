@@ -205,7 +205,7 @@ def decode(value: Any) -> Any:
     if isinstance(value, str):
         return float(value) if value in _NOT_FINITE else value[1:] if value.lstrip("\\") in _NOT_FINITE else value
     if isinstance(value, dict):
-        return {key: decode(item) for key, item in value.items()}
+        return {key: item if type(item) is float else decode(item) for key, item in value.items()}
     return [decode(item) for item in value] if isinstance(value, list) else value
 
 

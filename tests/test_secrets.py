@@ -106,16 +106,6 @@ for words in json.loads(sys.argv[1]):
 """Several commands of `hpo` in one process, since each needs seconds to import what it shows a job with."""
 
 
-def of_another_user(url: str, password: str) -> str:
-    """The URL of a database for a user of its own with a password that no other test has; and it is theirs now."""
-    known, name = sa.make_url(url), f"user_{secrets.token_hex(6)}"
-    engine = sa.create_engine(url, isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)
-    with engine.connect() as connection:
-        connection.execute(sa.text(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'"))
-        connection.execute(sa.text(f"ALTER DATABASE {known.database} OWNER TO {name}"))
-    return known.set(username=name, password=password).render_as_string(hide_password=False)
-
-
 def tables(url: str) -> dict[str, bytes]:
     """Every table of a database, as text."""
     engine = sa.create_engine(url)
@@ -141,7 +131,7 @@ def test_planted_secrets_are_found_nowhere(postgres: Postgres, s3: str, short_fo
         "the token": secrets.token_hex(32),
     }
     admin = postgres.new_database()
-    url = of_another_user(admin, planted["the database's password"])
+    url = postgres.of_another_user(admin, planted["the database's password"])
     kept = {name: text for name, text in os.environ.items() if not name.startswith(("RAY_", "AWS_", "WARMBAND_STORE"))}
     environment = {
         **kept,

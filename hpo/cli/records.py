@@ -23,16 +23,16 @@ def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
     worker-seconds. A wide terminal also shows who owns a job and where its
     driver runs, or last ran.
     """
-    from hpo.cli.snapshot import snapshots
+    from hpo.cli.snapshot import overviews
     from hpo.cli.terminal import show, show_json, terminal
     from hpo.cli.views import jobs_table
     from hpo.store import Store
 
     with Store(store) as opened:
-        found = list(snapshots(opened))
+        found = overviews(opened)
         url = opened.url
     if as_json:
-        show_json([snapshot.summary() for snapshot in found])
+        show_json([job.summary() for job in found])
     elif found:
         show(jobs_table(found, terminal().width))
     else:

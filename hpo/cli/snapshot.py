@@ -1,16 +1,16 @@
-"""What the record says of one job at one moment."""
+"""What the record says of one job at one moment, and in short of each."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from hpo.analytics import tuned_trials
-from hpo.describe import best_trial, describe, describe_trial, objective, ranked, runtime, status_and_reason
+from hpo.describe import best_trial, counters, describe, describe_trial, objective, ranked, runtime, status_and_reason
 from hpo.prices import Tariff
 from hpo.store import JobRow, Store, TrialRow
+from hpo.totals import Totals
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +34,9 @@ class Snapshot:
         """The job as it is now."""
         seconds: dict[str, float] = defaultdict(float)
         by_trial: dict[str, float] = defaultdict(float)
-        for entry in store.ledger(job.name):
-            seconds[entry.kind] += entry.worker_seconds
-            by_trial[entry.trial_id] += entry.worker_seconds
+        for (trial, kind), billed in store.billed(job.name).items():
+            seconds[kind] += billed
+            by_trial[trial] += billed
         trials = tuned_trials(store, job.name)
         return cls(job=job, trials=trials, seconds=dict(seconds), trial_seconds=dict(by_trial))
 
@@ -83,29 +83,6 @@ class Snapshot:
         """The trials, best first; those without an objective last, then those that diverged, and then that failed."""
         return ranked(self.job, self.trials)
 
-    def summary(self) -> dict[str, Any]:
-        """For a list of jobs, under the names of SageMaker's API where it has one."""
-        described = describe(self.job, self.trials)
-        kept = (
-            "HyperParameterTuningJobName",
-            "HyperParameterTuningJobStatus",
-            "CreationTime",
-            "FailureReason",
-            "Owner",
-        )
-        counters = ("HyperParameterTuningEndTime", "TrainingJobStatusCounters", "ObjectiveStatusCounters")
-        best = self.best
-        return {
-            **{key: described[key] for key in (*kept, *counters) if key in described},
-            "Strategy": self.job.spec["strategy"],
-            "ResourceLimits": described["HyperParameterTuningJobConfig"]["ResourceLimits"],
-            "ObjectiveMetricName": self.job.spec["objective_metric_name"],
-            "BestObjectiveValue": self.objective(best) if best else None,
-            **self._billed(self.worker_seconds),
-            "Owner": self.job.owner,
-            "Driver": described["Summary"]["driver"],
-        }
-
     def trial_summaries(self) -> list[dict[str, Any]]:
         """Its trials, best first, under the names of SageMaker's API; hyperparameters keep their types beside."""
         return [
@@ -115,20 +92,67 @@ class Snapshot:
                 "HyperParameters": trial.hyperparameters,
                 "Bracket": trial.bracket,
                 "Resource": trial.resource,
-                **self._billed(self.trial_seconds.get(trial.trial_id, 0.0)),
+                **_billed(self.tariff, self.trial_seconds.get(trial.trial_id, 0.0)),
                 "Checkpoint": trial.checkpoint,
                 "Traceback": trial.traceback,
             }
             for trial in self.ranked()
         ]
 
-    def _billed(self, worker_seconds: float) -> dict[str, Any]:
-        tariff = self.tariff
-        cost = {"BilledCost": tariff.of(worker_seconds), "Currency": tariff.currency} if tariff else {}
-        return {"BilledWorkerSeconds": worker_seconds, **cost}
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """One job of the record as a line of a list.
+
+    Args:
+        job: its row.
+        totals: what its trials and bills come to.
+    """
+
+    job: JobRow
+    totals: Totals
+
+    @property
+    def status(self) -> str:
+        """Its status; Failed where its driver is gone."""
+        return status_and_reason(self.job)[0]
+
+    @property
+    def tariff(self) -> Tariff | None:
+        """What its workers cost; None where it has no prices."""
+        return Tariff.of_spec(self.job.spec)
+
+    def summary(self) -> dict[str, Any]:
+        """For a list of jobs, under the names of SageMaker's API where it has one."""
+        described = {**describe(self.job, []), **counters(self.totals.trials)}
+        kept = (
+            "HyperParameterTuningJobName",
+            "HyperParameterTuningJobStatus",
+            "CreationTime",
+            "FailureReason",
+            "HyperParameterTuningEndTime",
+            "TrainingJobStatusCounters",
+            "ObjectiveStatusCounters",
+        )
+        return {
+            **{key: described[key] for key in kept if key in described},
+            "Strategy": self.job.spec["strategy"],
+            "ResourceLimits": described["HyperParameterTuningJobConfig"]["ResourceLimits"],
+            "ObjectiveMetricName": self.job.spec["objective_metric_name"],
+            "BestObjectiveValue": self.totals.best,
+            **_billed(self.tariff, self.totals.worker_seconds),
+            "Owner": self.job.owner,
+            "Driver": described["Summary"]["driver"],
+        }
 
 
-def snapshots(store: Store) -> Iterator[Snapshot]:
+def overviews(store: Store) -> list[Overview]:
     """Every job, newest first."""
-    for job in store.jobs():
-        yield Snapshot.of(store, job)
+    jobs = store.jobs()
+    totals = store.totals(jobs)
+    return [Overview(job=job, totals=totals[job.name]) for job in jobs]
+
+
+def _billed(tariff: Tariff | None, worker_seconds: float) -> dict[str, Any]:
+    cost = {"BilledCost": tariff.of(worker_seconds), "Currency": tariff.currency} if tariff else {}
+    return {"BilledWorkerSeconds": worker_seconds, **cost}

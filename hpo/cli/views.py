@@ -7,14 +7,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from hpo.cli.snapshot import Snapshot
+from hpo.cli.snapshot import Overview, Snapshot
 from hpo.describe import when
 from hpo.lease import holder_of
+from hpo.prices import Tariff
 from hpo.tables import LedgerKind, TrialRow
 from hpo.tags import tags_of
 from hpo.words import details_text, forecast_text, money, range_text, untuned_text
@@ -31,18 +33,20 @@ STYLES = {
 _WIDE = 100
 """Columns from which on a list of jobs also says whose they are, and where."""
 
+_GAP = "  "
+
 _SOME = 5
 """Failures that are listed where nobody asked for all of them."""
 
 
-def jobs_table(snapshots: Sequence[Snapshot], width: int) -> RenderableType:
+def jobs_table(overviews: Sequence[Overview], width: int) -> RenderableType:
     """A line a job, with what it cost where one has prices, and who owns it and where it runs where that fits."""
-    table = _jobs(snapshots, wide=True)
-    return table if width >= _WIDE and _width(table) <= width else _jobs(snapshots, wide=False)
+    table = _jobs(overviews, wide=True)
+    return table if width >= _WIDE and _width(table) <= width else _jobs(overviews, wide=False)
 
 
-def _jobs(snapshots: Sequence[Snapshot], *, wide: bool) -> Table:
-    priced = any(snapshot.tariff for snapshot in snapshots)
+def _jobs(overviews: Sequence[Overview], *, wide: bool) -> Table:
+    priced = any(overview.tariff for overview in overviews)
     table = _table()
     table.add_column("job", overflow="fold")
     for name in ("status", "strategy"):
@@ -51,17 +55,17 @@ def _jobs(snapshots: Sequence[Snapshot], *, wide: bool) -> Table:
         table.add_column(name, justify="right", no_wrap=True)
     for name in ("owner", "runs on") if wide else ():
         table.add_column(name, no_wrap=True)
-    for snapshot in snapshots:
+    for overview in overviews:
         table.add_row(
-            snapshot.job.name,
-            _status(snapshot.status),
-            snapshot.job.spec["strategy"],
-            f"{snapshot.done}/{snapshot.job.spec['max_jobs']}",
-            value_text(snapshot.objective(snapshot.best) if snapshot.best else None),
-            f"{snapshot.worker_seconds:,.0f}",
-            *([_cost(snapshot, snapshot.worker_seconds) or "-"] if priced else []),
-            ago(snapshot.job.now - snapshot.job.created_at),
-            *((snapshot.job.owner or "-", _place(snapshot.job.driver)) if wide else ()),
+            overview.job.name,
+            _status(overview.status),
+            overview.job.spec["strategy"],
+            f"{overview.totals.ended}/{overview.job.spec['max_jobs']}",
+            value_text(overview.totals.best),
+            f"{overview.totals.worker_seconds:,.0f}",
+            *([_cost(overview.tariff, overview.totals.worker_seconds) or "-"] if priced else []),
+            ago(overview.job.now - overview.job.created_at),
+            *((overview.job.owner or "-", _place(overview.job.driver)) if wide else ()),
         )
     return table
 
@@ -89,11 +93,23 @@ def job_page(snapshot: Snapshot) -> RenderableType:
 def trials_table(snapshot: Snapshot, width: int) -> RenderableType:
     """A line a trial, best first, with a column a hyperparameter; where they do not fit, lines of their own."""
     names = list(dict.fromkeys(name for trial in snapshot.trials for name in trial.hyperparameters))
-    for folded in (False, True):
-        table = _trials(snapshot, names, folded=folded)
-        if _width(table) <= width:
-            return table
-    return _stacked(snapshot)
+    ranked = snapshot.ranked()
+    main = [_main(snapshot, trial) for trial in ranked]
+    values = [trial.hyperparameters for trial in ranked]
+    rows = [
+        cells + [short(given[name]) if name in given else "" for name in names]
+        for cells, given in zip(main, values, strict=True)
+    ]
+    heads = [[head] for head in (*_main_heads(snapshot), *names)]
+    folded = [re.sub("(?<=[_:])", "\n", head[0]).rstrip("\n").split("\n") for head in heads]
+    for lines in (heads, folded):
+        if sum(_widths(lines, rows)) + len(_GAP) * (len(lines) - 1) <= width:
+            return Group(*_lines(lines, rows))
+    first, *others = _lines(heads[: len(heads) - len(names)], main)
+    parts: list[RenderableType] = [first]
+    for line, given in zip(others, values, strict=True):
+        parts += [line, Padding(Text(_settings(given), style="dim"), (0, 0, 0, 4))]
+    return Group(*parts)
 
 
 def failures(trials: Sequence[TrialRow], *, limit: int | None = None, tracebacks: bool = False) -> Group | None:
@@ -190,7 +206,7 @@ def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
         + (f" ({reached / possible:.1%})" if possible else ""),
         "time": f"{snapshot.runtime:.1f} s, from {started}",
         "billed": f"{snapshot.worker_seconds:,.1f} worker-seconds"
-        + (f", {cost}" if (cost := _cost(snapshot, snapshot.worker_seconds)) else "")
+        + (f", {cost}" if (cost := _cost(snapshot.tariff, snapshot.worker_seconds)) else "")
         + (f": {parts}" if parts else ""),
         **({"forecast": forecast_text(forecast, stopped=stopped)} if (forecast := job.summary.get("forecast")) else {}),
     }
@@ -263,56 +279,59 @@ def _place(driver: Mapping[str, Any]) -> str:
     return driver.get("address") or driver.get("host") or "-"
 
 
-def _trials(snapshot: Snapshot, names: list[str], *, folded: bool) -> Table:
-    table = _table()
-    heads = ["trial", *_main_heads(snapshot), *names]
-    for place, head in enumerate(heads):
-        text = re.sub("(?<=[_:])", "\n", head).rstrip("\n") if folded else head
-        table.add_column(Text(text), justify="left" if place < 2 else "right", no_wrap=True, vertical="bottom")
-    for trial in snapshot.ranked():
-        values = trial.hyperparameters
-        table.add_row(*_main(snapshot, trial), *(Text(short(values[name]) if name in values else "") for name in names))
-    return table
+def _widths(heads: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> list[int]:
+    columns = zip(*rows, strict=True) if rows else [()] * len(heads)
+    return [max(map(cell_len, (*head, *column))) for head, column in zip(heads, columns, strict=True)]
 
 
-def _stacked(snapshot: Snapshot) -> RenderableType:
-    ranked = snapshot.ranked()
-    heads = ["trial", *_main_heads(snapshot)]
-    cells = [[Text(head) for head in heads]]
-    cells += [_main(snapshot, trial) for trial in ranked]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(cells[0]))]
-    parts: list[RenderableType] = []
-    for row, trial in zip(cells, [None, *ranked], strict=True):
-        for place, cell in enumerate(row):
-            cell.align("left" if place < 2 else "right", widths[place])
-        line = Text("  ").join(row)
-        line.stylize("bold" if trial is None else "")
-        parts.append(line)
-        if trial is not None:
-            parts.append(Padding(Text(_settings(trial.hyperparameters), style="dim"), (0, 0, 0, 4)))
-    return Group(*parts)
+def _lines(heads: Sequence[Sequence[str]], rows: Sequence[Sequence[str]]) -> list[Text]:
+    """A table of trials, whose second column is their status; `Table` takes seconds for thousands of lines.
+
+    Args:
+        heads: each column's, in lines of which the last stands above the column.
+        rows: a trial's cells.
+    """
+    widths, height = _widths(heads, rows), max(map(len, heads))
+    above = [[*[""] * (height - len(head)), *head] for head in heads]
+    lines = [Text(_line(row, widths), style="bold") for row in zip(*above, strict=True)]
+    begin = widths[0] + len(_GAP)
+    for row in rows:
+        line = Text(_line(row, widths))
+        line.stylize(STYLES.get(row[1], ""), begin, begin + len(row[1]))
+        lines.append(line)
+    return lines
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    """Cells in a line: the first two begin where their columns do, numbers end there."""
+    blanks = [" " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
+    placed = [
+        cell + blank if place < 2 else blank + cell
+        for place, (cell, blank) in enumerate(zip(cells, blanks, strict=True))
+    ]
+    return _GAP.join(placed)
 
 
 def _main_heads(snapshot: Snapshot) -> list[str]:
     metric = snapshot.job.spec["objective_metric_name"]
-    return ["status", metric, "units", "worker-s", *(["cost"] if snapshot.tariff else [])]
+    return ["trial", "status", metric, "units", "worker-s", *(["cost"] if snapshot.tariff else [])]
 
 
-def _main(snapshot: Snapshot, trial: TrialRow) -> list[Text]:
+def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
     seconds = snapshot.trial_seconds.get(trial.trial_id, 0.0)
     return [
-        Text(trial.trial_id),
-        _status(trial.status),
-        Text(value_text(snapshot.objective(trial))),
-        Text(str(trial.resource)),
-        Text(f"{seconds:.1f}"),
-        *([Text(_cost(snapshot, seconds))] if snapshot.tariff else []),
+        trial.trial_id,
+        trial.status,
+        value_text(snapshot.objective(trial)),
+        str(trial.resource),
+        f"{seconds:.1f}",
+        *([_cost(snapshot.tariff, seconds)] if snapshot.tariff else []),
     ]
 
 
-def _cost(snapshot: Snapshot, worker_seconds: float) -> str:
+def _cost(tariff: Tariff | None, worker_seconds: float) -> str:
     """In money; empty where the job has no prices."""
-    return snapshot.tariff.text(worker_seconds) if snapshot.tariff else ""
+    return tariff.text(worker_seconds) if tariff else ""
 
 
 def _width(table: Table) -> int:

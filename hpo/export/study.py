@@ -234,8 +234,8 @@ def _about_trial(trial: TrialRow, metrics: Mapping[str, Any], billed: float) -> 
 
 def _billed(store: Store, name: str) -> dict[str, float]:
     billed: dict[str, float] = defaultdict(float)
-    for entry in store.ledger(name):
-        billed[entry.trial_id] += entry.worker_seconds
+    for (trial, _), seconds in store.billed(name).items():
+        billed[trial] += seconds
     return billed
 
 

@@ -100,18 +100,18 @@ class _Drawn:
     @property
     def best(self) -> Curve | None:
         best = self.data.best
-        return next((line for line in self.lines if best is not None and line.trial == best), None)
+        return next((line for line in self.lines if best is not None and line.trial.trial_id == best.trial_id), None)
 
     @property
     def groups(self) -> list[tuple[str, str, list[Curve]]]:
         """By rung reached, rising: what it is called, its colour, its curves without the best one."""
         rungs = sorted({line.rung for line in self.lines} | set(self.data.rungs))
-        groups = []
+        best, groups = self.best, []
         for rung, colour in zip(rungs, look.ramp(len(rungs)), strict=True):
             lines = [line for line in self.lines if line.rung == rung]
             reached = f"reached {count(rung, self.data.unit)}" if rung else "before the first rung"
             if lines:
-                groups.append((f"{len(lines)} {reached}", colour, [line for line in lines if line is not self.best]))
+                groups.append((f"{len(lines)} {reached}", colour, [line for line in lines if line is not best]))
         return groups
 
     @property

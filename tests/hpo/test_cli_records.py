@@ -6,6 +6,7 @@ import csv
 import dataclasses
 import json
 import os
+import re
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ from typing import Any, get_args
 
 import jsonschema
 import pytest
+import sqlalchemy as sa
 import yaml
 from typer.testing import CliRunner
 
@@ -27,6 +29,7 @@ from hpo.spec import JobSpec, json_schema, read_job
 from hpo.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.tables import LOST_AFTER
 from tests.support.boosting import make
+from tests.support.calls import calls_of
 from tests.support.rows import silence
 from tests.support.terminals import terminal_of
 from trainers.errors import ConfigurationError
@@ -276,6 +279,16 @@ def test_where_columns_do_not_fit_heads_fold_and_then_values_have_lines_of_their
     assert stacked[2].strip() == "eta=0.1235, max_depth=0, booster=[b]dart[/]"
 
 
+@pytest.mark.parametrize("columns", [120, 60])
+def test_a_long_list_of_trials_takes_little_more_than_reading_them(store: Store, columns: int) -> None:
+    """With a table of rich's it was 5,000 calls a trial, and 5 s for 3,000 trials."""
+    made = []
+    for name, trials in {"warm": 1, "few": 10, "many": 60}.items():
+        job(store, name, values=[0.5] * trials)
+        made.append(calls_of(lambda name=name: hpo("trials", name, columns=columns)))
+    assert (made[2] - made[1]) / 50 < 2000
+
+
 def test_trials_for_programs_and_spreadsheets(store: Store, tmp_path: Path) -> None:
     job(store, "bank", values=[0.5, None, 0.75])
     best, _, failed = json.loads(hpo("trials", "bank", "--json"))
@@ -337,6 +350,37 @@ def test_a_job_whose_driver_is_gone_is_ended_by_the_command(store: Store) -> Non
     assert "to go on: hpo resume lost" in hpo("describe", "lost", columns=200)
     assert "lost is Stopped: stopped after its driver had died" in hpo("stop", "lost", columns=200)
     assert (store.job("lost").status, store.job("lost").ended_at) == ("Stopped", heard)
+
+
+def test_a_list_of_jobs_reads_no_trial_and_no_bill_and_asks_as_often_for_many_as_for_one(store: Store) -> None:
+    asked: list[str] = []
+
+    def note(connection: Any, cursor: Any, statement: str, *rest: Any) -> None:
+        asked.append(statement)
+
+    sa.event.listen(sa.Engine, "before_cursor_execute", note)
+    try:
+        counts = []
+        for number in range(3):
+            job(store, f"bank-{number}", values=[0.1 * number, None, 0.7, 0.2])
+            asked.clear()
+            found = json.loads(hpo("jobs", "--json"))
+            hpo("jobs")
+            counts.append(len(asked))
+            assert [
+                each for each in asked if re.search("FROM (trials|ledger|reports)", each) and "GROUP BY" not in each
+            ] == []
+    finally:
+        sa.event.remove(sa.Engine, "before_cursor_execute", note)
+    assert len(set(counts)) == 1
+    assert [each["BestObjectiveValue"] for each in found] == [0.7] * 3
+    for each in found:
+        bills = store.ledger(each["HyperParameterTuningJobName"])
+        assert each["BilledWorkerSeconds"] == pytest.approx(sum(entry.worker_seconds for entry in bills))
+    for each in found:
+        described = json.loads(hpo("describe", each["HyperParameterTuningJobName"], "--json"))
+        for counters in ("TrainingJobStatusCounters", "ObjectiveStatusCounters"):
+            assert each[counters] == described[counters]
 
 
 # ---- whose it is, where it runs, what it printed

@@ -11,9 +11,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -23,13 +25,17 @@ from hypothesis import strategies as st
 
 from hpo import database as reached
 from hpo import store_writer
+from hpo.describe import best_trial, objective
 from hpo.store import JobWriter, Store, TrialRow
-from hpo.tables import LOST_AFTER, decode, encode
+from hpo.tables import LOST_AFTER, LedgerKind, decode, encode
+from hpo.totals import State
 from hpo.upkeep import check
 from tests.support.at_once import GATE, LIGHT, ROOT, at_once
 from tests.support.postgres import PASSWORD
 from tests.support.rows import bill, job, report, silence, trial_with, until
 from trainers.errors import ConfigurationError, WarmbandError
+
+KINDS = get_args(LedgerKind)
 
 
 @pytest.fixture
@@ -210,6 +216,51 @@ def test_what_is_queued_is_written_without_a_flush(store):
     with store.writer("bank") as writer:
         writer.report(report(1))
         until(lambda: len(store.reports("bank")) == 1)
+
+
+@pytest.mark.parametrize("value", ["last", "best"])
+@pytest.mark.parametrize("aim", ["Maximize", "Minimize"])
+def test_sums_are_those_of_the_rows(store, value, aim):
+    spec = {"objective_value": value, "objective_type": aim}
+    store.create_job(job("one", spec=spec))
+    store.create_job(job("none", spec=spec))
+    trials = [trial_with(job="one", trial_id="untuned", number=-1, objective=9.0, best_objective=9.0, ended_at=1.0)]
+    for number in range(40):
+        trials.append(
+            trial_with(
+                job="one",
+                trial_id=f"t{number}",
+                number=number,
+                status=("Completed", "Failed", "Diverged", "Running", "Stopped")[number % 5],
+                objective=None if number % 3 == 0 else number / 7 % 1,
+                best_objective=None if number % 7 == 0 else number / 11 % 1,
+                ended_at=None if number % 5 == 3 else 5.0,
+            )
+        )
+    bills = [bill(0.1 * n, job="one", trial_id=f"t{n % 3}" if n % 4 else "", kind=KINDS[n % 4]) for n in range(60)]
+    with store.writer("one") as writer:
+        for each in trials:
+            writer.trial(each)
+        writer.ledger(*bills)
+    row, totals = store.job("one"), store.totals(store.jobs())
+    best = best_trial(replace(row, spec=spec), trials[1:])
+    assert totals["one"].best == objective(row, best) is not None
+    assert totals["one"].ended == sum(each.ended_at is not None for each in trials[1:]) > 0
+    values = {each.trial_id: objective(row, each) is not None for each in trials[1:]}
+    states = Counter(
+        State(status=each.status, ended=each.ended_at is not None, valued=values[each.trial_id]) for each in trials[1:]
+    )
+    assert totals["one"].trials == states
+    by_trial, by_kind = Counter(), Counter()
+    for each in bills:
+        by_trial[each.trial_id, each.kind] += each.worker_seconds
+        by_kind[each.kind] += each.worker_seconds
+    assert store.billed("one") == pytest.approx(dict(by_trial))
+    assert totals["one"].seconds == pytest.approx(dict(by_kind))
+    assert (totals["none"].ended, totals["none"].best, totals["none"].worker_seconds) == (0, None, 0.0)
+    assert store.billed("none") == {}
+    with pytest.raises(ConfigurationError, match="no job named 'nobody'"):
+        store.billed("nobody")
 
 
 def test_an_idle_writer_is_heard_of(store, monkeypatch):

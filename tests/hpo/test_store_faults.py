@@ -83,12 +83,24 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store_writer, "LONGEST_PAUSE", 0.5)
 
 
-def leave(server: Postgres, how: str) -> None:
-    server.freeze() if how == "frozen" else server.stop(signal.SIGINT if how == "stopped" else signal.SIGQUIT)
+def leave(server: Postgres, how: str, url: str = "") -> None:
+    if how == "frozen":
+        server.freeze()
+    elif how == "full":
+        server.limit(url, 0)
+    elif how == "killed":
+        server.kill()
+    else:
+        server.stop(signal.SIGINT if how == "stopped" else signal.SIGQUIT)
 
 
-def come_back(server: Postgres, how: str) -> None:
-    server.thaw() if how == "frozen" else server.start()
+def come_back(server: Postgres, how: str, url: str = "") -> None:
+    if how == "frozen":
+        server.thaw()
+    elif how == "full":
+        server.limit(url, -1)
+    else:
+        server.start()
 
 
 @pytest.mark.usefixtures("impatient")
@@ -134,40 +146,48 @@ def test_half_a_minute_is_less_than_a_driver_waits_and_a_lease_lasts():
 
 
 class Outage(Callback):
-    """Kills a job's database in the middle of it, until it is missed and 60 reports later."""
+    """Takes a job's database away in the middle of it, until it is missed and 60 reports later."""
 
-    def __init__(self, server: Postgres, missed: Callable[[], bool]) -> None:
-        self.server, self.missed = server, missed
+    def __init__(self, server: Postgres, how: str, url: str, missed: Callable[[], bool]) -> None:
+        self.server, self.how, self.url, self.missed = server, how, url, missed
         self.reports = 0
         self.gone = self.back = 0.0
 
     def on_trial_report(self, trial: Any, report: Any) -> None:
         self.reports += 1
         if self.reports == 20:
-            leave(self.server, "crashed")
+            leave(self.server, self.how, self.url)
             self.gone = time.time()
         elif self.reports == 80:
             until(self.missed, 60.0)
             self.back = time.time()
-            come_back(self.server, "crashed")
+            come_back(self.server, self.how, self.url)
+
+
+@pytest.fixture(scope="module")
+def calm(tmp_path_factory) -> Iterator[Store]:
+    """The record of a job that nothing happened to."""
+    folder = tmp_path_factory.mktemp("calm")
+    url = f"sqlite:///{folder}/calm.db"
+    make(workers=0, storage_path=str(folder), store=url).fit(CHANNELS, job_name="bank")
+    with Store(url) as store:
+        yield store
 
 
 @pytest.mark.usefixtures("impatient")
-def test_a_tuning_job_goes_on_while_its_database_is_away(away, tmp_path, caplog):
+@pytest.mark.parametrize("how", ["stopped", "crashed", "killed", "full"])
+def test_a_tuning_job_goes_on_while_its_database_is_away(away, calm, tmp_path, caplog, how):
     """And its record is that of a job that nothing happened to."""
-    url, calm = away.new_database(), f"sqlite:///{tmp_path}/calm.db"
-    outage = Outage(away, lambda: "job bank waits for its store" in caplog.text)
+    url = away.of_another_user(away.new_database())
+    outage = Outage(away, how, url, lambda: "job bank waits for its store" in caplog.text)
     make(workers=0, storage_path=str(tmp_path / "jobs"), store=url, callbacks=[outage]).fit(CHANNELS, job_name="bank")
-    make(workers=0, storage_path=str(tmp_path / "calm"), store=calm).fit(CHANNELS, job_name="bank")
-    with Store(url) as found, Store(calm) as expected:
-        job, other = found.job("bank"), expected.job("bank")
+    with Store(url) as found:
+        job, other = found.job("bank"), calm.job("bank")
         assert (job.status, job.lease) == (other.status, other.lease) == ("Completed", "")
         assert sum(outage.gone < row.at < outage.back for row in found.reports("bank")) > 50, "it trained meanwhile"
-        assert [decided(trial) for trial in found.trials("bank")] == [
-            decided(trial) for trial in expected.trials("bank")
-        ]
+        assert [decided(trial) for trial in found.trials("bank")] == [decided(trial) for trial in calm.trials("bank")]
         assert [(row.trial_id, row.step, row.metrics) for row in found.reports("bank")] == [
-            (row.trial_id, row.step, row.metrics) for row in expected.reports("bank")
+            (row.trial_id, row.step, row.metrics) for row in calm.reports("bank")
         ]
         billed = sum(row.worker_seconds for row in found.ledger("bank"))
         assert billed == pytest.approx(sum(job.summary["worker_seconds"].values()), rel=1e-6)

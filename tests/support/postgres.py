@@ -85,6 +85,17 @@ class Postgres:
             self._process.wait(60)
             self._process = None
 
+    def kill(self) -> None:
+        """Kills it with all its processes, as the end of its machine does."""
+        assert self._process is not None
+        children = self._children()
+        self._process.kill()
+        for pid in children:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        self._process.wait(60)
+        self._process = None
+
     def freeze(self) -> None:
         """Stops all its processes where they are, as a machine does that hangs: connections stay, nothing answers."""
         self._signal(signal.SIGSTOP)
@@ -97,10 +108,14 @@ class Postgres:
         """Signals the server, which makes no more processes once it stands still, and then those that it made."""
         assert self._process is not None
         self._process.send_signal(number)
-        children = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
-        for pid in map(int, children.split()):
+        for pid in self._children():
             with suppress(ProcessLookupError):  # It came to its end meanwhile, as an autovacuum worker may.
                 os.kill(pid, number)
+
+    def _children(self) -> list[int]:
+        assert self._process is not None
+        text = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text()
+        return [int(pid) for pid in text.split()]
 
     def new_database(self) -> str:
         """The URL of an empty database."""
@@ -112,11 +127,22 @@ class Postgres:
         """Drops a database, whoever is connected to it."""
         self._admin(f"DROP DATABASE {sa.make_url(url).database} WITH (FORCE)")
 
+    def of_another_user(self, url: str, password: str = PASSWORD) -> str:
+        """The URL of a database for a user of its own, who is no superuser; and it is theirs now."""
+        known, name = sa.make_url(url), f"user_{uuid.uuid4().hex[:12]}"
+        self._admin(f"CREATE ROLE {name} LOGIN PASSWORD '{password}'")
+        self._admin(f"ALTER DATABASE {known.database} OWNER TO {name}")
+        return known.set(username=name, password=password).render_as_string(hide_password=False)
+
+    def limit(self, url: str, connections: int) -> None:
+        """Lets the user of a URL, who is no superuser, have so many connections, -1 for any number, and ends theirs."""
+        self._admin(f"ALTER ROLE {sa.make_url(url).username} CONNECTION LIMIT {connections}")
+        self._end_connections(url)
+
     def read_only(self, url: str) -> None:
         """Lets a database be read alone, as one that failed over, and ends its connections."""
-        name = sa.make_url(url).database
-        self._admin(f"ALTER DATABASE {name} SET default_transaction_read_only = on")
-        self._admin(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+        self._admin(f"ALTER DATABASE {sa.make_url(url).database} SET default_transaction_read_only = on")
+        self._end_connections(url)
 
     def writable(self, url: str) -> None:
         """Ends that for connections to come; those that are there stay as they are."""
@@ -125,6 +151,10 @@ class Postgres:
     def url(self, database: str) -> str:
         """A URL, with the password, of one of its databases."""
         return f"postgresql+psycopg://warm:{PASSWORD}@127.0.0.1:{self.port}/{database}"
+
+    def _end_connections(self, url: str) -> None:
+        name = sa.make_url(url).database
+        self._admin(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
 
     def _admin(self, statement: str) -> None:
         engine = sa.create_engine(self.url("postgres"), isolation_level="AUTOCOMMIT", poolclass=sa.NullPool)

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hpo.hyperband import lay_out
 from hpo.report.curves import curves, headline, learning_curves, thinned
 from hpo.report.data import JobData
 from hpo.store import JobRow, ReportRow, TrialRow
+from tests.support.calls import calls_of
 from tests.support.records import made_up
 
 LENGTHS = {"untuned": 9, "t0": 9, "t1": 1, "t2": 1, "t3": 3}
@@ -147,3 +149,8 @@ def test_a_score_far_off_does_not_flatten_all_others(far):
     assert 0.3 < low < high < 1
     assert "1 report far from the others is not shown" in figure.note
     assert learning_curves(data).interactive.layout.yaxis.range is None
+
+
+def test_what_many_curves_take_grows_as_their_number_does():
+    made = [calls_of(partial(learning_curves, data)) for data in [made_up(trials=trials) for trials in (10, 100, 1000)]]
+    assert made[2] < 5 * made[1]
