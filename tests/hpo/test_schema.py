@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shutil
 import subprocess
 import sys
@@ -17,8 +16,8 @@ from alembic.migration import MigrationContext
 from hpo import schema
 from hpo.database import open_engine
 from hpo.schema import SCHEMA_VERSION, upgrade, version_of
-from hpo.store import JobRow, LedgerRow, Store, TrialRow
-from hpo.tables import MARK, METADATA
+from hpo.store import Store
+from hpo.tables import JOBS, LEDGER, MARK, METADATA, TRIALS
 from tests.support.at_once import GATE, LIGHT, ROOT, at_once
 from tests.support.rows import bill, trial_with
 from tests.support.schemas import VERSIONS, execute
@@ -125,9 +124,9 @@ def test_a_store_of_an_older_version_is_brought_up_to_date(older_version, number
         assert [row.workers for row in store.ledger("bank")] == [0, 3]
         assert [trial.logs for trial in store.trials("bank")] == ["", "10.0.0.1:/tmp/ray/worker.err"]
         assert [trial.details for trial in store.trials("bank")] == [{}, {"x": {"0": 1}}]
-        for table, row in (("jobs", JobRow), ("trials", TrialRow), ("ledger", LedgerRow)):
-            columns = {column["name"] for column in sa.inspect(store._engine).get_columns(table)}
-            assert columns == {field.name for field in dataclasses.fields(row)}
+        for table in (JOBS, TRIALS, LEDGER):
+            columns = {column["name"] for column in sa.inspect(store._engine).get_columns(table.name)}
+            assert columns == {column.name for column in table.columns}
 
 
 OPEN_IT = f"""{LIGHT}
