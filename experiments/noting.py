@@ -24,7 +24,7 @@ class NotingTrainer(XGBoostTrainer):
     """The same trainer otherwise."""
 
     def program(self, channels: dict[str, PlacedChannel]) -> NotingProgram:
-        return NotingProgram(channels, self.hyperparameters, os.environ[FOLDER], use_gpu=self.scaling.use_gpu)
+        return NotingProgram(channels, self.hyperparameters, os.environ[FOLDER], use_gpu=bool(self.scaling.use_gpu))
 
 
 class NotingProgram(XGBoostProgram):

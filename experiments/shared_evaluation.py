@@ -61,10 +61,8 @@ def measure(name: str, data_dir: str | None, repeat: int, rounds: int, shares: i
     part = _rows(everyones, slice(0, None, shares))
     matrix = xgboost.QuantileDMatrix(mine.features, mine.labels, nthread=1)
 
-    def evaluated(table: Table) -> Any:
-        return xgboost.QuantileDMatrix(table.features, table.labels, nthread=1, ref=matrix)
-
-    share, whole = evaluated(part), evaluated(everyones)
+    share = xgboost.DMatrix(part.features, part.labels, nthread=1)
+    whole = xgboost.QuantileDMatrix(everyones.features, everyones.labels, nthread=1, ref=matrix)
     held = Share.of(share, part.labels, 0, 1, _alone)
     rarer = (shares * held.totals[0], shares * held.totals[1])
     of_all = Share(

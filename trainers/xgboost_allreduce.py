@@ -104,7 +104,8 @@ class XGBoostTrainer(Trainer):
 
     def _check_threads(self, hyperparameters: Mapping[str, Any]) -> None:
         """Refuses more threads than a worker holds cores; in hand these may be all that the machine has."""
-        said = (self.scaling.resources_per_worker or {}).get("CPU")
+        resources: Any = self.scaling.resources_per_worker
+        said = (resources or {}).get("CPU")
         held = None if self.in_hand and not said else max(1, int(said or 1))
         threads = threads_of(hyperparameters)
         if held is not None and threads > held:
@@ -117,7 +118,7 @@ class XGBoostTrainer(Trainer):
 
     def _check_device(self, hyperparameters: Mapping[str, Any]) -> None:
         """Refuses a device that is none, is not what the workers hold, or does not train the method."""
-        given, use_gpu = hyperparameters.get("device"), self.scaling.use_gpu
+        given, use_gpu = hyperparameters.get("device"), bool(self.scaling.use_gpu)
         if given is not None and not re.fullmatch(r"cpu|(cuda|gpu)(:\d+)?", str(given)):
             raise ConfigurationError(f"hyperparameter 'device' is {given!r}; give 'cpu' or 'cuda'")
         device = device_of(hyperparameters, use_gpu=use_gpu)
@@ -158,7 +159,7 @@ class XGBoostTrainer(Trainer):
 
     def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
         """See `Trainer.program`."""
-        return XGBoostProgram(channels, self.hyperparameters, use_gpu=self.scaling.use_gpu)
+        return XGBoostProgram(channels, self.hyperparameters, use_gpu=bool(self.scaling.use_gpu))
 
     def start_gangs(
         self,
@@ -188,12 +189,12 @@ class XGBoostTrainer(Trainer):
 
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""
-        on_cpu = device_of(self.hyperparameters, use_gpu=self.scaling.use_gpu) == CPU
+        on_cpu = device_of(self.hyperparameters, use_gpu=bool(self.scaling.use_gpu)) == CPU
         return "" if on_cpu else "it trains on a GPU"
 
     def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
         """See `Trainer.exact_from`: a booster does not hold the random state of XGBoost's sampling."""
-        device = device_of(hyperparameters, use_gpu=self.scaling.use_gpu)
+        device = device_of(hyperparameters, use_gpu=bool(self.scaling.use_gpu))
         return goes_on_exactly({**hyperparameters, "device": device})
 
     def load_code(self, checkpoint: str) -> str:

@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float32]
+Losses = Any
+"""An array of one number a row, in what precision a metric has."""
 
 _LEAST_EXPONENT = -148
 _BITS = 24
@@ -32,7 +34,7 @@ class Loss:
         of_margins: it takes margins, one a class.
     """
 
-    of_rows: Callable[[Floats, Floats], NDArray[Any]]
+    of_rows: Callable[[Floats, Floats], Losses]
     finish: Callable[[float], float] = float
     of_margins: bool = False
 
@@ -93,7 +95,7 @@ def slots_of(values: Floats) -> NDArray[np.float64]:
     known = values if finite.all() else values[finite]
     significands, exponents = np.frexp(known)
     weights = significands.astype(np.float64) * 2.0**_BITS
-    slots = np.bincount(exponents - _LEAST_EXPONENT, weights, minlength=SLOTS)
+    slots = np.asarray(np.bincount(exponents - _LEAST_EXPONENT, weights, minlength=SLOTS), np.float64)
     if len(known) < len(values):
         slots[-1] = values[~finite].sum(dtype=np.float64)
     return slots
@@ -110,76 +112,76 @@ def total_of(slots: NDArray[np.float64]) -> float:
 # ---- losses of rows, in float32 where XGBoost's are not rounded by a library's functions
 
 
-def _squared(labels: Floats, predictions: Floats) -> Floats:
+def _squared(labels: Floats, predictions: Floats) -> Losses:
     difference = labels - predictions
     return difference * difference
 
 
-def _squared_log(labels: Floats, predictions: Floats) -> NDArray[Any]:
+def _squared_log(labels: Floats, predictions: Floats) -> Losses:
     difference = np.log1p(labels.astype(np.float64)) - np.log1p(predictions.astype(np.float64))
     return difference * difference
 
 
-def _absolute(labels: Floats, predictions: Floats) -> Floats:
+def _absolute(labels: Floats, predictions: Floats) -> Losses:
     return np.abs(labels - predictions)
 
 
-def _absolute_share(labels: Floats, predictions: Floats) -> Floats:
+def _absolute_share(labels: Floats, predictions: Floats) -> Losses:
     return np.abs((labels - predictions) / labels)
 
 
-def _log(labels: Floats, predictions: Floats) -> NDArray[Any]:
+def _log(labels: Floats, predictions: Floats) -> Losses:
     rest = np.float32(1) - predictions
     return -(labels * _ln(predictions, _TINY) + (np.float32(1) - labels) * _ln(rest, _TINY))
 
 
-def _error(labels: Floats, predictions: Floats, *, threshold: float) -> Floats:
+def _error(labels: Floats, predictions: Floats, *, threshold: float) -> Losses:
     return np.where(predictions > np.float32(threshold), np.float32(1) - labels, labels)
 
 
-def _pseudo_huber(labels: Floats, predictions: Floats, *, slope: float) -> NDArray[Any]:
+def _pseudo_huber(labels: Floats, predictions: Floats, *, slope: float) -> Losses:
     difference = labels.astype(np.float64) - predictions
     return slope * slope * (np.sqrt(1 + (difference / slope) ** 2) - 1)
 
 
-def _poisson(labels: Floats, predictions: Floats) -> NDArray[Any]:
-    from scipy.special import gammaln
+def _poisson(labels: Floats, predictions: Floats) -> Losses:
+    from scipy.special import gammaln  # type: ignore[import-untyped]
 
     raised = np.maximum(predictions, np.float32(_TINY)).astype(np.float64)
     return gammaln(labels.astype(np.float64) + 1) + raised - np.log(raised) * labels
 
 
-def _gamma(labels: Floats, predictions: Floats) -> NDArray[Any]:
+def _gamma(labels: Floats, predictions: Floats) -> Losses:
     raised = np.maximum(predictions.astype(np.float64), _SMALL)
     return labels / raised + np.log(raised)
 
 
-def _gamma_deviance(labels: Floats, predictions: Floats) -> NDArray[Any]:
+def _gamma_deviance(labels: Floats, predictions: Floats) -> Losses:
     given, predicted = labels.astype(np.float64) + _SMALL, predictions.astype(np.float64) + _SMALL
     return np.log(predicted / given) + given / predicted - 1
 
 
-def _tweedie(labels: Floats, predictions: Floats, *, rho: float) -> NDArray[Any]:
+def _tweedie(labels: Floats, predictions: Floats, *, rho: float) -> Losses:
     logs = np.log(predictions.astype(np.float64))
     return np.exp((2 - rho) * logs) / (2 - rho) - labels * np.exp((1 - rho) * logs) / (1 - rho)
 
 
-def _quantile(labels: Floats, predictions: Floats, *, alphas: Floats) -> Floats:
+def _quantile(labels: Floats, predictions: Floats, *, alphas: Floats) -> Losses:
     difference = labels[:, None] - predictions.reshape(len(labels), len(alphas))
     return np.where(difference >= 0, alphas * difference, (alphas - np.float32(1)) * difference)
 
 
-def _misclassified(labels: Floats, margins: Floats) -> NDArray[Any]:
+def _misclassified(labels: Floats, margins: Floats) -> Losses:
     return margins.argmax(axis=1) != labels
 
 
-def _log_of_class(labels: Floats, margins: Floats) -> NDArray[Any]:
+def _log_of_class(labels: Floats, margins: Floats) -> Losses:
     shifted = (margins - margins.max(axis=1, keepdims=True)).astype(np.float64)
     logs = shifted[np.arange(len(labels)), labels.astype(np.int64)] - np.log(np.exp(shifted).sum(axis=1))
     return np.minimum(-logs, -math.log(_TINY))
 
 
-def _ln(values: Floats, least: float) -> NDArray[np.float64]:
+def _ln(values: Floats, least: float) -> Losses:
     return np.log(np.maximum(values, np.float32(least)).astype(np.float64))
 
 

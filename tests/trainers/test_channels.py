@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_matrix, csr_array
 
 from trainers.channels import Channel, LabelRule, Table, files, fingerprint
-from trainers.channels.files import whole_files
+from trainers.channels.dealing import deal
+from trainers.channels.files import File, Files
 from trainers.errors import ConfigurationError, DataError
 
 
@@ -89,15 +91,76 @@ def test_shards_partition_the_rows_alike_for_every_source(
 
 
 @given(weights=st.lists(st.integers(1, 1000), min_size=1, max_size=30), world_size=st.integers(1, 8))
-def test_whole_files_are_handed_out_once_and_in_balance(weights: list[int], world_size: int) -> None:
-    shares = whole_files(weights, world_size)
-    if shares is None:
-        assert world_size > 1
+def test_what_is_read_whole_is_handed_out_once_and_in_balance(weights: list[int], world_size: int) -> None:
+    dealt = deal(weights, world_size)
+    handed_out = [index for share in dealt.whole for index in share] + list(dealt.by_row)
+    assert sorted(handed_out) == list(range(len(weights)))
+    if not any(dealt.whole):
         return
-    assert sorted(index for share in shares for index in share) == list(range(len(weights)))
-    loads = [sum(weights[index] for index in share) for share in shares]
+    loads = [sum(weights[index] for index in share) for share in dealt.whole]
     assert min(loads) > 0
-    assert max(loads) <= 1.1 * sum(weights) / world_size
+    rest, mean = sum(weights[index] for index in dealt.by_row) / world_size, sum(weights) / world_size
+    assert max(loads) + rest <= 1.1 * mean
+    assert not dealt.by_row or min(loads) + rest >= 0.9 * mean
+
+
+@pytest.mark.parametrize(
+    ("files", "world_size", "whole", "by_row"), [(8, 3, 2, 2), (10, 4, 2, 2), (20, 8, 2, 4), (6, 3, 2, 0)]
+)
+def test_no_worker_reads_every_file(files: int, world_size: int, whole: int, by_row: int) -> None:
+    dealt = deal([100] * files, world_size)
+    assert [len(share) for share in dealt.whole] == [whole] * world_size
+    assert len(dealt.by_row) == by_row
+
+
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Of each block that is read from now on: its file's name, and how many rows it has."""
+    noted: list[tuple[str, int]] = []
+    blocks = Files._blocks
+
+    def read(self: Files, file: File, *groups: Any) -> Iterator[Any]:
+        for block in blocks(self, file, *groups):
+            noted.append((Path(file.path).name, block.num_rows))
+            yield block
+
+    monkeypatch.setattr(Files, "_blocks", read)
+    return noted
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_of_eight_files_three_workers_read_half_each(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = frame(8 * 30)
+    for number in range(8):
+        part, path = data.iloc[30 * number : 30 * (number + 1)], tmp_path / f"part-{number}.{kind}"
+        part.to_csv(path, index=False, float_format="%012.6f") if kind == "csv" else part.to_parquet(path)
+    channel, held, noted = Channel.of(tmp_path, target="y"), [], decoded(monkeypatch)
+    for rank in range(3):
+        noted.clear()
+        held.append(rows_of(channel.read(rank, 3)))
+        assert len({name for name, _ in noted}) == 4
+    assert [len(rows) for rows in held] == [80, 80, 80]
+    assert sorted(np.concatenate(held)) == list(range(240))
+
+
+def test_a_large_parquet_file_is_decoded_by_all_workers_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame(700).to_parquet(tmp_path / "data.parquet", row_group_size=100)
+    channel, noted = Channel.of(tmp_path / "data.parquet", target="y"), decoded(monkeypatch)
+    small = [rows_of(channel.read(rank, 3)) for rank in range(3)]
+    assert [rows.tolist() for rows in small] == [list(range(rank, 700, 3)) for rank in range(3)]
+    assert sum(rows for _, rows in noted) == 3 * 700
+    monkeypatch.setattr("trainers.channels.files.QUICK_BYTES", 0)
+    held = []
+    for rank in range(3):
+        noted.clear()
+        held.append(rows_of(channel.read(rank, 3)))
+        assert sum(rows for _, rows in noted) == 300, "two row groups of its own, and the one that all share"
+    assert sorted(len(rows) for rows in held) == [233, 233, 234]
+    assert sorted(np.concatenate(held)) == list(range(700))
+    same(channel.read_whole(), Channel.of(frame(700)).read_whole())
 
 
 @pytest.mark.parametrize("kind", ["csv", "parquet"])

@@ -1,7 +1,8 @@
 """Where a channel's data comes from, and which rows each worker holds.
 
 Row i belongs to rank `i % world_size`, whatever the source: shards are balanced within one row, a sorted file stays
-mixed, and a worker can pick its rows out of a stream. Several files are read whole instead, where that is balanced.
+mixed, and a worker can pick its rows out of a stream. Of several files some are read whole instead, and of large
+Parquet files some row groups, as many as leave shards balanced; so not every worker reads everything.
 """
 
 from trainers.channels.channel import Channel, PlacedChannel

@@ -11,13 +11,14 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from itertools import islice
+from itertools import groupby, islice
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
+from trainers.channels.dealing import deal
 from trainers.channels.table import (
     ENCODE,
     Heading,
@@ -41,15 +42,29 @@ _COUNTED_ROWS = 1_000_000
 _BLOCK_BYTES = 1 << 20
 _CELL_BYTES = 32
 _BLOCK_CELLS = 1 << 20
-_BALANCED = 1.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class File:
-    """One file; `weight` is what balances shards: rows of a Parquet file, bytes of a CSV file."""
+    """One file; `weight` is what balances shards: rows of a Parquet file, bytes of a CSV file.
+
+    Args:
+        path: where it is, in its file system.
+        weight: as above.
+        groups: rows of each row group of a Parquet file.
+    """
 
     path: str
     weight: int
+    groups: tuple[int, ...] = ()
+
+
+_Part = tuple[File, tuple[int, ...]]
+"""A file, and which of its row groups; none stand for all."""
+
+
+def _by_file(parts: Iterable[tuple[File, int]]) -> list[_Part]:
+    return [(file, tuple(group for _, group in own)) for file, own in groupby(parts, key=lambda part: part[0])]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -81,8 +96,8 @@ class Files:
         """All labels of small local files, read whole; of larger ones nothing, after reading their beginning."""
         if self.scheme not in ("", "file://"):
             return None
-        weight = sum(file.weight for file in self.files)
-        if (weight if self.kind == "csv" else weight * self.width * 8) <= QUICK_BYTES:
+        size = sum(file.weight for file in self.files) if self.kind == "csv" else self._decoded(self.files)
+        if size <= QUICK_BYTES:
             return self.read_whole().labels
         next(self._blocks(self.files[0]), None)
         return None
@@ -118,11 +133,26 @@ class Files:
         }
 
     def read(self, rank: int, world_size: int) -> Table:
-        """The shard of one rank: some files whole where that is balanced, else some rows of every file."""
-        shares = whole_files([file.weight for file in self.files], world_size)
-        if shares is None:
-            return join(self._pieces(self.files, rank, world_size))
-        return join(self._pieces([self.files[index] for index in shares[rank]], 0, 1))
+        """The shard of one rank: some files whole where that is balanced, and some rows of every other.
+
+        Of large Parquet files it is some row groups whole, so that not every rank decodes all of them.
+        """
+        return join(self._shard(rank, world_size))
+
+    def _shard(self, rank: int, world_size: int) -> Iterator[Table]:
+        files = deal([file.weight for file in self.files], world_size)
+        yield from self._pieces([(self.files[index], ()) for index in files.whole[rank]], 0, 1)
+        left: list[_Part] = [(self.files[index], ()) for index in files.by_row]
+        if sum(len(file.groups) for file, _ in left) > 1 and self._decoded(file for file, _ in left) > QUICK_BYTES:
+            parts = [(file, group) for file, _ in left for group in range(len(file.groups))]
+            groups = deal([file.groups[group] for file, group in parts], world_size)
+            yield from self._pieces(_by_file(parts[index] for index in groups.whole[rank]), 0, 1)
+            left = _by_file(parts[index] for index in groups.by_row)
+        yield from self._pieces(left, rank, world_size)
+
+    def _decoded(self, files: Iterable[File]) -> int:
+        """About how many bytes Parquet files have in memory."""
+        return sum(file.weight for file in files) * self.width * 8
 
     def read_whole(self) -> Table:
         """All rows, in their order."""
@@ -132,22 +162,23 @@ class Files:
         """The same files, which every worker reads for itself."""
         return self
 
-    def _pieces(self, files: Iterable[File], rank: int, world_size: int) -> Iterator[Table]:
-        """The rows of one rank, out of the files one after the other."""
+    def _pieces(self, parts: Iterable[_Part], rank: int, world_size: int) -> Iterator[Table]:
+        """The rows of one rank, out of files or row groups of them, one after the other."""
         seen = 0
-        for file in files:
+        for file, groups in parts:
             before = seen
-            for block in self._blocks(file):
+            for block in self._blocks(file, groups):
                 yield arrow_rows(block, self.columns, self.position, seen=seen, rank=rank, world_size=world_size)
                 seen += block.num_rows
-            if seen == before:
+            if seen == before and not groups:
                 raise DataError(f"{self.scheme}{file.path} {_NO_ROWS}")
 
-    def _blocks(self, file: File) -> Iterator[Any]:
+    def _blocks(self, file: File, groups: tuple[int, ...] = ()) -> Iterator[Any]:
+        """The rows of a file, or of some row groups of a Parquet file."""
         import pyarrow as pa
 
         try:
-            yield from self._csv_blocks(file) if self.kind == "csv" else self._parquet_blocks(file)
+            yield from self._csv_blocks(file) if self.kind == "csv" else self._parquet_blocks(file, groups)
         except (OSError, pa.ArrowException) as error:
             raise DataError(self._problem(file, str(error))) from None
 
@@ -173,12 +204,14 @@ class Files:
                 ),
             )
 
-    def _parquet_blocks(self, file: File) -> Iterator[Any]:
+    def _parquet_blocks(self, file: File, groups: tuple[int, ...]) -> Iterator[Any]:
         from pyarrow import parquet
 
         with self.filesystem.open_input_file(file.path) as stream, parquet.ParquetFile(stream) as opened:
             rows = max(1024, _BLOCK_CELLS // self.width)
-            yield from opened.iter_batches(batch_size=rows, columns=list(self.columns or ()))
+            yield from opened.iter_batches(
+                batch_size=rows, row_groups=list(groups) or None, columns=list(self.columns or ())
+            )
 
     def _problem(self, file: File, message: str) -> str:
         """What pyarrow said, with the line, the column's own name and the remedy."""
@@ -219,21 +252,6 @@ def _cells(count: str) -> str:
     return f"{count} cell" + ("s" if count != "1" else "")
 
 
-def whole_files(weights: Sequence[int], world_size: int) -> list[list[int]] | None:
-    """Which files each rank reads whole, heaviest file first to the lightest rank; None where that is not balanced."""
-    if len(weights) < world_size:
-        return None
-    shares: list[list[int]] = [[] for _ in range(world_size)]
-    loads = [0] * world_size
-    for index in sorted(range(len(weights)), key=lambda index: -weights[index]):
-        lightest = loads.index(min(loads))
-        shares[lightest].append(index)
-        loads[lightest] += weights[index]
-    if max(loads) > _BALANCED * sum(loads) / world_size:
-        return None
-    return [sorted(share) for share in shares]
-
-
 def _damaged(path: str, problem: object) -> str:
     return f"{path} is cut short or damaged ({problem}); write or copy it again"
 
@@ -263,7 +281,10 @@ def open_files(paths: Sequence[str], target: str | int | None, header: bool | No
         kind=kind,
         filesystem=filesystem,
         scheme=scheme,
-        files=tuple(File(path=info.path, weight=head.weight) for info, head in zip(infos, heads, strict=True)),
+        files=tuple(
+            File(path=info.path, weight=head.weight, groups=head.groups)
+            for info, head in zip(infos, heads, strict=True)
+        ),
         columns=heads[0].names,
         width=heads[0].width,
         delimiter=delimiter,
@@ -363,6 +384,7 @@ class _Head:
     width: int
     weight: int
     schema: Any = ()
+    groups: tuple[int, ...] = ()
 
     def __str__(self) -> str:
         names = f" ({', '.join(self.names[:8])}{', ...' if self.width > 8 else ''})" if self.names else " without names"
@@ -416,7 +438,11 @@ def _csv_head(path: str, line: bytes, size: int, header: bool | None, delimiter:
 
 def _parquet_head(opened: Any) -> _Head:
     schema = without_index(opened.schema_arrow)
-    return _Head(names=unique_names(schema.names), width=len(schema), weight=opened.metadata.num_rows, schema=schema)
+    about = opened.metadata
+    groups = tuple(about.row_group(number).num_rows for number in range(about.num_row_groups))
+    return _Head(
+        names=unique_names(schema.names), width=len(schema), weight=about.num_rows, schema=schema, groups=groups
+    )
 
 
 def _reads_as_number(cell: str) -> bool:
