@@ -22,7 +22,7 @@ from scipy.sparse import coo_matrix, csr_array
 
 from trainers.channels import Channel, LabelRule, Table, files, fingerprint
 from trainers.channels.dealing import deal
-from trainers.channels.files import File, Files
+from trainers.channels.files import File, Files, open_files
 from trainers.errors import ConfigurationError, DataError
 
 
@@ -199,7 +199,58 @@ def test_patterns_and_directories_reach_below(tmp_path: Path) -> None:
         f"file://{tmp_path}",
         [tmp_path / "day=1", tmp_path / "day=2"],
     ):
-        assert Channel.of(source).describe()["rows"] == 8
+        described = Channel.of(source).describe()
+        assert (described["rows"], described["columns"]) == (8, ["y", "x1", "x2", "day"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_directories_that_name_a_value_are_columns(tmp_path: Path, kind: str) -> None:
+    expected = []
+    for number, (year, month) in enumerate([("2024", "1"), ("2024", "2"), ("2024", "__HIVE_DEFAULT_PARTITION__")]):
+        folder, data = tmp_path / f"year={year}" / f"month={month}", frame(5) + number
+        folder.mkdir(parents=True)
+        path = folder / f"part.{kind}"
+        data.to_csv(path, index=False) if kind == "csv" else data.to_parquet(path)
+        expected.append(data.assign(year=float(year), month=float(month) if month.isdigit() else np.nan))
+    channel = Channel.of(tmp_path, target="y")
+    same(channel.read_whole(), Channel.of(pd.concat(expected), target="y").read_whole())
+    assert Channel.of(tmp_path, target="month").describe()["target"] == "month"
+    held = np.concatenate([rows_of(channel.read(rank, 2)) for rank in range(2)])
+    assert sorted(held) == sorted([*range(5), *range(1, 6), *range(2, 7)])
+    again = open_files(**json.loads(json.dumps(channel.source.reopened_with())))  # type: ignore[attr-defined]
+    same(again.read_whole(), channel.read_whole())
+    before = channel.fingerprint()
+    assert again.fingerprint() == before
+    # A directory, or a list, may begin further down.
+    below = Channel.of([tmp_path / "year=2024" / "month=1", tmp_path / "year=2024" / "month=2"])
+    assert below.describe()["columns"] == ["y", "x1", "x2", "month"]
+    assert Channel.of(tmp_path / "year=2024" / "month=1" / f"part.{kind}").describe()["columns"] == ["y", "x1", "x2"]
+    (tmp_path / "year=2024" / "month=2").rename(tmp_path / "year=2024" / "month=7")
+    assert Channel.of(tmp_path, target="y").fingerprint() != before
+
+
+@pytest.mark.parametrize(
+    ("folders", "message"),
+    [
+        (("country=DE", "country=FR"), "'country=DE' makes a column that holds 'DE', which is no number; encode it as"),
+        (("day=1", "month=2"), "directories for month, and .*day=1/part.parquet for day: all files of a channel need"),
+        (("day=1", "other"), "directories for no columns, and .* for day"),
+    ],
+)
+def test_directories_that_make_no_columns_of_numbers_are_refused(
+    tmp_path: Path, folders: tuple[str, str], message: str
+) -> None:
+    for folder in folders:
+        (tmp_path / folder).mkdir()
+        frame(4).to_parquet(tmp_path / folder / "part.parquet")
+    with pytest.raises(DataError, match=message):
+        Channel.of(tmp_path)
+
+
+def test_a_column_of_the_files_goes_before_one_of_directories(tmp_path: Path) -> None:
+    (tmp_path / "x1=9").mkdir()
+    frame(4).to_parquet(tmp_path / "x1=9" / "part.parquet")
+    same(Channel.of(tmp_path).read_whole(), Channel.of(frame(4)).read_whole())
 
 
 def test_arrow_missing_numbers_and_truth_values(tmp_path: Path) -> None:

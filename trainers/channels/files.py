@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from trainers.channels import fingerprint
 from trainers.channels.dealing import deal
+from trainers.channels.partitions import columns_of, with_values
 from trainers.channels.table import (
     ENCODE,
     Heading,
@@ -52,11 +53,13 @@ class File:
         path: where it is, in its file system.
         weight: as above.
         groups: rows of each row group of a Parquet file.
+        values: of the columns that the names of its directories make.
     """
 
     path: str
     weight: int
     groups: tuple[int, ...] = ()
+    values: tuple[float, ...] = ()
 
 
 _Part = tuple[File, tuple[int, ...]]
@@ -81,6 +84,8 @@ class Files:
     position: int
     options: str = ""
     """What stands behind the question mark of their URIs."""
+    given: tuple[str, ...] = ()
+    """The paths that they were found by."""
 
     @property
     def rows(self) -> int | None:
@@ -91,6 +96,11 @@ class Files:
     def heading(self) -> Heading:
         """What the columns beside the target are."""
         return Heading(names=feature_names(self.columns, self.position), count=self.width - 1)
+
+    @property
+    def _own_width(self) -> int:
+        """Columns that stand in the files."""
+        return self.width - len(self.files[0].values)
 
     def look(self) -> NDArray[np.float32] | None:
         """All labels of small local files, read whole; of larger ones nothing, after reading their beginning."""
@@ -107,7 +117,8 @@ class Files:
         try:
             infos = self.filesystem.get_file_info([file.path for file in self.files])
             whole = self.scheme in ("", "file://") and sum(info.size or 0 for info in infos) <= QUICK_BYTES
-            read_as = (self.kind, self.columns, self.delimiter, self.position)
+            values = [file.values for file in self.files if file.values]
+            read_as = (self.kind, self.columns, self.delimiter, self.position, *values)
             return fingerprint.of_files(read_as, self.filesystem, infos, whole=whole)
         except OSError as error:
             raise DataError(f"the files cannot be read: {error}; check that they are still there") from None
@@ -125,8 +136,10 @@ class Files:
     def reopened_with(self) -> dict[str, Any]:
         """Arguments of `open_files` that open the same files again, as JSON takes them."""
         options = f"?{self.options}" if self.options else ""
+        files = [f"{self.scheme}{file.path}{options}" for file in self.files]
         return {
-            "paths": [f"{self.scheme}{file.path}{options}" for file in self.files],
+            # Which directories make columns depends on the paths that were given.
+            "paths": list(self.given) if self._own_width < self.width else files,
             "target": self.position,
             "header": None if self.kind == "parquet" else self.columns is not None,
             "delimiter": self.delimiter,
@@ -178,7 +191,8 @@ class Files:
         import pyarrow as pa
 
         try:
-            yield from self._csv_blocks(file) if self.kind == "csv" else self._parquet_blocks(file, groups)
+            for block in self._csv_blocks(file) if self.kind == "csv" else self._parquet_blocks(file, groups):
+                yield with_values(block, file.values)
         except (OSError, pa.ArrowException) as error:
             raise DataError(self._problem(file, str(error))) from None
 
@@ -186,7 +200,7 @@ class Files:
         import pyarrow as pa
         from pyarrow import csv as arrow_csv
 
-        names = [str(position) for position in range(self.width)]
+        names = [str(position) for position in range(self._own_width)]
         with self.filesystem.open_input_stream(file.path) as stream:
             yield from arrow_csv.open_csv(
                 stream,
@@ -210,7 +224,7 @@ class Files:
         with self.filesystem.open_input_file(file.path) as stream, parquet.ParquetFile(stream) as opened:
             rows = max(1024, _BLOCK_CELLS // self.width)
             yield from opened.iter_batches(
-                batch_size=rows, row_groups=list(groups) or None, columns=list(self.columns or ())
+                batch_size=rows, row_groups=list(groups) or None, columns=list((self.columns or ())[: self._own_width])
             )
 
     def _problem(self, file: File, message: str) -> str:
@@ -267,50 +281,59 @@ def check_delimiter(delimiter: Any) -> None:
 
 def open_files(paths: Sequence[str], target: str | int | None, header: bool | None, delimiter: str) -> Files:
     """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each."""
-    filesystem, scheme, infos = _find(paths)
+    filesystem, scheme, infos, base = _find(paths)
     kind = _kind([info.path for info in infos])
     if kind == "parquet" and (header is not None or delimiter != ","):
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for Parquet files")
     with ThreadPoolExecutor(16) as pool:
         heads = list(pool.map(lambda info: _head(filesystem, scheme, info, kind, header, delimiter), infos))
-    _check_heads([scheme + info.path for info in infos], heads, delimiter)
-    position = target_position(target, heads[0].names, heads[0].width)
+    found = [scheme + info.path for info in infos]
+    _check_heads(found, heads, delimiter)
     for head in heads:
         check_schema(head.schema)
+    keys, values = columns_of(found, [info.path[len(base) :] for info in infos], heads[0].names or ())
+    columns = unique_names([*heads[0].names, *keys]) if heads[0].names else None
+    width = heads[0].width + len(keys)
     return Files(
         kind=kind,
         filesystem=filesystem,
         scheme=scheme,
         files=tuple(
-            File(path=info.path, weight=head.weight, groups=head.groups)
-            for info, head in zip(infos, heads, strict=True)
+            File(path=info.path, weight=head.weight, groups=head.groups, values=own)
+            for info, head, own in zip(infos, heads, values, strict=True)
         ),
-        columns=heads[0].names,
-        width=heads[0].width,
+        columns=columns,
+        width=width,
         delimiter=delimiter,
-        position=position,
+        position=target_position(target, columns, width),
         options=paths[0].partition("?")[2] if scheme else "",
+        given=tuple(path if "://" in path else os.path.abspath(os.path.expanduser(path)) for path in paths),
     )
 
 
-def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any]]:
-    """The file system, its scheme, and what it says about each file; directories and patterns sorted by name."""
+def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any], str]:
+    """The file system, its scheme, what it says about each file, and the directory that all paths have in common.
+
+    Files of a directory or a pattern are sorted by name.
+    """
     for path in paths:
         check_no_credentials(path, "path")
     places = [_filesystem(path) for path in paths]
     filesystem, scheme, _ = places[0]
     found: list[Any] = []
+    bases = []
     for path, (_, other, inside) in zip(paths, places, strict=True):
         if other != scheme:
             raise ConfigurationError(f"{path} and {paths[0]} are on different file systems: give files of one")
         try:
-            infos = _expand(filesystem, inside)
+            infos, base = _expand(filesystem, inside)
         except (OSError, ValueError) as error:  # pyarrow's own are both; a name may be none that the system takes
             raise DataError(f"{path!r} cannot be reached: {error}; check the path and your access to it") from None
         if not infos:
             raise DataError(_nothing_found(path, filesystem, inside))
         found += infos
-    return filesystem, scheme, found
+        bases.append(base)
+    return filesystem, scheme, found, os.path.commonpath(bases)
 
 
 def _nothing_found(path: str, filesystem: Any, inside: str) -> str:
@@ -341,18 +364,19 @@ def _filesystem(path: str) -> tuple[Any, str, str]:
     return filesystem, path.partition("://")[0] + "://", inside
 
 
-def _expand(filesystem: Any, path: str) -> list[Any]:
+def _expand(filesystem: Any, path: str) -> tuple[list[Any], str]:
+    """What the file system says about the files that a path stands for, and the directory that the path begins with."""
     from pyarrow import fs
 
     info = filesystem.get_file_info(path)
     if info.type == fs.FileType.File:
-        return [info]
+        return [info], path.rpartition("/")[0]
     parts = path.rstrip("/").split("/")
     fixed = next((i for i, part in enumerate(parts) if re.search(r"[*?[]", part)), len(parts))
     base = "/".join(parts[:fixed])
     below = filesystem.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=fixed != len(parts) - 1))
     files = [info for info in below if info.type == fs.FileType.File and _matches(info.path, base, parts[fixed:])]
-    return sorted(files, key=lambda info: str(info.path))
+    return sorted(files, key=lambda info: str(info.path)), base
 
 
 def _matches(path: str, base: str, pattern: list[str]) -> bool:
