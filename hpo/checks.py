@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from hpo.hyperband import MOST_JOBS
 from hpo.prices import Prices, Tariff
@@ -14,7 +14,9 @@ from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParamet
 from hpo.strategies import StrategyConfig, check_strategy
 from trainers import storage
 from trainers.errors import ConfigurationError
-from trainers.trainer import Trainer
+
+if TYPE_CHECKING:
+    from trainers.trainer import Trainer
 
 MOST_PRIORITY = 100
 
@@ -33,6 +35,23 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "storage_path": (str | None, "a string"),
     "store": (str | None, "a string"),
 }
+
+
+class TakesValues(Protocol):
+    """What of a trainer says which hyperparameters it takes; a job file is checked by less than a trainer."""
+
+    @property
+    def resource_names(self) -> tuple[str, ...]:
+        """See `Trainer.resource_names`."""
+
+    @property
+    def hyperparameters(self) -> Mapping[str, Any]:
+        """The static ones."""
+
+    def check(self, hyperparameters: Mapping[str, Any]) -> None:
+        """See `Trainer.check`."""
+
+
 _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
 
 
@@ -56,6 +75,9 @@ def check_arguments(
     Raises:
         ConfigurationError: naming the argument, its value and what to give.
     """
+    # Imported here: a job file is checked without waiting for Ray.
+    from trainers.trainer import Trainer
+
     if not isinstance(estimator, Trainer):
         raise ConfigurationError(f"estimator is {estimator!r}; give a trainer, such as XGBoostTrainer(...)")
     check_objective_name(objective_metric_name)
@@ -190,7 +212,7 @@ def check_objective(name: str, reported: Sequence[str] | None) -> None:
     )
 
 
-def check_trainer_ranges(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> None:
+def check_trainer_ranges(estimator: TakesValues, ranges: Mapping[str, ParameterRange]) -> None:
     """Refuses ranges that hold values which the trainer does.
 
     An end that only the end itself is wrong at is let pass where values between are drawn: nobody draws it.
@@ -322,7 +344,7 @@ def _extremes(bounds: ParameterRange) -> list[tuple[Any, Any]]:
     return [(low, math.nextafter(low, high)), (high, math.nextafter(high, low))]
 
 
-def _refusal(estimator: Trainer, values: Mapping[str, Any]) -> ConfigurationError | None:
+def _refusal(estimator: TakesValues, values: Mapping[str, Any]) -> ConfigurationError | None:
     try:
         estimator.check({**estimator.hyperparameters, **values})
     except ConfigurationError as error:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from hpo import job_file
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.cost_spec import Cost
 from hpo.hyperband import lay_out, run_all
+from hpo.job_file import JobFile, Problem
 from hpo.job_keys import Give, Strict, did_you_mean, own_fields, problems
+from hpo.job_words import about
 from hpo.named_code import NamedCode, check_allowed
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
@@ -27,22 +28,6 @@ if TYPE_CHECKING:
 
 Positive = Annotated[int, Field(ge=1)]
 
-_WORDS = {
-    "ContinuousParameter: ": "",
-    "IntegerParameter: ": "",
-    "CategoricalParameter: ": "",
-    "a ContinuousParameter has": "a range of type continuous has",
-    "min_value": "min",
-    "max_value": "max",
-    "scaling_type": "scaling",
-    "max_resource in HyperbandStrategyConfig": "tuning.hyperband.max_resource",
-    "train_loop_per_worker": "train_loop",
-    "in the trainer's hyperparameters": "in trainer.hyperparameters",
-    # The trainer's own words about one hyperparameter, and about several.
-    "hyperparameter '": "hyperparameters '",
-}
-"""What the Python API calls things, and what a job file does."""
-
 
 class _Range(Strict):
     """What ranges share: they are checked where they stand."""
@@ -53,7 +38,7 @@ class _Range(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        with _about():
+        with about():
             self.parameter()
         return self
 
@@ -134,13 +119,18 @@ class Data(Strict):
         None, description="files by the channel's name; train is what models learn from, the others score them"
     )
 
+    @field_validator("dataset")
+    @classmethod
+    def _known(cls, dataset: str | None) -> str | None:
+        if dataset is not None and dataset not in DATASETS:
+            near = did_you_mean(dataset, list(DATASETS))
+            raise ConfigurationError(f"there is no dataset {dataset!r}; give one of {', '.join(DATASETS)}{near}")
+        return dataset
+
     @model_validator(mode="after")
     def _check(self) -> Self:
         if (self.dataset is None) == (self.channels is None):
             raise ConfigurationError("give either dataset or channels")
-        if self.dataset is not None and self.dataset not in DATASETS:
-            near = did_you_mean(self.dataset, list(DATASETS))
-            raise ConfigurationError(f"there is no dataset {self.dataset!r}; give one of {', '.join(DATASETS)}{near}")
         if self.channels is not None and "train" not in self.channels:
             raise ConfigurationError(f"channels are {', '.join(self.channels) or 'none'}; give one called train")
         return self
@@ -276,6 +266,9 @@ class JobSpec(Strict):
         None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
     )
 
+    _file: JobFile | None = PrivateAttr(None)
+    """What it was read from, which knows the line of each key."""
+
     def code(self) -> list[NamedCode]:
         """What it names of Python code, which would be imported and called."""
         return self.trainer.code()
@@ -287,14 +280,15 @@ class JobSpec(Strict):
             **options: what is not for a job file: `console`, `verbose`.
         """
         from hpo.checks import check_cost
+        from hpo.job_problems import placed
         from hpo.tuner import HyperparameterTuner
 
-        with _about("trainer"):
+        with placed(self._file, "trainer"):
             trainer = self.trainer.trainer()
         cost = self.cost.arguments() if self.cost else {}
-        with _about("cost"):
+        with placed(self._file, "cost"):
             check_cost(trainer, **cost)
-        with _about("tuning"):
+        with placed(self._file, "tuning"):
             own = own_fields(self, "name", "data", "trainer", "tuning", "cost", "tags", "trackers")
             tags = [{"Key": key, "Value": value} for key, value in self.tags.items()]
             callbacks = self.trackers.callbacks() if self.trackers else ()
@@ -321,14 +315,19 @@ def read_job(path: str | Path, overrides: Iterable[str] = (), *, allow_code: boo
         ConfigurationError: it is not there, not YAML, or keys or values are wrong; the message names each and its line.
             Or it names code, and that is not allowed.
     """
+    from hpo.job_problems import problems_beside
+
     file = job_file.read(path, overrides)
+    found: list[Problem] = []
     try:
         spec = JobSpec.model_validate(file.values)
     except ValidationError as error:
-        raise file.refusal(problems(error, JobSpec, file)) from error
-    if file.problems:
-        raise file.refusal([])
+        found = problems(error, JobSpec, file)
+    found += problems_beside(file.values, found)
+    if found or file.problems:
+        raise file.refusal(found)
     check_allowed(spec.code(), allow_code, f"job file {str(path)!r}")
+    spec._file = file
     return spec
 
 
@@ -339,15 +338,3 @@ def json_schema() -> dict[str, Any]:
         **JobSpec.model_json_schema(),
         "title": "Warmband tuning job",
     }
-
-
-@contextmanager
-def _about(*keys: str) -> Iterator[None]:
-    """Says errors of the Python API in the job file's words, and which part of the file they are about."""
-    try:
-        yield
-    except ConfigurationError as error:
-        text = str(error)
-        for word, own in _WORDS.items():
-            text = text.replace(word, own)
-        raise ConfigurationError(": ".join([*keys, text])) from error

@@ -28,7 +28,7 @@ JOB_FILE = """## Job files
 
 `hpo init` writes one to start from. `--set KEY=VALUE` gives any key another value for one run, with the dotted names
 below: `--set tuning.ranges.eta.max=0.5`. All that is wrong in a file is said at once, each with its line, before
-anything starts.
+anything starts; what the values do not allow together, such as a method of training with several workers, after that.
 
 Files are YAML as version 1.2 has it: `1e-3` is a number, `yes` and `2026-01-31` are text. For completion in an editor
 that speaks YAML's language server, write the schema beside the file, `hpo schema > job.schema.json`, and name it in the

@@ -33,6 +33,7 @@ name: small
 data:
   channels:
     train: {path: train.csv}
+    validation: {path: validation.csv}
 trainer:
   type: xgboost
   num_workers: 2
@@ -233,7 +234,7 @@ def test_the_record_is_kept_where_the_file_says(path: Path, tmp_path: Path) -> N
         ("tuning.max_jobs=10", "tuning.max_jobs", 10),
         ("trainer.hyperparameters.eta=0.25", "trainer.hyperparameters.eta", 0.25),
         ("trainer.hyperparameters.eta='0.25'", "trainer.hyperparameters.eta", "0.25"),
-        ("trainer.hyperparameters.exact=false", "trainer.hyperparameters.exact", False),
+        ("trainer.hyperparameters.one_drop=false", "trainer.hyperparameters.one_drop", False),
         ("trainer.hyperparameters.eval_metric=[auc, error]", "trainer.hyperparameters.eval_metric", ["auc", "error"]),
         ("name=null", "name", None),
         ("name=", "name", None),
@@ -423,6 +424,90 @@ def test_every_problem_is_named_at_once(path: Path) -> None:
     assert str(path) in str(caught.value)
 
 
+WRONG = """
+data: {dataset: bank-marketing-sinthetic}
+trainer:
+  type: xgboost
+  hyperparameters:
+    eval_metric: auc
+    max_dept: 3
+    subsample: 2
+    num_round: 9
+tuning:
+  max_jobs: many
+  objective_metric_name: validation:acu
+  ranges:
+    etta: {type: continuous, min: 0, max: 1}
+    eta: {type: continuous, min: 0, max: 1}
+    colsample_bytree: {type: continuous, min: 0.5, max: 2}
+"""
+LINES = [
+    (2, "data.dataset: there is no dataset 'bank-marketing-sinthetic'; .*did you mean 'bank-marketing-synthetic'"),
+    (7, "trainer: hyperparameters 'max_dept' is none of XGBoost's.*; did you mean 'max_depth'"),
+    (8, "trainer: hyperparameters 'subsample' is 2; give a number above 0, up to 1"),
+    (11, "tuning.max_jobs is 'many'; give a whole number, 1 or more"),
+    (12, "tuning: objective_metric_name 'validation:acu' is not reported; .*; did you mean 'validation:auc'"),
+    (14, "tuning: hyperparameter_ranges.'etta'. .* is none of XGBoost's, .*; did you mean 'eta'"),
+    (16, "tuning: hyperparameter_ranges.'colsample_bytree'. .* is 2.0; give a number above 0, up to 1"),
+]
+
+
+def test_what_the_form_does_not_tell_is_said_with_it_and_each_has_its_line(path: Path) -> None:
+    path.write_text(WRONG)
+    with pytest.raises(ConfigurationError) as caught:
+        read_job(path)
+    first, *lines = str(caught.value).splitlines()
+    assert first == f"job file '{path}':"
+    assert len(lines) == len(LINES), lines
+    for line, (number, message) in zip(lines, LINES, strict=True):
+        assert re.match(rf"  line {number}: {message}", line), line
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ("tuning.objective_metric_name=auc", "objective_metric_name is 'auc'; give a channel and its metric"),
+        ("tuning.objective_metric_name=test:auc", "'test:auc' is not reported; the trainer reports validation:auc"),
+        ("trainer.hyperparameters.eval_metric=acu", "hyperparameters 'eval_metric' is 'acu'; give metrics among"),
+        ("trainer.hyperparameters.eval_metric=null", "hyperparameters have no 'eval_metric'"),
+        ("trainer.hyperparameters.num_round=null", "nothing says how long a trial trains: give tuning.hyperband.max_r"),
+        ("data.channels.validation.delimiter=;;", "data.channels.validation.delimiter is ';;'; give one character"),
+        (
+            "data.channels={train: {path: a.csv}}",
+            "channels beside 'train' .*; give a channel 'validation' under data.c",
+        ),
+    ],
+)
+def test_one_mistake_is_one_line(path: Path, change: str, message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        read_job(path, [change])
+    _, *lines = str(caught.value).splitlines()
+    assert len(lines) == 1, lines
+    assert re.search(message, lines[0]), lines[0]
+    assert re.match(r"  (line \d+|--set .*): ", lines[0]), lines[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "message"),
+    [
+        ("trainer.hyperparameters.tree_method=exact", "--set ", "tree_method 'exact' does not distribute"),
+        ("tuning.max_wait=5", "--set ", "max_wait is 5 and max_runtime_in_seconds 60"),
+        ("storage_path=s3://key:secret@bucket", "--set ", "storage_path"),
+        ("trainer.hyperparameters.early_stopping_rounds=5", "--set ", "early_stopping_rounds is not for this trainer"),
+        ("trainer.resources_per_worker={GPU: 1}", "--set ", "`use_gpu` is False"),
+    ],
+)
+def test_what_only_the_tuner_finds_has_its_line_too(path: Path, change: str, place: str, message: str) -> None:
+    spec = read_job(path, ["tuning.max_runtime_in_seconds=60", change])
+    with pytest.raises(ConfigurationError) as caught:
+        spec.tuner()
+    first, *lines = str(caught.value).splitlines()
+    assert first == f"job file '{path}':"
+    assert len(lines) == 1
+    assert lines[0].startswith(f"  {place}"), lines[0]
+    assert message in lines[0]
+
+
 def test_what_the_ranges_and_the_tuner_refuse_is_refused(path: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"give tuning\.hyperband\.max_resource, or num_round in trainer\.hyper"
@@ -508,14 +593,15 @@ def test_channels_of_files_without_header_have_the_target_first(path: Path, tmp_
 def test_channels_of_files_take_what_the_python_api_takes(path: Path, tmp_path: Path) -> None:
     (tmp_path / "train.csv").write_text("age;y\n30;1\n40;0\n")
     file = {"path": str(tmp_path / "train.csv"), "target": "y", "header": True, "delimiter": ";"}
-    table = opened(path, {"channels": {"train": file}})["train"].read_whole()
+    table = opened(path, {"channels": {"train": file, "validation": file}})["train"].read_whole()
     assert np.array_equal(table.labels, [1, 0])
     assert table.feature_names == ("age",)
 
 
 def test_a_missing_file_is_named_by_its_channel(path: Path, tmp_path: Path) -> None:
+    file = {"path": str(tmp_path / "gone.csv")}
     with pytest.raises(DataError, match=r"channel 'train': .*gone\.csv"):
-        opened(path, {"channels": {"train": {"path": str(tmp_path / "gone.csv")}}})
+        opened(path, {"channels": {"train": file, "validation": file}})
 
 
 def test_a_dataset_comes_with_its_three_channels(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
