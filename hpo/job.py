@@ -35,7 +35,7 @@ from hpo.uncertainty import standard_error
 from hpo.whereabouts import driver_details
 from hpo.words import count
 from trainers.channels import Channel
-from trainers.errors import DataError, LeaseError, StorageError
+from trainers.errors import DataError, LeaseError, StorageError, in_words
 from trainers.patient_storage import PatientStorage, saying
 from trainers.trainer import Trainer
 
@@ -127,7 +127,7 @@ class Job:
             interrupted = isinstance(error, KeyboardInterrupt)
             ended = Ended(
                 status="Stopped" if interrupted else "Failed",
-                reason=INTERRUPTED if interrupted else str(error) or type(error).__name__,
+                reason=INTERRUPTED if interrupted else in_words(error),
             )
             if interrupted:
                 self.notify(f"{self.search.name}: {ended.status}, {ended.reason}\n{how_to_look(self.search.name)}")

@@ -22,6 +22,7 @@ from hpo.record import status_of
 from hpo.search import Search, TrialRun
 from hpo.words import count, first_line
 from trainers.assignment import Report
+from trainers.errors import in_words
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +67,7 @@ class JobLog:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        reason = str(error) or type(error).__name__ if error else self._stopped
+        reason = in_words(error) if error else self._stopped
         self._tell("job_ends", reason or "every trial has ended", reason=reason)
         if self._handler is not None:
             for package in PACKAGES:

@@ -179,6 +179,7 @@ def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
         stop=stop,
         checkpoint=run.checkpoint,
         save_to=storage.join(search.storage_path, run.id, f"{stop:06d}{search.suffix}"),
+        objective=search.metric,
     )
 
 

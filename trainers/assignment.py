@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,6 +23,7 @@ class Assignment:
         checkpoint: URI of the checkpoint that holds `start` units, or None where `start` is 0.
         save_to: URI that the checkpoint holding `stop` units is written to; one that holds fewer, since the assignment
             was halted, stands beside it.
+        objective: key of the metric that has to be a finite number in every report; empty where none has to.
     """
 
     trial_id: str
@@ -31,6 +33,12 @@ class Assignment:
     stop: int
     checkpoint: str | None
     save_to: str
+    objective: str = ""
+
+    def divergence(self, report: Report) -> str:
+        """What to say of a report whose objective is no finite number; empty where it is one, or is not in it."""
+        value = report.metrics.get(self.objective, 0.0)
+        return "" if math.isfinite(value) else f"{self.objective} is {value} at unit {report.step}"
 
     def saved_at(self, step: int) -> str:
         """URI of the checkpoint that holds `step` units: `save_to`, or a file of its own beside it."""

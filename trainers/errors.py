@@ -69,3 +69,16 @@ class TrialError(WarmbandError):
 
 class DivergedError(TrialError):
     """A trial whose loss or parameters are no finite numbers any more: training on would cost and give nothing."""
+
+
+def in_words(error: BaseException, text: str | None = None) -> str:
+    """An error's message, behind its class where it is none of ours: the message of a KeyError is the key alone.
+
+    Args:
+        error: of any kind.
+        text: what is left of its message; None for all of it.
+    """
+    name, text = type(error).__name__, str(error) if text is None else text
+    if not text:
+        return name
+    return text if isinstance(error, WarmbandError) else f"{name}: {text}"

@@ -36,7 +36,7 @@ from trainers.assignment import (
     Served,
     StorageAway,
 )
-from trainers.errors import DivergedError, GangError, StorageError, UnsavedError
+from trainers.errors import DivergedError, GangError, StorageError, UnsavedError, in_words
 from trainers.labels import label_logs
 from trainers.mailbox import MailboxHandle
 from trainers.openmp import calm_loaded
@@ -452,12 +452,12 @@ def _worker_context(gang: str, mailbox: MailboxHandle) -> WorkerContext:
 
 
 def one_line(error: BaseException) -> str:
-    """The first line of a message that says something, without when and where in XGBoost's source it was written.
+    """The first line of an error that says something, without when and where in XGBoost's source it was written.
 
     XGBoost's messages also carry a stack trace behind it. What is left is the same for every trial with that error.
     """
     line = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return re.sub(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ", "", line) or type(error).__name__
+    return in_words(error, re.sub(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ", "", line))
 
 
 def _innermost(error: BaseException) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel, Table
+from trainers.errors import DivergedError
 from trainers.gang import WorkerContext, never
 from trainers.xgboost_booster import CPU, GPU, booster_parameters, check_device, load_booster
 from trainers.xgboost_evaluation import Evaluation, Share, Sum, classes_of, sum_over
@@ -123,6 +124,8 @@ class XGBoostProgram:
             report = Report(step=iteration + 1, metrics=evaluation(booster, iteration))
             reports.append(report)
             on_report(report)
+            if said := assignment.divergence(report):  # On every worker: metrics are alike on all of them.
+                raise DivergedError(said)
             if report.step < assignment.stop and looks.halt(report.step):
                 break
         trained = time.perf_counter()

@@ -27,7 +27,7 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Served
 from trainers.channels import PlacedChannel
 from trainers.draining import Notices
-from trainers.errors import GangError, StorageError, WarmbandError
+from trainers.errors import GangError, StorageError, TrialError, WarmbandError
 from trainers.gang import AGREE_SECONDS, END_SECONDS, PROGRESS_SECONDS, one_line, resources_per_worker
 from trainers.patient_storage import PatientStorage
 from trainers.ray_gangs import START_ATTEMPTS
@@ -158,7 +158,7 @@ def _reason(error: Exception, in_actor: RayTaskError | None) -> str:
     """What went wrong, in a line: XGBoost's own words where there are some, since xgboost_ray drops them."""
     words = re.search(r"^xgboost\.core\.XGBoostError:\s*(.*\S)", str(in_actor or ""), re.MULTILINE)
     if words:
-        return one_line(RuntimeError(words[1]))
+        return f"XGBoostError: {one_line(TrialError(words[1]))}"
     return one_line(error if in_actor is None else in_actor.cause)
 
 

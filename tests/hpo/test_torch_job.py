@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import torch
 from ray.train import ScalingConfig
 from rich.console import Console
+from torch import nn
 
 from hpo import (
     CategoricalParameter,
@@ -38,10 +40,8 @@ def tuned(estimator: Any, ranges: dict[str, Any], **options: Any) -> tuple[Hyper
         "validation:accuracy",
         ranges,
         strategy="Hyperband",
-        strategy_config=HYPERBAND,
-        random_seed=5,
         console=Console(file=said, width=120),
-        **{"max_jobs": 6, **options},
+        **{"strategy_config": HYPERBAND, "random_seed": 5, "max_jobs": 6, **options},
     )
     tuner.fit(CHANNELS)
     return tuner, said.getvalue()
@@ -163,3 +163,65 @@ def test_a_job_promotes_trials_whose_checkpoints_hold_numpys_numbers():
     assert {trial.status for trial in trials} <= {"Completed", "Stopped"}
     assert max(trial.resource for trial in trials) == 9
     assert tuner.best_estimator().model()["weight"].shape == (1,)
+
+
+def broken(context: TrainContext) -> None:
+    """Fails in one of the ways in which functions do whose errors say little by themselves, or trains nothing."""
+    model = context.prepare_model(nn.Linear(64, 10))
+    for _ in context.epochs():
+        match context.hyperparameters["way"]:
+            case "key":
+                context.hyperparameters["learning_rate"]
+            case "exit":
+                sys.exit(3)
+            case "wordless":
+                raise NotImplementedError
+        context.report({"validation:accuracy": 0.5}, checkpoint={"model": model.state_dict()})
+
+
+def test_why_a_trial_failed_says_which_error_it_was() -> None:
+    made = TorchTrainer(broken, scaling=HERE, hyperparameters={"way": "none", "per_worker_batch_size": 32})
+    ways = CategoricalParameter(["none", "key", "exit", "wordless"])
+    tuner, said = tuned(made, {"way": ways}, max_jobs=12, random_seed=1)
+    found = {error["error"] for error in tuner.describe()["Summary"]["errors"]}
+    exited = "the training function called sys.exit(3); raise an exception where a trial has failed"
+    assert found == {"KeyError: 'learning_rate'", exited, "NotImplementedError"}
+    assert "failed: KeyError: 'learning_rate'" in said
+    failed = [trial for trial in tuner.analytics().training_job_summaries() if trial["TrainingJobStatus"] == "Failed"]
+    assert all("in broken" in trial["Traceback"] for trial in failed)
+
+
+def not_finite(context: TrainContext) -> None:
+    """Reports a metric that is no number from some epoch on, whatever its network does."""
+    model = context.prepare_model(nn.Linear(64, 10))
+    for epoch in context.epochs():
+        bad = epoch + 1 >= context.hyperparameters["bad_from"]
+        metrics = {"validation:accuracy": float(context.hyperparameters["bad"]) if bad else 0.5}
+        context.report(metrics, checkpoint={"model": model.state_dict()})
+
+
+@pytest.mark.parametrize("simulated", [False, True])
+@pytest.mark.parametrize("bad", ["nan", "-inf"])
+def test_an_objective_that_is_no_finite_number_ends_its_trial_with_that_report(bad: str, simulated: bool) -> None:
+    """At once, and not at the end of a rung; on one worker, and on several that have to agree."""
+    static: dict[str, Any] = {"bad": bad, "bad_from": 100, "per_worker_batch_size": 32}
+    made = (
+        ParameterServerTrainer(not_finite, scaling=HERE, hyperparameters={**static, "num_workers": 3, "mode": "sync"})
+        if simulated
+        else TorchTrainer(not_finite, scaling=HERE, hyperparameters=static)
+    )
+    long = StrategyConfig(HyperbandStrategyConfig(max_resource=20, min_resource=20))
+    ranges = {"bad_from": CategoricalParameter([1, 7, 100])}
+    tuner, _ = tuned(made, ranges, strategy_config=long, max_jobs=9, random_seed=1)
+    with Store() as store:
+        name = tuner.latest_tuning_job.name
+        trials = [trial for trial in store.trials(name) if trial.number >= 0]
+        steps = {trial.trial_id: [r.step for r in store.reports(name, trial.trial_id)] for trial in trials}
+    assert {trial.hyperparameters["bad_from"] for trial in trials} == {1, 7, 100}
+    for trial in trials:
+        at = trial.hyperparameters["bad_from"]
+        assert trial.status == ("Completed" if at == 100 else "Diverged")
+        assert trial.resource == min(at, 20)
+        assert steps[trial.trial_id] == list(range(1, trial.resource + 1))
+        assert trial.failure_reason == ("" if at == 100 else f"validation:accuracy is {float(bad)} at unit {at}")
+    assert tuner.describe()["Summary"]["resource_used"] == sum(trial.resource for trial in trials)

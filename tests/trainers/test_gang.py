@@ -332,7 +332,7 @@ def failing(ray_cluster: None) -> Iterator[Pool]:
 
 def test_a_failed_trial_names_the_file_that_holds_what_it_printed(failing: Pool, tmp_path: Path) -> None:
     served = failing.serve(next(iter(failing.up)), segments(tmp_path, (2,))[0])
-    assert served.error == "raised in train"
+    assert served.error == "ValueError: raised in train"
     assert "raise ValueError" in served.traceback
     said = output(served.logs)
     for line in ("printed in train", "warned in train", "written by a library"):

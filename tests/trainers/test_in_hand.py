@@ -120,7 +120,7 @@ def test_a_trial_that_raises_is_refused_with_its_traceback_and_the_next_is_serve
     hand, gang = up(program)
     hand.assign(gang, trial())
     refused = served(hand)
-    assert (refused.error, refused.segment, refused.trial_id) == ("bad depth", None, trial().trial_id)
+    assert (refused.error, refused.segment, refused.trial_id) == ("ValueError: bad depth", None, trial().trial_id)
     assert "in fail_once" in refused.traceback
     hand.assign(gang, trial())
     assert not served(hand).error

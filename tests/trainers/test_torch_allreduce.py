@@ -351,7 +351,7 @@ def test_an_error_on_one_rank_is_every_ranks(gang: ProcessGang, tmp_path):
                 context.step(functional.cross_entropy(model(features.double()), labels), optimizer)
 
     first, second, third = only_errors(gang.run(program(train), assignment(tmp_path, per_worker_batch_size=4)))
-    assert str(first) == str(third) == "rank 1 failed: a bad row"
+    assert str(first) == str(third) == "rank 1 failed: ValueError: a bad row"
     assert isinstance(second, ValueError)
 
 

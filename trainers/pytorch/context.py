@@ -16,7 +16,7 @@ from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
 from trainers.assignment import Assignment, Report
-from trainers.errors import TrialError
+from trainers.errors import DivergedError, TrialError
 from trainers.pytorch import random_state
 from trainers.pytorch.batches import GLOBAL, PER_WORKER, BatchSize, unplanned
 from trainers.pytorch.checkpoint import TorchCheckpoint
@@ -253,6 +253,7 @@ class TrainContext:
         Raises:
             TrialError: something is missing, the checkpoint holds what cannot be read back, or a rank did not report
                 within the deadline.
+            DivergedError: what the job's trials are compared by is no finite number.
         """
         step = self._epoch + 1
         if self._reported >= step:
@@ -264,9 +265,16 @@ class TrainContext:
         if self._behind:
             self.synchronize()
         self._beat()
-        ends = self._peers.meet(f"the report of epoch {self._epoch}", state is not None and (final or self._halted()))
-        over = ends and self._peers.gather(final)[0]
+        report = Report(step=step, metrics=numbers)
+        diverged = self._assignment.divergence(report)
+        asked = bool(diverged) or (state is not None and (final or self._halted()))
+        ends = self._peers.meet(f"the report of epoch {self._epoch}", asked)
         self._reported = step
+        if diverged and self.rank == 0:
+            self._on_report(report)  # Before any worker ends.
+        if ends and self._peers.meet(f"the end with the report of epoch {self._epoch}", bool(diverged)):
+            raise DivergedError(diverged or f"{self._assignment.objective} is not finite on rank 0 at unit {step}")
+        over = ends and self._peers.gather(final)[0]
         if ends:
             self._stop = step
         if step == self._stop:

@@ -156,11 +156,15 @@ class _Book:
 
 @contextmanager
 def _explained(assignment: Assignment) -> Iterator[None]:
-    """Says of a state that a model does not take which checkpoint it comes from."""
+    """Says of a state that a model does not take which checkpoint it comes from, and that a function wanted to exit."""
     try:
         yield
     except WarmbandError:
         raise
+    except SystemExit as error:  # It would end the worker, or in hand the whole job.
+        raise TrialError(
+            f"the training function called sys.exit({error.code!r}); raise an exception where a trial has failed"
+        ) from error
     except (RuntimeError, ValueError, KeyError) as error:
         at_load = any(frame.name.startswith("load_state_dict") for frame in traceback.extract_tb(error.__traceback__))
         if not at_load or not assignment.checkpoint:

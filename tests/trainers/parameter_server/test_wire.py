@@ -198,7 +198,7 @@ def test_a_worker_whose_training_fails_ends_the_others(mode: str) -> None:
     assert isinstance(results[1], ZeroDivisionError)
     for error in (results[0], results[2]):
         assert type(error) is TrialError
-        assert str(error) == "rank 1 failed: division by zero"
+        assert str(error) == "rank 1 failed: ZeroDivisionError: division by zero"
 
 
 @pytest.mark.parametrize(
