@@ -26,7 +26,7 @@ class Beside:
     def __init__(self, search: Search, on_probe: OnProbe) -> None:
         self.untuned: TrialRun | None = None
         self.probe: TrialRun | None = None
-        self._start: tuple[float, float] | None = None
+        self._start: tuple[float, float, float] | None = None
         """Seconds until the first gang was up, and those for which it was held of them."""
         self._search = search
         self._on_probe = on_probe
@@ -47,9 +47,9 @@ class Beside:
         """Whether the un-tuned run has ended, if there is to be one."""
         return not self._search.untuned or (self.untuned is not None and self.untuned.trial.is_finished())
 
-    def up(self, seconds: float, held_seconds: float) -> None:
-        """A gang came up, so long after the start, of which it was held for so long."""
-        self._start = self._start or (seconds, held_seconds)
+    def up(self, seconds: float, held_seconds: float, before: float) -> None:
+        """A gang came up: so long after it could be asked for, held for so much of that, and so long before that."""
+        self._start = self._start or (seconds, held_seconds, before)
 
     def before(self) -> TrialRun | None:
         """What is to be trained before any trial: the next probe."""
@@ -79,10 +79,15 @@ class Beside:
         if segment is not None and cold and segment.training_seconds > MOST_SECONDS:
             self._probes = [] if segment.training_seconds > COLD_SECONDS else [WARM_UP_UNITS]
         if segment is not None and not self._probes:
-            start, held = self._start or (0.0, 0.0)
+            start, held, before = self._start or (0.0, 0.0, 0.0)
             self._on_probe(
                 Probed(
-                    segment=segment, start_seconds=start, held_seconds=held, served_seconds=served_seconds, cold=cold
+                    segment=segment,
+                    start_seconds=start,
+                    held_seconds=held,
+                    before_seconds=before,
+                    served_seconds=served_seconds,
+                    cold=cold,
                 )
             )
 

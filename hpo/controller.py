@@ -56,6 +56,7 @@ class Controller:
         memory: what is known of the search already, from a run that broke off.
         clock: seconds since the epoch.
         poll_seconds: how long to wait for an event before looking whether somebody asked for a stop.
+        began: when the job's run began, in seconds since the epoch, if that was before: Ray had to start, say.
     """
 
     def __init__(
@@ -71,11 +72,16 @@ class Controller:
         memory: Memory | None = None,
         clock: Callable[[], float] = time.time,
         poll_seconds: float = 0.5,
+        began: float | None = None,
     ) -> None:
         memory = Memory() if memory is None else memory  # One without trials may know of time and cost before.
         self.search = search
-        self.started_at = clock() - memory.before.seconds
+        self._ready_at = clock()
+        began = self._ready_at if began is None else began
+        self.started_at = began - memory.before.seconds
         """Later by the time in which nobody drove the job."""
+        self.before_gangs = self._ready_at - began
+        """Seconds of this run until gangs could be asked for."""
         first = memory.before.first_step_seconds
         self.first_step_at = None if first is None else self.started_at + first
         self.ledger = Ledger(record.ledger, clock, memory.before.ledger)
@@ -360,7 +366,7 @@ class Controller:
         match event:
             case GangUp():
                 held_since = self._gangs.held_since(event.gang)
-                self._beside.up(self.seconds, self._clock() - held_since)
+                self._beside.up(self._clock() - self._ready_at, self._clock() - held_since, self.before_gangs)
                 if event.gang not in self._roster.sizes:
                     self._budget.started(self._clock() - held_since)
                 self.ledger.up(event.gang, event.workers, held_since)

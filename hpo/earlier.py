@@ -27,7 +27,8 @@ def forecast_from(store: Store, spec: Mapping[str, Any], outlook: Outlook) -> Fo
         pace = pace_of(store.ledger(job.name), units)
         if pace is not None:
             probed = (job.summary.get("probe") or {}).get("many_workers") or {}
-            pace = replace(pace, start=max(pace.start, probed.get("start", 0.0)))
+            start, before = max(pace.start, probed.get("start", 0.0)), probed.get("before", 0.0)
+            pace = replace(pace, start=start, before=before)
             return outlook.forecast(pace, source=f"job {job.name}", used=part_used(job)).doubted(_was_busy(job))
     return None
 

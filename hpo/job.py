@@ -203,6 +203,7 @@ class Job:
                 on_probe=on_probe or (lambda probed: None),
                 memory=memory,
                 clock=self.clock,
+                began=record.notes["runs"][-1][0],
             )
             self.interrupts.stops(controller.stop)
             stack.enter_context(Copying(self.recorded, self.channels if self.recorded else {}))

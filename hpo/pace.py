@@ -88,10 +88,11 @@ class Probed:
 
     Args:
         segment: of its assignment.
-        start_seconds: from the job's start until the gang was up.
+        start_seconds: from when gangs could be asked for until this one was up.
         held_seconds: for which the gang's resources were held of that.
         served_seconds: from handing the assignment out to having it back.
         cold: it is the first that was served.
+        before_seconds: from the job's start until gangs could be asked for: Ray's own start, say.
     """
 
     segment: Segment
@@ -99,6 +100,7 @@ class Probed:
     held_seconds: float
     served_seconds: float
     cold: bool = False
+    before_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +114,7 @@ class ManyWorkers:
         a_round: of a unit, evaluation included.
         an_assignment: what each costs beside its units.
         cold: a unit is the very first, with all in it that is done once.
+        before: from the job's start until gangs could be asked for.
     """
 
     workers: float
@@ -120,6 +123,7 @@ class ManyWorkers:
     a_round: float
     an_assignment: float
     cold: bool = False
+    before: float = 0.0
 
     @classmethod
     def of(cls, probed: Probed, workers: int) -> ManyWorkers:
@@ -132,6 +136,7 @@ class ManyWorkers:
             a_round=training / max(1, len(probed.segment.reports)),
             an_assignment=max(0.0, probed.served_seconds - training),
             cold=probed.cold,
+            before=probed.before_seconds,
         )
 
 
@@ -148,4 +153,4 @@ def job_on_gangs(many: ManyWorkers, *, units: float, assignments: float, gangs: 
 def _end(many: ManyWorkers, units: float, assignments: float, gangs: int) -> float:
     """With g gangs, up after 1, 2, ... g starts, the work is done when their times since then add up to it."""
     work = units * many.a_round + assignments * many.an_assignment
-    return (work + many.start * gangs * (gangs + 1) / 2) / gangs
+    return many.before + (work + many.start * gangs * (gangs + 1) / 2) / gangs

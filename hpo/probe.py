@@ -25,6 +25,7 @@ from trainers.channels import Channel
 from trainers.channels.files import Files
 from trainers.channels.memory import Memory
 from trainers.channels.ray_data import RayData
+from trainers.errors import WarmbandError
 from trainers.gang import Program, one_line, resources_per_worker
 from trainers.in_hand import alone, cores
 from trainers.openmp import calm_loaded
@@ -45,7 +46,7 @@ MOST_SECONDS = 2.0
 COLD_SECONDS = 10.0
 """A first unit that takes longer is all that is measured: of so long a time, what is done once is the smaller part."""
 
-_CELL_BYTES = 4  # Of a CSV file, at a guess.
+_BEGINNING_BYTES = 1 << 16
 _ALIKE = 0.1
 
 
@@ -54,7 +55,7 @@ class OneWorker:
     """What one worker in this process takes, all in seconds.
 
     Args:
-        rows: of the training channel; where only a part was measured in a CSV file, about so many.
+        rows: of the training channel; None where that is not known.
         features: of each row.
         part: one row in so many was measured; what follows is scaled to all of them.
         load: to load the rows and build the matrices.
@@ -64,9 +65,10 @@ class OneWorker:
         a_worker_round: all rows on one such worker.
         an_assignment: what each costs beside its units.
         cold: a unit is the very first, with all in it that is done once.
+        about: `rows` are an estimate, from the size of CSV files.
     """
 
-    rows: int
+    rows: int | None
     features: int
     part: int
     load: float
@@ -76,6 +78,7 @@ class OneWorker:
     a_worker_round: float
     an_assignment: float
     cold: bool = False
+    about: bool = False
 
     @classmethod
     def of(cls, probed: Probed, *, channel: Channel, threads: int) -> OneWorker:
@@ -89,8 +92,10 @@ class OneWorker:
         segment = probed.segment
         heading = channel.source.heading
         a_round = segment.training_seconds / max(1, len(segment.reports))
+        rows, about = rows_of(channel)
         return cls(
-            rows=_shape(channel)[0],
+            rows=rows,
+            about=about,
             features=heading.count if heading else 0,
             part=1,
             load=0.0,
@@ -252,11 +257,9 @@ def measure_here(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWork
         estimator: whose static hyperparameters and threads are used.
         channels: as `open_channels` gives them.
     """
-    obstacle = _obstacle(estimator, channels)
-    if obstacle:
-        return NotMeasured(reason=obstacle)
     try:
-        return _measure(estimator, channels)
+        obstacle = _obstacle(estimator, channels)
+        return NotMeasured(reason=obstacle) if obstacle else _measure(estimator, channels)
     except Exception as error:  # Whatever it is, the job will say it where it belongs.
         return NotMeasured(reason=one_line(error))
 
@@ -299,6 +302,7 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
     reads = 1 if isinstance(channels["train"].source, Files) else part
     return OneWorker(
         rows=rows * part if total is None else total,
+        about=total is None and part > 1,
         features=features,
         part=part,
         load=read * reads + build * part,
@@ -349,11 +353,34 @@ def _units(program: Program, estimator: Trainer, units: int) -> tuple[list[float
         return ends, time.perf_counter() - began
 
 
+def rows_of(channel: Channel) -> tuple[int | None, bool]:
+    """How many rows a channel has, None where that is not known; and whether that is an estimate.
+
+    Small CSV files on this machine are counted; of others the beginning says how long a row is.
+    """
+    source = channel.source
+    if source.rows is not None or not isinstance(source, Files):
+        return source.rows, False
+    try:
+        labels = source.look()
+        return (_estimated_rows(source), True) if labels is None else (len(labels), False)
+    except (OSError, WarmbandError):  # Whatever it is, the job has read them, or will say it.
+        return None, False
+
+
+def _estimated_rows(files: Files) -> int:
+    """Rows of CSV files, from how long those in the first one's beginning are."""
+    with files.filesystem.open_input_stream(files.files[0].path) as stream:
+        beginning = bytes(stream.read(_BEGINNING_BYTES))
+    size = sum(file.weight for file in files.files)
+    return max(1, round(size * max(1, beginning.count(b"\n")) / max(1, len(beginning))))
+
+
 def _shape(channel: Channel) -> tuple[int, int]:
-    """Rows and columns, the rows at a guess for CSV files."""
+    """Rows and columns, the rows at an estimate for CSV files."""
     source = channel.source
     if isinstance(source, Files):
-        return source.rows or max(1, _cells(source) // source.width), source.width
+        return source.rows or _estimated_rows(source), source.width
     assert isinstance(source, Memory), "nothing else is measured"
     return source.features.shape[0], source.features.shape[1]
 
@@ -365,9 +392,8 @@ def _part(channel: Channel) -> int:
 
 
 def _cells(files: Files) -> int:
-    """How many numbers files hold, at a guess for CSV files."""
-    weight = sum(file.weight for file in files.files)
-    return weight * files.width if files.rows is not None else weight // _CELL_BYTES
+    """How many numbers files hold, at an estimate for CSV files."""
+    return (files.rows or _estimated_rows(files)) * files.width
 
 
 # ---- what it means
@@ -395,14 +421,16 @@ def verdict(
         takes = f"{a_unit.capitalize()} takes {_ms(many.a_round)} on {_gang(many)}"
         return f"{said} {takes}, the job at most about {estimated(here)}."
     scaled = f" (measured on one row in {one.part}, and scaled)" if one.part > 1 else ""
-    size = f"Probe: {one.rows:,} rows x {one.features} features{scaled}"
+    rows = "" if one.rows is None else f"about {float(f'{one.rows:.2g}'):,.0f}" if one.about else f"{one.rows:,}"
+    size = f"Probe: {rows and f'{rows} rows x '}{one.features} features{scaled}"
     # On a machine that is busy, fewer threads can be faster.
     a_round, threads = min((one.a_round, one.threads), (one.a_worker_round, one.worker_threads))
     asked = "num_workers=0" + ("" if threads == one.threads else f', resources_per_worker={{"CPU": {threads}}}')
     in_one = one.load + units * a_round + assignments * one.an_assignment
     mine = f"{a_unit} takes {_ms(a_round)} in one process on {_count(threads, 'thread')}"
     if many is None:
-        return f"{size}; {mine}. The job's {units} {unit}s at most take about {estimated(in_one)}."
+        beside = "those of its probe and of its un-tuned run among them"
+        return f"{size}; {mine}. The job's {units} {unit}s at most, {beside}, take about {estimated(in_one)}."
     here = job_on_gangs(many, units=units, assignments=assignments, gangs=gangs)
     return (
         f"{size}; {mine} and {_ms(many.a_round)} on {_gang(many)}. In one process ({asked}) this job would take "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -64,6 +65,7 @@ def rehearse(
 
     record: Record = _Unrecorded()
     storage.make_folder(search.storage_path)
+    began = time.time()
     try:
         with estimator.gangs(
             search.name, channels, workers=workers, storage_path=search.storage_path, notify=notify, verbose=verbose
@@ -76,6 +78,7 @@ def rehearse(
                 gangs=gangs,
                 record=record,
                 on_probe=probed,
+                began=began,
             )
             controller.run()
     finally:

@@ -88,7 +88,9 @@ def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:
     value = controller.objective(untuned)
     if untuned.failure or not math.isfinite(value):
         return {"failure": untuned.failure or "it was stopped before it had reported anything"}
-    return {"value": value, "resource": untuned.resource, "metrics": untuned.metrics}
+    best, sign = controller.best(), 1.0 if controller.search.mode == "max" else -1.0
+    ahead = best is not None and sign * value >= sign * controller.objective(best)
+    return {"value": value, "resource": untuned.resource, "metrics": untuned.metrics, "ahead": ahead}
 
 
 def distinct_errors(controller: Controller) -> list[dict[str, Any]]:
@@ -254,6 +256,8 @@ def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "best", "none: no trial reported a finite value"
     if untuned and "value" in untuned:
         yield "un-tuned", f"{_scores(metric, untuned)} (static hyperparameters, {untuned['resource']} units)"
+        if untuned.get("ahead"):
+            yield "", "tuning found nothing better than the un-tuned run"
     elif untuned:
         yield "un-tuned", untuned_text(untuned)
 

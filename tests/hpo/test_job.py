@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,10 +16,11 @@ from hpo import (
     Prices,
     TuningJobCompletionCriteriaConfig,
 )
-from hpo.callbacks import JobEnd, TrialInfo
+from hpo.callbacks import JobEnd, JobStart, TrialInfo
 from hpo.hyperband import Cut
 from hpo.job_folder import MARK
 from hpo.store import Store
+from tests.support import bad_input
 from tests.support.boosting import CHANNELS
 from tests.support.jobs import make
 from trainers import ConfigurationError, WarmbandError
@@ -219,3 +221,43 @@ def test_the_probe_is_said_before_the_job_and_kept_with_it() -> None:
     assert probe["verdict"] in text
     assert text.index(probe["verdict"]) < text.index("validation:auc 0.")
     assert not list(Path(tuner.best_estimator().checkpoint).parents[1].glob("probe*")), "it leaves no checkpoint"
+
+
+def test_boosting_whose_objective_is_no_finite_number_ends_with_that_round() -> None:
+    """Labels so large that their squared errors do not fit: the first round of each trial is its last."""
+    static = {"objective": "reg:squarederror", "eval_metric": "rmse", "num_round": 20}
+    options = {"strategy": "Random", "strategy_config": None, "objective_metric_name": "validation:rmse"}
+    tuner = bad_input.make(0, static, **options, objective_type="Minimize")
+    data = bad_input.rows([1e30, -1e30] * 4)
+    tuner.fit({"train": data, "validation": data})
+    frame = tuner.analytics().dataframe()
+    assert set(frame["Status"]) == {"Diverged"}
+    assert set(frame["FailureReason"]) == {"validation:rmse is inf at unit 1"}
+    assert set(frame["Resource"]) == {1}
+    summary = tuner.describe()["Summary"]
+    assert summary["resource_used"] == len(frame) == 3
+    assert summary["untuned"] == {"diverged": "validation:rmse is inf at unit 1", "resource": 1}
+
+
+class Late(Callback):
+    """Keeps a job from its first gang for a moment, as the start of Ray does."""
+
+    until = math.inf
+
+    def on_job_start(self, job: JobStart) -> None:
+        time.sleep(0.5)
+        self.until = time.time()
+
+
+def test_wall_time_is_one_number_from_the_jobs_start_on() -> None:
+    tuner, _ = make(callbacks=[late := Late()])
+    tuner.fit(CHANNELS)
+    described = tuner.describe()
+    summary = described["Summary"]
+    [[began, ended]] = summary["runs"]
+    assert began + summary["first_step_seconds"] >= late.until
+    assert began + summary["wall_seconds"] <= ended
+    assert summary["wall_seconds"] > summary["first_step_seconds"]
+    with Store() as store:
+        trials = store.trials(tuner.latest_tuning_job.name)
+    assert began + summary["wall_seconds"] >= max(trial.ended_at for trial in trials)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import time
 from collections.abc import Callable
@@ -10,10 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from ray.train import ScalingConfig
+from rich.console import Console
 
 from hpo import probe
 from hpo.busy import Busy
@@ -26,12 +29,14 @@ from hpo.probe import (
     Probe,
     measure_here,
     probe_assignment,
+    rows_of,
     verdict,
 )
+from tests.support import bad_input
 from tests.support.boosting import CHANNELS, STATIC
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
 from trainers.assignment import Assignment, Report, Segment
-from trainers.channels import PlacedChannel
+from trainers.channels import Channel, PlacedChannel, files
 from trainers.gang import never
 from trainers.in_hand import cores
 from trainers.torch_parameter_server import ParameterServerTrainer
@@ -92,7 +97,7 @@ def test_fewer_threads_that_are_faster_are_named() -> None:
 def test_a_job_in_hand_has_one_side() -> None:
     assert verdict(ONE, None, **JOB) == (
         "Probe: 35,010 rows x 59 features; a round takes 2.3 ms in one process on 2 threads. "
-        "The job's 364 rounds at most take about 1 s."
+        "The job's 364 rounds at most, those of its probe and of its un-tuned run among them, take about 1 s."
     )
 
 
@@ -116,6 +121,8 @@ def test_gangs_start_one_after_the_other() -> None:
     many = ManyWorkers(workers=3, start=10.0, held=10.0, a_round=1.0, an_assignment=0.0)
     times = [job_on_gangs(many, units=100, assignments=1, gangs=gangs) for gangs in (1, 2, 4)]
     assert times == [110.0, 65.0, 50.0]
+    # Ray's own start comes before all of them.
+    assert job_on_gangs(replace(many, before=9.0), units=100, assignments=1, gangs=2) == 74.0
     # More than the work needs make it no slower: they are not started.
     assert job_on_gangs(many, units=1, assignments=1, gangs=50) == 11.0
 
@@ -294,3 +301,36 @@ def test_its_assignment_belongs_to_no_trial() -> None:
     assignment = probe_assignment(STATIC, 7, "s3://bucket/job")
     assert (assignment.trial_id, assignment.start, assignment.stop) == ("probe", 0, PROBE_UNITS)
     assert assignment.save_to == "s3://bucket/job/probe/000005"
+
+
+def csv(path: Path, rows: int) -> Channel:
+    """A CSV file of numbers with many digits, of which no fixed length of a cell tells how many there are."""
+    values = np.random.default_rng(0).normal(size=(rows, 4))
+    values[:, 0] = values[:, 0] > 0
+    pd.DataFrame(values, columns=list("yabc")).to_csv(path, index=False)
+    return Channel.of(str(path))
+
+
+@pytest.mark.parametrize("rows", [5, 1_600])
+def test_a_job_says_how_many_rows_a_csv_file_has(rows: int, tmp_path: Path) -> None:
+    channel = csv(tmp_path / "rows.csv", rows)
+    assert rows_of(channel) == (rows, False)
+    printed = io.StringIO()
+    tuner = bad_input.make(0, max_jobs=1, console=Console(file=printed, width=300))
+    tuner.fit({"train": channel, "validation": channel})
+    assert f"Probe: {rows:,} rows x 3 features" in printed.getvalue()
+    assert tuner.describe()["Summary"]["probe"]["one_worker"]["rows"] == rows
+
+
+def test_of_a_large_csv_file_it_is_an_estimate_and_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "QUICK_BYTES", 10_000)
+    channel = csv(tmp_path / "rows.csv", 4_321)
+    rows, about = rows_of(channel)
+    assert about
+    assert rows == pytest.approx(4_321, rel=0.05)
+    assert "Probe: about 4,300 rows x 3 features" in verdict(
+        replace(ONE, rows=4_321, about=True, features=3), None, **JOB
+    )
+    (tmp_path / "rows.csv").unlink()
+    assert rows_of(channel) == (None, False)
+    assert "Probe: 3 features; " in verdict(replace(ONE, rows=None, features=3), None, **JOB)

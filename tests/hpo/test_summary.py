@@ -180,6 +180,15 @@ def test_failed_trials_are_counted() -> None:
     assert "stopped, 2 failed 2 trials, first job-003: max_depth must be positive" in rows(text)["trials"]
 
 
+@pytest.mark.parametrize("untuned", [0.5, 2.0])
+def test_an_untuned_run_that_no_trial_is_better_than_is_called_that(untuned: float) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return untuned if assignment.trial_id == UNTUNED else 1.0
+
+    found = rows(shown(curve=curve)[0])["un-tuned"]
+    assert found.endswith("tuning found nothing better than the un-tuned run") == (untuned > 1)
+
+
 def test_an_untuned_run_that_failed_says_why() -> None:
     def curve(assignment: Assignment, step: int) -> float:
         if assignment.trial_id == UNTUNED:
