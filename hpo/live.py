@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -19,6 +20,7 @@ from hpo.progress import Goal, PlainProgress, Progress
 from hpo.search import TrialRun
 from hpo.tally import Places, Tally
 from hpo.words import clock_time, count, packed, short
+from trainers.errors import ConfigurationError
 
 FRAME_SECONDS = 0.5
 QUIET_SECONDS = 1.0
@@ -26,6 +28,24 @@ QUIET_SECONDS = 1.0
 
 WIDEST = 100
 INDENT = 11
+
+
+def console_for(console: Console | Literal[False] | None) -> Console:
+    """Where a job prints.
+
+    Args:
+        console: it; None is standard output, and False nowhere.
+
+    Raises:
+        ConfigurationError: it is something else.
+    """
+    if console is False:
+        return Console(quiet=True, file=io.StringIO())  # No terminal, in which a view would be drawn.
+    if not isinstance(console, Console | None):
+        raise ConfigurationError(
+            f"console is {console!r}; give a rich.console.Console, None for standard output, or False to print nothing"
+        )
+    return console or Console(highlight=False)
 
 
 def watcher_for(console: Console, goal: Goal) -> Progress:

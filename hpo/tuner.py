@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, ClassVar, Never, Self
+from typing import Any, ClassVar, Literal, Never, Self
 
 from rich.console import Console
 
@@ -36,6 +36,7 @@ from hpo.hyperband import Plan
 from hpo.inputs import copy_inputs, record_inputs
 from hpo.interrupt import EXIT_CODES, INTERRUPTED, TERMINATED, Interrupts
 from hpo.job import Ended
+from hpo.live import console_for
 from hpo.prices import Prices
 from hpo.probe import joins, threads_for
 from hpo.ranges import ParameterRange
@@ -83,7 +84,7 @@ class HyperparameterTuner:
         store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
         num_to_keep: trials whose checkpoints stay, the best ones; None keeps every one's.
         callbacks: your own code, called while the job runs.
-        console: where plan, progress and summary are printed; None is standard output.
+        console: where plan, progress and summary are printed; None is standard output, and False prints nothing.
         verbose: also show Ray's own logs and what workers print.
         prices: what workers cost, so that reports say it in money too.
         max_cost: the job stops once it was billed so much at these prices, with what it has found.
@@ -126,7 +127,7 @@ class HyperparameterTuner:
         store: str | None = None,
         num_to_keep: int | None = NUM_TO_KEEP,
         callbacks: Sequence[Callback] = (),
-        console: Console | None = None,
+        console: Console | Literal[False] | None = None,
         verbose: bool = False,
         prices: Prices | None = None,
         max_cost: float | None = None,
@@ -187,7 +188,7 @@ class HyperparameterTuner:
         self.priority = priority
         self.latest_tuning_job: TuningJob | None = None
         self._store = store
-        self._console = console or Console(highlight=False)
+        self._console = console_for(console)
         self._verbose = verbose
         self.plan()
 

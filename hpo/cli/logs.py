@@ -168,6 +168,17 @@ def _worker_output(store: Store, name: str, trial_id: str) -> Iterator[str]:
         ConfigurationError: there is no such trial, none is recorded of it, or it is not to be read from here.
     """
     trial = _trial(store, name, trial_id)
+    why = f"hpo trials {name} --tracebacks" if trial.status == "Failed" else f"hpo trials {name}"
+    if not trial.logs and store.job(name).spec["estimator"]["scaling"].get("num_workers") == 0:
+        raise ConfigurationError(
+            f"trial {trial_id!r} is {trial.status}, and had no worker: its job trains in its own process, whose output "
+            f"goes where that runs; look at: {why}"
+        )
+    if not trial.logs and trial.status == "Failed":
+        raise ConfigurationError(
+            f"trial {trial_id!r} is Failed, and no worker said where its output is; Ray's dashboard, or `ray logs "
+            f"cluster`, shows that of all workers, and why it failed: {why}"
+        )
     if not trial.logs:
         raise ConfigurationError(
             f"trial {trial_id!r} is {trial.status}, and where its workers' output is stands in the record of failed "

@@ -150,13 +150,15 @@ def delete(
     """Delete a job that is not running: its record, and its files.
 
     Its files are its models, copies of data that were in memory, and the
-    log of its driver. On a terminal the command asks first.
+    log of its driver. On a terminal the command asks first; where nobody
+    can answer, in a script say, it wants --yes.
     """
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show
     from hpo.cli.views import trials_text
     from hpo.disposal import Files, check_over
     from hpo.store import Store
+    from trainers.errors import ConfigurationError
 
     with Store(store) as opened:
         snapshot = Snapshot.of(opened, opened.job(name))
@@ -164,7 +166,12 @@ def delete(
         files = Files.of(snapshot.job)
         what = f"the record of {trials_text(len(snapshot.trials))}"
         what += "" if keep_files else f", and {files.text}"
-        if not yes and sys.stdin.isatty() and sys.stdout.isatty():
+        if not yes:
+            if not (sys.stdin.isatty() and sys.stdout.isatty()):
+                raise ConfigurationError(
+                    f"{name} is not deleted: nobody can be asked here, as this is no terminal; to delete {what}: "
+                    f"hpo delete {name} --yes{' --keep-files' if keep_files else ''}"
+                )
             typer.confirm(f"Delete {name}, {snapshot.status}: {what}?", abort=True)
         opened.delete_job(name, (lambda: None) if keep_files else files.remove)
     show(f"Deleted {name}: {what}")

@@ -443,6 +443,9 @@ def test_logs_that_are_not_to_be_had_from_here_come_from_the_record(store: Store
 def test_a_failed_trials_worker_has_its_output_shown(store: Store, tmp_path: Path) -> None:
     job(store, "trained", values=[0.5, None])
     assert "stands in the record of failed trials alone" in hpo("logs", "trained", "--trial", "trained-000", code=2)
+    said = hpo("logs", "trained", "--trial", "trained-001", code=2)
+    assert "is Failed, and no worker said where its output is" in said
+    assert "why it failed: hpo trials trained --tracebacks" in said
     assert "no trial 'trained-01'; 'trained-001'?" in hpo("logs", "trained", "--trial", "trained-01", code=2)
     (tmp_path / "worker.err").write_text("loading\nboom\n")
     failed = store.trials("trained")[-1]
@@ -482,7 +485,29 @@ def test_a_job_with_tags_of_an_older_version_that_are_none_hides_no_other(store:
     assert HyperparameterTuner.attach("old").tags == [{"Key": "team", "Value": ""}]
 
 
+def test_a_trial_without_workers_has_no_workers_output(store: Store) -> None:
+    job(store, "here", values=[0.5, None])
+    estimator = {**store.job("here").spec["estimator"], "scaling": {"num_workers": 0}}
+    store.update_job("here", spec={**store.job("here").spec, "estimator": estimator})
+    said = {number: hpo("logs", "here", "--trial", f"here-00{number}", code=2) for number in (0, 1)}
+    assert "is Completed, and had no worker: its job trains in its own process" in said[0]
+    assert "is Failed, and had no worker: its job trains in its own process" in said[1]
+    assert said[1].rstrip().endswith("look at: hpo trials here --tracebacks")
+
+
 # ---- deleting
+
+
+def test_where_nobody_can_be_asked_nothing_is_deleted_without_yes(store: Store, tmp_path: Path) -> None:
+    (tmp_path / "models" / "stays").mkdir(parents=True)
+    placed(store, "stays")
+    store.update_job("stays", spec={**store.job("stays").spec, "storage_path": str(tmp_path / "models")})
+    for options in ([], ["--keep-files"]):
+        said = hpo("delete", "stays", *options, code=2, columns=300)
+        assert "stays is not deleted: nobody can be asked here, as this is no terminal; to delete the record of" in said
+        assert said.rstrip().endswith(" ".join(["hpo delete stays --yes", *options]))
+        assert [each.name for each in store.jobs()] == ["stays"]
+        assert (tmp_path / "models" / "stays").is_dir()
 
 
 def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path) -> None:
@@ -494,7 +519,7 @@ def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path) -
         store.update_job(name, spec={**store.job(name).spec, "storage_path": str(tmp_path / "models")})
     said = hpo("delete", "gone", "--yes", columns=300)
     assert said == f"Deleted gone: the record of 2 trials, and its files in {tmp_path}/models/gone\n"
-    assert "Kept its files in" in hpo("delete", "kept", "--keep-files", columns=300)
+    assert "Kept its files in" in hpo("delete", "kept", "--keep-files", "--yes", columns=300)
     assert [each.name for each in store.jobs()] == ["other"]
     assert store.trials("other")
     assert sorted(each.name for each in (tmp_path / "models").iterdir()) == ["kept", "other"]
@@ -533,7 +558,7 @@ def test_a_job_that_goes_on_elsewhere_while_the_question_waits_keeps_its_files(s
 def test_files_on_another_machine_stay_and_are_named(store: Store) -> None:
     placed(store, "away", host="box")
     store.update_job("away", spec={**store.job("away").spec, "storage_path": "/models"})
-    assert "models in /models/away on box, which stay there" in hpo("delete", "away", columns=200)
+    assert "models in /models/away on box, which stay there" in hpo("delete", "away", "--yes", columns=200)
 
 
 # ---- files and completion

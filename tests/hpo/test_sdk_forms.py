@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -91,3 +92,19 @@ def test_the_tuners_first_parameters_are_the_sdks() -> None:
     assert parameters[:4] == ["tuning_job_name", "sagemaker_session", "job_details", "estimator_cls"]
     parameters = list(inspect.signature(HyperparameterTuningJobAnalytics).parameters)
     assert parameters[:2] == ["hyperparameter_tuning_job_name", "sagemaker_session"]
+
+
+def test_a_job_may_run_in_silence(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    quiet: HyperparameterTuner = make(0, console=False, store=f"sqlite:///{tmp_path}/quiet.db")
+    quiet.fit({"train": rows(), "validation": rows()}, job_name="quiet")
+    quiet.wait()
+    assert capfd.readouterr().out == ""  # Of our own; what Ray Train says itself goes to the other one.
+    assert quiet.describe()["HyperParameterTuningJobStatus"] == "Completed"
+
+
+@pytest.mark.parametrize("console", [True, 0, "stdout"])
+def test_what_is_no_console_is_named(console: Any) -> None:
+    with pytest.raises(
+        ConfigurationError, match=r"console is .*; give a rich.console.Console, None for .*, or False to"
+    ):
+        make(0, console=console)
