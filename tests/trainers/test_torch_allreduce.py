@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 
@@ -302,6 +303,28 @@ def test_a_network_that_diverges_says_so_on_every_rank(gang: ProcessGang, tmp_pa
     assert {type(error) for error in only_errors(answers)} == {DivergedError}
     [error] = alone(train, 96, assignment(tmp_path, per_worker_batch_size=4))
     assert isinstance(error, DivergedError)
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("bad_epoch", [0, 1])
+def test_an_objective_that_is_not_finite_on_rank_0_ends_every_rank(gang: ProcessGang, tmp_path, bad_epoch: int):
+    """With that report, the last one too; what the others report counts nowhere."""
+
+    def train(context) -> None:
+        model = context.prepare_model(network())
+        for epoch in context.epochs():
+            bad = context.rank == 1 or (context.rank == 0 and epoch == context.hyperparameters["bad_epoch"])
+            context.report({"loss": math.nan if bad else 1.0}, checkpoint={"model": model.state_dict()})
+
+    def told(name: str, epoch: int) -> Assignment:
+        made = assignment(tmp_path, name=name, per_worker_batch_size=4, bad_epoch=epoch)
+        return replace(made, objective="loss")
+
+    for refused, served in gang.run(program(train), told("bad", bad_epoch), told("good", 99)):
+        assert isinstance(refused, DivergedError)
+        assert f"unit {bad_epoch + 1}" in str(refused)
+        assert not isinstance(served, Exception), served
+    assert not (tmp_path / "bad").exists()
 
 
 def only_errors(answers: list) -> list:
