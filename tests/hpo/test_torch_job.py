@@ -225,3 +225,28 @@ def test_an_objective_that_is_no_finite_number_ends_its_trial_with_that_report(b
         assert steps[trial.trial_id] == list(range(1, trial.resource + 1))
         assert trial.failure_reason == ("" if at == 100 else f"validation:accuracy is {float(bad)} at unit {at}")
     assert tuner.describe()["Summary"]["resource_used"] == sum(trial.resource for trial in trials)
+
+
+def test_a_trial_that_ends_itself_keeps_its_place_in_the_search() -> None:
+    """Patience in the function: the best of all trials ends early, is promoted all the same, and wins."""
+    trained: list[float] = []
+
+    def learn(context: TrainContext) -> None:
+        lr = context.hyperparameters["lr"]
+        for epoch in context.epochs():
+            trained.append(lr)
+            better = lr > 0.05 and epoch == 1
+            context.report({"validation:accuracy": lr}, checkpoint={"epoch": epoch}, final=better)
+
+    tuner, said = tuned(TorchTrainer(learn, scaling=HERE), {"lr": ContinuousParameter(0.01, 0.1)}, max_jobs=6)
+    name = tuner.latest_tuning_job.name
+    with Store() as store:
+        trials = [trial for trial in store.trials(name) if trial.number >= 0]
+        reports = [(report.trial_id, report.step) for report in store.reports(name)]
+    assert {trial.status for trial in trials} <= {"Completed", "Stopped"}, said
+    best = max(trials, key=lambda trial: trial.hyperparameters["lr"])
+    assert tuner.best_training_job() == best.trial_id
+    assert best.resource == 3
+    assert [step for trial_id, step in reports if trial_id == best.trial_id] == [1, 2, 3]
+    assert trained.count(best.hyperparameters["lr"]) == 2
+    assert tuner.best_estimator().model() == {"epoch": 1}

@@ -21,7 +21,7 @@ from tests.support.programs import missing, remedy
 NEEDS = {
     "process": "starts processes of Python's",
     "ray": "uses a Ray cluster",
-    "system": "needs a program beside Python's packages: a browser, PostgreSQL, Prometheus, network namespaces",
+    "system": "needs a program beside Python's: a browser, PostgreSQL, Prometheus, network namespaces, a C++ compiler",
 }
 """The marks of tests that are no unit tests, and what each permits; the last two permit processes as well."""
 

@@ -27,6 +27,7 @@ PROGRAMS: dict[str, Callable[[], bool]] = {
     "postgresql": lambda: bool(shutil.which("postgres") or list(Path("/usr/lib/postgresql").glob("*/bin/postgres"))),
     "prometheus": _any("prometheus"),
     "iproute2": _any("ip"),
+    "g++": _any("g++", "c++", "clang++"),
     "docker-compose": lambda: bool(shutil.which("docker-compose")) and COMPOSE_SCHEMA.exists(),
 }
 """Debian's packages, and whether what tests want of each is there."""
