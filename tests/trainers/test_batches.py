@@ -8,6 +8,7 @@ from trainers.errors import ConfigurationError
 from trainers.pytorch.batches import BatchSize, micro_batches
 from trainers.pytorch.rates import LearningRateRule
 
+SIZES = ("per_worker_batch_size", "global_batch_size")
 sizes = st.lists(st.integers(1, 60), min_size=1, max_size=6)
 
 
@@ -61,6 +62,17 @@ def test_drop_last_leaves_whole_updates(rows, size, steps):
         plan = micro_batches(rank, rows, size, steps, drop_last=True)
         assert all(micro.total_rows == size * steps * len(rows) for micro in plan)
         assert len(plan) == min(rows) // size // steps * steps
+
+
+def test_the_ratio_is_of_an_updates_rows_to_those_that_the_rate_was_found_for():
+    each, whole = (LearningRateRule.of({"learning_rate_rule": "linear", name: 24}) for name in SIZES)
+    # An elastic gang goes on with fewer workers: their batch is smaller then, or is the same in larger parts.
+    for workers in (4, 3):
+        assert each.ratio(workers=workers, workers_an_update=workers, steps=2) == 2 * workers
+        assert whole.ratio(workers=workers, workers_an_update=workers, steps=2) == 1
+    assert each.ratio(workers=4, workers_an_update=1, steps=2) == 2
+    assert whole.ratio(workers=4, workers_an_update=1, steps=2) == 0.25
+    assert [whole.factor(0.25, epochs) for epochs in (0, 9)] == [0.25, 0.25]
 
 
 def test_the_linear_rule_warms_up_as_in_goyal_et_al():

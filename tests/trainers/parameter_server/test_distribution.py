@@ -83,6 +83,20 @@ def test_sync_is_one_worker_with_the_whole_batch(servers: int, rows: int) -> Non
     assert len(found["servers"]) == servers
 
 
+@pytest.mark.parametrize("settings", [{"mode": "sync"}, {"mode": "sync", "num_servers": 3}, {"mode": "async"}], ids=str)
+def test_clipping_on_one_worker_is_plain_clipping_to_the_last_bit(settings: dict[str, Any]) -> None:
+    training = Training(max_norm=0.05)
+    [found], expected = trained(training, **settings), alone(training)
+    assert torch.equal(found.weights, expected.weights)
+    assert not torch.allclose(expected.weights, alone(Training()).weights)
+
+
+def test_one_server_clips_the_gradient_of_all_workers() -> None:
+    training = Training(max_norm=0.05)
+    results = trained(training, workers=4, mode="sync")
+    torch.testing.assert_close(results[0].weights, alone(training).weights, rtol=0, atol=1e-6)
+
+
 def test_a_worker_without_rows_takes_a_step_that_changes_nothing() -> None:
     """240 rows in batches of 79 end in one of 3 rows: the fourth worker has none of them."""
     training = Training(batch=79)
