@@ -67,12 +67,14 @@ def test_all_workers_end_when_the_first_says_so(tmp_path):
 
     words = {**WORDS, "ends": 1}
     with process_gang(2, str(tmp_path)) as gang:
-        ranks = gang.run(make, assignment(tmp_path, stop=4, **words), assignment(tmp_path, start=4, stop=6, **words))
-    for answers in ranks:
-        first, second = (answer if isinstance(answer, Segment) else state(answer) for answer in answers)
-        assert steps(first) == [(1, 0), (2, 1), (3, 1), (4, 1)]
-        assert steps(second) == [(5, 1), (6, 1)]
-    assert state(ranks[0][1])["epoch"] == 1
+        # One after the other, as a driver gives them: the second is from what the first has written.
+        first = gang.run(make, assignment(tmp_path, stop=4, **words))
+        second = gang.run(make, assignment(tmp_path, start=4, stop=6, **words))
+    for [segment] in first:
+        assert steps(segment) == [(1, 0), (2, 1), (3, 1), (4, 1)]
+    for [segment] in second:
+        assert steps(segment) == [(5, 1), (6, 1)]
+    assert state(second[0][0])["epoch"] == 1
 
 
 def test_a_loop_that_is_left_without_saying_so_is_told_how(tmp_path):

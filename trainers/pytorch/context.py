@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -24,7 +23,7 @@ from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, train
 from trainers.pytorch.loaders import loader_batches
 from trainers.pytorch.loading import Batches, Place, Shard, shard_batches
 from trainers.pytorch.models import Models
-from trainers.pytorch.plain import plain
+from trainers.pytorch.plain import norm, number, plain
 from trainers.pytorch.rates import LearningRateRule, scaled
 from trainers.pytorch.streaming import Stream, stream_batches
 
@@ -196,7 +195,7 @@ class TrainContext:
         """
         if self.first_step_at is None:
             self.first_step_at = time.time()
-        most = _norm(max_norm)
+        most = norm(max_norm)
         steps = self._steps_with(optimizer)
         micro = self._micro or next(steps)
         self._distribution.backward(loss, optimizer, micro, trained(optimizer) if len(self._steps) > 1 else None)
@@ -260,7 +259,7 @@ class TrainContext:
             raise TrialError(
                 f"epoch {self._epoch} was reported twice; call report() once an epoch, in a loop over epochs()"
             )
-        numbers = {name: _number(name, value) for name, value in metrics.items()}
+        numbers = {name: number(name, value) for name, value in metrics.items()}
         state = None if checkpoint is None and not final else self._plain(checkpoint)
         if self._behind:
             self.synchronize()
@@ -431,18 +430,3 @@ class _Passes:
         self._context._micro = None
         if self._context._behind:
             self._context.synchronize()
-
-
-def _number(name: object, value: Any) -> float:
-    try:
-        return float(value)
-    except (TypeError, ValueError) as error:
-        raise TrialError(f"report: metric {name!r} is {value!r}; give a number") from error
-
-
-def _norm(value: Any) -> float | None:
-    if value is None:
-        return None
-    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value > 0:
-        raise TrialError(f"context.step(max_norm={value!r}): give a number above 0, or None")
-    return float(value)

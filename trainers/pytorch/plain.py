@@ -1,4 +1,4 @@
-"""What a checkpoint may hold: values that `torch.load(weights_only=True)` gives back as they were."""
+"""What a training function hands in: metrics, norms, and what `torch.load(weights_only=True)` gives back as it was."""
 
 from __future__ import annotations
 
@@ -52,6 +52,31 @@ def plain(value: Any, where: str) -> Any:
     raise TrialError(
         f"report(checkpoint=...): {where} is a {kind.__module__}.{kind.__qualname__}; give {_instead(value)}"
     )
+
+
+def number(name: object, value: Any) -> float:
+    """A metric.
+
+    Raises:
+        TrialError: it is no number.
+    """
+    try:
+        return float(value)
+    except (TypeError, ValueError) as error:
+        raise TrialError(f"report: metric {name!r} is {value!r}; give a number") from error
+
+
+def norm(value: Any) -> float | None:
+    """What to clip to, if anything.
+
+    Raises:
+        TrialError: it is no number above 0.
+    """
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not value > 0:
+        raise TrialError(f"context.step(max_norm={value!r}): give a number above 0, or None")
+    return float(value)
 
 
 def _plain_dict(value: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
