@@ -81,17 +81,7 @@ class Neighbours:
         Args:
             first: whether it is a gang to keep before others.
         """
-        last = self._shares[self._mine.name]
-        if len(last.keeps) == len(self._mine.holds):
-            return frozenset(last.keeps)
-
-        def ordered(claim: Claim) -> Claim:
-            return replace(claim, holds=tuple(sorted(claim.holds, key=lambda held: not first(held.gang))))
-
-        claims = [ordered(claim) if claim.name == self._mine.name else claim for claim in self._claims]
-        shares = fair_shares(claims, self._room)
-        alike = all(share.gangs == self._shares[name].gangs for name, share in shares.items())
-        return frozenset((shares[self._mine.name] if alike else last).keeps)
+        return kept_first(self._claims, self._room, self._mine.name, first)
 
     @property
     def short(self) -> bool:
@@ -209,6 +199,29 @@ class Neighbours:
 def _jobs(mailboxes: Iterable[str]) -> str:
     """The jobs that mailboxes are of, by their names."""
     return ", ".join(sorted({name.rpartition("-mailbox-")[0] for name in mailboxes}))
+
+
+def kept_first(
+    claims: Sequence[Claim], nodes: Mapping[str, Mapping[str, float]], name: str, first: Callable[[str], bool]
+) -> frozenset[str]:
+    """The gangs that a job may keep: those that it would keep first, where that is all the same to the other jobs.
+
+    Args:
+        claims: of all jobs, `located`.
+        nodes: what they may hold together on each node.
+        name: of the job's mailbox.
+        first: whether it would keep a gang before others.
+    """
+    shares = fair_shares(claims, nodes)
+    ordered = [
+        replace(claim, holds=tuple(sorted(claim.holds, key=lambda held: not first(held.gang))))
+        if claim.name == name
+        else claim
+        for claim in claims
+    ]
+    others = fair_shares(ordered, nodes)
+    alike = all(others[job].gangs == share.gangs for job, share in shares.items())
+    return frozenset((others if alike else shares)[name].keeps)
 
 
 def outside(
