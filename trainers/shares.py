@@ -78,7 +78,7 @@ class Share:
     Args:
         keeps: names of its gangs that it may keep.
         starts: workers of each further gang that it may start as soon as there is room.
-        later: those that have to wait, lest they take the place of one that goes first.
+        later: those that have to wait, lest they take the place of a job's first gang.
         waits_for: the jobs that have to give back, start or have their turn before this one has a gang that it wants;
             empty where it has one, and where no job stands in its way.
         turn: whether it is this one's turn: those others have no right any more to what it waits for.
@@ -352,9 +352,15 @@ class _Deal:
         return tuple(sorted({dealt.claim.name for dealt in self._dealt if dealt.claim.need.keys() & claim.need}))
 
     def _endangered(self, number: int) -> set[str]:
-        """The jobs with an earlier gang to start that may lose its place, wherever Ray puts this one."""
+        """The jobs without a gang that go first and may lose the place of one, wherever Ray puts this one."""
         mine = self._dealt[number]
-        earlier = [dealt for dealt in self._dealt[:number] if not dealt.keeps and dealt.claim is not mine.claim]
+        # A further gang is no reason to wait: it may not be worth its start, and never come.
+        earlier = [
+            dealt
+            for dealt in self._dealt[:number]
+            if not dealt.keeps and not dealt.claim.at_work and dealt.claim is not mine.claim
+        ]
+        earlier = list({dealt.claim.name: dealt for dealt in reversed(earlier)}.values())
         if not earlier:
             return set()
         left = {node: dict(resources) for node, resources in self._nodes.items()}

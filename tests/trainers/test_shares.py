@@ -338,10 +338,10 @@ def test_where_there_is_room_for_one_gang_turns_go_by_priority(priorities: list[
         for number, priority in enumerate(priorities)
     ]
     jobs = Simulated(claims, {"node": {"CPU": 1.0}}, Random(0))
-    for _ in range(0, 20_000, LOOK):
+    for _ in range(0, 10_000, LOOK):
         jobs.step()
     for claim in claims:
-        due = 20_000 * claim.priority / sum(priorities)
+        due = 10_000 * claim.priority / sum(priorities)
         assert abs(jobs.served[claim.name] - due) <= 2 * TURN_SECONDS * len(priorities)
 
 
