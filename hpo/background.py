@@ -6,12 +6,12 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
@@ -34,7 +34,6 @@ START_SECONDS = 60.0
 
 _LOOK_EVERY = 0.2
 _UNDER_WAY = ("InProgress", "Stopping")
-FUNCTION = "train_loop_per_worker"
 
 
 def check_can_follow(tuner: HyperparameterTuner) -> None:
@@ -49,14 +48,15 @@ def check_can_follow(tuner: HyperparameterTuner) -> None:
             f"callbacks {kinds} cannot follow a job to another process, as fit(wait=False) needs; call fit(wait=True) "
             "or leave them out"
         )
-    module, _, name = str(tuner.estimator.options.get(FUNCTION, "")).partition(":")
-    if module == "__main__" or "<" in name:
-        plain = name.rpartition(".")[2].strip("<>")
-        where = "this script or notebook" if module == "__main__" else "another function"
-        raise ConfigurationError(
-            f"{FUNCTION} {plain!r} is in {where}, where the other process of fit(wait=False) does not find it; put it "
-            f"into a module, say training.py, and give it as 'training:{plain}', or call fit(wait=True)"
-        )
+    for argument, code in tuner.estimator.code().items():
+        module, _, name = code.partition(":")
+        if module == "__main__" or "<" in name:
+            plain = name.rpartition(".")[2].strip("<>")
+            where = "this script or notebook" if module == "__main__" else "another function"
+            raise ConfigurationError(
+                f"{argument} {plain!r} is in {where}, where the other process of fit(wait=False) does not find it; put "
+                f"it into a module, say training.py, as 'training:{plain}', or call fit(wait=True)"
+            )
 
 
 def cluster_for(tuner: HyperparameterTuner) -> JobsServer | None:
@@ -79,7 +79,14 @@ def cluster_for(tuner: HyperparameterTuner) -> JobsServer | None:
     return JobsServer(ray.get_runtime_context().gcs_address)
 
 
-def start(name: str, store: str | None, server: JobsServer | None, *, resume: bool = False) -> str:
+def start(
+    name: str,
+    store: str | None,
+    server: JobsServer | None,
+    *,
+    resume: bool = False,
+    allowed: Collection[str] = (),
+) -> str:
     """Starts the driver of a job of the record, and returns once it has taken the job.
 
     Args:
@@ -87,6 +94,7 @@ def start(name: str, store: str | None, server: JobsServer | None, *, resume: bo
         store: database URL of the record; None is the default one.
         server: the cluster it runs on; None is this machine.
         resume: also where the job has ended as Stopped or Failed.
+        allowed: the code that the driver may import, each as "module:name".
 
     Returns:
         Where it runs, in words.
@@ -103,11 +111,11 @@ def start(name: str, store: str | None, server: JobsServer | None, *, resume: bo
             _check_resumable(before)
         try:
             if server is None:
-                pid = supervisor.start(name, store, resume=resume)
+                pid = supervisor.start(name, store, resume=resume, allowed=allowed)
                 where = f"in the background, as process {pid}; its log is {supervisor.log_file(name)}"
                 failed = partial(supervisor.failure, name, pid)
             else:
-                submission = _submitted(before, opened, server, resume=resume)
+                submission = _submitted(before, opened, server, resume=resume, allowed=allowed)
                 where, failed = f"as Ray job {submission} on {server.address}", partial(server.failure, submission)
         except WarmbandError:
             if not resume:  # Nothing was run: the name is free again.
@@ -117,12 +125,12 @@ def start(name: str, store: str | None, server: JobsServer | None, *, resume: bo
     return where if begun else f"{where}; it has not begun after {START_SECONDS:g} s"
 
 
-def _submitted(job: JobRow, store: Store, server: JobsServer, *, resume: bool) -> str:
+def _submitted(job: JobRow, store: Store, server: JobsServer, *, resume: bool, allowed: Collection[str]) -> str:
     """Hands a job's driver to a cluster; returns Ray's name for it, of which it takes each once."""
     return server.submit(
         job.name,
-        ["python", "-m", "hpo.driver", job.name, *([supervisor.RESUME] if resume else [])],
-        working_dir=_working_dir(job.spec["estimator"]),
+        ["python", "-m", "hpo.driver", job.name, *supervisor.options(resume=resume, allowed=allowed)],
+        working_dir=_working_dir(allowed),
         environment=_reaching(store, server),
         tags=tags_of(job.spec.get("tags")),
         submission_id=f"{job.name}-{secrets.token_hex(3)}" if resume else job.name,
@@ -191,13 +199,14 @@ def _is_here(address: str) -> bool:
     return any(str(each).startswith("127.") or each == "::1" for each in found) or this_process()["ip"] in found
 
 
-def _working_dir(estimator: Mapping[str, Any]) -> Path | None:
-    """The working directory, where a job's training function is in it; it then has to go along."""
-    module = str((estimator.get("options") or {}).get(FUNCTION, "")).partition(":")[0]
-    if not module or (found := find_spec(module)) is None or not found.origin:
-        return None
+def _working_dir(allowed: Collection[str]) -> Path | None:
+    """The working directory, where code that the job runs is in it; it then has to go along."""
     here = Path.cwd()
-    return here if here in Path(found.origin).resolve().parents else None
+    for code in allowed:
+        found = find_spec(code.partition(":")[0])
+        if found is not None and found.origin and here in Path(found.origin).resolve().parents:
+            return here
+    return None
 
 
 def _started_here() -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -21,6 +21,7 @@ from hpo.interrupt import EXIT_CODES, INTERRUPTED, LOOK_SECONDS, Interrupts
 from hpo.job import Ended, Job
 from hpo.lease import holder_of, is_held, refusal
 from hpo.live import watcher_for
+from hpo.named_code import check_record
 from hpo.store import JobRow, Store
 from hpo.store_writer import LONGEST_WAIT
 from hpo.strategies import make_strategy
@@ -44,6 +45,7 @@ def drive(
     inputs: Mapping[str, Any] | None = None,
     data_dir: str | None = None,
     callbacks: Sequence[Callback] = (),
+    allowed: Container[str] = (),
 ) -> Ended:
     """Runs a job of the record to its end; what the record already holds of it is not done again.
 
@@ -56,12 +58,14 @@ def drive(
         inputs: its channels, where the record cannot open them: the rows have to be the same.
         data_dir: where named datasets lie, where that is not where they were.
         callbacks: the user's own code, which no record keeps.
+        allowed: the code that the record may name, each as "module:name"; it is imported here.
 
     Returns:
         How it ended, now or, where it was Completed already, before.
 
     Raises:
-        ConfigurationError: there is no such job, it has ended and `resume` is False, or it cannot be made again here.
+        ConfigurationError: there is no such job, it has ended and `resume` is False, it names code that is not
+            allowed, or it cannot be made again here.
         LeaseError: another process drives it, and lives; one that is silent is waited for.
         DataError: its data cannot be opened from here, or has changed.
         WarmbandError: the job could not be run.
@@ -80,8 +84,13 @@ def drive(
         return Ended(status=job.status, reason=job.reason, summary=job.summary)
     if job.status in ("Stopped", "Failed") and not resume:
         raise ConfigurationError(f"job {name!r} is {job.status}: {job.reason}; to go on with it: hpo resume {name}")
+    check_record(job.spec, allowed, name)
     tuner = HyperparameterTuner(
-        **made_with.arguments(job.spec), store=store, callbacks=callbacks, console=console, verbose=verbose
+        **made_with.arguments(job.spec, allow_code=True),
+        store=store,
+        callbacks=callbacks,
+        console=console,
+        verbose=verbose,
     )
     recorded = job.spec["inputs"]
     channels = opened(tuner, open_inputs(recorded, data_dir=data_dir) if inputs is None else inputs)
@@ -230,12 +239,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("name", help="the job's name")
     parser.add_argument("--resume", action="store_true", help="also if it is Stopped or Failed")
     parser.add_argument("--verbose", action="store_true", help="show Ray's own logs too, and what workers print")
+    parser.add_argument(
+        "--allow-code", action="append", default=[], metavar="MODULE:NAME", help="code that the job may name"
+    )
     given = parser.parse_args(arguments)
     console = Console(highlight=False)
     try:
         check_pinned()
         wait_for_store(None, lambda text: console.print(text, soft_wrap=True, markup=False))
-        return exit_code(drive(None, given.name, console=console, verbose=given.verbose, resume=given.resume))
+        ended = drive(
+            None,
+            given.name,
+            console=console,
+            verbose=given.verbose,
+            resume=given.resume,
+            allowed=given.allow_code,
+        )
+        return exit_code(ended)
     except KeyboardInterrupt:
         return EXIT_CODES[INTERRUPTED]
     except WarmbandError as error:

@@ -16,10 +16,11 @@ from hpo.job_file import JobFile, Keys, Problem
 from hpo.job_words import about, in_its_words
 from hpo.spec import Data, Tuning
 from hpo.strategies import plan_for
-from hpo.trainer_spec import ParameterServerSpec, TorchSpec, TrainerSpec, XGBoostSpec
+from hpo.trainer_spec import CustomSpec, ParameterServerSpec, TorchSpec, TrainerSpec, XGBoostSpec
 from trainers.errors import ConfigurationError
 
 Model = TypeVar("Model")
+Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec
 
 PARTS = ("train", "validation", "test")
 """The channels of a dataset that has a name."""
@@ -42,7 +43,7 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
     left = copy.deepcopy(dict(values))
     for problem in form:
         _drop(left, problem.keys)
-    trainer = _valid(TypeAdapter[XGBoostSpec | TorchSpec | ParameterServerSpec](TrainerSpec), left.get("trainer"))
+    trainer = _valid(TypeAdapter[Spec](TrainerSpec), left.get("trainer"))
     tuning, data = _valid(TypeAdapter(Tuning), left.get("tuning")), _valid(TypeAdapter(Data), left.get("data"))
     found: list[Problem] = []
     takes: _Takes | None = None

@@ -11,7 +11,7 @@ from hpo.prices import Prices
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, range_from_json
 from hpo.strategies import StrategyConfig
 from hpo.tags import tags_of
-from trainers.trainer import trainer_from_json
+from trainers.registry import trainer_from_json
 
 if TYPE_CHECKING:
     from hpo.tuner import HyperparameterTuner
@@ -69,11 +69,16 @@ def spec_of(tuner: HyperparameterTuner, inputs: Mapping[str, Any], seed: int) ->
     }
 
 
-def arguments(spec: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of a tuner, by name, out of a job's `spec`."""
+def arguments(spec: Mapping[str, Any], *, allow_code: bool) -> dict[str, Any]:
+    """The arguments of a tuner, by name, out of a job's `spec`.
+
+    Args:
+        spec: of the job's row.
+        allow_code: import the user's code that it names; `hpo.named_code.check_record` asks first.
+    """
     config, criteria, prices = spec["strategy_config"], spec.get("completion_criteria"), spec.get("prices")
     return {
-        "estimator": trainer_from_json(spec["estimator"]),
+        "estimator": trainer_from_json(spec["estimator"], allow_code=allow_code),
         "objective_metric_name": spec["objective_metric_name"],
         "hyperparameter_ranges": {
             name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()

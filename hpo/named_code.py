@@ -4,45 +4,66 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from typing import Any
 
 from trainers.errors import ConfigurationError
 
+LEAVE = "--allow-code"
+"""How a user of the `hpo` command allows code."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NamedCode:
-    """One function that a job would import and call.
+    """One function or class that a job would import and call.
 
     Args:
         key: of the job file or record, such as "trainer.train_loop".
-        name: the function, as "module:name".
+        name: the function or class, as "module:name".
+        here: whether it would be looked for in the working directory first, as the `hpo` command does.
     """
 
     key: str
     name: str
+    here: bool = True
 
     def __str__(self) -> str:
-        module, _, function = self.name.partition(":")
-        return f"{self.key} {self.name!r}, the function {function} of {_home(module)}"
+        module, _, name = self.name.partition(":")
+        return f"{self.key} {self.name!r}, which is {name} of {_home(module, self.here)}"
 
 
-def in_record(spec: Mapping[str, Any]) -> list[NamedCode]:
-    """What the `spec` of a job's row names."""
-    options = spec["estimator"].get("options") or {}
-    name = options.get("train_loop_per_worker")
-    return [NamedCode(key="train_loop_per_worker", name=str(name))] if name is not None else []
+def in_record(spec: Mapping[str, Any], *, here: bool = False) -> list[NamedCode]:
+    """What the `spec` of a job's row names; `here` as in `NamedCode`."""
+    from trainers.registry import code_in  # imports Ray
+
+    return [NamedCode(key=key, name=name, here=here) for key, name in code_in(spec["estimator"]).items()]
 
 
-def check_allowed(named: Iterable[NamedCode], allowed: bool, about: str) -> None:
+def check_record(spec: Mapping[str, Any], allowed: Container[str], name: str, remedy: str = LEAVE) -> None:
+    """Refuses to run a job of the record that names other code than was allowed.
+
+    Args:
+        spec: of the job's row.
+        allowed: the code, each as "module:name".
+        name: the job's.
+        remedy: what to give for it to be allowed.
+
+    Raises:
+        ConfigurationError: saying what would run.
+    """
+    check_allowed([code for code in in_record(spec) if code.name not in allowed], False, f"job {name!r}", remedy)
+
+
+def check_allowed(named: Iterable[NamedCode], allowed: bool, about: str, remedy: str = LEAVE) -> None:
     """Refuses to go on with a job that names code, unless its user allowed that. Nothing is imported to tell.
 
     Args:
         named: what the job names.
         allowed: whether the user did, as by `--allow-code`.
         about: the job, for the error, such as "job file 'job.yaml'".
+        remedy: what to give for it to be allowed.
 
     Raises:
         ConfigurationError: saying what would run.
@@ -51,13 +72,23 @@ def check_allowed(named: Iterable[NamedCode], allowed: bool, about: str) -> None
     if found and not allowed:
         raise ConfigurationError(
             f"{about} names Python code, which would run here and on every worker: {found}; "
-            "look at it, and give --allow-code if you trust it"
+            f"look at it, and give {remedy} if you trust it"
         )
 
 
-def _home(module: str) -> str:
+def look_here_too() -> None:
+    """Lets code that was allowed be found in the working directory, where the `hpo` command does not look by itself.
+
+    The driver of a job that names no code imports nothing from there.
+    """
+    here = os.getcwd()
+    if here not in sys.path and "" not in sys.path:
+        sys.path.insert(0, here)
+
+
+def _home(module: str, here: bool) -> str:
     """A module and its file, found as an import would find it but without running anything."""
-    places, found = [os.getcwd(), *sys.path], None
+    places, found = [*([os.getcwd()] if here else []), *sys.path], None
     for end in range(1, module.count(".") + 2):
         name = ".".join(module.split(".")[:end])
         try:

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -36,6 +36,11 @@ START_SECONDS = 30.0
 LOOK_SECONDS = 0.5
 
 RESUME = "--resume"
+
+ALLOW_CODE = "--allow-code"
+
+_PYTHON = (sys.executable, "-P", "-m")
+"""-P: no module is looked for in the working directory, unless this process does."""
 
 _ENDED = ("Completed", "Failed", "Stopped")
 _WRONG = 2
@@ -83,7 +88,12 @@ def log_file(name: str) -> Path:
     return home() / "jobs" / name / "driver.log"
 
 
-def start(name: str, store: str | None, *, resume: bool = False) -> int:
+def options(*, resume: bool, allowed: Collection[str]) -> list[str]:
+    """The driver's options on its command line."""
+    return [*([RESUME] if resume else []), *(f"{ALLOW_CODE}={code}" for code in sorted(allowed))]
+
+
+def start(name: str, store: str | None, *, resume: bool = False, allowed: Collection[str] = ()) -> int:
     """Starts a job of the record in the background, where it outlives this process, its shell and its terminal.
 
     Args:
@@ -91,6 +101,7 @@ def start(name: str, store: str | None, *, resume: bool = False) -> int:
         store: database URL of the record; None is the default one. It goes by the environment, as it may hold a
             password and all users see command lines.
         resume: also where the job has ended as Stopped or Failed.
+        allowed: the code that the driver may import, each as "module:name".
 
     Returns:
         The process that looks after the driver.
@@ -104,7 +115,7 @@ def start(name: str, store: str | None, *, resume: bool = False) -> int:
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as log:
             done = subprocess.run(
-                [sys.executable, "-m", "hpo.supervisor", name, *([RESUME] if resume else [])],
+                [*_PYTHON, "hpo.supervisor", name, *options(resume=resume, allowed=allowed)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -145,11 +156,11 @@ class Supervisor:
     Args:
         name: the job's.
         log: where the driver's output goes.
-        resume: whether the driver begins with a job that has ended.
+        given: options of the driver; that it may begin with a job that has ended is for its first start.
     """
 
-    def __init__(self, name: str, log: Path, *, resume: bool) -> None:
-        self._name, self._log, self._resume = name, log, resume
+    def __init__(self, name: str, log: Path, given: Sequence[str]) -> None:
+        self._name, self._log, self._given = name, log, list(given)
         self._asked = False
 
     def run(self) -> None:
@@ -160,15 +171,15 @@ class Supervisor:
         deaths = 0
         while True:
             began = time.monotonic()
-            code = self._drive([RESUME] if self._resume and not deaths else [])
+            code = self._drive([option for option in self._given if option != RESUME or not deaths])
             deaths = 1 if time.monotonic() - began > LONG_RUN else deaths + 1
             if _patiently(partial(self._over, code, deaths)):
                 return
 
-    def _drive(self, options: list[str]) -> int:
+    def _drive(self, given: Sequence[str]) -> int:
         with self._log.open("ab") as log:
             driver = subprocess.Popen(
-                [sys.executable, "-m", "hpo.driver", self._name, *options],
+                [*_PYTHON, "hpo.driver", self._name, *given],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -227,7 +238,10 @@ def end(store: Store, job: JobRow, status: str, reason: str) -> None:
 
 def _environment(store: str | None, log: Path) -> dict[str, str]:
     """The background's: as here, and what this process can import, whose script's folder is not on a child's path."""
-    path = [sys.path[0] or os.getcwd(), *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    here = os.getcwd()
+    path = [sys.path[0] or here, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    if here in sys.path or "" in sys.path:  # As in a notebook, whose kernel does not begin with it.
+        path.append(here)
     given = {"WARMBAND_STORE": store} if store else {}
     # The background is no part of the Ray job that this process may be.
     kept = {name: value for name, value in os.environ.items() if name != JOB_CONFIG}
@@ -270,7 +284,7 @@ def main() -> None:
     os.setsid()
     with open(os.devnull, "rb+", buffering=0) as nowhere:
         os.dup2(nowhere.fileno(), 1)
-    Supervisor(name, Path(os.environ[LOG]), resume=RESUME in sys.argv).run()
+    Supervisor(name, Path(os.environ[LOG]), sys.argv[2:]).run()
 
 
 if __name__ == "__main__":

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
 from hpo.job_keys import Give, Strict, own_fields
-from hpo.named_code import NamedCode
+from hpo.named_code import NamedCode, look_here_too
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -51,7 +49,7 @@ class _TrainerSpec(Strict):
 
     def arguments(self) -> dict[str, Any]:
         """What every trainer is made with, and what this one takes beside it."""
-        from ray.train import ScalingConfig
+        from trainers import ScalingConfig
 
         workers: Any = tuple(self.num_workers) if isinstance(self.num_workers, list) else self.num_workers
         try:
@@ -63,7 +61,8 @@ class _TrainerSpec(Strict):
             )
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
-        own = own_fields(self, "type", "num_workers", "use_gpu", "resources_per_worker", "placement", "train_loop")
+        other = ("type", "num_workers", "use_gpu", "resources_per_worker", "placement")
+        own = own_fields(self, *other, "train_loop", "trainer_class", "options")
         return {"scaling": scaling, **own}
 
 
@@ -106,9 +105,7 @@ class _FunctionSpec(_TrainerSpec):
 
     def arguments(self) -> dict[str, Any]:
         """What every trainer is made with, and what this one takes beside it."""
-        here = os.getcwd()
-        if here not in sys.path and "" not in sys.path:
-            sys.path.insert(0, here)  # The `hpo` command does not look there by itself, and Ray's workers look here.
+        look_here_too()
         return {"train_loop_per_worker": self.train_loop, **super().arguments()}
 
 
@@ -140,6 +137,37 @@ class ParameterServerSpec(_FunctionSpec):
         return ParameterServerTrainer(**self.arguments())
 
 
+class CustomSpec(_TrainerSpec):
+    """A trainer of the user's own."""
+
+    type: Literal["custom"] = Field(description="a trainer of your own: a subclass of trainers.Trainer")
+    trainer_class: Annotated[str, Give("a module and a class, such as shop.trainers:Churn")] = Field(
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        description="the class as module:name, which runs with --allow-code alone; the module is looked for in the "
+        "working directory too",
+    )
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="what the class takes beside scaling and hyperparameters"
+    )
+
+    def code(self) -> list[NamedCode]:
+        """See `_TrainerSpec.code`."""
+        return [NamedCode(key="trainer.trainer_class", name=self.trainer_class)]
+
+    def trainer(self) -> Trainer:
+        """In the Python API's form."""
+        from trainers.registry import trainer_class
+
+        look_here_too()
+        kind = trainer_class(self.trainer_class)
+        try:
+            return kind(**self.arguments(), **self.options)
+        except TypeError as error:
+            raise ConfigurationError(f"options are {self.options}: {error}") from error
+
+
 TrainerSpec = Annotated[
-    XGBoostSpec | TorchSpec | ParameterServerSpec, Field(discriminator="type"), Give("a group of keys, type among them")
+    XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec,
+    Field(discriminator="type"),
+    Give("a group of keys, type among them"),
 ]

@@ -37,6 +37,7 @@ from hpo.inputs import copy_inputs, record_inputs
 from hpo.interrupt import EXIT_CODES, INTERRUPTED, TERMINATED, Interrupts
 from hpo.job import Ended
 from hpo.live import console_for
+from hpo.named_code import check_allowed, check_record, in_record
 from hpo.prices import Prices
 from hpo.probe import joins, threads_for
 from hpo.ranges import ParameterRange
@@ -50,7 +51,7 @@ from trainers import storage
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
-from trainers.trainer import Trainer
+from trainers.trainer import OWN_CLASS, Trainer
 
 
 class HyperparameterTuner:
@@ -187,6 +188,8 @@ class HyperparameterTuner:
         self.storage_path = storage_path
         self.priority = priority
         self.latest_tuning_job: TuningJob | None = None
+        self._allowed = frozenset(estimator.code().values())
+        """The code that the job's record may name where this tuner goes on with it."""
         self._store = store
         self._console = console_for(console)
         self._verbose = verbose
@@ -263,11 +266,13 @@ class HyperparameterTuner:
             inputs: the job's channels, where the record cannot open them: the rows have to be the same.
 
         Raises:
-            ConfigurationError: another process drives the job.
+            ConfigurationError: another process drives the job, or its record names code that this tuner was not made
+                with: `attach(..., allow_code=True)` allows that.
             DataError: the inputs are not to be opened from here, or have changed.
             ResourcesError, GangError, KeyboardInterrupt: as `fit` does.
         """
         name = self._name()
+        check_record(self._job().spec, self._allowed, name, "attach() allow_code=True")
         if not wait:
             if inputs is not None:
                 raise ConfigurationError(
@@ -285,6 +290,7 @@ class HyperparameterTuner:
                 resume=True,
                 inputs=inputs,
                 callbacks=self.callbacks,
+                allowed=self._allowed,
             )
         )
 
@@ -349,6 +355,7 @@ class HyperparameterTuner:
         estimator_cls: None = None,
         *,
         store: str | None = None,
+        allow_code: bool = False,
     ) -> Self:
         """A tuner with everything that the job's was made with, in this process or another, while it runs or after.
 
@@ -358,14 +365,21 @@ class HyperparameterTuner:
             job_details: must stay None: what the job was made with comes out of the record.
             estimator_cls: must stay None, as well.
             store: database URL of the record; None is the default one.
+            allow_code: import the Python code that the record names. A training function is needed to train, as by
+                `resume`, not to look at the job or to load its models; a trainer of your own is needed for that, too.
 
         Raises:
-            ConfigurationError: the record has no such job.
+            ConfigurationError: the record has no such job, or its trainer is a class of a user's own, and that is not
+                allowed.
         """
         check_not_there_yet(job_details=job_details, estimator_cls=estimator_cls)
         with Store(store) as opened:
             spec = opened.job(tuning_job_name).spec
-        tuner = cls(**made_with.arguments(spec), store=store)
+        if not allow_code:
+            own = [code for code in in_record(spec) if code.key == OWN_CLASS]
+            check_allowed(own, False, f"job {tuning_job_name!r}", "attach() allow_code=True")
+        tuner = cls(**made_with.arguments(spec, allow_code=allow_code), store=store)
+        tuner._allowed = tuner._allowed if allow_code else frozenset()
         tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
         return tuner
 
@@ -464,7 +478,7 @@ class HyperparameterTuner:
 
     def _started(self, server: JobsServer | None, *, resume: bool = False) -> None:
         name = self._name()
-        self._say(f"{name} runs {background.start(name, self._store, server, resume=resume)}")
+        self._say(f"{name} runs {background.start(name, self._store, server, resume=resume, allowed=self._allowed)}")
         self._say(f"Look with: hpo logs {name} --follow, hpo describe {name}; stop with: hpo stop {name}")
 
     def _announce(self, name: str, plan: Plan, forecast: Forecast | None, record: str) -> None:

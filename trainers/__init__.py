@@ -1,6 +1,7 @@
 """How one configuration is trained by a gang of workers.
 
-Names are loaded when they are first used, so that what trains nothing does not wait for Ray.
+Names are loaded when they are first used, so that what trains nothing does not wait for Ray. `ScalingConfig` is Ray
+Train's own; imported from here, it brings Ray as Warmband does, kept to this machine.
 """
 
 from typing import TYPE_CHECKING
@@ -19,6 +20,8 @@ from trainers.lazy import load_when_used
 from trainers.openmp import spin_less
 
 if TYPE_CHECKING:
+    from ray.train import ScalingConfig
+
     from trainers.channels import Channel
     from trainers.pytorch.context import TrainContext
     from trainers.result import TrainingResult
@@ -36,6 +39,7 @@ __all__ = [
     "LeaseError",
     "ParameterServerTrainer",
     "ResourcesError",
+    "ScalingConfig",
     "TorchTrainer",
     "TrainContext",
     "Trainer",
@@ -58,6 +62,7 @@ load_when_used(
     {
         "Channel": "trainers.channels",
         "ParameterServerTrainer": TRAINERS["ParameterServerTrainer"],
+        "ScalingConfig": "trainers.scaling",
         "TorchTrainer": TRAINERS["TorchTrainer"],
         "TrainContext": "trainers.pytorch.context",
         "Trainer": "trainers.trainer",

@@ -267,9 +267,11 @@ def resources_per_worker(scaling: ScalingConfig) -> dict[str, float]:
     """What one worker needs, as Ray Train fills it in: one CPU, or one GPU with `use_gpu`, if nothing is said."""
     given: Any = scaling.resources_per_worker
     if given is None:
-        return {"GPU": 1.0} if scaling.use_gpu else {"CPU": 1.0}
+        given = {"GPU": 1.0} if scaling.use_gpu else {"CPU": 1.0}
+    # By a little of a resource that nodes with such an accelerator have, Ray puts a worker on one of them.
+    kind = {f"accelerator_type:{scaling.accelerator_type}": 0.001} if scaling.accelerator_type else {}
     named = {name: float(amount) for name, amount in given.items() if amount}
-    return {**({"GPU": 1.0} if scaling.use_gpu else {}), **named}
+    return {**({"GPU": 1.0} if scaling.use_gpu else {}), **kind, **named}
 
 
 class _TellLosses(UserCallback):

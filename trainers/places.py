@@ -42,6 +42,23 @@ def free_places(
     return {node: how_many(left, need) for node, left in free.items()}
 
 
+def has_labels(node: Mapping[str, Any], selector: Mapping[str, str] | None) -> bool:
+    """Whether a node is one of those that a label selector of Ray's allows.
+
+    Args:
+        node: as `ray.nodes()` gives it.
+        selector: by label: a value, "in(VALUE, ...)", or either with "!" before it, which a node without the label
+            fulfils; None allows all.
+    """
+    labels = node["Labels"]
+    for label, condition in (selector or {}).items():
+        wanted = condition.removeprefix("!")
+        values = wanted[len("in(") : -1].split(",") if wanted.startswith("in(") else [wanted]
+        if (labels.get(label) in [value.strip() for value in values]) == condition.startswith("!"):
+            return False
+    return True
+
+
 def gangs_that_fit(places: Sequence[int], workers: int, placement: str) -> int:
     """How many gangs fit.
 

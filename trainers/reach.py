@@ -16,7 +16,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from trainers import storage
 from trainers.errors import ConfigurationError
-from trainers.places import places
+from trainers.places import has_labels, places
 
 if TYPE_CHECKING:  # Every worker imports this module, and needs none of it.
     from trainers.channels import Channel
@@ -74,7 +74,11 @@ class Reach:
 
 @contextmanager
 def reaching(
-    need: Mapping[str, float], channels: Mapping[str, Channel], storage_path: str, notify: Callable[[str], None]
+    need: Mapping[str, float],
+    channels: Mapping[str, Channel],
+    storage_path: str,
+    notify: Callable[[str], None],
+    selector: Mapping[str, str] | None = None,
 ) -> Iterator[Reach]:
     """Asks the other nodes that could hold a worker whether they see what the driver does.
 
@@ -86,6 +90,7 @@ def reaching(
         channels: what workers read.
         storage_path: the folder of this job alone that they write to; empty if they write nothing.
         notify: is told which nodes did not answer.
+        selector: labels of the nodes that workers may be on; None is all.
 
     Raises:
         ConfigurationError: a node does not.
@@ -93,7 +98,7 @@ def reaching(
     reach = Reach(marker=_marker(storage_path), files=_files(channels))
     made = _write(reach.marker)
     try:
-        nodes = _others(need)
+        nodes = _others(need, selector)
         if nodes and not reach.empty:
             _ask(nodes, reach, notify)
         yield reach
@@ -123,9 +128,9 @@ def _ask(nodes: Mapping[str, str], reach: Reach, notify: Callable[[str], None]) 
         notify(f"warning: {where} did not say within {LOOK_SECONDS:.0f} s whether storage and files are seen there")
 
 
-def _others(need: Mapping[str, float]) -> dict[str, str]:
+def _others(need: Mapping[str, float], selector: Mapping[str, str] | None) -> dict[str, str]:
     """The addresses of the nodes, beside this one, that could hold a worker."""
-    nodes = ray.nodes()
+    nodes = [node for node in ray.nodes() if has_labels(node, selector)]
     held = places(nodes, need)
     here = ray.get_runtime_context().get_node_id()
     return {

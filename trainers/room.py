@@ -15,7 +15,8 @@ from ray.util import placement_group_table
 from trainers.draining import Notices
 from trainers.errors import ResourcesError
 from trainers.gang import resources_per_worker
-from trainers.places import free_places, gangs_that_fit, places
+from trainers.places import free_places, gangs_that_fit, has_labels, places
+from trainers.scaling import labels_of
 
 WAIT_SECONDS = 120.0
 """How long a job without a gang waits for others to give back what it needs."""
@@ -122,7 +123,7 @@ class Room:
         if not enough or returned:  # Which nodes would get workers back is not known here.
             return enough
         # Two nodes with a free CPU each do not hold a worker that needs two.
-        nodes = free_places(_nodes(self._drained), placement_group_table(), self._need)
+        nodes = free_places(_nodes(self._scaling, self._drained), placement_group_table(), self._need)
         return gangs_that_fit(list(nodes.values()), self._workers, str(self._scaling.placement_strategy)) > 0
 
 
@@ -136,7 +137,9 @@ def check_capacity(scaling: ScalingConfig) -> None:
         return
     need, placement, held = resources_per_worker(scaling), str(scaling.placement_strategy), ray.cluster_resources()
     remedy = "a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
-    if need.get("GPU") and not held.get("GPU"):
+    if labels_of(scaling) and capacity(_anywhere(scaling)) > 0:
+        remedy = f"another ScalingConfig(label_selector=...): too few nodes have {labels_of(scaling)!r}"
+    elif need.get("GPU") and not held.get("GPU"):
         remedy = "ScalingConfig(use_gpu=False), or add nodes with GPUs"
     elif placement.startswith("STRICT") and capacity(replace(scaling, placement_strategy="PACK")) > 0:
         kind = "one node" if placement == "STRICT_PACK" else "a node each"
@@ -151,13 +154,20 @@ def check_capacity(scaling: ScalingConfig) -> None:
 
 def capacity(scaling: ScalingConfig, drained: frozenset[str] = frozenset()) -> int:
     """How many gangs the cluster's nodes hold when it is otherwise empty, but for those that are drained."""
-    held = places(_nodes(drained), resources_per_worker(scaling))
+    held = places(_nodes(scaling, drained), resources_per_worker(scaling))
     workers = int(scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
     return gangs_that_fit(list(held.values()), workers, str(scaling.placement_strategy))
 
 
-def _nodes(drained: frozenset[str]) -> list[dict[str, Any]]:
-    return [node for node in ray.nodes() if node["NodeID"] not in drained]
+def _nodes(scaling: ScalingConfig, drained: frozenset[str]) -> list[dict[str, Any]]:
+    """The nodes that workers may be on."""
+    allowed = labels_of(scaling)
+    return [node for node in ray.nodes() if node["NodeID"] not in drained and has_labels(node, allowed)]
+
+
+def _anywhere(scaling: ScalingConfig) -> ScalingConfig:
+    given: dict[str, Any] = {"label_selector": None}
+    return replace(scaling, **given)
 
 
 def amounts(resources: Mapping[str, float], names: Iterable[str] | None = None) -> str:

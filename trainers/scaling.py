@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,10 @@ from trainers.errors import ConfigurationError
 WORKERS = "num_workers"
 """The hyperparameter that gives a configuration a gang of its own size, where the trainer has gangs of several."""
 
+_ALWAYS = ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy")
+_IF_GIVEN = ("accelerator_type", "label_selector", "elastic_resize_monitor_interval_s")
+_LABEL = r"[a-zA-Z0-9]([\w.-]*[a-zA-Z0-9])?"
+_CONDITION = re.compile(rf"!?({_LABEL}|in\({_LABEL}(, ?{_LABEL})*\))", re.ASCII)
 _PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 
 
@@ -71,6 +76,30 @@ def check_scaling(scaling: ScalingConfig, *, elastic: bool) -> None:
     )
 
 
+def recorded_scaling(scaling: ScalingConfig) -> dict[str, Any]:
+    """All that a ScalingConfig says, for the record."""
+    given = [name for name in _IF_GIVEN if getattr(scaling, name) != getattr(ScalingConfig, name)]
+    return {name: getattr(scaling, name) for name in (*_ALWAYS, *given)}
+
+
+def scaling_from(state: Mapping[str, Any]) -> ScalingConfig:
+    """The ScalingConfig that `recorded_scaling` gave.
+
+    Raises:
+        TypeError, ValueError: it is no such record.
+    """
+    workers = state.get("num_workers")
+    # JSON's form of a range is a list.
+    return ScalingConfig(**{**state, "num_workers": tuple(workers)} if isinstance(workers, list) else state)
+
+
+def labels_of(scaling: ScalingConfig) -> Mapping[str, str] | None:
+    """The labels of the nodes that its workers may be on, as Ray's label selector; None is all."""
+    given: Any = scaling  # Its annotations are those of Train's first version.
+    selector: Mapping[str, str] | None = given.label_selector
+    return selector
+
+
 def range_of(scaling: ScalingConfig) -> tuple[int, int]:
     """The fewest and the most workers that a gang may have; the same number twice where it is one."""
     given: Any = scaling.num_workers
@@ -94,7 +123,31 @@ def check_resources(scaling: ScalingConfig) -> None:
             )
     if not isinstance(scaling.use_gpu, bool):
         raise ConfigurationError(f"ScalingConfig(use_gpu={scaling.use_gpu!r}): give True or False")
+    _check_nodes(scaling)
     if scaling.placement_strategy not in _PLACEMENTS:
         raise ConfigurationError(
             f"ScalingConfig(placement_strategy={scaling.placement_strategy!r}): give one of {', '.join(_PLACEMENTS)}"
         )
+
+
+def _check_nodes(scaling: ScalingConfig) -> None:
+    """Refuses kinds of nodes that Ray would refuse later, or that no trainer here uses."""
+    given: Any = scaling  # Its annotations are those of Train's first version.
+    if given.use_tpu or given.topology is not None:
+        raise ConfigurationError(
+            f"ScalingConfig(use_tpu={given.use_tpu!r}, topology={given.topology!r}): trainers train on CPUs and "
+            "GPUs; leave both out"
+        )
+    kind, selector = given.accelerator_type, given.label_selector
+    if kind is not None and (not isinstance(kind, str) or not kind):
+        raise ConfigurationError(f"ScalingConfig(accelerator_type={kind!r}): give Ray's word for it, such as 'A100'")
+    plain = isinstance(selector, Mapping | None)
+    if not plain or not all(isinstance(key, str) and _is_condition(said) for key, said in (selector or {}).items()):
+        raise ConfigurationError(
+            f"ScalingConfig(label_selector={selector!r}): give one dict for all workers, which are alike, such as "
+            "{'market-type': 'spot'}, {'market-type': '!spot'} or {'zone': 'in(a, b)'}"
+        )
+
+
+def _is_condition(wanted: object) -> bool:
+    return isinstance(wanted, str) and _CONDITION.fullmatch(wanted) is not None

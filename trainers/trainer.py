@@ -10,7 +10,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
@@ -24,11 +23,12 @@ from trainers.gang import Program, resources_per_worker
 from trainers.gangs import Gangs
 from trainers.home import home
 from trainers.in_hand import InHand, cores
+from trainers.named import name_of
 from trainers.ray_gangs import RayGangs
 from trainers.reach import reaching
 from trainers.result import TrainingResult, serve_alone
 from trainers.room import check_capacity
-from trainers.scaling import WORKERS, check_resources, check_scaling, range_of
+from trainers.scaling import WORKERS, check_resources, check_scaling, labels_of, range_of, recorded_scaling
 
 if TYPE_CHECKING:
     pass
@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
-_SCALING_FIELDS = ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy")
+
+OWN_CLASS = "trainer"
+"""What a trainer of a user's own is called where its code is named."""
 
 
 class Trainer(ABC):
@@ -44,9 +46,10 @@ class Trainer(ABC):
 
     Args:
         scaling: Ray Train's own configuration of a gang: `num_workers`, `use_gpu`, `resources_per_worker`,
-            `placement_strategy`. With `num_workers=(2, 4)` a gang has as many workers as there is room for when it
-            starts, and goes on with fewer where it loses some. With `num_workers=0` everything happens in this process,
-            without Ray, on as many cores as it may use or `resources_per_worker={"CPU": n}` says.
+            `placement_strategy`, `accelerator_type`, `label_selector`. With `num_workers=(2, 4)` a gang has as many
+            workers as there is room for when it starts, and goes on with fewer where it loses some. With
+            `num_workers=0` everything happens in this process, without Ray, on as many cores as it may use or
+            `resources_per_worker={"CPU": n}` says.
         hyperparameters: static values; a tuner's override them.
 
     Raises:
@@ -61,6 +64,9 @@ class Trainer(ABC):
 
     suffix: ClassVar[str] = ""
     """Ending of its checkpoints' names, by which its library knows their form."""
+
+    code_options: ClassVar[tuple[str, ...]] = ()
+    """Those of its `options` that are code of the user's, as "module:name"."""
 
     def __init__(
         self, *, scaling: ScalingConfig | None = None, hyperparameters: Mapping[str, Any] | None = None
@@ -177,6 +183,15 @@ class Trainer(ABC):
         """The same arguments as Python objects, which make the same trainer again."""
         return self.options
 
+    def code(self) -> dict[str, str]:
+        """The user's own code that it runs, as "module:name" by what it was given as.
+
+        Whoever makes it again out of a record is asked to allow that code first.
+        """
+        options = self.options
+        named = {option: str(options[option]) for option in self.code_options if option in options}
+        return named if is_builtin(type(self)) else {**named, OWN_CLASS: name_of(type(self))}
+
     @property
     def units(self) -> int | None:
         """Units of resource that the static hyperparameters ask for, if they do.
@@ -193,8 +208,22 @@ class Trainer(ABC):
         return None
 
     @classmethod
-    def restored(cls, scaling: ScalingConfig, hyperparameters: Mapping[str, Any], options: Mapping[str, Any]) -> Self:
-        """A trainer out of what `to_json` recorded; it need not be able to train."""
+    def restored(
+        cls,
+        scaling: ScalingConfig,
+        hyperparameters: Mapping[str, Any],
+        options: Mapping[str, Any],
+        *,
+        allow_code: bool,
+    ) -> Self:
+        """A trainer out of what `to_json` recorded.
+
+        Args:
+            scaling: its gangs.
+            hyperparameters: its static ones.
+            options: as `options` gave them.
+            allow_code: whether its `code_options` may be imported; without, it need not be able to train.
+        """
         return cls(scaling=scaling, hyperparameters=hyperparameters, **options)
 
     def with_hyperparameters(self, hyperparameters: Mapping[str, Any]) -> Self:
@@ -340,7 +369,8 @@ class Trainer(ABC):
             if not patient:
                 least = self.least_workers if workers == self.workers else workers
                 check_capacity(replace(self.scaling, num_workers=least))
-            with reaching(resources_per_worker(self.scaling), channels, storage_path, notify) as reach:
+            need = resources_per_worker(self.scaling)
+            with reaching(need, channels, storage_path, notify, labels_of(self.scaling)) as reach:
                 gangs = self.start_gangs(name, channels, replace(found, reach=reach), notify, priority, patient)
                 try:
                     yield gangs
@@ -375,12 +405,13 @@ class Trainer(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """Everything it was made with, for the record."""
-        scaling = {name: getattr(self.scaling, name) for name in _SCALING_FIELDS}
+        kind, code = type(self), self.code()
         return {
-            "trainer": type(self).__name__,
-            "scaling": scaling,
+            "trainer": kind.__name__ if is_builtin(kind) else name_of(kind),
+            "scaling": recorded_scaling(self.scaling),
             "hyperparameters": self.hyperparameters,
             "options": self.options,
+            **({"code": code} if code else {}),
         }
 
     def __repr__(self) -> str:
@@ -389,27 +420,9 @@ class Trainer(ABC):
         return f"{type(self).__name__}(num_workers={workers}, hyperparameters={self.hyperparameters}{options})"
 
 
-def trainer_from_json(state: Mapping[str, Any]) -> Trainer:
-    """A trainer as `Trainer.to_json` recorded it.
-
-    Raises:
-        ConfigurationError: it is no such record, or `trainers.TRAINERS` does not have the recorded name.
-    """
-    match state:
-        case {"trainer": str(name), "scaling": dict(scaling), "hyperparameters": dict(hyperparameters)}:
-            if name not in TRAINERS:
-                raise ConfigurationError(f"trainer {name!r} is unknown; known are {', '.join(sorted(TRAINERS))}")
-            kind: type[Trainer] = getattr(import_module(TRAINERS[name]), name)
-            try:
-                workers = scaling.get("num_workers")
-                if isinstance(workers, list):  # JSON's form of a range.
-                    scaling = {**scaling, "num_workers": tuple(workers)}
-                return kind.restored(ScalingConfig(**scaling), hyperparameters, dict(state.get("options", {})))
-            except (TypeError, ValueError) as error:
-                if isinstance(error, ConfigurationError):
-                    raise
-                raise ConfigurationError(f"the record of a trainer is {state!r}: {error}") from None
-    raise ConfigurationError(f"the record of a trainer is {state!r}; give what to_json() of one returns")
+def is_builtin(kind: type[Trainer]) -> bool:
+    """Whether a trainer is one of Warmband's own, which its name alone says all of."""
+    return TRAINERS.get(kind.__name__) == kind.__module__
 
 
 def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:

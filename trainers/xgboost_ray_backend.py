@@ -32,6 +32,7 @@ from trainers.gang import AGREE_SECONDS, END_SECONDS, PROGRESS_SECONDS, one_line
 from trainers.patient_storage import PatientStorage
 from trainers.ray_gangs import START_ATTEMPTS
 from trainers.room import Room
+from trainers.scaling import labels_of
 from trainers.whole import whole
 
 logger = logging.getLogger(__name__)
@@ -312,7 +313,12 @@ class XGBoostRayGangs:
 
     def _start(self) -> None:
         resources = resources_per_worker(self._scaling)
-        group = placement_group([dict(resources)] * self.workers, strategy=self._scaling.placement_strategy)
+        selector = labels_of(self._scaling)
+        group = placement_group(
+            [dict(resources)] * self.workers,
+            strategy=self._scaling.placement_strategy,
+            bundle_label_selector=[dict(selector)] * self.workers if selector else None,
+        )
         if not group.wait(PLACING_SECONDS):
             remove_placement_group(group)
             self._count_failed_start(f"waited {PLACING_SECONDS:.0f} s for its placement group, though there was room")

@@ -31,7 +31,7 @@ Address = Annotated[
 ]
 AllowCode = Annotated[
     bool,
-    typer.Option("--allow-code", help="Run the Python function that the job names, as module:function, if it does."),
+    typer.Option("--allow-code", help="Run the Python code that the job names, as module:name, if it does."),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 DataDir = Annotated[

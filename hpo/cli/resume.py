@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import sys
 
 import typer
@@ -33,20 +32,24 @@ def resume(
     from hpo.describe import describe
     from hpo.driver import drive, exit_code
     from hpo.interrupt import EXIT_CODES, INTERRUPTED
-    from hpo.named_code import check_allowed, in_record
+    from hpo.named_code import check_allowed, in_record, look_here_too
     from hpo.store import Store
 
     if not verbose:
         logging.getLogger("ray.train").setLevel(logging.WARNING)
     with Store(store) as opened:
-        check_allowed(in_record(opened.job(name).spec), allow_code, f"job {name!r}")
-    if (here := os.getcwd()) not in sys.path:
-        sys.path.insert(0, here)  # Named functions are looked for there too, as hpo tune does.
+        named = in_record(opened.job(name).spec, here=True)
+    check_allowed(named, allow_code, f"job {name!r}")
+    if named:
+        look_here_too()
+    allowed = [code.name for code in named]
     console = terminal(stderr=as_json)
     # Whatever else prints, Ray for one, would stand in the way of the JSON.
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         try:
-            ended = drive(store, name, console=console, verbose=verbose, resume=True, data_dir=data_dir)
+            ended = drive(
+                store, name, console=console, verbose=verbose, resume=True, data_dir=data_dir, allowed=allowed
+            )
         except KeyboardInterrupt:
             raise typer.Exit(EXIT_CODES[INTERRUPTED]) from None
     if as_json:

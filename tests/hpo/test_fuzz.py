@@ -29,7 +29,8 @@ from hpo.ranges import range_from_json, search_space
 from hpo.tables import decode, encode
 from trainers import WarmbandError, XGBoostTrainer
 from trainers.channels import Channel
-from trainers.trainer import open_channels, trainer_from_json
+from trainers.registry import trainer_from_json
+from trainers.trainer import open_channels
 from trainers.xgboost_parameters import ALIASES, CHOICES, METRICS, NUMBERS, OTHERS, ROUNDS
 
 T = TypeVar("T")

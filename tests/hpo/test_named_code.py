@@ -58,15 +58,15 @@ def test_a_job_file_that_names_code_is_refused_unless_it_is_allowed(command: str
     assert isinstance(refused.exception, ConfigurationError), refused.output
     said = str(refused.exception)
     assert f"job file {str(job)!r} names Python code" in said
-    assert f"trainer.train_loop 'shop.model:train', the function train of {job.parent / 'shop' / 'model.py'}" in said
+    assert f"trainer.train_loop 'shop.model:train', which is train of {job.parent / 'shop' / 'model.py'}" in said
     assert "give --allow-code" in said
     assert not (job.parent / "ran").exists()
 
 
 def test_the_command_line_cannot_name_code_either(job: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"the function system of .*os\.py; look at it"):
+    with pytest.raises(ConfigurationError, match=r"which is system of .*os\.py; look at it"):
         read_job(job, ["trainer.train_loop=os:system"])
-    with pytest.raises(ConfigurationError, match=r"the function train of no\.where, which is not here"):
+    with pytest.raises(ConfigurationError, match=r"which is train of no\.where, which is not here"):
         read_job(job, ["trainer.train_loop=no.where:train"])
 
 

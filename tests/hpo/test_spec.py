@@ -353,7 +353,11 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
         ("tuning.hyperband", {}, "tuning.hyperband.max_resource is missing; give a whole number, 1 or more: units"),
         ("trainer.num_workers", True, "trainer.num_workers is true; give a whole number, 0 or more"),
         ("trainer.num_workers", -1, "trainer.num_workers is -1; give a whole number, 0 or more"),
-        ("trainer.type", "xgbost", "trainer.type is 'xgbost'; give one of xgboost, torch, parameter_server; did you"),
+        (
+            "trainer.type",
+            "xgbost",
+            "trainer.type is 'xgbost'; give one of xgboost, torch, parameter_server, custom; did",
+        ),
         ("trainer.hyperparameters", [1], "trainer.hyperparameters is [1]; give names and values"),
         ("trainer.use_gpu", "yes", "trainer.use_gpu is 'yes'; give true or false"),
         ("trainer.resources_per_worker", {"CPU": -1}, "trainer.resources_per_worker.CPU is -1; give a number, 0 or"),

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
@@ -33,9 +34,10 @@ from hpo.cli import app
 from hpo.store import Store
 from hpo.submission import JobsServer, check_no_password, check_pinned
 from hpo.whereabouts import driver_details, owner, ray_job, without_password
-from tests.support.boosting import CHANNELS, make
+from tests.support import own_code
+from tests.support.boosting import CHANNELS, STATIC, make
 from tests.support.postgres import PASSWORD, Postgres
-from trainers import TorchTrainer, TrainContext
+from trainers import ScalingConfig, TorchTrainer, TrainContext
 from trainers.errors import ConfigurationError, WarmbandError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -202,7 +204,7 @@ def test_callbacks_and_functions_of_a_script_cannot_follow() -> None:
     with pytest.raises(ConfigurationError, match="'train' is in another function, where the other process"):
         check_can_follow(HyperparameterTuner(TorchTrainer(train, **trained), "validation:x", ranges, strategy="Random"))
     train.__module__, train.__qualname__ = "__main__", "train"
-    with pytest.raises(ConfigurationError, match=r"'train' is in this script or notebook.*give it as 'training:train'"):
+    with pytest.raises(ConfigurationError, match=r"'train' is in this script or notebook.*as 'training:train'"):
         check_can_follow(HyperparameterTuner(TorchTrainer(train, **trained), "validation:x", ranges, strategy="Random"))
 
 
@@ -424,6 +426,29 @@ def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder:
             stream.write(secrets.token_bytes(2**20))
     with pytest.raises(ConfigurationError, match=r"too large for Ray to upload.*model\.bin alone has 102 MiB"):
         hpo("submit", "job.yaml", "--address", head.address, "--name", "too-large")
+
+
+@pytest.mark.ray
+def test_a_trainer_of_a_users_own_goes_along(head: Head, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shutil.copy(own_code.__file__, folder / "shop.py")
+    own = ["--set", "trainer.type=custom", "--set", "trainer.trainer_class=shop:Churn"]
+    submitted = ["submit", "job.yaml", "--address", head.address, "--name", "own", *own]
+    with pytest.raises(ConfigurationError, match=r"'shop:Churn', which is Churn of .*give --allow-code"):
+        hpo(*submitted)
+    hpo(*submitted, "--allow-code", "--wait")
+    with Store() as store:
+        assert (store.job("own").status, store.job("own").spec["estimator"]["trainer"]) == ("Completed", "shop:Churn")
+
+    monkeypatch.setenv("RAY_API_SERVER_ADDRESS", head.address)
+    monkeypatch.setenv("RAY_AUTH_MODE", "token")
+    monkeypatch.syspath_prepend(str(folder))
+    scaling = ScalingConfig(num_workers=1, resources_per_worker={"CPU": 1})
+    trainer = import_module("shop").Churn(scaling=scaling, hyperparameters={**STATIC, "num_round": 2}, floor=0.5)
+    tuner = HyperparameterTuner(trainer, "validation:auc", {"eta": ContinuousParameter(0.1, 1)}, strategy="Random")
+    tuner.fit(CHANNELS, job_name="own-apart", wait=False)
+    tuner.wait()
+    assert tuner.describe()["HyperParameterTuningJobStatus"] == "Completed"
+    assert HyperparameterTuner.attach("own-apart", allow_code=True).best_estimator().options == {"floor": 0.5}
 
 
 @pytest.mark.ray

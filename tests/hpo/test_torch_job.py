@@ -106,7 +106,7 @@ def test_a_job_of_a_function_that_is_not_to_be_found_can_still_be_looked_at(tmp_
     tuner, _ = tuned(made, {"lr": ContinuousParameter(0.01, 0.1)}, max_jobs=1)
     again = HyperparameterTuner.attach(tuner.latest_tuning_job.name)
     assert again.best_estimator().model()["model"]["0.weight"].shape == (32, 64)
-    with pytest.raises(Exception, match="put the function into a module"):
+    with pytest.raises(Exception, match=r"allow_code=True to attach\(\), or --allow-code"):
         again.estimator.with_hyperparameters({"epochs": 1}).fit(CHANNELS, storage_path=str(tmp_path))
 
 

@@ -25,7 +25,7 @@ from trainers.channels import PlacedChannel
 from trainers.errors import DivergedError
 from trainers.gang import WorkerContext, never
 from trainers.in_hand import InHand, cores
-from trainers.trainer import trainer_from_json
+from trainers.registry import trainer_from_json
 
 ROOT = str(Path(__file__).parents[2])
 HAND = ScalingConfig(num_workers=0)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trainers.places import free_places, gangs_that_fit, lay, places
+from trainers.places import free_places, gangs_that_fit, has_labels, lay, places
 
 CPU = {"CPU": 1.0}
 
@@ -33,6 +33,23 @@ def test_a_node_holds_what_its_scarcest_resource_gives() -> None:
     assert places(nodes, CPU) == {"a": 4, "b": 3}
     assert places(nodes, {"CPU": 2.0}) == {"a": 2, "b": 1}
     assert places(nodes, {"GPU": 0.5, "CPU": 1.0}) == {"a": 2, "b": 0}
+
+
+@pytest.mark.parametrize(
+    ("selector", "allowed"),
+    [
+        (None, "abc"),
+        ({"zone": "east"}, "a"),
+        ({"zone": "!east"}, "bc"),
+        ({"zone": "in(east, west)"}, "ab"),
+        ({"zone": "!in(east,west)"}, "c"),
+        ({"zone": "in(east, west)", "market": "!spot"}, "b"),
+        ({"market": "on-demand"}, ""),
+    ],
+)
+def test_labels_say_which_nodes_are_allowed(selector: dict[str, str] | None, allowed: str) -> None:
+    nodes = {"a": {"zone": "east", "market": "spot"}, "b": {"zone": "west"}, "c": {}}
+    assert "".join(name for name, labels in nodes.items() if has_labels({"Labels": labels}, selector)) == allowed
 
 
 def test_fractions_count_as_ray_counts_them() -> None:

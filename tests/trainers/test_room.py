@@ -25,6 +25,15 @@ def test_what_is_drained_holds_no_gang(ray_cluster: None) -> None:
     assert capacity(ScalingConfig(num_workers=3), frozenset({node})) == 0
 
 
+def test_a_node_whose_labels_are_not_allowed_holds_no_gang(ray_cluster: None) -> None:
+    [node] = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+    here, elsewhere = ({"ray.io/node-id": condition} for condition in (node, f"!{node}"))
+    assert capacity(ScalingConfig(num_workers=3, label_selector=here)) == 5
+    assert Room(ScalingConfig(num_workers=3, label_selector=here), silent).fits
+    with pytest.raises(ResourcesError, match=r"give another ScalingConfig\(label_selector=...\): too few nodes have"):
+        Room(ScalingConfig(num_workers=3, label_selector=elsewhere), silent).for_another(1, 0)
+
+
 def test_a_gang_that_never_fitted_is_refused_at_once_unless_the_job_is_patient(ray_cluster: None) -> None:
     with pytest.raises(ResourcesError, match="17 workers of 1 CPU each, and the cluster holds 16 CPU"):
         Room(HUGE, silent).for_another(1, 0)

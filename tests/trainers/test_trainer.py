@@ -27,7 +27,9 @@ from trainers import (
 )
 from trainers.assignment import Assignment, Event, GangUp, Report, Segment, Served
 from trainers.errors import DivergedError
-from trainers.trainer import open_channels, trainer_from_json
+from trainers.gang import resources_per_worker
+from trainers.registry import trainer_from_json
+from trainers.trainer import open_channels
 from trainers.xgboost_booster import booster_parameters, segment_seed
 from trainers.xgboost_parameters import ROUNDS
 
@@ -189,6 +191,8 @@ def test_the_given_hyperparameters_are_not_held_on_to() -> None:
         ScalingConfig(num_workers=(2, 4)),
         ScalingConfig(num_workers=2, use_gpu=True),
         ScalingConfig(num_workers=2, resources_per_worker={"CPU": 2, "memory": 1e9}, placement_strategy="SPREAD"),
+        ScalingConfig(num_workers=2, use_gpu=True, accelerator_type="A100"),
+        ScalingConfig(num_workers=(2, 4), label_selector={"zone": "in(a, b)"}, elastic_resize_monitor_interval_s=5.0),
     ],
 )
 def test_it_comes_back_from_json_as_it_was(scaling: ScalingConfig) -> None:
@@ -197,8 +201,39 @@ def test_it_comes_back_from_json_as_it_was(scaling: ScalingConfig) -> None:
     assert isinstance(again, XGBoostTrainer)
     assert again.to_json() == trainer.to_json()
     assert again.hyperparameters == trainer.hyperparameters
-    for name in ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy"):
-        assert getattr(again.scaling, name) == getattr(scaling, name)
+    assert again.scaling == scaling
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"use_gpu": True},
+        {"use_gpu": True, "resources_per_worker": {"CPU": 2}},
+        {"accelerator_type": "A100"},
+        {"accelerator_type": "A100", "use_gpu": True, "resources_per_worker": {"CPU": 2, "GPU": 0.5}},
+        {"resources_per_worker": {"CPU": 1, "accelerator_type:A100": 0.5}, "accelerator_type": "A100"},
+    ],
+)
+def test_a_worker_holds_what_ray_asks_for_it(given: dict[str, Any]) -> None:
+    """By that a gang knows its placement group."""
+    scaling = ScalingConfig(num_workers=1, **given)
+    assert resources_per_worker(scaling) == scaling.total_resources
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"label_selector": {"zone": "in(a"}}, r"label_selector=\{'zone': 'in\(a'\}\): give one dict for all workers"),
+        ({"label_selector": [{"zone": "a"}]}, r"label_selector=\[.*give one dict for all workers, which are alike"),
+        ({"label_selector": {"zone": 1}}, "give one dict for all workers"),
+        ({"accelerator_type": ""}, "accelerator_type=''\\): give Ray's word for it, such as 'A100'"),
+        ({"use_tpu": True}, r"use_tpu=True, topology=None\): trainers train on CPUs and GPUs"),
+    ],
+)
+def test_nodes_that_it_cannot_ask_for_are_named(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=1, **given))
 
 
 def test_an_unknown_trainer_names_the_known() -> None:

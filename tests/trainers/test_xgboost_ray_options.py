@@ -16,7 +16,7 @@ from hpo import ContinuousParameter, HyperparameterTuner
 from hpo.store import JobRow, Store
 from hpo.trainer_spec import XGBoostSpec
 from trainers import ConfigurationError, XGBoostTrainer
-from trainers.trainer import trainer_from_json
+from trainers.registry import trainer_from_json
 from trainers.xgboost_ray_options import FIELDS
 
 ELASTIC = {"elastic_training": True, "max_failed_actors": 1, "max_actor_restarts": 2}

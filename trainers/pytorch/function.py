@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from trainers.errors import ConfigurationError
+from trainers.named import load
 
 if TYPE_CHECKING:
     from trainers.pytorch.context import TrainContext
 
 TrainFunction = Callable[["TrainContext"], None]
 
-
-def name_of(function: TrainFunction) -> str:
-    """Where a function is to be found, as "module:name"."""
-    return f"{getattr(function, '__module__', '?')}:{getattr(function, '__qualname__', type(function).__name__)}"
+ARGUMENT = "train_loop_per_worker"
+"""What trainers take it as."""
 
 
 def resolve(given: TrainFunction | str) -> TrainFunction:
@@ -30,33 +27,22 @@ def resolve(given: TrainFunction | str) -> TrainFunction:
         return given
     if not isinstance(given, str) or not all(given.partition(":")):
         raise ConfigurationError(
-            f"train_loop_per_worker is {given!r}; give a function that takes a TrainContext, or its name as "
-            "'module:name'"
+            f"{ARGUMENT} is {given!r}; give a function that takes a TrainContext, or its name as 'module:name'"
         )
-    module, _, name = given.partition(":")
-    try:
-        found: Any = sys.modules.get(module) or import_module(module)
-        for part in name.split("."):
-            found = getattr(found, part)
-    except (ImportError, AttributeError) as error:
-        raise ConfigurationError(
-            f"train_loop_per_worker {given!r} cannot be loaded ({error}); put the function into a module that can be "
-            "imported here, not into a script or another function"
-        ) from None
+    found = load(given, ARGUMENT, "function")
     if not callable(found):
-        raise ConfigurationError(f"train_loop_per_worker {given!r} is a {type(found).__name__}; give a function")
+        raise ConfigurationError(f"{ARGUMENT} {given!r} is a {type(found).__name__}; give a function")
     return found  # type: ignore[no-any-return]  # what was looked up is callable
 
 
-def recorded(given: TrainFunction | str) -> TrainFunction:
-    """What a record names; where that cannot be loaded, a function that says so once it is called."""
-    try:
-        return resolve(given)
-    except ConfigurationError as error:
-        message = str(error)
+def unloaded(name: str) -> TrainFunction:
+    """A function of which the name alone is known: it is imported nowhere, and says so once it is called."""
 
-        def missing(context: TrainContext) -> None:
-            raise ConfigurationError(message)
+    def refused(context: TrainContext) -> None:
+        raise ConfigurationError(
+            f"{ARGUMENT} {name!r} was named by a record, which runs no code unless that is allowed: look at it, and "
+            "give allow_code=True to attach(), or --allow-code to hpo resume, if you trust it"
+        )
 
-        missing.__module__, _, missing.__qualname__ = str(given).partition(":")
-        return missing
+    refused.__module__, _, refused.__qualname__ = name.partition(":")
+    return refused

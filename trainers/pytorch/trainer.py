@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from ray.train import ScalingConfig
 
 from trainers.errors import ConfigurationError
-from trainers.pytorch.function import name_of, recorded, resolve
+from trainers.named import name_of
+from trainers.pytorch.function import ARGUMENT, resolve, unloaded
 from trainers.scaling import check_workers
 from trainers.trainer import Trainer
 
@@ -38,6 +39,7 @@ class FunctionTrainer(Trainer):
     resource_names: ClassVar[tuple[str, ...]] = ("epochs",)
     unit: ClassVar[str] = "epoch"
     suffix: ClassVar[str] = ".pt"
+    code_options: ClassVar[tuple[str, ...]] = (ARGUMENT,)
 
     def __init__(
         self,
@@ -58,22 +60,30 @@ class FunctionTrainer(Trainer):
         self.check_gpu()
 
     @classmethod
-    def restored(cls, scaling: ScalingConfig, hyperparameters: Mapping[str, Any], options: Mapping[str, Any]) -> Self:
-        """See `Trainer.restored`; a function that is not to be found here is no reason not to look at its job."""
-        function = recorded(options["train_loop_per_worker"])
-        return cls(scaling=scaling, hyperparameters=hyperparameters, **{**options, "train_loop_per_worker": function})
+    def restored(
+        cls,
+        scaling: ScalingConfig,
+        hyperparameters: Mapping[str, Any],
+        options: Mapping[str, Any],
+        *,
+        allow_code: bool,
+    ) -> Self:
+        """See `Trainer.restored`; a function that is not allowed, or not to be found, keeps nobody from looking."""
+        named = options[ARGUMENT]
+        function = named if allow_code else unloaded(str(named))
+        return cls(scaling=scaling, hyperparameters=hyperparameters, **{**options, ARGUMENT: function})
 
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
         given = {"metrics": self._metrics, "report_timeout_s": self.report_timeout_s}
         usual = {"metrics": None, "report_timeout_s": REPORT_SECONDS}
-        return {"train_loop_per_worker": self.train_loop_per_worker, **but(given, usual)}
+        return {ARGUMENT: self.train_loop_per_worker, **but(given, usual)}
 
     @property
     def options(self) -> dict[str, Any]:
         """See `Trainer.options`."""
-        found = {**self.arguments, "train_loop_per_worker": name_of(self.train_loop_per_worker)}
+        found = {**self.arguments, ARGUMENT: name_of(self.train_loop_per_worker)}
         return found if self._metrics is None else {**found, "metrics": list(self._metrics)}
 
     @property

@@ -1,0 +1,38 @@
+"""Python objects by the names that records and job files keep of them: "module:name"."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import Any
+
+from trainers.errors import ConfigurationError
+
+
+def name_of(thing: Any) -> str:
+    """Where a function or class is to be found, as "module:name"."""
+    return f"{getattr(thing, '__module__', '?')}:{getattr(thing, '__qualname__', type(thing).__name__)}"
+
+
+def load(name: str, argument: str, kind: str) -> Any:
+    """The function or class of a name. Its module is imported: whoever calls has asked the user first.
+
+    Args:
+        name: "module:name".
+        argument: what it was given as, for the error.
+        kind: what it should be, for the error, such as "function".
+
+    Raises:
+        ConfigurationError: there is nothing of that name here.
+    """
+    module, _, path = name.partition(":")
+    try:
+        found: Any = sys.modules.get(module) or import_module(module)
+        for part in path.split("."):
+            found = getattr(found, part)
+    except (ImportError, AttributeError) as error:
+        raise ConfigurationError(
+            f"{argument} {name!r} cannot be loaded ({error}); put the {kind} into a module that can be imported here, "
+            "not into a script or another function"
+        ) from None
+    return found

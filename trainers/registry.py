@@ -1,0 +1,79 @@
+"""Trainers by the names that records keep: Warmband's own, and those of users, whose classes are code to be allowed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+from trainers import TRAINERS
+from trainers.errors import ConfigurationError
+from trainers.named import load
+from trainers.scaling import scaling_from
+from trainers.trainer import OWN_CLASS, Trainer
+
+_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+
+
+def trainer_from_json(state: Mapping[str, Any], *, allow_code: bool = False) -> Trainer:
+    """A trainer as `Trainer.to_json` recorded it.
+
+    Args:
+        state: what was recorded.
+        allow_code: import the user's code that it names. Without, a training function is known by its name alone, and
+            is not called.
+
+    Raises:
+        ConfigurationError: it is no such record, or the trainer is unknown, or a user's own class that is not allowed
+            or not found.
+    """
+    match state:
+        case {"trainer": str(name), "scaling": dict(scaling), "hyperparameters": dict(hyperparameters)}:
+            if name not in TRAINERS and not allow_code and _PATH.fullmatch(name):
+                raise ConfigurationError(f"{OWN_CLASS} {name!r} is a class of a user's own, which was not allowed")
+            kind = trainer_class(name)
+            try:
+                options = dict(state.get("options", {}))
+                return kind.restored(scaling_from(scaling), hyperparameters, options, allow_code=allow_code)
+            except (TypeError, ValueError, KeyError) as error:
+                if isinstance(error, ConfigurationError):
+                    raise
+                raise ConfigurationError(f"the record of a trainer is {state!r}: {error}") from None
+    raise ConfigurationError(f"the record of a trainer is {state!r}; give what to_json() of one returns")
+
+
+def trainer_class(name: str) -> type[Trainer]:
+    """The class of a name: one of Warmband's, or "module:name" of a user's own, which is imported.
+
+    Raises:
+        ConfigurationError: there is no such class, or it is no trainer.
+    """
+    if name in TRAINERS:
+        kind: type[Trainer] = getattr(import_module(TRAINERS[name]), name)
+        return kind
+    if not _PATH.fullmatch(name):
+        raise ConfigurationError(
+            f"trainer {name!r} is unknown; known are {', '.join(sorted(TRAINERS))}, and classes of your own as "
+            "'module:name'"
+        )
+    found = load(name, OWN_CLASS, "class")
+    if not isinstance(found, type) or not issubclass(found, Trainer):
+        raise ConfigurationError(f"{OWN_CLASS} {name!r} is {found!r}; give a subclass of trainers.Trainer")
+    return found
+
+
+def code_in(state: Mapping[str, Any]) -> dict[str, str]:
+    """The user's code that a trainer's record names, by what it was given as; nothing of it is imported.
+
+    It does not rely on what the record says of itself: a trainer of Warmband's knows which of its options are code.
+
+    Args:
+        state: what `Trainer.to_json` returned.
+    """
+    name, options = str(state.get("trainer")), dict(state.get("options") or {})
+    said = {str(argument): str(value) for argument, value in dict(state.get("code") or {}).items()}
+    if name not in TRAINERS:
+        return {**said, OWN_CLASS: name} if ":" in name else said
+    known = trainer_class(name).code_options
+    return {**said, **{option: str(options[option]) for option in known if option in options}}
