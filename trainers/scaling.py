@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import re
 from collections.abc import Mapping
@@ -10,6 +11,15 @@ from typing import Any
 from ray.train import ScalingConfig
 
 from trainers.errors import ConfigurationError
+
+
+def _is_ours(said: logging.LogRecord) -> bool:
+    """Ray Train announces for num_workers=0 that it will run in this process: here it does not run at all."""
+    return not said.getMessage().startswith("Running in local mode.")
+
+
+# The logger of the module that says it, which is not the one that the class is imported from.
+logging.getLogger(ScalingConfig.__post_init__.__module__).addFilter(_is_ours)
 
 WORKERS = "num_workers"
 """The hyperparameter that gives a configuration a gang of its own size, where the trainer has gangs of several."""

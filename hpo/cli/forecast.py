@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from typing import Annotated
 
@@ -36,9 +35,6 @@ def forecast(
 
     overrides = [*(set_ or []), *([f"store={json.dumps(store)}"] if store is not None else [])]
     spec = read_job(job, overrides, allow_code=allow_code)
-    if not verbose:
-        # Ray Train announces num_workers=0 as soon as it is configured.
-        logging.getLogger("ray.train").setLevel(logging.WARNING)
     out = terminal(stderr=as_json)
     tuner = spec.tuner(console=out, verbose=verbose)
     try:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 
 import typer
@@ -35,8 +34,6 @@ def resume(
     from hpo.named_code import check_allowed, in_record, look_here_too
     from hpo.store import Store
 
-    if not verbose:
-        logging.getLogger("ray.train").setLevel(logging.WARNING)
     with Store(store) as opened:
         named = in_record(opened.job(name).spec, here=True)
     check_allowed(named, allow_code, f"job {name!r}")

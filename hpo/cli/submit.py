@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
@@ -106,7 +105,6 @@ def _check(spec: JobSpec) -> None:
     Raises:
         ConfigurationError: as a tuner does.
     """
-    logging.getLogger("ray.train").setLevel(logging.WARNING)  # It announces num_workers=0.
     if not spec.code():
         spec.model_copy(update={"cost": None, "trackers": None}).tuner()
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import sys
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -55,9 +54,6 @@ def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> N
     from hpo.whereabouts import ray_job
 
     check_pinned()
-    if not verbose:
-        # Ray Train announces num_workers=0 as soon as it is configured.
-        logging.getLogger("ray.train").setLevel(logging.WARNING)
     console = terminal(stderr=as_json)
     if ray_job():
         console.width = LOG_WIDTH

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -234,6 +235,13 @@ def test_a_worker_holds_what_ray_asks_for_it(given: dict[str, Any]) -> None:
 def test_nodes_that_it_cannot_ask_for_are_named(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         XGBoostTrainer(scaling=ScalingConfig(num_workers=1, **given))
+
+
+def test_ray_does_not_say_that_it_trains_what_it_does_not(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO, "ray.train"):
+        trainer_from_json(XGBoostTrainer(scaling=ScalingConfig(num_workers=0)).to_json())
+        logging.getLogger("ray.train.v2.api.config").info("something else")
+    assert caplog.messages == ["something else"]
 
 
 def test_an_unknown_trainer_names_the_known() -> None:
