@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import textwrap
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import yaml
-from ray.train import ScalingConfig
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -18,6 +15,7 @@ from hpo.controller import Controller
 from hpo.hyperband import Plan
 from hpo.record import status_of
 from hpo.search import TrialRun
+from hpo.snippets import as_attached, as_python, as_yaml
 from hpo.words import (
     count,
     details_text,
@@ -26,13 +24,10 @@ from hpo.words import (
     holds_secret,
     in_bytes,
     money,
-    packed,
     short,
     untuned_text,
 )
 from trainers.trainer import Trainer
-
-CODE_WIDTH = 76
 
 DISTINCT_ERRORS = 3
 
@@ -145,7 +140,6 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
         return Text(how_to_look(name))
     path, trainer = best["checkpoint"], best["trainer"]
     secret = bool(store) and holds_secret(str(store))
-    attach = ", ".join([repr(name), *([f"store={store!r}"] if store and not secret else [])])
     given = ", with the store's URL in WARMBAND_STORE" if secret else ""
     parts = [
         (f"{best['trial']} in a job file, under trainer:", f"  hyperparameters:\n{as_yaml(trainer)}"),
@@ -153,7 +147,7 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
         (
             f"its model, trained, in {path}{given}:",
             f"from hpo import HyperparameterTuner\n"
-            f"model = HyperparameterTuner.attach({attach}).best_estimator().model()",
+            f"model = {as_attached(name, trainer, None if secret else store)}.best_estimator().model()",
         ),
     ]
     if best.get("load"):
@@ -168,40 +162,6 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
 def how_to_look(name: str) -> str:
     """What is said of a job that is over, however it ended."""
     return f"To look again: hpo describe {name}, hpo trials {name}"
-
-
-def as_yaml(configuration: dict[str, Any]) -> str:
-    """A trainer's hyperparameters, as they stand in a job file."""
-    parts = [
-        yaml.safe_dump({name: value}, default_flow_style=True, width=math.inf).strip()[1:-1]
-        for name, value in configuration["hyperparameters"].items()
-    ]
-    dumped = "\n ".join(packed(parts, CODE_WIDTH - 5))
-    return textwrap.indent(f"{{{dumped}}}", "    ")
-
-
-def as_python(configuration: dict[str, Any]) -> str:
-    """The code that makes a trainer, given the form that `Trainer.to_json` gives it."""
-    kind = configuration["trainer"]
-    given = {name: value for name, value in configuration.items() if name not in ("trainer", "hyperparameters")}
-    scaling = {
-        name: value
-        for name, value in given.pop("scaling").items()
-        if name == "num_workers" or value != getattr(ScalingConfig(), name)
-    }
-    arguments = [f"scaling=ScalingConfig({', '.join(f'{name}={value!r}' for name, value in scaling.items())})"]
-    arguments += [f"{name}={value!r}" for name, value in given.pop("options", {}).items()]
-    arguments += [f"{name}={value!r}" for name, value in given.items()]
-    values = [f"{name!r}: {value!r}" for name, value in configuration["hyperparameters"].items()]
-    return "\n".join(
-        [
-            "from ray.train import ScalingConfig",
-            f"from trainers import {kind}",
-            f"trainer = {kind}({', '.join(arguments)}, hyperparameters={{",
-            *(f"    {line}" for line in packed(values, CODE_WIDTH - 4)),
-            "})",
-        ]
-    )
 
 
 def _tuned(trainer: Trainer, best: TrialRun) -> dict[str, Any]:

@@ -3,16 +3,35 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
+import yaml
+
+from hpo.trainer_spec import CustomSpec
+from trainers import ConfigurationError
+from trainers.registry import trainer_from_json
 
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYTORCH = (ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?:<!-- (?:port|shown): (\w+) -->\n)?```python\n(.*?)```", PYTORCH, re.DOTALL)
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_script_imports_ray_before_warmband(page: Path) -> None:
+    """Ray would listen on all addresses."""
+    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
+        imported = re.findall(r"^(?:from|import) (\w+)", code, re.MULTILINE)
+        ours = [name for name in imported if name in ("hpo", "trainers", "ray")]
+        assert not ours[1:] or ours[0] != "ray" or {*ours} == {"ray"}, code
 
 
 def run(code: str, names: dict | None = None, *, workers: int) -> dict:
@@ -73,6 +92,23 @@ def test_the_readmes_job_finds_what_asynchronous_workers_learn_with(capsys) -> N
     summary = names["tuner"].describe()["Summary"]
     assert summary["best"]["value"] > 0.9
     assert summary["best"]["value"] > summary["untuned"]["value"]
+
+
+def test_a_trainer_of_ones_own_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = (ROOT / "docs" / "own-trainers.md").read_text(encoding="utf-8")
+    [code] = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    module = ModuleType("shown")
+    monkeypatch.setitem(sys.modules, "shown", module)
+    vars(module).update(run(code, workers=2))
+    trainer = module.trainer
+    again = trainer_from_json(trainer.to_json(), allow_code=True)
+    assert (type(again), again.deepest) == (module.ShallowTrainer, 4)
+    with pytest.raises(ConfigurationError, match="max_depth is 5; give 4 or less"):
+        again.with_hyperparameters({"max_depth": 5})
+    spec = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0])
+    assert spec["trainer"].pop("trainer_class") == "shop.trainers:ShallowTrainer"
+    made = CustomSpec(**spec["trainer"], trainer_class="shown:ShallowTrainer").trainer()
+    assert made.to_json() == {**trainer.to_json(), "scaling": made.to_json()["scaling"]}
 
 
 def test_the_original_and_its_port_train_alike() -> None:

@@ -45,9 +45,9 @@ def configuration(data: JobData) -> Section:
 
 
 def _codes(name: str, trainer: dict[str, Any]) -> Iterator[Block]:
-    from hpo.summary import as_python, as_yaml  # imports Ray
+    from hpo.snippets import as_attached, as_python, as_yaml  # imports Ray
 
-    attached = f"HyperparameterTuner.attach({name!r}).best_estimator()"
+    attached = f"{as_attached(name, trainer)}.best_estimator()"
     yield Code(f"hyperparameters:\n{as_yaml(trainer)}", "YAML", "In a job file, under trainer")
     yield Code(as_python(trainer), "Python", "In Python")
     yield Code(f"from hpo import HyperparameterTuner\nmodel = {attached}.model()", "Python", "Its model, trained")

@@ -19,10 +19,11 @@ from hpo.hyperband import lay_out, run_all
 from hpo.limits import Limits
 from hpo.prices import Tariff
 from hpo.search import UNTUNED
-from hpo.summary import as_python, as_yaml, show_next, show_plan, show_summary, summarize
+from hpo.snippets import as_python, as_yaml
+from hpo.summary import show_next, show_plan, show_summary, summarize
 from hpo.tables import encode
 from tests.support.simulated import METRIC, PLAN, rising, simulate
-from trainers import XGBoostTrainer
+from trainers import TorchTrainer, TrainContext, XGBoostTrainer
 from trainers.assignment import Assignment
 
 TRAINER = XGBoostTrainer(
@@ -314,7 +315,7 @@ def test_the_best_configuration_can_be_pasted_into_python() -> None:
     _, summary = shown(static=TRAINER.hyperparameters)
     text = show_next("job", summary).plain
     names: dict[str, Any] = {}
-    exec(text[text.index("from ray.train") : text.index("its model")], names)
+    exec(text[text.index("from trainers import") : text.index("its model")], names)
     trainer = names["trainer"]
     assert isinstance(trainer, XGBoostTrainer)
     assert trainer.hyperparameters == {**TRAINER.hyperparameters, **summary["best"]["hyperparameters"], "num_round": 30}
@@ -335,8 +336,49 @@ def test_values_come_back_as_they_were(values: dict[str, Any]) -> None:
     assert pasted == values
     assert [type(value) for value in pasted.values()] == [type(value) for value in values.values()]
     names: dict[str, Any] = {}
-    exec(as_python(configuration).replace("from trainers import dict\n", ""), names)
+    exec(as_python(configuration).replace(", dict\n", "\n"), names)
     assert names["trainer"]["hyperparameters"] == values
+
+
+def learn(context: TrainContext) -> None:
+    """What a printed trainer trains."""
+
+
+def test_a_function_can_be_pasted_too() -> None:
+    def local(context: TrainContext) -> None:
+        pass
+
+    names: dict[str, Any]
+    script = type(learn)(learn.__code__, {}, "learn")
+    script.__module__ = "__main__"
+    for function, names in ((learn, {}), (script, {"learn": script}), (local, {"local": local})):
+        trainer = TorchTrainer(function, scaling=ScalingConfig(num_workers=2), precision="bf16")
+        text = as_python(trainer.to_json())
+        exec(text, names)
+        assert names["trainer"].train_loop_per_worker is function, text
+        assert names["trainer"].to_json() == trainer.to_json()
+        assert "__main__" not in text
+    assert text.splitlines()[1] == "# local: as in the script that ran the job"
+
+
+class OwnTrainer(XGBoostTrainer):
+    """One of the user's own."""
+
+
+def test_a_trainer_of_a_users_own_can_be_pasted_too() -> None:
+    _, summary = shown()
+    summary["best"]["trainer"] = OwnTrainer(hyperparameters={"eta": 0.1}).to_json()
+    text = show_next("job", summary).plain
+    names: dict[str, Any] = {}
+    exec(text[text.index("from trainers import") : text.index("its model")], names)
+    assert type(names["trainer"]) is OwnTrainer
+    assert "HyperparameterTuner.attach('job', allow_code=True).best_estimator().model()" in text
+
+
+def test_what_is_no_name_of_code_is_not_printed_as_code() -> None:
+    state = {**TorchTrainer(learn).to_json(), "hyperparameters": {}}
+    state["options"] = {"train_loop_per_worker": "os; import shutil:x"}
+    assert "train_loop_per_worker='os; import shutil:x'" in as_python(state)
 
 
 def test_the_length_stands_under_the_name_that_was_given() -> None:

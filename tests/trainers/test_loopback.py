@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from hpo.snippets import as_python
+from trainers import ScalingConfig, XGBoostTrainer
 from trainers.loopback import VARIABLE, on_loopback
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -47,6 +49,26 @@ def test_what_imported_ray_already_is_left_alone(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delenv(VARIABLE, raising=False)
     with on_loopback():
         assert VARIABLE not in os.environ
+
+
+@pytest.mark.process
+@pytest.mark.parametrize(
+    "code", [as_python(XGBoostTrainer(scaling=ScalingConfig(num_workers=0)).to_json()), "import experiments.startup"]
+)
+def test_printed_code_and_experiments_keep_ray_to_this_machine(code: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport ray\nprint(ray.util.get_node_ip_address())"],
+        env={
+            **{name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
+            "PYTHONPATH": str(ROOT),
+        },
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=True,
+    )
+    assert done.stdout == "127.0.0.1\n"
+    assert "Running in local mode" not in done.stderr
 
 
 @pytest.fixture(scope="module")
