@@ -107,7 +107,7 @@ def test_who_is_first_in_the_row_has_a_gang_if_there_is_a_place_for_one_without_
     for claim in claims:
         row = [replace(claim, turns=0.0), *(other for other in claims if other is not claim)]
         fits = any(lay(nodes, claim.need, size, claim.placement) for size in claim.wants)
-        keeps_one = any(held.size in claim.wants for held in claim.holds)
+        keeps_one = any(held.nodes and held.size in claim.wants for held in claim.holds)
         share = fair_shares(row, nodes)[claim.name]
         assert (share.gangs > 0) == (fits or keeps_one)
         assert not share.later or share.starts or share.keeps, "nobody goes before it"
