@@ -91,7 +91,7 @@ class Job:
             KeyboardInterrupt: a second Ctrl-C.
         """
         with Store(self.store) as store:
-            heard = store.job(self.search.name).heartbeat
+            heard = store.job(self.search.name).heard
             with store.writer(self.search.name, driver_details()) as writer:
                 keep = kept(writer)
 

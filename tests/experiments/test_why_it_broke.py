@@ -223,15 +223,15 @@ def test_where_nothing_broke_it_stops_there_unless_asked(tmp_path: Path) -> None
 # ---- job files
 
 
-def job(tmp_path: Path, trainer: str) -> Path:
+def job(tmp_path: Path, trainer: str, metric: str = "loss") -> Path:
     path = tmp_path / "job.yaml"
     path.write_text(
         f"data: {{dataset: digits}}\ntrainer: {{{trainer}}}\n"
         "tuning:\n"
-        "  objective_metric_name: validation:loss\n"
+        f"  objective_metric_name: validation:{metric}\n"
         "  objective_type: Minimize\n"
         "  hyperband: {max_resource: 4}\n"
-        "  ranges: {lr: {type: continuous, min: 0.001, max: 0.5}}\n"
+        f"  ranges: {{{'lr' if metric == 'loss' else 'eta'}: {{type: continuous, min: 0.001, max: 0.5}}}}\n"
     )
     return path
 
@@ -253,15 +253,15 @@ def test_a_job_file_gives_its_static_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("trainer", "said"),
+    ("trainer", "metric", "said"),
     [
-        ("type: xgboost, num_workers: 1, hyperparameters: {eval_metric: auc}", "2 or more"),
-        ("type: torch, train_loop: 'experiments.mnist:train', num_workers: 2, precision: bf16", "precision"),
+        ("type: xgboost, num_workers: 1, hyperparameters: {eval_metric: rmse}", "rmse", "2 or more"),
+        ("type: torch, train_loop: 'experiments.mnist:train', num_workers: 2, precision: bf16", "loss", "precision"),
     ],
 )
-def test_what_cannot_be_compared_or_simulated_is_refused(trainer: str, said: str, tmp_path: Path) -> None:
+def test_what_cannot_be_compared_or_simulated_is_refused(trainer: str, metric: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        job_case(job(tmp_path, trainer), Options(out=tmp_path), None, real=False, allow_code=True)
+        job_case(job(tmp_path, trainer, metric), Options(out=tmp_path), None, real=False, allow_code=True)
 
 
 def test_a_twin_that_diverges_too_is_nothing_to_come_back_to(tmp_path: Path) -> None:

@@ -236,7 +236,7 @@ def test_a_log_goes_on_where_a_resumed_job_left_it_and_says_why_it_ended(folder:
         raise RuntimeError("the end")
     lines = [json.loads(line) for line in (folder / file_name("job")).read_text().splitlines()]
     assert [line["event"] for line in lines] == ["job_starts", "job_ends"] * 2
-    assert lines[-1]["reason"] == "the end"
+    assert lines[-1]["reason"] == "RuntimeError: the end"
 
 
 class Known(Memory):

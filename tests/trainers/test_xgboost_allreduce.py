@@ -13,7 +13,8 @@ from ray.train import ScalingConfig
 
 from trainers import ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer, storage
 from trainers.assignment import Assignment
-from trainers.trainer import Trainer, trainer_from_json
+from trainers.registry import trainer_from_json
+from trainers.trainer import Trainer
 from trainers.xgboost_booster import booster_parameters
 
 

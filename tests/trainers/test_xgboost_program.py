@@ -39,7 +39,8 @@ def order(folder: Path, **hyperparameters: Any) -> Assignment:
 def matrices() -> int:
     """How many there are in this process."""
     gc.collect()
-    return sum(issubclass(type(held), xgboost.DMatrix) for held in gc.get_objects())
+    kinds = (xgboost.DMatrix, xgboost.QuantileDMatrix)
+    return sum(type(held) in kinds for held in gc.get_objects())
 
 
 def test_matrices_of_a_tuned_max_bin_are_kept_for_the_last_two_values(tmp_path: Path) -> None:
