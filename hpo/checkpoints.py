@@ -11,7 +11,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hpo.job_folder import MARK
 from hpo.search import PROBE, UNTUNED, Search, TrialRun
 from trainers import storage
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
@@ -259,7 +258,7 @@ class Checkpoints:
                 uri = storage.join(self._folder(name), file)
                 if uri not in kept[name]:
                     self._attempt(storage.delete, uri)
-        if mine and set(self._names(self._search.storage_path)) <= {MARK}:
+        if mine and not self._names(self._search.storage_path):
             self._attempt(storage.delete_folder, self._search.storage_path)
 
     def _names(self, folder: str) -> list[str]:

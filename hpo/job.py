@@ -17,7 +17,7 @@ from hpo.controller import STOP_REQUESTED, Controller
 from hpo.forecast import Forecast, Outlook, forecast_error
 from hpo.inputs import Copying, remove_copies
 from hpo.interrupt import INTERRUPTED, Interrupts, Requests
-from hpo.job_folder import claim
+from hpo.job_folder import claim, was_claimed
 from hpo.lines import kept
 from hpo.logs import JobLog
 from hpo.memory import Memory
@@ -168,7 +168,7 @@ class Job:
         """The search, carried out and closed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
         waiting = PatientStorage(saying(self.notify), lambda: bool(self.interrupts.reason))
-        waiting.attempt(partial(claim, self.search.storage_path, job, begun=memory.has_checkpoints))
+        waiting.attempt(partial(claim, self.search.storage_path, job, begun=was_claimed(job) or memory.has_checkpoints))
         smallest, largest = gang_sizes(self.estimator, self.ranges)
         # A probe changes nothing: who takes a job up again does without.
         search = replace(self.search, probes=()) if memory.trials else self.search

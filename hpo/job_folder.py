@@ -35,13 +35,18 @@ def check_free(folder: str, name: str) -> None:
         raise _taken(folder, name, {})
 
 
+def was_claimed(job: JobRow) -> bool:
+    """Whether a driver before has made the folder of a job; one whose folder has no mark may have removed it again."""
+    return bool(job.spec.get(FOLDER_ID) and job.summary.get("runs"))
+
+
 def claim(folder: str, job: JobRow, *, begun: bool) -> None:
     """Makes the folder of a job that is driven from here, and marks it; or sees that it is the job's.
 
     Args:
         folder: of its files.
         job: its row.
-        begun: whether the record names checkpoints in it.
+        begun: whether it has been there before, so that it is not made anew.
 
     Raises:
         ConfigurationError: the folder is another job's.

@@ -79,9 +79,11 @@ class JobLife(RuleBasedStateMachine):
     """Drivers come and go; between them the record and the files are looked at."""
 
     world: World | None = None
+    plans = tuple(range(len(PLANS)))
 
-    @initialize(plan=st.integers(0, 2), criteria=st.integers(0, 2), parallel=st.integers(1, 4))
+    @initialize(plan=st.integers(0, 5), criteria=st.integers(0, 2), parallel=st.integers(1, 4))
     def begin(self, plan: int, criteria: int, parallel: int) -> None:
+        plan = self.plans[plan % len(self.plans)]
         self.expected = undisturbed(plan, criteria)
         self.world = world_of(plan, criteria, parallel)
         self.losses = 0
@@ -235,12 +237,14 @@ class JobLife(RuleBasedStateMachine):
             done_with(self.world)
 
 
-SETTINGS = {"deadline": None, "stateful_step_count": 8, "suppress_health_check": list(HealthCheck)}
+SETTINGS = {"deadline": None, "stateful_step_count": 6, "suppress_health_check": list(HealthCheck)}
 
 
 @pytest.mark.process
-def test_whatever_befalls_a_job_it_comes_to_its_own_end() -> None:
-    run_state_machine_as_test(JobLife, settings=settings(max_examples=300, **SETTINGS))
+@pytest.mark.parametrize("plan", JobLife.plans)
+def test_whatever_befalls_a_job_it_comes_to_its_own_end(plan: int) -> None:
+    one = type("JobLifeOfOnePlan", (JobLife,), {"plans": (plan,)})
+    run_state_machine_as_test(one, settings=settings(max_examples=100, **SETTINGS))
 
 
 if __name__ == "__main__":

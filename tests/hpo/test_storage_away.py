@@ -256,3 +256,19 @@ def test_a_worker_tries_again_with_growing_pauses(part: str, tmp_path: Path, mon
     assert slept[:4] == [1.0, 2.0, 4.0, 4.0]
     assert sum(slept) == pytest.approx(600.0)
     assert len(told) == len(slept) + 1
+
+
+def test_a_folder_that_goes_before_the_first_model_is_not_made_anew_either(
+    tmp_path: Path, undisturbed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = Disk(tmp_path)
+    monkeypatch.setattr(patient_storage, "GIVE_UP_SECONDS", 0.2)
+    stopped(tmp_path, at=1)
+    shutil.rmtree(next((tmp_path / "job").glob("job-*")), ignore_errors=True)
+    disk.gone()
+    resume(tmp_path)
+    assert driving.row(tmp_path).status == "Stopped"
+    assert not disk.job.exists()
+    disk.back()
+    resume(tmp_path)
+    assert answer(tmp_path, "job") == undisturbed

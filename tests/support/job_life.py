@@ -120,8 +120,9 @@ class Gangs(SimulatedGangs):
         if act := self.before.pop(self.heard, None):
             act()
         self.heard += 1
+        now = self.now
         [event] = super().events(timeout)
-        self.world.now = self.now
+        self.now = self.world.now = max(now, self.now)  # Others went on while one waited for its storage.
         if isinstance(event, GangUp):
             self.up.add(event.gang)
             self.world.gangs = max(self.world.gangs, self.gangs)
