@@ -276,11 +276,14 @@ class World:
     def take_over(self, disturbance: Disturbance) -> None:
         """The driver freezes for so long that another takes its lease; then it goes on."""
         frozen = self.writers[-1]
+        frozen.flush()  # So that no heartbeat of it is on its way.
         frozen.thawed.clear()
         self.exact, self.now = False, self.now + LOST
-        found = self.drive(disturbance)
-        assert not isinstance(found, LeaseError) or found.args == ("killed",), found
-        frozen.thawed.set()
+        try:
+            found = self.drive(disturbance)
+            assert not isinstance(found, LeaseError) or found.args == ("killed",), found
+        finally:
+            frozen.thawed.set()
 
     def storage_goes(self, *, file: bool) -> None:
         """The folder of models is not there, or a file stands in its place."""
