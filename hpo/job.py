@@ -105,14 +105,15 @@ class Job:
         """Runs the job with its lease in hand, whose holder before was last heard of at `heard`."""
         job = store.job(self.search.name)
         memory = Memory.of(store, job, heard=heard)
-        writer.ledger(*memory.before.unbilled)
         callbacks = Callbacks(self.callbacks, self.notify, memory)
         checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
         notes = notes_of(job, heard)
         on_ray = self._on_ray(memory)
         watchers = [self.watcher, PlainProgress(self.watcher.goal, kept(writer)), callbacks, *on_ray]
         record = JobRecord(writer, self.search.metric, watchers, checkpoints, memory, notes)
-        record.note(runs=[*notes["runs"], [self.clock(), None]])
+        with writer.at_once():  # Else who resumes a driver that died in between would bill its gangs once more.
+            writer.ledger(*memory.before.unbilled)
+            record.note(runs=[*notes["runs"], [self.clock(), None]])
         try:
             with self.interrupts.under_way():
                 callbacks.job_start(JobStart.of(job))

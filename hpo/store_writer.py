@@ -160,6 +160,12 @@ class JobWriter:
         """Records what the job's driver says."""
         self._put(LINES, *rows)
 
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is queued in the block is written in one transaction: all of it or nothing."""
+        with self._changed:  # Its lock may be taken again by who holds it.
+            yield
+
     def flush(self, timeout: float = 30.0) -> None:
         """Waits until all that was queued so far is written, and the lease is known to be held.
 

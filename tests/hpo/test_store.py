@@ -27,6 +27,7 @@ from hpo import database as reached
 from hpo import store_writer
 from hpo.describe import best_trial, objective
 from hpo.store import JobWriter, Store, TrialRow
+from hpo.store_writer import FLUSH_EVERY
 from hpo.tables import LOST_AFTER, LedgerKind, decode, encode
 from hpo.totals import State
 from hpo.upkeep import check
@@ -210,6 +211,18 @@ def test_only_the_last_state_of_a_trial_and_of_the_job_stays(store):
     assert [(row.status, row.resource) for row in store.trials("bank")] == [("Running", 49)]
     row = store.job("bank")
     assert (row.status, row.ended_at, row.summary) == ("Completed", 5.0, {"resource": 49})
+
+
+def test_what_belongs_together_is_written_together(local):
+    """A driver that dies in between leaves both or neither, and the next one bills no gang twice."""
+    with local.writer("bank") as writer:
+        with writer.at_once():
+            writer.ledger(bill(2.0))
+            time.sleep(3 * FLUSH_EVERY)
+            assert not local.ledger("bank")
+            writer.job(summary={"held": {}})
+        writer.flush()
+        assert (len(local.ledger("bank")), local.job("bank").summary) == (1, {"held": {}})
 
 
 def test_what_is_queued_is_written_without_a_flush(store):
