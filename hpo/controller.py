@@ -249,7 +249,7 @@ class Controller:
         if not self._memory:
             return
         unknown: list[tuple[TrialRun, str]] = []
-        while not self._stopping and (run := self._next_known()) is not None:
+        while (run := self._next_known()) is not None:
             status = run.trial.status
             run.trial.set_status(Trial.RUNNING)
             try:
@@ -277,7 +277,11 @@ class Controller:
             self.stop(f"{reason} (tried for {GIVE_UP_SECONDS / 60:.0f} minutes)")
 
     def _next_known(self) -> TrialRun | None:
-        return self.trials.choose_known() or (self._beside.after() if self._memory.knows(UNTUNED) else None)
+        """What is recalled next; once a job turns out to be complete, the un-tuned run alone."""
+        known = None if self._stopping else self.trials.choose_known()
+        if known is None and (self.completed or not self._stopping) and self._memory.knows(UNTUNED):
+            return self._beside.after()
+        return known
 
     # ---- handing out work
 

@@ -240,8 +240,9 @@ class Job:
         self, controller: Controller, checkpoints: Checkpoints, memory: Memory, notes: Mapping[str, Any]
     ) -> Ended:
         """How the search ended, and what it found: nothing that counts if it stopped before it knew all there is."""
-        kept = checkpoints.close(sweep=not memory or bool(controller.completed))
-        if memory and not (controller.completed or controller.trials.hopeless):
+        unknown = any(controller.trials.counts(row.number) for row in memory.unanswered)
+        kept = checkpoints.close(sweep=not unknown)
+        if unknown and not (controller.completed or controller.trials.hopeless):
             return Ended(status="Stopped", reason=controller.stopped)
         summary = {
             **summarize(controller, self.strategy.plan, self._noise, self.estimator),

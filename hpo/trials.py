@@ -282,6 +282,10 @@ class Trials:
         if verdict is not None and self._end(verdict.reason):
             self.verdict = verdict
 
+    def counts(self, number: int) -> bool:
+        """Whether the trial of that number is one of those that the job comes to."""
+        return self.verdict is None or number <= self.verdict.last
+
     def leave_out(self) -> None:
         """Once every trial has ended: those behind the one at which the job was complete do not count."""
         if self.verdict is None:
@@ -290,7 +294,7 @@ class Trials:
             if run.judged:
                 continue
             run.judged = True
-            if run.number > self.verdict.last:
+            if not self.counts(run.number):
                 run.ahead, run.metrics = True, {}
                 run.value = run.best_value = math.nan
                 run.best_resource = 0

@@ -12,6 +12,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -181,8 +182,9 @@ class JobLife(RuleBasedStateMachine):
         """A driver died on another machine: nobody else drives before its lease has expired."""
         self.drive(Disturbance(before={at: lambda: self.world.kill(heard=True)}))
         job, _, _ = self.world.rows()
-        found = self.world.drive(Disturbance())
-        assert isinstance(found, LeaseError) == bool(job.lease), found
+        if job.status != "Completed":  # Of which no driver is made.
+            found = self.world.drive(Disturbance())
+            assert isinstance(found, LeaseError) == bool(job.lease), found
 
     # ---- others
 
@@ -245,6 +247,52 @@ SETTINGS = {"deadline": None, "stateful_step_count": 6, "suppress_health_check":
 def test_whatever_befalls_a_job_it_comes_to_its_own_end(plan: int) -> None:
     one = type("JobLifeOfOnePlan", (JobLife,), {"plans": (plan,)})
     run_state_machine_as_test(one, settings=settings(max_examples=100, **SETTINGS))
+
+
+# ---- what it found
+
+
+@pytest.fixture
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    made = world_of(*request.param)
+    yield made
+    done_with(made)
+
+
+@pytest.mark.parametrize("world", [(2, 2, 4)], indirect=True)
+def test_a_run_that_recalls_a_complete_job_knows_the_untuned_run_too(world: World) -> None:
+    """Its driver was killed before it had written that the job is complete: nothing of it is swept away."""
+    world.drive(Disturbance())
+    once = world.answer()
+    world.now += LOST
+    world.drive(Disturbance())
+    world.check()
+    assert world.answer() == once
+
+
+@pytest.mark.parametrize("world", [(0, 0, 1)], indirect=True)
+def test_a_storage_that_goes_before_the_first_model_is_not_made_anew(world: World) -> None:
+    world.comes_back_after = 1_000
+    world.drive(Disturbance(before={0: lambda: world.storage_goes(file=False)}))
+    world.now += LOST
+    stopped = world.drive(Disturbance())
+    assert isinstance(stopped, Ended)
+    assert stopped.status == "Stopped"
+    assert not world.folder.exists()
+    world.storage_comes()
+    world.now += LOST
+    world.drive(Disturbance())
+    assert world.answer() == undisturbed(0, 0)
+
+
+@pytest.mark.parametrize("world", [(0, 0, 1)], indirect=True)
+def test_gangs_of_a_driver_that_died_are_billed_once(world: World) -> None:
+    world.drive(
+        Disturbance(before={1: lambda: world.take_over(Disturbance(before={0: lambda: world.kill(heard=False)}))})
+    )
+    world.now += LOST
+    world.drive(Disturbance())
+    world.check()
 
 
 if __name__ == "__main__":

@@ -57,13 +57,12 @@ class MortalWriter(JobWriter):
     """A writer whose process can be frozen, or die with what it has not written."""
 
     def __init__(self, *arguments: Any) -> None:
-        self.thawed = threading.Event()
-        self.thawed.set()
+        self.frozen = threading.Lock()
         super().__init__(*arguments)
 
     def _exchange(self, batch: Any) -> None:
-        self.thawed.wait()
-        super()._exchange(batch)
+        with self.frozen:
+            super()._exchange(batch)
 
     def ask_to_stop(self) -> None:
         """As it hears from the record, within a second or two."""
@@ -276,14 +275,10 @@ class World:
     def take_over(self, disturbance: Disturbance) -> None:
         """The driver freezes for so long that another takes its lease; then it goes on."""
         frozen = self.writers[-1]
-        frozen.flush()  # So that no heartbeat of it is on its way.
-        frozen.thawed.clear()
-        self.exact, self.now = False, self.now + LOST
-        try:
+        with frozen.frozen:
+            self.exact, self.now = False, self.now + LOST
             found = self.drive(disturbance)
             assert not isinstance(found, LeaseError) or found.args == ("killed",), found
-        finally:
-            frozen.thawed.set()
 
     def storage_goes(self, *, file: bool) -> None:
         """The folder of models is not there, or a file stands in its place."""
