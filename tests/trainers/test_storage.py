@@ -183,7 +183,7 @@ def test_a_full_disk_and_a_read_only_one_are_refused(kind: str, tmp_path: Path) 
         pytest.skip("cannot mount a file system here")
     said = "its disk is full" if kind != "ro" else "it is read-only"
     lines = done.stdout.splitlines()
-    assert [line.split()[0] for line in lines] == ["ConfigurationError", "DataError"], done
+    assert [line.split()[0] for line in lines] == ["ConfigurationError", "StorageError"], done
     assert lines[0].startswith(f"ConfigurationError storage_path '{tmp_path}' cannot be written")
     assert all(said in line for line in lines)
 
