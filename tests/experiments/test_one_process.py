@@ -25,6 +25,7 @@ def test_the_ratio_is_by_rounds_the_median_of_pairs_against_the_faster_matrix():
     assert not target(OneProcess(threads=2, here=[run(8)], optuna={"DMatrix": [run(5)]})).kept
 
 
+@pytest.mark.process  # For its time: both train for seconds.
 def test_both_sides_train(tmp_path: Path):
     """Each trains 30 trials; the job here uses its plan and the un-tuned run."""
     measured = compare(load("bank-marketing-synthetic"), str(tmp_path), repeats=1, threads=1)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 import xgboost
 from ray.train import ScalingConfig
 
@@ -43,6 +44,7 @@ def matrices() -> int:
     return sum(type(held) in kinds for held in gc.get_objects())
 
 
+@pytest.mark.process  # For its time: it looks through all objects of the process.
 def test_matrices_of_a_tuned_max_bin_are_kept_for_the_last_two_values(tmp_path: Path) -> None:
     before = matrices()
     served = program()
