@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from hpo.job_folder import is_of
 from hpo.lease import is_held
 from hpo.store import JobRow
 from trainers import storage
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, DataError
 from trainers.home import home
 
 
@@ -22,7 +23,7 @@ class Files:
     Args:
         folder: where its models and copies of data are, or an empty string where they are on another machine.
         log: its driver's log, if that is on this machine.
-        elsewhere: what is on another machine, in words; empty where nothing is.
+        elsewhere: what is left alone, on another machine or as another job's, in words; empty where nothing is.
     """
 
     folder: str
@@ -36,11 +37,9 @@ class Files:
         host, log = job.driver.get("host"), job.driver.get("log")
         here = host in (None, socket.gethostname())
         there = here or "://" in folder or Path(folder).is_dir()
-        return cls(
-            folder=folder if there else "",
-            log=Path(log) if log and here else None,
-            elsewhere="" if there else f"models in {folder} on {host}, which stay there",
-        )
+        own = there and _is_of(folder, job)
+        left = f"{folder}, which is another job's" if there else f"models in {folder} on {host}, which stay there"
+        return cls(folder=folder if own else "", log=Path(log) if log and here else None, elsewhere="" if own else left)
 
     @property
     def text(self) -> str:
@@ -59,6 +58,14 @@ class Files:
             storage.delete(str(self.log))
             with suppress(OSError):  # Another store's job of that name may have its files there.
                 self.log.parent.rmdir()
+
+
+def _is_of(folder: str, job: JobRow) -> bool:
+    """Whether a folder is a job's own; where it cannot be looked at, who removes it will hear why."""
+    try:
+        return is_of(folder, job)
+    except DataError:
+        return True
 
 
 def check_over(job: JobRow) -> None:

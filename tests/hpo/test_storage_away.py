@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from hpo import Callback
+from hpo.disposal import Files
 from hpo.store import Store
 from tests.support import driving
 from tests.support.driving import CHANNELS, Counting, answer, tuner
@@ -240,6 +241,10 @@ def test_a_folder_that_became_another_job_s_is_left_alone(tmp_path: Path) -> Non
     with pytest.raises(ConfigurationError, match="holds the models of another job"):
         resume(tmp_path)
     assert models(tmp_path) == before
+    files = Files.of(driving.row(tmp_path))
+    files.remove()
+    assert models(tmp_path) == before
+    assert files.text.endswith("which is another job's")
 
 
 @pytest.mark.parametrize("part", ["read", "write"])
