@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import os
 import platform
-from collections.abc import Callable, Iterable, Mapping
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -63,22 +66,26 @@ def targets_to_json(targets: Iterable[Target]) -> list[dict[str, Any]]:
     return [{**asdict(target), "kept": target.kept} for target in targets]
 
 
-def machine(*packages: str) -> dict[str, Any]:
-    """What a run's figures depend on beside the code: cores, load, and the versions of these packages."""
-    return {
-        "cores": os.cpu_count(),
-        "load_at_the_end": os.getloadavg(),
-        "platform": platform.platform(),
-        "python": platform.python_version(),
-        **{package: version(package) for package in packages},
-    }
+def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table as the pages of docs/ hold it."""
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("|" + "|".join(f" {cell} " if cell else " " for cell in line) + "|" for line in lines)
 
 
 def write(out: Path, result: Mapping[str, Any]) -> Path:
-    """Writes result.json into a folder; returns where it is."""
+    """Writes result.json: what was measured, and the command, the date, the machine and the versions.
+
+    Args:
+        out: the folder; it is made where it is not there.
+        result: all that was measured, as JSON takes it; what is not finite becomes null.
+
+    Returns:
+        Where it is.
+    """
     out.mkdir(parents=True, exist_ok=True)
     path = out / "result.json"
-    path.write_text(json.dumps(result, indent=1))
+    whole = {"command": _command(), "date": datetime.now(UTC).date().isoformat(), "machine": _machine(), **result}
+    path.write_text(json.dumps(_plain(whole), indent=1, allow_nan=False) + "\n")
     return path
 
 
@@ -86,3 +93,32 @@ def apart(work: Callable[..., Any], *arguments: Any) -> Any:
     """Runs a function in a process of its own, so that what it measures of its memory is its own."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
+
+
+def _command() -> str:
+    spec = getattr(sys.modules["__main__"], "__spec__", None)
+    return " ".join([f"python -m {spec.name if spec else 'experiments'}", *sys.argv[1:]])
+
+
+def _machine() -> dict[str, Any]:
+    """What a run's figures depend on beside the code: cores, memory, load, and versions."""
+    return {
+        "cores": os.cpu_count(),
+        "memory_gb": round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9, 1),
+        "load_at_the_end": os.getloadavg(),
+        "platform": platform.platform(),
+        "python": platform.python_version(),
+        **{package: version(package) for package in _PACKAGES},
+    }
+
+
+def _plain(value: Any) -> Any:
+    """JSON has no NaN: what is not finite becomes null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_PACKAGES = ("ray", "torch", "xgboost", "numpy", "optuna", "sqlalchemy")

@@ -32,7 +32,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
+from experiments.benchmark import Target, promises, table, targets_to_json, write
 from trainers.openmp import POLICY, VARIABLE
 
 UNITS = {"XGBoost": 100, "job in hand": 100, "small network": 3000, "larger network": 60}
@@ -244,7 +244,7 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder for result.json.")] = Path("results/busy_machine"),
     quick: Annotated[bool, typer.Option(help="A few rounds, once each: to see that it works.")] = False,
 ) -> None:
-    """Measure XGBoost, a job in hand and PyTorch on a quiet and a busy machine, with threads that spin and without."""
+    """Measure XGBoost, a job in hand and PyTorch on a quiet and a busy with threads that spin and without."""
     console = Console(highlight=False)
     units = dict.fromkeys(UNITS, 3) if quick else UNITS
     load_before = os.getloadavg()
@@ -256,7 +256,7 @@ def main(
     )
     result: dict[str, Any] = {
         "setting": {"repeats": 1 if quick else repeats, "threads": threads, "units": units},
-        "machine": {**machine("ray", "xgboost", "torch"), "load_before": load_before},
+        "load_before": load_before,
         "measured": [{**asdict(found), "median": found.median} for found in measured],
         "targets": targets_to_json(kept),
     }

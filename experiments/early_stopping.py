@@ -11,7 +11,6 @@ chose them and on test rows that did not.
 
 from __future__ import annotations
 
-import json
 import math
 import statistics
 import time
@@ -25,6 +24,7 @@ from ray.train import ScalingConfig
 from rich.console import Console
 from rich.table import Table
 
+from experiments.benchmark import write
 from experiments.boosting import RANGES
 from hpo.controller import Controller
 from hpo.hyperband import Bracket, Cut, Plan, lay_out
@@ -229,9 +229,7 @@ def main(
         "means": means,
         "seeds": [{"hyperband": asdict(hyperband), "all": asdict(full)} for hyperband, full in pairs],
     }
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "result.json").write_text(json.dumps(result, indent=1))
-    console.print(f"written to {folder / 'result.json'}")
+    console.print(f"written to {write(folder, result)}")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ from rich.console import Console, Group
 from torch import nn
 from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
-from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
+from experiments.benchmark import Target, promises, table, targets_to_json, write
 from trainers import DivergedError, ParameterServerTrainer, TorchTrainer, TrainContext, Trainer
 from trainers.cluster import cluster
 from trainers.datasets import Dataset, load
@@ -214,7 +214,6 @@ def result(outcomes: Sequence[Outcome], dataset: Dataset) -> dict[str, Any]:
     return {
         "dataset": {"name": dataset.name, "train": len(dataset.train[1])},
         "setting": {**BLOG, "seed": SEED},
-        "machine": machine("ray", "torch"),
         "outcomes": [asdict(outcome) for outcome in outcomes],
         "asynchronous_near_chance": near_chance(outcomes[1]),
         "targets": targets_to_json(targets(outcomes, dataset.name)),

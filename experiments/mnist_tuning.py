@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
+from experiments.benchmark import Target, promises, table, targets_to_json, write
 from experiments.mnist import BLOG, GOOD, SEED, Setting, channels
 from hpo import CategoricalParameter, ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.analytics import tuned_trials
@@ -148,7 +148,6 @@ def result(tuned: Sequence[Tuned], dataset: Dataset) -> dict[str, Any]:
     return {
         "dataset": {"name": dataset.name, "train": len(dataset.train[1])},
         "setting": {**BLOG, "seed": SEED},
-        "machine": machine("ray", "torch"),
         "tuned": [asdict(each) for each in tuned],
         "targets": targets_to_json(targets(tuned, dataset.name)),
     }

@@ -29,7 +29,7 @@ import xgboost
 from ray.train import ScalingConfig
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
+from experiments.benchmark import Target, promises, table, targets_to_json, write
 from experiments.boosting import RANGES
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
 from hpo.analytics import tuned_trials
@@ -241,7 +241,6 @@ def main(
     console.print(show(measured), promises(kept))
     result = {
         "dataset": {"name": dataset.name, "synthetic": dataset.synthetic, "train": len(dataset.train)},
-        "machine": machine("ray", "xgboost", "optuna"),
         "one_process": asdict(measured),
         "targets": targets_to_json(kept),
     }

@@ -46,7 +46,7 @@ import typer
 from ray.tune.experiment import Trial
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, apart, machine, promises, table, targets_to_json, write
+from experiments.benchmark import Target, apart, promises, table, targets_to_json, write
 from experiments.looking import held
 from hpo import ContinuousParameter, IntegerParameter
 from hpo.controller import Controller
@@ -368,7 +368,6 @@ def result(measured: Measured) -> dict[str, Any]:
     """Everything measured, for result.json."""
     return {
         "setting": {"reports": REPORTS, "at_once": AT_ONCE, "batches": BATCHES, "seed": SEED},
-        "machine": machine("ray", "optuna", "sqlalchemy"),
         **asdict(measured),
         "bytes_a_trial": {plan: measured.bytes_a_trial(plan) for plan in PLANS},
         "targets": targets_to_json(targets(measured)),

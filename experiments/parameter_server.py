@@ -33,7 +33,7 @@ from ray.train import ScalingConfig
 from rich.console import Console, Group
 from torch import nn
 
-from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
+from experiments.benchmark import Target, promises, table, targets_to_json, write
 from experiments.documented import start_ray
 from experiments.loops import layers
 from experiments.on_gang import OnGang
@@ -247,7 +247,6 @@ def result(measured: Measured) -> dict[str, Any]:
     """Everything measured, for result.json."""
     return {
         "setting": {"widths": WIDTHS, "mode": "async", **LEARNING},
-        "machine": machine("ray", "torch"),
         **asdict(measured),
         "targets": targets_to_json(targets(measured)),
     }

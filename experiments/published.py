@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
-import math
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, Self
 import typer
 from rich.console import Console
 
-from experiments.benchmark import machine
+from experiments.benchmark import write
 from trainers.cluster import cluster
 from trainers.datasets import Dataset, load
 from trainers.errors import ConfigurationError
@@ -156,17 +154,10 @@ def finish(options: Options, result: Mapping[str, Any], page: Page, console: Con
         console: is told.
     """
     out = options.out
-    out.mkdir(parents=True, exist_ok=True)
-    whole = {
-        "command": " ".join([f"python -m {_module()}", *sys.argv[1:]]),
-        "options": {**asdict(options), "out": str(out)},
-        "machine": machine("ray", "torch", "xgboost"),
-        **result,
-    }
-    (out / "result.json").write_text(json.dumps(_plain(whole), indent=1, allow_nan=False))
+    written = write(out, {"options": {**asdict(options), "out": str(out)}, **result})
     pictures = page.write_pictures(out / "pictures")
     path = page.write(out / "index.html")
-    console.print(f"\n{out / 'result.json'}: all figures\n{out / 'pictures'}: {len(pictures)} files", soft_wrap=True)
+    console.print(f"\n{written}: all figures\n{out / 'pictures'}: {len(pictures)} files", soft_wrap=True)
     console.print(f"The page: {path.absolute().as_uri()}", soft_wrap=True)
 
 
@@ -175,23 +166,9 @@ def titled(sections: Sequence[Section], of: str) -> list[Section]:
     return [replace(section, title=f"{of}: {section.title.lower()}") for section in sections]
 
 
-def _module() -> str:
-    spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return spec.name if spec else "experiments"
-
-
 def _read(path: Path) -> Any:
     try:
         kept = json.loads(path.read_text())
     except (FileNotFoundError, json.JSONDecodeError):
         return None  # Not done, or damaged: then it is done again.
     return kept if isinstance(kept, dict) and kept.keys() == {"settings", "result"} else None
-
-
-def _plain(value: Any) -> Any:
-    """JSON has no NaN: what is not finite becomes null."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, Group
 
-from experiments.benchmark import machine, table, write
+from experiments.benchmark import table, write
 from experiments.overhead import RANGES, NoRecord, curve
 from hpo.controller import Controller
 from hpo.hyperband import lay_out
@@ -69,7 +69,7 @@ class Ran:
         hours: of wall time.
         worker_hours: billed.
         in_vain: units that were trained and lost, parts of one among them.
-        reclaims: gangs that lost their machine, or left it, while the job ran.
+        reclaims: gangs that lost their or left it, while the job ran.
         answer: where each trial stopped, and which won.
     """
 
@@ -301,7 +301,6 @@ def main(
             "rates": rates,
             "seeds": len(drawn),
         },
-        "machine": machine("ray"),
         "ways": rows,
         "jobs": {name: [asdict(job) for job in jobs] for name, jobs in found.items()},
     }

@@ -33,7 +33,7 @@ from ray.train import ScalingConfig
 from rich.console import Console, Group
 
 from experiments import boosting, one_process
-from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
+from experiments.benchmark import Target, promises, table, targets_to_json, write
 from experiments.documented import ROUNDS, WORKERS, Documented, as_documented, place, start_ray
 from experiments.one_process import OneProcess
 from hpo import HyperparameterTuner
@@ -274,7 +274,6 @@ def result(
         "dataset": dict(dataset),
         "setting": {"trials": TRIALS, "rounds": ROUNDS, "workers": WORKERS, "at_once": AT_ONCE, "seed": SEED},
         "environment": ENVIRONMENT,
-        "machine": machine("ray", "xgboost", "optuna"),
         "as_ray_documents_it": asdict(documented),
         "warm_gangs": asdict(gangs),
         "warm_job": asdict(job),

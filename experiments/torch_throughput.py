@@ -39,7 +39,7 @@ from ray.train.torch import TorchTrainer as RayTorchTrainer
 from ray.train.torch import prepare_model
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, machine, promises, table, targets_to_json, write
+from experiments.benchmark import Target, promises, table, targets_to_json, write
 from experiments.documented import start_ray
 from experiments.loops import TRAIN, layers, plain
 from experiments.on_gang import OnGang
@@ -287,7 +287,6 @@ def result(measured: Measured) -> dict[str, Any]:
     return {
         "setting": {**LEARNING, "batch": BATCH, "hidden": HIDDEN, "seed": SEED},
         "environment": ENVIRONMENT,
-        "machine": machine("ray", "torch"),
         **asdict(measured),
         "targets": targets_to_json(targets(measured)),
     }

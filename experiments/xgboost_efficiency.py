@@ -48,7 +48,7 @@ from ray.train import ScalingConfig
 from rich.console import Console, Group
 
 from experiments import shared_evaluation
-from experiments.benchmark import Target, apart, machine, promises, table, targets_to_json, write
+from experiments.benchmark import Target, apart, promises, table, targets_to_json, write
 from experiments.by_hand import ByHand
 from experiments.looking import Looking
 from experiments.noting import FOLDER, NotingTrainer
@@ -400,7 +400,6 @@ def result(measured: Measured, dataset: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "dataset": dict(dataset),
         "setting": {"static": STATIC, "seed": SEED, "gangs": AT_ONCE},
-        "machine": machine("ray", "xgboost"),
         **asdict(measured),
         "targets": targets_to_json(targets(measured)),
     }

@@ -1,0 +1,19 @@
+"""What every benchmark writes: its figures, and where they come from."""
+
+import json
+import math
+from pathlib import Path
+
+from experiments.benchmark import markdown, write
+
+
+def test_a_result_says_how_when_and_where_it_was_measured(tmp_path: Path) -> None:
+    path = write(tmp_path / "new", {"seconds": [1.5, math.nan]})
+    written = json.loads(path.read_text())
+    assert written["seconds"] == [1.5, None]
+    assert written.keys() >= {"command", "date", "machine"}
+    assert written["machine"].keys() >= {"cores", "memory_gb", "platform", "python", "ray", "torch", "xgboost"}
+
+
+def test_a_table_is_the_markdown_of_the_pages() -> None:
+    assert markdown(("", "s"), [("a trial", "1.5")]) == "| | s |\n| --- | --- |\n| a trial | 1.5 |"
