@@ -14,7 +14,7 @@ help:
 	@echo "make test    the unit tests, and a real job of each trainer: minutes"
 	@echo "make test-all  all tests; says first which programs have to be installed"
 	@echo "make check   ruff's lint and format, and mypy"
-	@echo "make docs    write docs/cli.md anew, from the code"
+	@echo "make docs    write docs/cli.md anew from the code, and the figures of the documents from docs/results"
 	@echo "make clean   remove caches and build output; $(VENV) stays"
 
 setup: $(STAMP)
@@ -60,6 +60,7 @@ check: $(STAMP)
 
 docs: $(STAMP)
 	$(VENV)/bin/python -m hpo.cli.reference docs/cli.md
+	$(VENV)/bin/python -m experiments.results_page README.md docs/*.md docs/results
 
 clean:
 	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

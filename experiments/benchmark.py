@@ -96,8 +96,15 @@ def apart(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _command() -> str:
+    """The command that measures it again: without where this machine has the data, and the result."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
-    return " ".join([f"python -m {spec.name if spec else 'experiments'}", *sys.argv[1:]])
+    said, given = [f"python -m {spec.name if spec else 'experiments'}"], iter(sys.argv[1:])
+    for word in given:
+        if word in _PLACES:
+            next(given, None)
+        elif word.partition("=")[0] not in _PLACES:
+            said.append(word)
+    return " ".join(said)
 
 
 def _machine() -> dict[str, Any]:
@@ -121,4 +128,5 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+_PLACES = ("--out", "--data-dir")
 _PACKAGES = ("ray", "torch", "xgboost", "numpy", "optuna", "sqlalchemy")

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, Group
 
-from experiments.benchmark import table, write
+from experiments.benchmark import markdown, table, write
 from experiments.overhead import RANGES, NoRecord, curve
 from hpo.controller import Controller
 from hpo.hyperband import lay_out
@@ -253,6 +253,32 @@ def summarized(found: Mapping[str, Sequence[Ran]], discount: float) -> list[dict
     return rows
 
 
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The table of docs/spot.md: what reclaims cost, and what is saved, by their rate."""
+    rows = {row["way"]: row for row in result["ways"]}
+    cells = []
+    for rate in result["assumptions"]["rates"]:
+        halted = rows[way(rate, True)]
+        ended = rows[way(rate, False)] if rate else halted
+        cells.append(
+            (
+                f"{rate:g}",
+                *(f"{100 * of[what]:.1f}%" for of in (halted, ended) for what in ("time_lost", "saved")),
+                f"{ended['units_in_vain']:.0f}",
+            )
+        )
+    columns = (
+        "reclaims an hour of a machine (simulated)",
+        *("halted at the notice: time lost", "saved", "not listened to: time lost", "saved", "units lost"),
+    )
+    return {"rates": markdown(columns, cells)}
+
+
+def _figures(job: Ran) -> dict[str, Any]:
+    """A job for result.json, without its answer, which is that of all the others."""
+    return {name: value for name, value in asdict(job).items() if name != "answer"}
+
+
 def show(rows: Sequence[Mapping[str, Any]], unit_seconds: float, discount: float) -> Group:
     """The rows as a table, with what they stand on."""
     cells = [
@@ -302,7 +328,7 @@ def main(
             "seeds": len(drawn),
         },
         "ways": rows,
-        "jobs": {name: [asdict(job) for job in jobs] for name, jobs in found.items()},
+        "jobs": {name: [_figures(job) for job in jobs] for name, jobs in found.items()},
     }
     console.print(f"written to {write(out, result)}")
 

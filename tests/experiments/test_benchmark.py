@@ -2,7 +2,10 @@
 
 import json
 import math
+import sys
 from pathlib import Path
+
+import pytest
 
 from experiments.benchmark import markdown, write
 
@@ -13,6 +16,13 @@ def test_a_result_says_how_when_and_where_it_was_measured(tmp_path: Path) -> Non
     assert written["seconds"] == [1.5, None]
     assert written.keys() >= {"command", "date", "machine"}
     assert written["machine"].keys() >= {"cores", "memory_gb", "platform", "python", "ray", "torch", "xgboost"}
+
+
+def test_the_command_of_a_result_names_no_place_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ["--quick", "--out", "/tmp/here", "image", "--data-dir=/data", "--seeds", "3", "--data-dir", "~/data"]
+    monkeypatch.setattr(sys, "argv", ["x", *words])
+    command = json.loads(write(tmp_path, {}).read_text())["command"]
+    assert command.endswith(" --quick image --seeds 3")
 
 
 def test_a_table_is_the_markdown_of_the_pages() -> None:

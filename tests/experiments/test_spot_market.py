@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.spot_market import ON_DEMAND, Market, Ran, compare, main, run, summarized, way
+from experiments.spot_market import ON_DEMAND, Market, Ran, compare, main, page_tables, run, summarized, way
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +52,20 @@ def test_a_quick_run_writes_what_it_says(tmp_path: Path, capsys: pytest.CaptureF
     result = json.loads((tmp_path / "result.json").read_text())
     assert result["simulated"]
     assert len(result["ways"]) == 4
+    assert not any("answer" in job for jobs in result["jobs"].values() for job in jobs)
+
+
+def test_the_pages_table_has_a_row_a_rate() -> None:
+    none = {"time_lost": 0.0, "saved": 0.7, "units_in_vain": 0.0}
+    result = {
+        "assumptions": {"rates": [0.0, 2.0]},
+        "ways": [
+            {"way": way(0.0, True), **none},
+            {"way": way(2.0, True), "time_lost": 0.0102, "saved": 0.718, "units_in_vain": 0.0},
+            {"way": way(2.0, False), "time_lost": 0.651, "saved": 0.6184, "units_in_vain": 139.2},
+        ],
+    }
+    assert page_tables(result)["rates"].splitlines()[2:] == [
+        "| 0 | 0.0% | 70.0% | 0.0% | 70.0% | 0 |",
+        "| 2 | 1.0% | 71.8% | 65.1% | 61.8% | 139 |",
+    ]
