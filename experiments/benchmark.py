@@ -7,6 +7,7 @@ import math
 import multiprocessing
 import os
 import platform
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -72,6 +73,21 @@ def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join("|" + "|".join(f" {cell} " if cell else " " for cell in line) + "|" for line in lines)
 
 
+def promised(targets: Iterable[Mapping[str, Any]]) -> str:
+    """The promises of a result.json, kept or missed, as the pages of docs/ hold them."""
+    rows = [
+        (
+            target["promise"],
+            f"{'at least' if target['at_least'] else 'at most'} {target['limit']:g} {target['unit']}",
+            f"{target['measured']:.3g} {target['unit']}",
+            "kept" if target["kept"] else "**missed**",
+            target["note"],
+        )
+        for target in targets
+    ]
+    return markdown(("", "promised", "measured", "", ""), rows)
+
+
 def write(out: Path, result: Mapping[str, Any]) -> Path:
     """Writes result.json: what was measured, and the command, the date, the machine and the versions.
 
@@ -96,14 +112,14 @@ def apart(work: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def _command() -> str:
-    """The command that measures it again: without where this machine has the data, and the result."""
+    """The command that measures it again: without where data and the result lie here, and a database's address."""
     spec = getattr(sys.modules["__main__"], "__spec__", None)
     said, given = [f"python -m {spec.name if spec else 'experiments'}"], iter(sys.argv[1:])
     for word in given:
         if word in _PLACES:
             next(given, None)
         elif word.partition("=")[0] not in _PLACES:
-            said.append(word)
+            said.append(re.sub("://.*", "://...", word))
     return " ".join(said)
 
 

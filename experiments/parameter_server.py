@@ -20,7 +20,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -33,7 +33,7 @@ from ray.train import ScalingConfig
 from rich.console import Console, Group
 from torch import nn
 
-from experiments.benchmark import Target, promises, table, targets_to_json, write
+from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from experiments.documented import start_ray
 from experiments.loops import layers
 from experiments.on_gang import OnGang
@@ -252,29 +252,44 @@ def result(measured: Measured) -> dict[str, Any]:
     }
 
 
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The table of docs/benchmarks.md."""
+    rates = {int(workers): of for workers, of in result["rates"].items()}
+    measured = Measured(bytes=result["bytes"], rates=rates, copies=result["copies"], calls=result["calls"])
+    return {"updates": markdown(COLUMNS, _rows(measured)), "promises": promised(result["targets"])}
+
+
 def show(measured: Measured) -> Group:
     """The tables that people look at."""
+    title = f"Updates a second, {measured.bytes:,} bytes either way, {os.cpu_count()} cores"
+    return Group(table(title, COLUMNS, _rows(measured)), "", promises(targets(measured)))
+
+
+COLUMNS = ("", "updates a second", "least", "most", "MB a second", "times plain")
+
+
+def _rows(measured: Measured) -> list[tuple[str, ...]]:
+    """A row each way to move an update's bytes."""
+
+    def row(how: str, found: Sequence[float], ratio: str = "") -> tuple[str, ...]:
+        median = statistics.median(found)
+        numbers = (median, min(found), max(found), 2 * measured.bytes * median / 1e6)
+        return how, *(f"{number:,.0f}" for number in numbers), ratio
+
     rows = [
-        (
+        row(
             f"{workers} worker{'s' if workers > 1 else ''}, {how}",
-            *(f"{number:,.0f}" for number in (statistics.median(found), min(found), max(found))),
-            f"{2 * measured.bytes * statistics.median(found) / 1e6:,.0f}",
+            found,
             "" if how == PLAIN else f"{measured.ratio(workers, how):.2f}",
         )
         for workers, of in measured.rates.items()
         for how, found in of.items()
     ]
-    for how, found in (("an empty Ray call", measured.calls), ("a copy in memory", measured.copies)):
-        numbers = (
-            statistics.median(found),
-            min(found),
-            max(found),
-            2 * measured.bytes * statistics.median(found) / 1e6,
-        )
-        rows.append((f"if it took but {how}", *(f"{number:,.0f}" for number in numbers), ""))
-    title = f"Updates a second, {measured.bytes:,} bytes either way, {os.cpu_count()} cores"
-    columns = ("", "median", "least", "most", "MB a second", "times plain")
-    return Group(table(title, columns, rows), "", promises(targets(measured)))
+    return [
+        *rows,
+        row("if it took but an empty Ray call", measured.calls),
+        row("if it took but a copy in memory", measured.copies),
+    ]
 
 
 def main(

@@ -10,9 +10,9 @@ markers,
     <!-- end -->
 
 and the function `page_tables(result)` of the module that the result's own command names makes it: markdown by name,
-from what the file holds alone. Every result also has the table `run`, which says in a line how, when and where it
-was measured. Within a paragraph, and not where a line begins, `<!-- figure NAME.TABLE --><!-- end -->` holds a table
-that is one line of text.
+from what the file holds alone. Every result also has the table `run`, which says in a line how, when and where it was
+measured. Within a paragraph, and not where a line begins, a table that is one line of text is held by
+`<!-- figure NAME.TABLE --><!-- end -->`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Reports that a store takes in a second, from one driver and from several at once, on each database that is named.
+"""Reports that a store takes in a second, from one driver and from several at once: SQLite beside PostgreSQL.
 
-    python -m experiments.store_rate postgresql://me@host/empty
+    python -m experiments.store_rate postgresql://me@host/empty [--out DIR]
 
 Give an empty database: its jobs are made and deleted again. SQLite is measured beside it, in a file of its own; the
 rounds take turns, so that what else the machine does weighs on both.
@@ -13,9 +13,15 @@ import multiprocessing
 import statistics
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from multiprocessing.synchronize import Barrier
+from pathlib import Path
+from typing import Any
 
+import sqlalchemy as sa
+
+from experiments.benchmark import markdown, write
+from hpo.database import open_engine
 from hpo.store import JobRow, ReportRow, Store, TrialRow
 
 REPORTS_A_TRIAL = 100
@@ -65,27 +71,50 @@ def rate(url: str, drivers: int, count: int) -> float:
     return drivers * count / seconds
 
 
+def server_version(url: str) -> str:
+    """What the server calls itself."""
+    engine = open_engine(url)
+    try:
+        with engine.connect() as connection:
+            return str(connection.scalar(sa.text("SHOW server_version")))
+    finally:
+        engine.dispose()
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The table of docs/database.md: medians over rounds."""
+    rows = []
+    for drivers, found in result["rates"].items():
+        medians = [statistics.median(rates) for rates in found.values()]
+        ratio = f"{medians[1] / medians[0]:.2f}" if len(medians) > 1 else ""
+        rows.append((f"{drivers} at once" if drivers != "1" else "1", *(f"{rate:,.0f}" for rate in medians), ratio))
+    stores = list(next(iter(result["rates"].values())))
+    columns = ("drivers", *(f"{store}, reports a second" for store in stores), "PostgreSQL to SQLite")
+    said = f"{result['reports']:,} reports of each driver, medians of {len(found[stores[0]])} rounds in turns."
+    return {"rates": markdown(columns, rows), "what": said}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("url", nargs="*", help="a PostgreSQL database's URL; nothing measures SQLite alone")
+    parser.add_argument("url", nargs="?", help="a PostgreSQL database's URL; nothing measures SQLite alone")
     parser.add_argument("--drivers", type=int, nargs="+", default=[1, 8], metavar="N", help="how many write at once")
     parser.add_argument("--reports", type=int, default=10_000, metavar="N", help="of each driver")
     parser.add_argument("--rounds", type=int, default=3, metavar="N", help="of which the median is shown")
+    parser.add_argument("--out", type=Path, default=Path("results/store_rate"), help="folder for result.json")
     options = parser.parse_args()
+    found: dict[int, dict[str, list[float]]] = {}
     with tempfile.TemporaryDirectory() as folder:
         stores = {"SQLite": f"sqlite:///{folder}/store.db"}
-        for url in options.url:
-            with Store(url) as store:
-                stores[store.url] = url
+        if options.url:
+            stores[f"PostgreSQL {server_version(options.url)}"] = options.url
         for drivers in options.drivers:
-            found: dict[str, list[float]] = {name: [] for name in stores}
+            found[drivers] = {name: [] for name in stores}
             for _ in range(options.rounds):
                 for name, url in stores.items():
-                    found[name].append(rate(url, drivers, options.reports))
-            for name, rates in found.items():
-                median = statistics.median(rates)
-                share = median / statistics.median(found["SQLite"])
-                print(f"{drivers} drivers, {name}: {median:,.0f} reports/s, {share:.2f} of SQLite's", flush=True)
+                    found[drivers][name].append(rate(url, drivers, options.reports))
+            for name, rates in found[drivers].items():
+                print(f"{drivers} drivers, {name}: {statistics.median(rates):,.0f} reports/s", flush=True)
+    print(f"written to {write(options.out, {'reports': options.reports, 'rates': found})}")
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -39,7 +39,7 @@ from ray.train.torch import TorchTrainer as RayTorchTrainer
 from ray.train.torch import prepare_model
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, promises, table, targets_to_json, write
+from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from experiments.documented import start_ray
 from experiments.loops import TRAIN, layers, plain
 from experiments.on_gang import OnGang
@@ -292,38 +292,58 @@ def result(measured: Measured) -> dict[str, Any]:
     }
 
 
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """What docs/benchmarks.md shows: what was trained, its speeds, the seconds of starts, and a GPU where one was."""
+    turns = {**result, "throughput": Turns(**result["throughput"]), "gpu": [Turns(**of) for of in result["gpu"]]}
+    measured = Measured(**{name: turns[name] for name in Measured.__dataclass_fields__})
+    hidden = "-".join(map(str, result["setting"]["hidden"]))
+    made = {
+        "trained": f"{measured.rows}; layers of {hidden} units behind the inputs; {measured.throughput.what}. Weights "
+        f"after an epoch in one order differed by {measured.throughput.difference:.1g} at most.",
+        "speeds": markdown(SPEEDS, _speeds(measured)),
+        "starts": markdown(STARTS, _starts(measured)),
+        "promises": promised(result["targets"]),
+    }
+    return made | ({"gpu": markdown(GPU, _on_gpu(measured))} if measured.gpu else {})
+
+
 def show(measured: Measured) -> Group:
     """The tables that people look at."""
     turns = measured.throughput
-    sides = {"here": turns.here, "torchrun": turns.plain}
-    speeds = [
-        (who, *(f"{turns.samples / seconds:,.0f}" for seconds in (statistics.median(of), max(of), min(of))))
-        for who, of in sides.items()
-    ]
-    begun = [
-        (who, f"{statistics.median(of):.4f}", f"{min(of):.4f}", f"{max(of):.4f}")
-        for who, of in (("here", measured.starts), ("Ray Train", measured.documented))
-    ]
-    title = f"{measured.rows}, {turns.what}, {os.cpu_count()} cores: samples a second"
+    none = "On a GPU: not measured, there is none here (torch.cuda.is_available() is False)"
     return Group(
-        table(title, ("", "median", "least", "most"), speeds),
+        table(f"{measured.rows}, {turns.what}, {os.cpu_count()} cores", SPEEDS, _speeds(measured)),
         f"Largest difference of weights after an epoch in one order: {turns.difference:.1e}\n",
-        table(
-            f"From handing out a trial to its first step, {measured.workers} workers: seconds",
-            ("", "median", "least", "most"),
-            begun,
-        ),
+        table(f"{measured.workers} workers", STARTS, _starts(measured)),
         "",
-        _on_gpu(measured),
+        table(f"On {measured.device}", GPU, _on_gpu(measured)) if measured.gpu else none,
         "",
         promises(targets(measured)),
     )
 
 
-def _on_gpu(measured: Measured) -> Any:
-    if not measured.gpu:
-        return "On a GPU: not measured, there is none here (torch.cuda.is_available() is False)"
-    rows = [
+SPEEDS = ("samples a second", "median", "least", "most")
+STARTS = ("from handing out a trial to its first step, seconds", "median", "least", "most", "of")
+GPU = ("samples a second", "here", "plain PyTorch", "ratio", "")
+
+
+def _speeds(measured: Measured) -> list[tuple[str, ...]]:
+    turns = measured.throughput
+    return [
+        (who, *(f"{turns.samples / seconds:,.0f}" for seconds in (statistics.median(of), max(of), min(of))))
+        for who, of in (("here", turns.here), ("torchrun", turns.plain))
+    ]
+
+
+def _starts(measured: Measured) -> list[tuple[str, ...]]:
+    return [
+        (who, f"{statistics.median(of):.4f}", f"{min(of):.4f}", f"{max(of):.4f}", str(len(of)))
+        for who, of in (("here", measured.starts), ("Ray Train", measured.documented))
+    ]
+
+
+def _on_gpu(measured: Measured) -> list[tuple[str, ...]]:
+    return [
         (
             turns.what,
             f"{turns.samples / statistics.median(turns.here):,.0f}",
@@ -333,7 +353,6 @@ def _on_gpu(measured: Measured) -> Any:
         )
         for turns in measured.gpu
     ]
-    return table(f"On {measured.device}: samples a second", ("", "here", "plain PyTorch", "ratio", ""), rows)
 
 
 def main(

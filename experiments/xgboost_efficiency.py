@@ -33,13 +33,12 @@ among them, and the object store. The driver's growth is between the end of the 
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import statistics
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -48,30 +47,12 @@ from ray.train import ScalingConfig
 from rich.console import Console, Group
 
 from experiments import shared_evaluation
-from experiments.benchmark import Target, apart, promises, table, targets_to_json, write
-from experiments.by_hand import ByHand
-from experiments.looking import Looking
-from experiments.noting import FOLDER, NotingTrainer
-from experiments.on_gang import OnGang
+from experiments.benchmark import Target, apart, markdown, promised, promises, table, targets_to_json, write
+from experiments.noted_job import AT_ONCE, SEED, STATIC, Memory, Share, memory, share
 from experiments.shared_evaluation import Evaluating
-from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
-from hpo.analytics import tuned_trials
-from hpo.ranges import ParameterRange
-from hpo.store import Store
+from experiments.trial_by_turns import Turns, turns
 from trainers import Channel, XGBoostTrainer
-from trainers.datasets import Dataset, find, load
-from trainers.trainer import open_channels
-from trainers.xgboost_booster import booster_parameters
-
-SEED, AT_ONCE = 1729, 1
-PAIR = {"objective": "binary:logistic", "eval_metric": "logloss", "tree_method": "hist"}
-STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "tree_method": "hist"}
-RANGES: dict[str, ParameterRange] = {
-    "eta": ContinuousParameter(0.01, 1),
-    "min_child_weight": ContinuousParameter(1, 10),
-    "alpha": ContinuousParameter(0, 2),
-    "max_depth": IntegerParameter(3, 10),
-}
+from trainers.datasets import find, load
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,182 +81,6 @@ class Scale:
 QUICK = Scale(share_repeat=1, share_trials=3, rounds=3, pair_repeat=1, pairs=3, memory_trials=12, evaluated_rounds=3)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Share:
-    """Where a job's billed worker-seconds went.
-
-    Args:
-        rows: of the train channel.
-        workers: of its gang.
-        rounds: in all trials and the un-tuned run.
-        inside: worker-seconds within XGBoost's update and evaluation.
-        billed: worker-seconds by kind.
-    """
-
-    rows: int
-    workers: int
-    rounds: int
-    inside: float
-    billed: dict[str, float]
-
-    @property
-    def whole(self) -> float:
-        """The share of all billed worker-seconds."""
-        return self.inside / sum(self.billed.values())
-
-    @property
-    def since_up(self) -> float:
-        """The share of those billed since the gang was up."""
-        return self.inside / (sum(self.billed.values()) - self.billed.get("starting", 0.0))
-
-    @property
-    def round_seconds(self) -> float:
-        """Of one round, in XGBoost."""
-        return self.inside / self.workers / self.rounds
-
-
-@dataclass(frozen=True, kw_only=True)
-class Turns:
-    """The same trial, trained in turns: wall seconds of each turn.
-
-    Args:
-        workers: that train it.
-        rows: of the train channel.
-        rounds: of the trial.
-        seconds: by who trained it: "here", "by hand", and "xgboost_ray" where there is that backend.
-        difference: the largest between the losses of "here" and "by hand" after any round.
-    """
-
-    workers: int
-    rows: int
-    rounds: int
-    seconds: dict[str, list[float]]
-    difference: float
-
-    def ratio(self, over: str) -> float:
-        """How many times as long "here" takes; the median over turns."""
-        pairs = zip(self.seconds["here"], self.seconds[over], strict=True)
-        return statistics.median(here / other for here, other in pairs)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Memory:
-    """What a job held, in bytes.
-
-    Args:
-        rows: of the train channel.
-        workers: of its gang.
-        shard: float32 features and labels of one worker's rows.
-        steady: own memory of each worker while the last trials trained.
-        peak: of all its processes and the object store at most.
-        store: of the object store at most.
-        driver: own memory of the driver after the tenth and after the last trial.
-        trials: between these two.
-    """
-
-    rows: int
-    workers: int
-    shard: int
-    steady: list[int]
-    peak: int
-    store: int
-    driver: tuple[int, int]
-    trials: int
-
-
-# ---- a job whose workers note what they do
-
-
-def tune(dataset: Dataset, scratch: str, *, workers: int, trials: int, rounds: int, strategy: str) -> str:
-    """Runs a job whose workers note what they do; returns the URL of its store."""
-    url = f"sqlite:///{scratch}/store.db"
-    notes = Path(scratch, "notes")
-    notes.mkdir(parents=True)
-    os.environ[FOLDER] = str(notes)
-    hyperband = StrategyConfig(HyperbandStrategyConfig(max_resource=rounds, min_resource=1))
-    tuner = HyperparameterTuner(
-        NotingTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**STATIC, "num_round": rounds}),
-        "validation:auc",
-        RANGES,
-        strategy=strategy,
-        strategy_config=hyperband if strategy == "Hyperband" else None,
-        max_jobs=trials,
-        max_parallel_jobs=AT_ONCE,
-        random_seed=SEED,
-        storage_path=f"{scratch}/jobs",
-        store=url,
-        console=Console(quiet=True),
-    )
-    tuner.fit({"train": dataset.train, "validation": dataset.validation}, job_name="efficiency")
-    return url
-
-
-# ---- the share of billed seconds
-
-
-def share(name: str, data_dir: str | None, scale: Scale, workers: int, scratch: str) -> Share:
-    """Where the worker-seconds of a job go."""
-    dataset = load(name, data_dir=data_dir, repeat=scale.share_repeat)
-    url = tune(dataset, scratch, workers=workers, trials=scale.share_trials, rounds=scale.rounds, strategy="Hyperband")
-    notes = [json.loads(line) for file in Path(scratch, "notes").iterdir() for line in file.open()]
-    billed: dict[str, float] = {}
-    with Store(url) as store:
-        for entry in store.ledger("efficiency"):
-            billed[entry.kind] = billed.get(entry.kind, 0.0) + entry.worker_seconds
-    return Share(
-        rows=len(dataset.train),
-        workers=workers,
-        rounds=sum(note["rounds"] for note in notes) // workers,
-        inside=sum(note["inside"] for note in notes),
-        billed=billed,
-    )
-
-
-# ---- one trial, by turns
-
-
-def turns(name: str, data_dir: str | None, scale: Scale, workers: int, scratch: str) -> Turns:
-    """One trial here, by hand, and through xgboost_ray where that is a backend, in turns."""
-    dataset = load(name, data_dir=data_dir, repeat=scale.pair_repeat)
-    channels = open_channels({"train": dataset.train, "validation": dataset.validation})
-    scaling = ScalingConfig(num_workers=workers)
-    seconds: dict[str, list[float]] = {"here": [], "by hand": []}
-    with XGBoostTrainer(scaling=scaling, hyperparameters=PAIR).gangs("efficiency", channels) as gangs:
-        here = OnGang(gangs, PAIR, scale.rounds, f"{scratch}/here")
-        here.start(workers)
-        parameters = booster_parameters(here.assignment(), cpus=1)
-        hand = ByHand(channels, workers, parameters, scale.rounds, niceness=here.niceness)
-        try:
-            hand.start()
-            curve = [report.metrics["validation:logloss"] for report in here.train().segment.reports]
-            _, by_hand = hand.train(f"{scratch}/by-hand")
-            for turn in range(scale.pairs):
-                for who in ("here", "by hand") if turn % 2 else ("by hand", "here"):
-                    took = here.train().seconds if who == "here" else hand.train(f"{scratch}/by-hand")[0]
-                    seconds[who].append(took)
-        finally:
-            hand.close()
-    seconds["xgboost_ray"] = through_xgboost_ray(channels, scaling, scale, scratch)
-    return Turns(
-        workers=workers,
-        rows=len(dataset.train),
-        rounds=scale.rounds,
-        seconds=seconds,
-        difference=max(abs(a - b) for a, b in zip(curve, by_hand, strict=True)),
-    )
-
-
-def through_xgboost_ray(
-    channels: Mapping[str, Channel], scaling: ScalingConfig, scale: Scale, scratch: str
-) -> list[float]:
-    """Wall seconds of the same trial through the other backend, as often; behind the others, on a Ray of its own."""
-    trainer = XGBoostTrainer(scaling=scaling, hyperparameters=PAIR, backend="xgboost_ray")
-    with trainer.gangs("other", channels) as gangs:
-        other = OnGang(gangs, PAIR, scale.rounds, f"{scratch}/xgboost-ray")
-        other.start(trainer.workers)
-        return [other.train().seconds for _ in range(scale.pairs)]
-
-
 # ---- exactness
 
 
@@ -299,32 +104,6 @@ def exactness(name: str, data_dir: str | None, scratch: str, workers: Sequence[i
     return found
 
 
-# ---- memory
-
-
-def memory(name: str, data_dir: str | None, repeat: int, scale: Scale, workers: int, scratch: str) -> Memory:
-    """What a job of short trials holds; in a process that has done nothing else."""
-    dataset = load(name, data_dir=data_dir, repeat=repeat)
-    with Looking(Path(scratch, "notes")) as looking:
-        url = tune(dataset, scratch, workers=workers, trials=scale.memory_trials, rounds=1, strategy="Random")
-    with Store(url) as store:
-        ended = sorted(trial.ended_at or math.inf for trial in tuned_trials(store, "efficiency"))
-    tenth, last = ended[9], ended[-1]
-    up = [look for look in looking.looks if len(look.workers) == workers]
-    late = [look for look in up if tenth <= look.at <= last] or up[-1:]  # A quick run is over before the next look.
-    rows, columns = dataset.train.shape
-    return Memory(
-        rows=rows,
-        workers=workers,
-        shard=4 * rows * columns // workers,
-        steady=[int(statistics.median(look.workers[pid] for look in late)) for pid in late[0].workers],
-        peak=max(look.together for look in looking.looks),
-        store=max(look.store for look in looking.looks),
-        driver=(late[0].driver, late[-1].driver),
-        trials=scale.memory_trials - 10,
-    )
-
-
 # ---- what came out
 
 
@@ -342,7 +121,7 @@ class Measured:
 def targets(measured: Measured) -> list[Target]:
     """The promises, and what was measured of each."""
     share, turns, memory, evaluating = measured.share, measured.turns, measured.memory, measured.evaluating
-    spread = ", ".join(f"{ratio:.3f}" for ratio in statistics.quantiles(_ratios(turns), n=4))
+    spread = ", ".join(f"{ratio:.3f}" for ratio in statistics.quantiles(turns.ratios, n=4))
     return [
         Target(
             promise="billed worker-seconds inside XGBoost",
@@ -355,9 +134,9 @@ def targets(measured: Measured) -> list[Target]:
         Target(
             promise="a trial, over XGBoost by hand",
             limit=1.05,
-            measured=turns.ratio("by hand"),
+            measured=statistics.median(turns.ratios),
             unit="times",
-            note=f"quartiles of {len(_ratios(turns))} turns: {spread}",
+            note=f"quartiles of {len(turns.ratios)} turns: {spread}",
         ),
         Target(
             promise="AUC off scikit-learn's",
@@ -391,10 +170,6 @@ def targets(measured: Measured) -> list[Target]:
     ]
 
 
-def _ratios(turns: Turns) -> list[float]:
-    return [here / hand for here, hand in zip(turns.seconds["here"], turns.seconds["by hand"], strict=True)]
-
-
 def result(measured: Measured, dataset: Mapping[str, Any]) -> dict[str, Any]:
     """Everything measured, for result.json."""
     return {
@@ -405,51 +180,93 @@ def result(measured: Measured, dataset: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of docs/benchmarks.md, each below a line that says of what it is."""
+    measured = Measured(
+        share=Share(**result["share"]),
+        turns=Turns(**result["turns"]),
+        exactness={int(workers): error for workers, error in result["exactness"].items()},
+        memory=Memory(**{**result["memory"], "driver": tuple(result["memory"]["driver"])}),
+        evaluating=Evaluating(**result["evaluating"]),
+    )
+    made = {name: f"{title}:\n\n{markdown(columns, rows)}" for name, (title, columns, rows) in _parts(measured).items()}
+    return {
+        **made,
+        "promises": promised(result["targets"]),
+        "ratio": f"{statistics.median(measured.turns.ratios):.2f} times",
+    }
+
+
 def show(measured: Measured) -> Group:
     """The tables that people look at."""
+    tables = [(table(*part), "") for part in _parts(measured).values()]
+    return Group(*(line for lines in tables for line in lines), promises(targets(measured)))
+
+
+def _parts(measured: Measured) -> dict[str, tuple[str, Sequence[str], list[tuple[str, ...]]]]:
+    """By the name of a part: what it is of, columns and rows."""
     share, turns, memory, evaluating = measured.share, measured.turns, measured.memory, measured.evaluating
-    evaluated = [
-        (way, f"{1e3 * seconds:.1f}", f"{100 * evaluating.part(way):.1f}%")
-        for way, seconds in evaluating.seconds.items()
-    ]
-    billed = [(kind, f"{seconds:.1f}") for kind, seconds in share.billed.items()]
-    took = [
-        (who, f"{statistics.median(seconds):.3f}", f"{min(seconds):.3f}", f"{max(seconds):.3f}")
-        for who, seconds in turns.seconds.items()
-    ]
-    if "xgboost_ray" not in turns.seconds:
-        took.append(("xgboost_ray", "not there", "", ""))
-    held_by = [
-        *((f"worker {rank}", f"{own / 1e6:.0f}") for rank, own in enumerate(memory.steady)),
-        ("driver, after the tenth trial", f"{memory.driver[0] / 1e6:.0f}"),
-        (f"driver, {memory.trials} trials later", f"{memory.driver[1] / 1e6:.0f}"),
-        ("object store, at most", f"{memory.store / 1e6:.0f}"),
-        ("all together, at most", f"{memory.peak / 1e6:.0f}"),
-    ]
-    return Group(
-        table(
-            f"A job of {share.rounds} rounds on {share.workers} workers, {share.rows:,} rows: worker-seconds",
-            ("", ""),
-            [("inside XGBoost", f"{share.inside:.1f}"), *((f"billed: {kind}", seconds) for kind, seconds in billed)],
+    took = f"{1e3 * share.round_seconds:.0f} ms a round"
+    return {
+        "share": (
+            f"A job of {share.rounds} rounds on {share.workers} workers, {share.rows:,} rows to train on, {took}",
+            ("", "worker-seconds"),
+            [
+                ("inside XGBoost", f"{share.inside:.1f}"),
+                *((f"billed: {kind}", f"{seconds:.1f}") for kind, seconds in share.billed.items()),
+                ("inside XGBoost, of all billed", f"{share.whole:.1%}"),
+                ("inside XGBoost, of those billed since the gang was up", f"{share.since_up:.1%}"),
+            ],
         ),
-        f"Inside XGBoost: {share.whole:.3f} of all billed, {share.since_up:.3f} since the gang was up\n",
-        table(
-            f"A trial of {turns.rounds} rounds on {turns.workers} workers, {turns.rows:,} rows: seconds",
-            ("", "median", "least", "most"),
-            took,
+        "turns": (
+            f"A trial of {turns.rounds} rounds on {turns.workers} workers, {turns.rows:,} rows to train on, "
+            f"{len(turns.ratios)} turns; losses of the two differed by {turns.difference:.1g} at most",
+            ("seconds", "median", "least", "most"),
+            [
+                (who, *(f"{number:.3f}" for number in (statistics.median(seconds), min(seconds), max(seconds))))
+                for who, seconds in turns.seconds.items()
+            ],
         ),
-        f"Largest difference of logloss between here and by hand: {turns.difference:.1e}\n",
-        table(
-            f"A round on one of {evaluating.shares} workers: training on {evaluating.rows:,} rows takes "
-            f"{1e3 * evaluating.update:.1f} ms, evaluating {evaluating.evaluated:,}",
+        "evaluation": (
+            f"A round on one of {evaluating.shares} workers, simulated: training its share of {evaluating.rows:,} rows "
+            f"took {1e3 * evaluating.update:.1f} ms, and evaluating its share of {evaluating.evaluated:,}",
             ("", "ms", "of the round"),
-            evaluated,
+            [
+                (WAYS[way], f"{1e3 * seconds:.1f}", f"{evaluating.part(way):.1%}")
+                for way, seconds in evaluating.seconds.items()
+            ],
         ),
-        "",
-        table(f"{memory.rows:,} rows on {memory.workers} workers: MB held", ("", ""), held_by),
-        "",
-        promises(targets(measured)),
-    )
+        "memory": (
+            f"A job of {memory.trials + 10} trials of one round on {memory.workers} workers, {memory.rows:,} rows to "
+            "train on",
+            ("", "MB"),
+            [
+                *((f"worker {rank}, in steady state", _mb(own)) for rank, own in enumerate(memory.steady)),
+                ("the float32 rows of one worker, for comparison", _mb(memory.shard)),
+                ("the driver, after the tenth trial", _mb(memory.driver[0])),
+                (f"the driver, {memory.trials} trials later", _mb(memory.driver[1])),
+                ("Ray's object store, at most", _mb(memory.store)),
+                ("all processes and the object store, at most", _mb(memory.peak)),
+            ],
+        ),
+        "exactness": (
+            "What the reported AUC was off scikit-learn's, after 10 rounds",
+            ("workers", "difference"),
+            [(str(workers), f"{error:.1g}") for workers, error in measured.exactness.items()],
+        ),
+    }
+
+
+WAYS = {
+    "here": "its share, logloss, here",
+    "by hand": "its share, logloss, XGBoost by hand",
+    "here, AUC": "its share, AUC, here",
+    "whole": "all rows, AUC, XGBoost by hand",
+}
+
+
+def _mb(size: int) -> str:
+    return f"{size / 1e6:,.0f}"
 
 
 def main(
@@ -466,9 +283,17 @@ def main(
     os.environ["OMP_NUM_THREADS"] = "1"  # As Ray has it for workers of one CPU.
     with tempfile.TemporaryDirectory(prefix="warmband-efficiency-") as scratch:
         parts = Measured(
-            memory=apart(memory, name, data_dir, 1 if quick else repeat, scale, 3, f"{scratch}/memory"),
-            share=apart(share, name, data_dir, scale, 2, f"{scratch}/share"),
-            turns=turns(name, data_dir, scale, 2, f"{scratch}"),
+            memory=apart(
+                partial(memory, trials=scale.memory_trials, workers=3, scratch=f"{scratch}/memory"),
+                *(name, data_dir, 1 if quick else repeat),
+            ),
+            share=apart(
+                partial(share, trials=scale.share_trials, rounds=scale.rounds, workers=2, scratch=f"{scratch}/share"),
+                *(name, data_dir, scale.share_repeat),
+            ),
+            turns=turns(
+                name, data_dir, scale.pair_repeat, rounds=scale.rounds, pairs=scale.pairs, workers=2, scratch=scratch
+            ),
             evaluating=apart(shared_evaluation.measure, name, data_dir, scale.share_repeat, scale.evaluated_rounds),
             exactness=exactness(name, data_dir, f"{scratch}/exactness"),
         )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.benchmark import markdown, write
+from experiments.benchmark import Target, markdown, promised, targets_to_json, write
 
 
 def test_a_result_says_how_when_and_where_it_was_measured(tmp_path: Path) -> None:
@@ -20,10 +20,20 @@ def test_a_result_says_how_when_and_where_it_was_measured(tmp_path: Path) -> Non
 
 def test_the_command_of_a_result_names_no_place_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ["--quick", "--out", "/tmp/here", "image", "--data-dir=/data", "--seeds", "3", "--data-dir", "~/data"]
+    words += ["postgresql://me:secret@host/empty"]
     monkeypatch.setattr(sys, "argv", ["x", *words])
     command = json.loads(write(tmp_path, {}).read_text())["command"]
-    assert command.endswith(" --quick image --seeds 3")
+    assert command.endswith(" --quick image --seeds 3 postgresql://...")
 
 
 def test_a_table_is_the_markdown_of_the_pages() -> None:
     assert markdown(("", "s"), [("a trial", "1.5")]) == "| | s |\n| --- | --- |\n| a trial | 1.5 |"
+
+
+def test_a_page_says_which_promises_were_kept() -> None:
+    quick = Target(promise="a start", limit=0.05, measured=0.0132, note="median")
+    slow = Target(promise="speed", limit=2, measured=1.5, unit="times", at_least=True)
+    assert promised(targets_to_json([quick, slow])).splitlines()[2:] == [
+        "| a start | at most 0.05 s | 0.0132 s | kept | median |",
+        "| speed | at least 2 times | 1.5 times | **missed** | |",
+    ]

@@ -24,6 +24,7 @@ from experiments.parameter_server import (
     PlainServer,
     _loss,
     copies,
+    page_tables,
     result,
     show,
     targets,
@@ -60,6 +61,13 @@ def test_the_result_is_json_and_the_table_shows_the_machines_limits() -> None:
     printed = console.file.getvalue()  # type: ignore[attr-defined]
     for part in ("an empty Ray call", "a copy in memory", "20,000", "4 workers, 2 servers", "3.00"):
         assert part in printed
+
+
+def test_the_pages_table_is_made_of_the_result() -> None:
+    rows = page_tables(json.loads(json.dumps(result(MEASURED))))["updates"].splitlines()
+    assert rows[2] == "| 1 worker, 1 server | 800 | 600 | 900 | 700 | 4.00 |"
+    assert rows[4] == "| 1 worker, plain Ray actor | 200 | 100 | 300 | 175 | |"
+    assert rows[-1] == "| if it took but a copy in memory | 20,000 | 20,000 | 20,000 | 17,502 | |"
 
 
 def test_the_plain_actor_and_the_servers_make_plain_updates(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from experiments.loops import TRAIN, layers, plain
 from experiments.on_gang import OnGang
-from experiments.torch_throughput import Measured, Scale, Turns, result, show, targets, throughput
+from experiments.torch_throughput import Measured, Scale, Turns, page_tables, result, show, targets, throughput
 from experiments.under_torchrun import UnderTorchrun
 from trainers import TorchTrainer
 from trainers.datasets import load
@@ -58,6 +58,19 @@ def test_the_result_is_json_and_the_tables_show_it() -> None:
     assert "a GPU of its own" in on_gpu
     assert "0.750" in on_gpu
     assert "none here" not in on_gpu
+
+
+def test_the_pages_tables_are_made_of_the_result() -> None:
+    made = page_tables(json.loads(json.dumps(result(MEASURED))))
+    assert made.keys() == {"trained", "speeds", "starts", "promises"}
+    assert made["trained"] == (
+        "MNIST, 50,000 rows; layers of 128-64-10 units behind the inputs; 2 workers. "
+        "Weights after an epoch in one order differed by 0 at most."
+    )
+    assert made["speeds"].splitlines()[2:] == ["| here | 500 | 250 | 1,000 |", "| torchrun | 455 | 333 | 1,000 |"]
+    assert made["starts"].splitlines()[3] == "| Ray Train | 3.0000 | 2.0000 | 4.0000 | 3 |"
+    on_gpu = page_tables(json.loads(json.dumps(result(replace(MEASURED, gpu=[GPU], device="a GPU")))))["gpu"]
+    assert on_gpu.splitlines()[2].startswith("| 784-10, batch 8, bf16 | 2,000 | 2,667 | 0.750 |")
 
 
 ROWS = np.random.default_rng(3).normal(size=(90, 6)).astype(np.float32)
