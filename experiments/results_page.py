@@ -20,14 +20,15 @@ from __future__ import annotations
 import importlib
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-MARKER = re.compile(r"<!--[ ]*(table|figure|end)\b(.*?)-->", re.DOTALL)
+MARKER = re.compile(r"<!--[ ]*(?:(table|figure)\b(.*?)|end[ ]*)-->", re.DOTALL)
 BLOCK = re.compile(r"([\w-]+)\.([\w-]+)")
 COMMAND = re.compile(r"python -m (experiments\.\w+)( |$)")
 RUN = "run"
@@ -123,37 +124,21 @@ def blocks(page: str) -> list[Block]:
     Raises:
         ResultsError: a marker is misspelt, stands where it cannot, or its partner is missing.
     """
-    return list(_blocks(page))
-
-
-def _blocks(page: str) -> Iterator[Block]:
-    opened: re.Match[str] | None = None
-    for marker in MARKER.finditer(page):
-        line = page.count("\n", 0, marker.start()) + 1
-        if marker[1] == "end":
-            if opened is None:
-                raise ResultsError(f"line {line}: <!-- end --> without a block before it; remove it")
-            name = BLOCK.fullmatch(opened[2].strip())
-            assert name is not None, "checked where it was opened"
-            yield Block(
-                kind=opened[1],
-                name=name[1],
-                table=name[2],
-                line=page.count("\n", 0, opened.start()) + 1,
-                inside=slice(opened.end(), marker.start()),
-            )
-            opened = None
-            continue
-        if opened is not None:
-            break
-        if not BLOCK.fullmatch(marker[2].strip()):
-            raise ResultsError(f"line {line}: {marker[0]} names no table; write <!-- {marker[1]} NAME.TABLE -->")
-        if marker[1] == "figure" and page[: marker.start()].rpartition("\n")[2].strip() == "":
-            raise ResultsError(f"line {line}: a comment that begins a line ends its paragraph; put a word before it")
-        opened = marker
-    if opened is not None:
+    found, markers = [], list(MARKER.finditer(page))
+    for opened, closed in zip_longest(markers[::2], markers[1::2]):
         line = page.count("\n", 0, opened.start()) + 1
-        raise ResultsError(f"line {line}: {opened[0]} is not closed; write <!-- end --> behind it")
+        kind, name = opened[1], BLOCK.fullmatch((opened[2] or "").strip())
+        if kind is None:
+            raise ResultsError(f"line {line}: {opened[0]} without a block before it; remove it")
+        if name is None:
+            raise ResultsError(f"line {line}: {opened[0]} names no table; write <!-- {kind} NAME.TABLE -->")
+        if kind == "figure" and not page[: opened.start()].rpartition("\n")[2].strip():
+            raise ResultsError(f"line {line}: a comment that begins a line ends its paragraph; put a word before it")
+        if closed is None or closed[1] is not None:
+            raise ResultsError(f"line {line}: {opened[0]} is not closed; write <!-- end --> behind it")
+        inside = slice(opened.end(), closed.start())
+        found.append(Block(kind=kind, name=name[1], table=name[2], line=line, inside=inside))
+    return found
 
 
 def ran(result: Mapping[str, Any]) -> str:
