@@ -19,7 +19,7 @@ class ParameterServerTrainer(FunctionTrainer):
     """PyTorch over parameter servers: workers push gradients to servers, which hold parameters and optimizer.
 
     Functions are those of `TorchTrainer`. Beside its hyperparameters this trainer knows `mode` ("sync", "async" or
-    "bounded"), `num_servers`, `staleness_bound`, `backup_workers` and `delay_ms`; see
+    "bounded"), `num_servers`, `staleness_bound`, `backup_workers`, `delay_ms` and `link_bytes_per_second`; see
     `trainers.parameter_server.Settings`. What happened, how stale pushes were for one, is in a result's `details`.
 
     With `ScalingConfig(num_workers=0)` the hyperparameter `num_workers` says how many workers are simulated, in this

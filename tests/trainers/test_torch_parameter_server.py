@@ -55,6 +55,7 @@ WAYS = [
     {"mode": "bounded", "staleness_bound": 1, "delay_ms": [0, 0, 0, 8.0], "num_servers": 2},
     {"mode": "sync", "backup_workers": 1, "delay_ms": 1.0},
     {"mode": "sync"},
+    {"mode": "async", "link_bytes_per_second": 1e5, "num_servers": 2},
 ]
 
 
@@ -133,6 +134,7 @@ def test_divergence_is_told(tmp_path: Path):
         ({"staleness_bound": -1, "mode": "bounded"}, "'staleness_bound' is -1"),
         ({"delay_ms": [1.0]}, "'delay_ms'"),
         ({"delay_ms": float("nan")}, "'delay_ms' is nan"),
+        ({"link_bytes_per_second": 0}, "'link_bytes_per_second' is 0"),
     ],
 )
 def test_what_cannot_be_right_is_refused_where_it_is_given(hyperparameters, message):

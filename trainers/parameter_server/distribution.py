@@ -341,6 +341,9 @@ class ServerDistribution:
         found |= {"mode": self._settings.mode, "servers": held, "clock": self._clock.name}
         if self._settings.delayed:
             found["delay"] = f"simulated: mean ms a worker {[*self._settings.delay_ms]}"
+        if self._settings.link_bytes_per_second is not None:
+            found["link"] = f"simulated: {self._settings.link_bytes_per_second:.15g} bytes a second each way"
+            found["link_seconds"] = sum(account["link_seconds"] for account in accounts)
         return {"parameter_server": found}
 
     def _delay(self) -> float:

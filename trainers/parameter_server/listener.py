@@ -109,8 +109,10 @@ class _Caller:
             if session is None:
                 raise ConnectionAbortedError(f"rank {self._rank} asks for {kind} and takes part in no training")
             if kind == Ask.PUSH:
+                self._server.carry(session, session.up, follows)
                 self._server.push(session, self._rank, number, pickle.loads(note) if note else None)
                 self._server.pull(session, self._rank)
+                self._server.carry(session, session.down, session.bytes)
                 self._stream.send(Answer.DONE, 0, b"", self._values)
             elif kind == Ask.MEET:
                 self._server.meet(session, self._rank, unpack_seconds(note))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -11,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from trainers.errors import DivergedError, GangError, TrialError, WarmbandError
+from trainers.parameter_server.line import Line
 from trainers.parameter_server.opening import Opening, Options, pack_state
 from trainers.parameter_server.pacing import Pacing
 
@@ -66,8 +68,12 @@ class Session:
         self.values = opening.values
         self.met: list[Tensor] = []
         self.met_state = b""
+        self.bytes = sum(layout.bytes for layout in opening.layouts)
+        """Of all gradients, or all values."""
+        rate = opening.settings.link_bytes_per_second
+        self.up, self.down = Line(rate), Line(rate)
+        """What pushes come over, and what answers to them go over; meetings take no time on either."""
         self._name = name
-        self._bytes = sum(layout.bytes for layout in opening.layouts)
         self._bytes_pushed = 0
         self._bytes_pulled = 0
         self._waited = 0.0
@@ -85,7 +91,7 @@ class Session:
         """Takes a worker's step; its gradients lie on its desk."""
         desk = self.desks[rank]
         desk.rows = rows
-        self._bytes_pushed += self._bytes if rows else 0
+        self._bytes_pushed += self.bytes if rows else 0
         if options is not None:
             desk.options = replace(options, groups=[options.groups[group] for group in self.opening.groups])
         self._update(self.pacing.push(rank, rows))
@@ -97,7 +103,7 @@ class Session:
         self._update(self.pacing.meet(rank))
         if self.pacing.meetings > before:
             self.met = [values.clone() for values in self.values]
-            self._bytes_pulled += self._bytes * len(self.desks)
+            self._bytes_pulled += self.bytes * len(self.desks)
             try:
                 self.met_state = pack_state(self._optimizer, self.opening.parameters)
             except Exception as error:
@@ -109,11 +115,12 @@ class Session:
         for mine, values in zip(self.desks[rank].values, self.met if met else self.values, strict=True):
             mine.copy_(values)
         if not met:
-            self._bytes_pulled += self._bytes
+            self._bytes_pulled += self.bytes
             self.pacing.pull(rank)
 
     def account(self) -> dict[str, Any]:
         """What happened so far; bytes are those of gradients and parameters, for all workers."""
+        limited = self.opening.settings.link_bytes_per_second is not None
         return {
             "updates": self.pacing.updates,
             "pushes": self.pacing.pushes,
@@ -122,6 +129,7 @@ class Session:
             "bytes_pushed": self._bytes_pushed,
             "bytes_pulled": self._bytes_pulled,
             "waiting_seconds": self._waited,
+            **({"link_seconds": self.up.seconds + self.down.seconds} if limited else {}),
         }
 
     def obstacle(self, rank: int) -> WarmbandError | None:
@@ -218,6 +226,30 @@ class Server:
             # Who has to wait itself was not what others waited for, and waking them all for nothing is dear.
             if session.failure is not None or not session.pacing.missing(rank):
                 self._waiting.notify_all()
+
+    def carry(self, session: Session, line: Line, size: int) -> None:
+        """Waits until so many bytes would have come over one of the session's lines.
+
+        Raises:
+            TrialError: that takes longer than workers wait.
+        """
+        patience = session.opening.patience
+        with self._waiting:
+            now = time.monotonic()
+            seconds = line.carry(size, now) - now
+            if seconds > patience:
+                rate = session.opening.settings.link_bytes_per_second
+                session.fail(
+                    TrialError(
+                        f"hyperparameter 'link_bytes_per_second' {rate:g}: {size} bytes arrive at {self.name} after "
+                        f"{seconds:.0f} s, longer than the {patience:g} s that workers wait; give more bytes a second"
+                    )
+                )
+                self._waiting.notify_all()
+            elif seconds:
+                self._waiting.wait_for(lambda: session.failure is not None, seconds)
+            if session.failure is not None:
+                raise session.failure
 
     def meet(self, session: Session, rank: int, waited: float) -> None:
         """See `Session.meet`."""

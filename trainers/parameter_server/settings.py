@@ -13,7 +13,7 @@ from trainers.errors import ConfigurationError
 MODES = ("sync", "async", "bounded")
 """How pushes become updates: all workers' together, each as it comes, or each as it comes with a limit on the lead."""
 
-NAMES = ("mode", "num_servers", "staleness_bound", "backup_workers", "delay_ms")
+NAMES = ("mode", "num_servers", "staleness_bound", "backup_workers", "delay_ms", "link_bytes_per_second")
 """The hyperparameters that are read here."""
 
 
@@ -28,6 +28,7 @@ class Settings:
         staleness_bound: "bounded": steps that a worker may be ahead of the slowest.
         backup_workers: "sync": a round ends without so many of the slowest, whose pushes are dropped.
         delay_ms: mean of the exponential delay before each push, by worker, in milliseconds.
+        link_bytes_per_second: what each server's link carries each way, for all workers together; None: no limit.
     """
 
     workers: int
@@ -36,6 +37,7 @@ class Settings:
     staleness_bound: int = 3
     backup_workers: int = 0
     delay_ms: tuple[float, ...] = ()
+    link_bytes_per_second: float | None = None
 
     @classmethod
     def of(cls, hyperparameters: Mapping[str, Any], workers: int) -> Self:
@@ -62,6 +64,7 @@ class Settings:
             staleness_bound=_whole("staleness_bound", given.get("staleness_bound", 3), least=0),
             backup_workers=backup,
             delay_ms=_delays(given.get("delay_ms", 0), workers),
+            link_bytes_per_second=_rate(given.get("link_bytes_per_second")),
         )
 
     @property
@@ -107,3 +110,15 @@ def _delay(value: Any, one: Any) -> float:
     if not number or not math.isfinite(one) or one < 0:
         raise ConfigurationError(f"hyperparameter 'delay_ms' is {value!r}; give milliseconds, 0 or more")
     return float(one)
+
+
+def _rate(value: Any) -> float | None:
+    number = value.item() if hasattr(value, "item") else value
+    if number is None:
+        return None
+    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 < number < math.inf:
+        raise ConfigurationError(
+            f"hyperparameter 'link_bytes_per_second' is {value!r}; give bytes a second, more than 0 (1 Gbit/s is "
+            "125000000), or leave it out for a link without a limit"
+        )
+    return float(number)

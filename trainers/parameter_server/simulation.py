@@ -12,6 +12,7 @@ from torch import Tensor
 from trainers.errors import TrialError, WarmbandError
 from trainers.parameter_server.baton import Baton
 from trainers.parameter_server.distribution import ServerDistribution
+from trainers.parameter_server.line import Line
 from trainers.parameter_server.opening import Opening, Options
 from trainers.parameter_server.server import Server, Session
 from trainers.parameter_server.settings import Settings
@@ -118,6 +119,7 @@ class DirectLink:
         if rows:
             for mine, gradients in zip(session.desks[self._rank].gradients, self._gradients, strict=True):
                 mine.copy_(gradients)
+        self._carry(session.up, session.bytes if rows else 0)
         self._server.push(session, self._rank, rows, options)
 
     def meet(self, waited: float) -> None:
@@ -128,11 +130,15 @@ class DirectLink:
         self._server.meet(session, self._rank, waited)
         if session.pacing.meetings > before:
             self._baton.level()
+            session.up.clear()
+            session.down.clear()
 
     def pull(self) -> bytes:
         """See `Link.pull`."""
         session = self._joined()
         self._server.pull(session, self._rank, self._met)
+        if not self._met:
+            self._carry(session.down, session.bytes)
         for values, mine in zip(self._values, session.desks[self._rank].values, strict=True):
             values.copy_(mine)
         return session.met_state if self._met and self._rank == 0 else b""
@@ -146,6 +152,13 @@ class DirectLink:
         if self._session is not None and not self._left:
             self._left = True
             self._server.gone(self._session, self._rank, failure)
+
+    def _carry(self, line: Line, size: int) -> None:
+        """Lets the time pass that so many bytes take; others may be due meanwhile."""
+        now = self._baton.times[self._rank]
+        seconds = line.carry(size, now) - now
+        if seconds:
+            self._baton.step(self._rank, seconds)
 
     def _joined(self) -> Session:
         assert self._session is not None

@@ -31,6 +31,11 @@ def test_delays_are_one_for_all_or_one_for_each() -> None:
     assert Settings.of({"delay_ms": np.array([0, 7.5])}, 2).delayed
 
 
+def test_a_link_has_no_limit_unless_one_is_given() -> None:
+    assert Settings.of({"link_bytes_per_second": None}, 2).link_bytes_per_second is None
+    assert Settings.of({"link_bytes_per_second": np.int64(10)}, 2).link_bytes_per_second == 10.0
+
+
 def test_what_another_mode_uses_need_not_suit_the_number_of_workers() -> None:
     assert Settings.of({"mode": "async", "backup_workers": 5, "staleness_bound": 1}, 2).backup_workers == 5
 
@@ -50,6 +55,12 @@ def test_what_another_mode_uses_need_not_suit_the_number_of_workers() -> None:
         ({"delay_ms": math.nan}, "'delay_ms' is nan"),
         ({"delay_ms": [0, math.inf, 0, 0]}, "'delay_ms' is .*inf"),
         ({"delay_ms": "5"}, "'delay_ms' is '5'"),
+        ({"link_bytes_per_second": 0}, "'link_bytes_per_second' is 0; give bytes a second, more than 0"),
+        ({"link_bytes_per_second": -1.0}, "'link_bytes_per_second' is -1.0"),
+        ({"link_bytes_per_second": math.nan}, "'link_bytes_per_second' is nan"),
+        ({"link_bytes_per_second": math.inf}, "'link_bytes_per_second' is inf; .*leave it out"),
+        ({"link_bytes_per_second": "1e6"}, "'link_bytes_per_second' is '1e6'"),
+        ({"link_bytes_per_second": True}, "'link_bytes_per_second' is True"),
         ({"delay_ms": [1, 2]}, "a list of 2, for 4 workers; give one number for all, or a list with one for each"),
     ],
 )
