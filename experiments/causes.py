@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from experiments.theories import Theory
 from hpo import CategoricalParameter, ContinuousParameter
 from hpo.ranges import ParameterRange
 from hpo.words import short
@@ -18,6 +19,7 @@ from trainers.pytorch.batches import GLOBAL, PER_WORKER, BatchSize
 from trainers.pytorch.rates import RULE
 
 RATES, MOMENTA = ("lr", "learning_rate"), ("momentum", "beta1")
+LINK = "link_bytes_per_second"
 BOOSTING = "boosting"
 """The mode of gradient boosting over summed histograms; others are the parameter server's, or AllReduce's "sync"."""
 
@@ -31,6 +33,13 @@ class Cause(StrEnum):
     MOMENTUM = "momentum under staleness"
     SHARDS = "shard imbalance"
     METRIC = "metric averaged over workers"
+    CONGESTION = "congested link"
+    NOISE = "gradient noise"
+
+    @property
+    def theory(self) -> Theory | None:
+        """Which of the published theories it tests, if one."""
+        return _THEORIES.get(self)
 
     @property
     def word(self) -> str:
@@ -45,6 +54,14 @@ _WORDS = {
     Cause.MOMENTUM: "momentum",
     Cause.SHARDS: "shards that are not alike",
     Cause.METRIC: "a metric averaged over workers",
+    Cause.CONGESTION: "a congested link",
+    Cause.NOISE: "too little noise",
+}
+_THEORIES = {
+    Cause.BATCH: Theory.SHARP,
+    Cause.STALENESS: Theory.STALENESS,
+    Cause.CONGESTION: Theory.CONGESTION,
+    Cause.NOISE: Theory.NOISE,
 }
 
 
@@ -77,6 +94,18 @@ class Run:
         """The same of momentum; none where it is 0."""
         return self._named(MOMENTA)
 
+    @property
+    def link(self) -> float | None:
+        """Bytes a second of a server's link each way; None where it has no limit."""
+        found = self._named((LINK,))
+        return None if found is None else found[1]
+
+    @property
+    def batches(self) -> tuple[int, int] | None:
+        """Rows that one worker alone has in an update, and that all workers together have under way."""
+        alone, together = (BatchSize.of(self.hyperparameters, workers) for workers in (1, self.workers))
+        return None if alone is None or together is None else (alone.global_batch_size, together.global_batch_size)
+
     def changed(self, hyperparameters: Mapping[str, Any]) -> Run:
         """The same run with these hyperparameters over its own."""
         mode = str(hyperparameters.get("mode", self.mode))
@@ -100,6 +129,7 @@ class Change:
         hyperparameters: over the run's own.
         shuffled: the training rows are put into another order before workers get theirs.
         whole: each worker evaluates all rows, so that a mean over workers is the metric of them all.
+        noise: what the covariance of each worker's gradients is multiplied by, through noise that is added.
     """
 
     causes: tuple[Cause, ...]
@@ -107,11 +137,17 @@ class Change:
     hyperparameters: Mapping[str, Any] = field(default_factory=dict)
     shuffled: bool = False
     whole: bool = False
+    noise: float = 1.0
 
     @property
     def name(self) -> str:
         """For tables and files."""
         return " and ".join(self.causes)
+
+    @property
+    def theories(self) -> str:
+        """The published theories that it tests, for tables."""
+        return ", ".join(cause.theory for cause in self.causes if cause.theory)
 
     def __and__(self, other: Change) -> Change:
         """Both at once."""
@@ -121,6 +157,7 @@ class Change:
             hyperparameters={**self.hyperparameters, **other.hyperparameters},
             shuffled=self.shuffled or other.shuffled,
             whole=self.whole or other.whole,
+            noise=self.noise * other.noise,
         )
 
 
@@ -199,6 +236,31 @@ def _metric(run: Run) -> Change | str:
     return Change(causes=(Cause.METRIC,), said="every worker evaluates all rows", whole=True)
 
 
+def _congestion(run: Run) -> Change | str:
+    if run.mode == BOOSTING:
+        return "workers of trees add their histograms up among themselves, and have no server to share a link of"
+    link = run.link
+    if link is None:
+        return f"the hyperparameters limit no link; give {LINK}, which simulates one"
+    return Change(
+        causes=(Cause.CONGESTION,),
+        said=f"a link without a limit instead of {link:,.10g} bytes a second",
+        hyperparameters={LINK: None},
+    )
+
+
+def _noise(run: Run) -> Change | str:
+    if run.mode == BOOSTING:
+        return "every round sees all rows, on however many workers"
+    if GLOBAL in run.hyperparameters:
+        return "an update has as many rows as on one worker, so that its gradient is as noisy"
+    size = BatchSize.of(run.hyperparameters, run.workers)
+    each = size.per_worker_batch_size if size else None
+    fewer = f"{short(each / run.workers)} rows instead of {each}" if each else f"{run.workers} times fewer rows"
+    said = f"gradients as noisy as of {fewer}"
+    return Change(causes=(Cause.NOISE,), said=said, noise=float(run.workers))
+
+
 _CHANGE = {
     Cause.BATCH: _batch,
     Cause.RATE: _rate,
@@ -206,97 +268,9 @@ _CHANGE = {
     Cause.MOMENTUM: _momentum,
     Cause.SHARDS: _shards,
     Cause.METRIC: _metric,
+    Cause.CONGESTION: _congestion,
+    Cause.NOISE: _noise,
 }
-
-
-# ---- why
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mechanism:
-    """How a cause comes to do harm, and who found it out."""
-
-    text: str
-    source: str
-
-
-def mechanism(cause: Cause, run: Run, staleness: float | None = None) -> Mechanism:
-    """How a cause does harm to this run.
-
-    Args:
-        cause: which.
-        run: whose figures it is told with.
-        staleness: updates between a worker's pull and its push, in the mean, where that was measured.
-    """
-    k = run.workers
-    match cause:
-        case Cause.BATCH if run.stale:
-            text = (
-                f"{k} workers are under way at once, so {k} times the rows are answered for by parameters of about the "
-                "same age, and the parameters change as if the batch were that much larger."
-            )
-            return Mechanism(text=text, source=_LIAN)
-        case Cause.BATCH:
-            text = (
-                f"An update averages {k} times the rows, so an epoch makes one update where it made {k}; with the same "
-                "learning rate the parameters move less far."
-            )
-            return Mechanism(text=text, source=_GOYAL)
-        case Cause.RATE if run.stale:
-            text = (
-                f"The {k} updates of a wave come from about the same parameters and add up: together they move {k} "
-                "times as far as the one update that a worker alone would make there."
-            )
-            return Mechanism(text=text, source=_ZHANG)
-        case Cause.RATE:
-            text = (
-                f"A batch {k} times as large has a steadier gradient and comes less often: with k times the batch, k "
-                "times the learning rate keeps the way of an epoch as long as it was."
-            )
-            return Mechanism(text=text, source=_GOYAL)
-        case Cause.STALENESS:
-            old = "" if staleness is None else f", {staleness:.1f} in the mean"
-            text = (
-                f"Others make updates between a worker's pull and its push{old}: its gradient is right for parameters "
-                "that are not there any more, and steps that are too long for that overshoot further each time."
-            )
-            return Mechanism(text=text, source=_HO)
-        case Cause.MOMENTUM:
-            return Mechanism(text=_momentum_text(run), source=_MITLIAGKAS)
-        case Cause.SHARDS:
-            text = (
-                "A worker whose rows are not like the whole pulls the parameters towards its own labels; where workers "
-                "take turns instead of averaging, the model follows whoever came last."
-            )
-            return Mechanism(text=text, source=_HSIEH)
-        case Cause.METRIC:
-            text = (
-                "A mean of workers' metrics is not the metric of all rows: workers with few rows count too much, and "
-                "an AUC never compares rows of two workers. The model was not worse; its score was."
-            )
-            return Mechanism(text=text, source=_XGBOOST)
-
-
-def _momentum_text(run: Run) -> str:
-    k = run.workers
-    text = f"Asynchrony is momentum by itself: with {k} workers about 1 - 1/{k}, or {1 - 1 / k:.2f}"
-    if run.momentum is None:
-        return f"{text}, on top of any that is set."
-    momentum = run.momentum[1]
-    both = 1 - (1 - momentum) / k
-    return (
-        f"{text}. On top of {short(momentum)} that makes {short(both)}: a push goes on acting for "
-        f"{1 / (1 - both):.0f} updates instead of {1 / (1 - momentum):.0f}, in a direction that was old when it came."
-    )
-
-
-_GOYAL = 'Goyal et al. 2017, "Accurate, Large Minibatch SGD", section 2.1'
-_HO = 'Ho et al. 2013, "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server"'
-_HSIEH = 'Hsieh et al. 2020, "The Non-IID Data Quagmire of Decentralized Machine Learning"'
-_LIAN = 'Lian et al. 2015, "Asynchronous Parallel Stochastic Gradient for Nonconvex Optimization"'
-_MITLIAGKAS = 'Mitliagkas et al. 2016, "Asynchrony begets Momentum"'
-_XGBOOST = "XGBoost's documentation of its metrics: a distributed AUC is an average over workers"
-_ZHANG = 'Zhang et al. 2016, "Staleness-aware Async-SGD for Distributed Deep Learning"'
 
 
 # ---- what to tune

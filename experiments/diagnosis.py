@@ -8,6 +8,7 @@ from typing import Any
 
 from experiments.causes import Cause, Change, Run, changes, ranges
 from experiments.gap import Gap, Scores, Share, interact
+from experiments.judgement import Judgement, judgements
 from hpo.ranges import ParameterRange
 from hpo.report.cells import with_error
 from hpo.words import count
@@ -47,6 +48,7 @@ class Diagnosis:
         findings: of single changes, the most that was given back first; empty where there is no gap.
         pair: of the best two at once; None where none were tried.
         ruled_out: causes without an experiment, and why.
+        exact: scores of one worker with exact trees; None where that was not trained.
     """
 
     run: Run
@@ -55,6 +57,7 @@ class Diagnosis:
     findings: Sequence[Finding] = ()
     pair: Finding | None = None
     ruled_out: Mapping[Cause, str] = field(default_factory=dict)
+    exact: Scores | None = None
 
     @property
     def enough(self) -> list[Finding]:
@@ -80,6 +83,11 @@ class Diagnosis:
     def ranges(self) -> dict[str, ParameterRange]:
         """What to tune."""
         return ranges(self.run, self.found) if self.gap.is_one else {}
+
+    @property
+    def judgements(self) -> list[Judgement]:
+        """What it says of the published theories."""
+        return judgements(self)
 
     @property
     def verdict(self) -> str:
@@ -134,6 +142,8 @@ class Diagnosis:
             "findings": [_finding(finding) for finding in self.findings],
             "pair": self.pair and _finding(self.pair),
             "not_tried": dict(self.ruled_out),
+            "exact": self.exact and _scores(self.exact),
+            "theories": [judgement.to_json() for judgement in self.judgements],
             "ranges": {name: bounds.to_json() for name, bounds in self.ranges.items()},
             "verdict": self.verdict,
         }
@@ -154,6 +164,7 @@ def diagnose(
     tried: Sequence[tuple[Change, Scores]],
     pairs: Sequence[tuple[Change, Scores]],
     ruled_out: Mapping[Cause, str],
+    exact: Scores | None = None,
 ) -> Diagnosis:
     """Puts together what trainings gave.
 
@@ -164,6 +175,7 @@ def diagnose(
         tried: single changes and their scores.
         pairs: the same of two at once, of which the best is kept.
         ruled_out: causes that were not tried, and why.
+        exact: scores of one worker with exact trees.
     """
     single, double = (
         sorted(
@@ -179,19 +191,20 @@ def diagnose(
         findings=single,
         pair=double[0] if double else None,
         ruled_out=ruled_out,
+        exact=exact,
     )
 
 
 def pairs_of(diagnosis: Diagnosis) -> list[Change]:
     """What to try on top of the best single change: what it leaves different from one worker.
 
-    Changes that did nothing to the data by themselves are left out.
+    Changes of the data, the link and the noise that did nothing by themselves are left out.
     """
     if not diagnosis.findings:
         return []
     best = diagnosis.findings[0].change
     left, _ = changes(diagnosis.run.changed(best.hyperparameters))
-    inert = {Cause.SHARDS, Cause.METRIC} - set(diagnosis.found)
+    inert = {Cause.SHARDS, Cause.METRIC, Cause.CONGESTION, Cause.NOISE} - set(diagnosis.found)
     return [best & change for change in left if not {*change.causes} & ({*best.causes} | inert)]
 
 
@@ -221,4 +234,11 @@ def _scores(scores: Scores) -> dict[str, Any]:
 def _finding(finding: Finding) -> dict[str, Any]:
     share = {"value": finding.share.value, "standard_error": finding.share.error}
     causes = [str(cause) for cause in finding.change.causes]
-    return {"causes": causes, "changed": finding.change.said, **_scores(finding.scores), "share": share}
+    theories = [cause.theory and str(cause.theory) for cause in finding.change.causes]
+    return {
+        "causes": causes,
+        "theories": theories,
+        "changed": finding.change.said,
+        **_scores(finding.scores),
+        "share": share,
+    }

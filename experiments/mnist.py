@@ -22,7 +22,7 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,7 +34,7 @@ from rich.console import Console, Group
 from torch import nn
 from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
-from experiments.benchmark import Target, promises, table, targets_to_json, write
+from experiments.benchmark import Target, markdown, promises, table, targets_to_json, write
 from trainers import DivergedError, ParameterServerTrainer, TorchTrainer, TrainContext, Trainer
 from trainers.cluster import cluster
 from trainers.datasets import Dataset, load
@@ -136,8 +136,12 @@ class Outcome:
     @property
     def staleness(self) -> float:
         """Updates between a worker's pull and its push, in the mean; 0 without a parameter server."""
-        pushes = self.details.get("parameter_server", {}).get("staleness", {})
-        return sum(int(steps) * count for steps, count in pushes.items()) / max(1, sum(pushes.values()))
+        return _staleness(self.details)
+
+
+def _staleness(details: Mapping[str, Any]) -> float:
+    pushes = details.get("parameter_server", {}).get("staleness", {})
+    return float(sum(int(steps) * count for steps, count in pushes.items()) / max(1, sum(pushes.values())))
 
 
 def settings(workers: int, epochs: int) -> list[Setting]:
@@ -218,6 +222,43 @@ def result(outcomes: Sequence[Outcome], dataset: Dataset) -> dict[str, Any]:
         "asynchronous_near_chance": near_chance(outcomes[1]),
         "targets": targets_to_json(targets(outcomes, dataset.name)),
     }
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of a document, from what result.json holds.
+
+    Args:
+        result: that of `main`, with or without `--tune`.
+
+    Returns:
+        As markdown by name: "accuracy" and "promises"; of a search those of `experiments.mnist_tuning`.
+    """
+    if "tuned" in result:
+        from experiments import mnist_tuning
+
+        return mnist_tuning.page_tables(result)
+    rows = [
+        [
+            of["setting"]["name"],
+            str(of["setting"]["workers"]),
+            "diverged" if of["diverged"] else f"{of['accuracy']:.4f}",
+            f"{max(of['curve']):.4f}" if of["curve"] else "",
+            f"{_staleness(of['details']):.1f}",
+            "" if of["worker_seconds"] is None else f"{of['worker_seconds']:.0f}",
+        ]
+        for of in result["outcomes"]
+    ]
+    columns = ["", "workers", "at the end", "best epoch's", "staleness, updates", "worker-seconds"]
+    return {"accuracy": markdown(columns, rows), "promises": promised(result["targets"])}
+
+
+def promised(targets: Sequence[Mapping[str, Any]]) -> str:
+    """What was promised of accuracies and what came of it, as a table of a document."""
+    rows = [
+        [of["promise"], f"at least {of['limit']:g}", f"{of['measured']:.4f}", "kept" if of["kept"] else "missed"]
+        for of in targets
+    ]
+    return markdown(["", "promised", "measured", ""], rows)
 
 
 def show(outcomes: Sequence[Outcome], dataset: Dataset) -> Group:

@@ -9,15 +9,15 @@ validation rows, and what is promised is the best one's on the test rows.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, promises, table, targets_to_json, write
-from experiments.mnist import BLOG, GOOD, SEED, Setting, channels
+from experiments.benchmark import Target, markdown, promises, table, targets_to_json, write
+from experiments.mnist import BLOG, GOOD, SEED, Setting, channels, promised
 from hpo import CategoricalParameter, ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.analytics import tuned_trials
 from hpo.ranges import ParameterRange
@@ -151,6 +151,28 @@ def result(tuned: Sequence[Tuned], dataset: Dataset) -> dict[str, Any]:
         "tuned": [asdict(each) for each in tuned],
         "targets": targets_to_json(targets(tuned, dataset.name)),
     }
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of a document, from what result.json holds.
+
+    Args:
+        result: that of `run`.
+
+    Returns:
+        As markdown by name: "tuned" and "promises".
+    """
+    rows = []
+    for of in result["tuned"]:
+        job = of["job"].replace("-", " ")
+        best = ", ".join(f"{name} {short(value)}" for name, value in of["best"].items())
+        whole, seconds = f"{of['worker_seconds']:.0f} for the whole job", f"{of['seconds']:.0f}"
+        rows += [
+            [f"un-tuned, before {job}", _said(of["untuned"]), "", f"{of['untuned_worker_seconds']:.0f}", ""],
+            [f"tuned {job}: {best}", _said(of["accuracy"]), str(of["epochs"]), whole, seconds],
+        ]
+    columns = ["", "test accuracy", "epochs of all trials", "worker-seconds", "seconds"]
+    return {"tuned": markdown(columns, rows), "promises": promised(result["targets"])}
 
 
 def show(tuned: Sequence[Tuned], dataset: Dataset) -> Group:

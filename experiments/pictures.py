@@ -146,7 +146,9 @@ def _scores(title: str, dots: Sequence[Dot], axis: str, marks: Mapping[str, floa
     return still
 
 
-def learning(name: str, title: str, note: str, lines: Sequence[Line], unit: str, metric: str) -> Figure:
+def learning(
+    name: str, title: str, note: str, lines: Sequence[Line], unit: str, metric: str, *, logarithmic: bool = False
+) -> Figure:
     """Learning curves: the mean over seeds, in a band from the least to the most of them.
 
     Args:
@@ -156,6 +158,7 @@ def learning(name: str, title: str, note: str, lines: Sequence[Line], unit: str,
         lines: what is compared.
         unit: of training, such as "epoch".
         metric: what is learnt.
+        logarithmic: each step up is so many times as much; what is not above 0 is left out.
     """
     lines = [line for line in lines if len(line.mean)]
     traces: list[Any] = []
@@ -188,16 +191,17 @@ def learning(name: str, title: str, note: str, lines: Sequence[Line], unit: str,
         )
     longest = max((len(line.mean) for line in lines), default=0)
     xaxis = {"title": {"text": f"{unit}s"}, "dtick": 1 if longest <= 12 else None}
-    layout = {"xaxis": xaxis, "yaxis": {"title": {"text": look.plain(metric)}}}
+    yaxis = {"title": {"text": look.plain(metric)}, "type": "log" if logarithmic else "linear"}
+    layout = {"xaxis": xaxis, "yaxis": yaxis}
     shown = look.interactive(*traces, height=look.HEIGHT + 26 * (len(lines) // 2), **layout)
-    return Figure(
-        name=name, title=title, note=note, interactive=shown, still=partial(_learning, title, lines, unit, metric)
-    )
+    still = partial(_learning, title, lines, unit, metric, logarithmic)
+    return Figure(name=name, title=title, note=note, interactive=shown, still=still)
 
 
 @look.styled
-def _learning(title: str, lines: Sequence[Line], unit: str, metric: str) -> Still:
+def _learning(title: str, lines: Sequence[Line], unit: str, metric: str, logarithmic: bool) -> Still:
     still, axes = look.canvas(title, "")
+    axes.set_yscale("log" if logarithmic else "linear")
     for line in lines:
         steps = np.arange(1, len(line.mean) + 1)
         axes.plot(steps, line.mean, color=line.colour, lw=2, label=line.label)

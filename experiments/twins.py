@@ -12,17 +12,23 @@ from typing import Any
 import numpy as np
 from ray.train import ScalingConfig
 
-from experiments.causes import BOOSTING, Change, Run
+from experiments.causes import BOOSTING, LINK, Change, Run
 from experiments.gap import Scores
+from experiments.noise import NOISE, SIGNAL, watched
 from experiments.problems import trees
 from experiments.published import Options
 from hpo.spec import read_job
 from hpo.uncertainty import standard_error
 from trainers import Channel, ConfigurationError, DivergedError, ParameterServerTrainer, TorchTrainer, Trainer
 from trainers.channels import Table
+from trainers.pytorch.function import ARGUMENT
 from trainers.trainer import open_channels
 
 WORKERS, MODE = "num_workers", "mode"
+ALONE, DISTRIBUTED, EXACT = "one worker", "distributed", "one worker with exact trees"
+"""Ways to train; the others are called after what is changed."""
+IMAGE_LINK = 125_000_000
+"""Bytes a second of the link that the blog's network is trained over: 1 Gbit/s."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,14 +77,30 @@ class Case:
         workers = int(hyperparameters.get(WORKERS) or self.trainer.workers)
         return Run(workers=workers, mode=mode, hyperparameters=hyperparameters)
 
+    @property
+    def watched(self) -> bool:
+        """Whether the noise of gradients is measured: of functions that train models which are not compiled."""
+        return _learns_by_steps(self.trainer) and not self.trainer.arguments.get("compile")
+
     def alone(self) -> Trainer:
         """One worker, nothing else changed."""
         # What is about several workers means nothing here, or is refused.
-        return self._with({}, 1, without=("backup_workers", "delay_ms"))
+        return self._with({}, 1, without=("backup_workers", "delay_ms", LINK))
 
     def distributed(self, change: Change | None = None) -> Trainer:
         """The distributed run, with one thing changed."""
-        return self._with({} if change is None else change.hyperparameters, self.run.workers)
+        changed = change or Change(causes=(), said="")
+        return self._with(changed.hyperparameters, self.run.workers, noise=changed.noise)
+
+    def exact(self) -> Trainer | None:
+        """One worker with XGBoost's exact trees, which do not distribute; None where it has none of the usual ones."""
+        given = self.trainer.hyperparameters
+        if self.run.mode != BOOSTING or self.trainer.scaling.use_gpu or given.get("booster", "gbtree") != "gbtree":
+            return None
+        if given.get("tree_method", "auto") not in ("auto", "hist", "approx"):
+            return None
+        # `max_bin` and the like are of histograms alone.
+        return self._with({"tree_method": "exact"}, 1, without=("max_bin", "max_leaves", "grow_policy"))
 
     def rows(self, change: Change | None, seed: int) -> dict[str, Channel]:
         """What the distributed run reads with one thing changed."""
@@ -111,13 +133,18 @@ class Case:
         error = standard_error(metric, score, self.channels[name].read_whole().labels)
         return None if error is None else error * math.sqrt(self.repeat)
 
-    def _with(self, changed: Mapping[str, Any], workers: int, without: Sequence[str] = ()) -> Trainer:
+    def _with(
+        self, changed: Mapping[str, Any], workers: int, without: Sequence[str] = (), noise: float = 1.0
+    ) -> Trainer:
         given = {name: value for name, value in self.trainer.hyperparameters.items() if name not in without}
         given |= changed
+        arguments = dict(self.trainer.arguments)
+        if self.watched:
+            arguments[ARGUMENT] = watched(arguments[ARGUMENT], noise)
         if self.simulated:
             given |= {WORKERS: workers, MODE: given.get(MODE, self.run.mode)}
             here = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
-            return ParameterServerTrainer(scaling=here, hyperparameters=given, **self.trainer.arguments)
+            return ParameterServerTrainer(scaling=here, hyperparameters=given, **arguments)
         if WORKERS in given:
             given[WORKERS] = workers
         had = self.trainer.scaling
@@ -127,7 +154,7 @@ class Case:
             resources_per_worker=had.resources_per_worker,
             placement_strategy=had.placement_strategy,
         )
-        return type(self.trainer)(scaling=scaling, hyperparameters=given, **self.trainer.arguments)
+        return type(self.trainer)(scaling=scaling, hyperparameters=given, **arguments)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,12 +166,20 @@ class Outcome:
         diverged: its loss or parameters were no finite numbers any more; then there is no curve.
         staleness: how many pushes were so many updates old.
         seconds: of wall time.
+        signal: after each unit, the squared length of the gradient, where it was measured; see `experiments.noise`.
+        noise: the same of the trace of the covariance of one example's gradient.
+        link_seconds: that pushes and answers were on the way for, all together, where the link has a limit.
+        pushes: how many.
     """
 
     curve: list[float] = field(default_factory=list)
     diverged: bool = False
     staleness: dict[str, int] = field(default_factory=dict)
     seconds: float = 0.0
+    signal: list[float] = field(default_factory=list)
+    noise: list[float] = field(default_factory=list)
+    link_seconds: float = 0.0
+    pushes: int = 0
 
     @property
     def stale(self) -> float:
@@ -166,13 +201,18 @@ def measure(case: Case, trainer: Trainer, channels: Mapping[str, Channel], seed:
         return Outcome(diverged=True, seconds=time.perf_counter() - began)
     if case.metric not in trained.metrics:
         raise ConfigurationError(
-            f"objective_metric_name is {case.metric!r}, and the run reports {', '.join(sorted(trained.metrics))}; "
-            "give one of these"
+            f"objective_metric_name is {case.metric!r}, and the run reports "
+            f"{', '.join(sorted(trained.metrics.keys() - {SIGNAL, NOISE}))}; give one of these"
         )
+    seen = trained.details.get("parameter_server", {})
     return Outcome(
         curve=[report.metrics[case.metric] for report in trained.reports],
-        staleness=trained.details.get("parameter_server", {}).get("staleness", {}),
+        staleness=seen.get("staleness", {}),
         seconds=time.perf_counter() - began,
+        signal=[report.metrics[SIGNAL] for report in trained.reports if SIGNAL in report.metrics],
+        noise=[report.metrics[NOISE] for report in trained.reports if NOISE in report.metrics],
+        link_seconds=seen.get("link_seconds", 0.0),
+        pushes=seen.get("pushes", 0),
     )
 
 
@@ -191,6 +231,7 @@ def image_case(options: Options, epochs: int, *, real: bool) -> Case:
 
     dataset = options.images()
     trainer = Setting(name="distributed", workers=4, asynchronous=True).trainer(epochs)
+    trainer = trainer.with_hyperparameters({LINK: IMAGE_LINK})
     return Case(
         title=f"{dataset.title}, {epochs} epochs",
         trainer=trainer,

@@ -8,9 +8,10 @@
 file it takes the trainer with its static hyperparameters. The run and its twin are trained with several seeds. If the
 twin is better by more than the noise, one thing after another is brought back to what it is on one worker, everything
 else as it was: the effective batch, the learning rate against the batch, staleness, the momentum that comes with it,
-the order of rows that shards are cut from, and the rows that each worker's metrics are of. Each says how much of the
-gap it gives back. Where single changes do not add up, others are tried on top of the best one. Out of what helped come
-ranges to tune.
+the order of rows that shards are cut from, the rows that each worker's metrics are of, the bandwidth of a server's
+link, and the noise of gradients. Each says how much of the gap it gives back, and so which of five published theories
+of such a loss holds here. Where single changes do not add up, others are tried on top of the best one. Out of what
+helped come ranges to tune.
 
 Workers of PyTorch functions are simulated in this process, on a clock of their own, so that the same seed gives the
 same answer; `--real` trains on Ray's workers, as XGBoost always does.
@@ -19,7 +20,7 @@ same answer; `--real` trains on Ray's workers, as XGBoost always does.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -29,15 +30,28 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments.causes import Change, changes
+from experiments.benchmark import markdown
+from experiments.causes import Cause, Change, changes
 from experiments.diagnosis import Diagnosis, diagnose, pairs_of, percent, said
-from experiments.gap import Gap, Scores
+from experiments.gap import Gap, Scores, Share
+from experiments.noise_scale import NoiseScale, scales
 from experiments.published import SEED, Address, DataDir, Options, Quick, Repeat, Seed, Steps, finish
-from experiments.twins import Case, Outcome, image_case, job_case, measure, scored, xgboost_case
+from experiments.twins import (
+    ALONE,
+    DISTRIBUTED,
+    EXACT,
+    Case,
+    Outcome,
+    image_case,
+    job_case,
+    measure,
+    scored,
+    xgboost_case,
+)
 from hpo.cli.options import AllowCode
-from trainers import ConfigurationError
+from hpo.report.cells import with_error
+from trainers import ConfigurationError, Trainer, TrialError
 
-ALONE, DISTRIBUTED = "one worker", "distributed"
 EPOCHS, QUICK_EPOCHS, ROUNDS = 5, 40, 150
 
 
@@ -78,9 +92,10 @@ class Experiment:
                 "learning rate"
             )
         self._train(DISTRIBUTED, None)
-        made, ruled_out = changes(run)
+        made, ruled_out = self._changes()
+        exact = self._exact()
         if not (self._gap.is_one or (anyway and self._gap.size)):
-            return diagnose(run, metric, self._gap, [], [], {})
+            return diagnose(run, metric, self._gap, [], [], ruled_out, exact)
         for change in made:
             self._train(change.name, change)
         tried = [(change, self.scores(change.name)) for change in made]
@@ -88,7 +103,8 @@ class Experiment:
         pairs = pairs_of(single) if self._gap.is_one and single.interact else []
         for pair in pairs:
             self._train(pair.name, pair)
-        return diagnose(run, metric, self._gap, tried, [(pair, self.scores(pair.name)) for pair in pairs], ruled_out)
+        doubles = [(pair, self.scores(pair.name)) for pair in pairs]
+        return diagnose(run, metric, self._gap, tried, doubles, ruled_out, exact)
 
     def scores(self, name: str) -> Scores:
         """What one way to train came to, of those that were trained."""
@@ -99,12 +115,50 @@ class Experiment:
         return Scores(values=values.values, row_error=self.case.row_error(values.mean))
 
     @property
+    def noise_scales(self) -> dict[str, NoiseScale]:
+        """Those of one worker and of the distributed run, each with the rows that it has under way."""
+        batches = self.case.run.batches
+        if batches is None:
+            return {}
+        return scales(
+            {name: (self.outcomes[name], rows) for name, rows in zip((ALONE, DISTRIBUTED), batches, strict=True)}
+        )
+
+    @property
     def _gap(self) -> Gap:
         return Gap(alone=self.scores(ALONE), distributed=self.scores(DISTRIBUTED), maximize=self.case.maximize)
 
-    def _train(self, name: str, change: Change | None) -> None:
+    def _changes(self) -> tuple[list[Change], dict[Cause, str]]:
+        """What there is to change; noise can only be added where it could be measured, too."""
+        made, ruled_out = changes(self.case.run)
+        if any(outcome.noise for each in self.outcomes.values() for outcome in each):
+            return made, ruled_out
+        left = [change for change in made if change.noise == 1]
+        if len(left) < len(made):
+            ruled_out[Cause.NOISE] = (
+                "the prepared model is not called once a step for one tensor with a row for each example"
+                if self.case.watched
+                else "the model is compiled, so that the noise of its gradients is not seen"
+            )
+        return left, ruled_out
+
+    def _exact(self) -> Scores | None:
+        """One worker's scores with exact trees; None where there are none such."""
+        trainer = self.case.exact()
+        if trainer is None:
+            return None
+        try:
+            self._train(EXACT, None, trainer)
+        except TrialError as error:  # Of columns of categories, say.
+            del self.outcomes[EXACT]
+            self.say(f"{EXACT}: {error}")
+            return None
+        return self.scores(EXACT)
+
+    def _train(self, name: str, change: Change | None, trainer: Trainer | None = None) -> None:
         case = self.case
-        trainer = case.alone() if name == ALONE else case.distributed(change)
+        if trainer is None:
+            trainer = case.alone() if name == ALONE else case.distributed(change)
         self.outcomes[name] = []
         for seed in self.seeds:
             settings = {
@@ -114,6 +168,8 @@ class Experiment:
                 "seed": seed,
                 "shuffled": change is not None and change.shuffled,
                 "whole": change is not None and change.whole,
+                "noise": change.noise if change is not None else 1.0,
+                "watched": case.watched,
             }
 
             def work(seed: int = seed) -> dict[str, Any]:
@@ -141,13 +197,81 @@ def case_of(model: str, options: Options, epochs: int | None, *, real: bool, all
 def show(diagnosis: Diagnosis) -> Table:
     """What was found, for a terminal."""
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for column in ("changed back", "to", diagnosis.metric, "gives back"):
+    for column in ("changed back", "to", diagnosis.metric, "gives back", "theory"):
         shown.add_column(column)
-    shown.add_row("as on one worker", "", said(diagnosis.gap.alone), "")
+    shown.add_row("as on one worker", "", said(diagnosis.gap.alone), "", "")
     for finding in [*diagnosis.findings, *([diagnosis.pair] if diagnosis.pair else [])]:
-        shown.add_row(finding.change.name, finding.change.said, said(finding.scores), percent(finding.share))
-    shown.add_row("nothing", "", said(diagnosis.gap.distributed), "")
+        change = finding.change
+        shown.add_row(change.name, change.said, said(finding.scores), percent(finding.share), change.theories)
+    shown.add_row("nothing", "", said(diagnosis.gap.distributed), "", "")
     return shown
+
+
+def theories(diagnosis: Diagnosis) -> Table:
+    """What is known of the published theories, for a terminal."""
+    shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in ("theory", "", "why"):
+        shown.add_column(column)
+    for judgement in diagnosis.judgements:
+        shown.add_row(judgement.theory, judgement.verdict, judgement.why)
+    return shown
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of a document, from what result.json holds.
+
+    Args:
+        result: that of `main`.
+
+    Returns:
+        As markdown by name: "verdict", "theories", "causes" where something was changed back, and "noise" where it was
+        measured.
+    """
+    tables = {
+        "verdict": str(result["verdict"]),
+        "theories": markdown(
+            ["theory", "what it says", "here", "why", "source"],
+            [
+                [str(of[column]) for column in ("theory", "claim", "verdict", "why", "source")]
+                for of in result["theories"]
+            ],
+        ),
+    }
+    if result["findings"]:
+        tables["causes"] = markdown(
+            ["changed back to what it is on one worker", "to", "theory", str(result["metric"]), "gives back"],
+            _causes(result),
+        )
+    if result["noise_scale"]:
+        tables["noise"] = markdown(
+            ["trained", "rows under way", "noise scale, rows", "noise of a batch, times the squared gradient"],
+            [
+                [name, f"{of['rows']:,}", _counted(of["scale"][-1]), _counted(of["noise_against_signal"])]
+                for name, of in result["noise_scale"].items()
+            ],
+        )
+    return tables
+
+
+def _causes(result: Mapping[str, Any]) -> list[list[str]]:
+    """The rows of the table of causes."""
+    rows = [["everything: one worker", "", "", _score(result["one_worker"]), ""]]
+    for finding in [*result["findings"], *([result["pair"]] if result["pair"] else [])]:
+        back = Share(value=finding["share"]["value"], error=finding["share"]["standard_error"])
+        theories = ", ".join(theory for theory in finding["theories"] if theory)
+        rows.append([" and ".join(finding["causes"]), finding["changed"], theories, _score(finding), percent(back)])
+    return [*rows, ["nothing: as distributed", "", "", _score(result["distributed"]), ""]]
+
+
+def _score(scores: Mapping[str, Any]) -> str:
+    return with_error(scores["mean"], scores["standard_error"], 4)
+
+
+def _counted(value: float | None) -> str:
+    """A figure that spans magnitudes; where there was none, the gradient was lost in its noise."""
+    if value is None:
+        return "no gradient beside its noise"
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def main(
@@ -192,8 +316,16 @@ def main(
     console.print(f"\n[bold]{diagnosis.verdict}[/]\n")
     if diagnosis.findings:
         console.print(show(diagnosis))
+    console.print(theories(diagnosis))
     outcomes = {name: [asdict(outcome) for outcome in each] for name, each in experiment.outcomes.items()}
-    result = {"case": case.title, "simulated": case.simulated, **diagnosis.to_json(), "outcomes": outcomes}
+    result = {
+        "case": case.title,
+        "simulated": case.simulated,
+        "unit": case.trainer.unit,
+        **diagnosis.to_json(),
+        "noise_scale": {name: scale.to_json() for name, scale in experiment.noise_scales.items()},
+        "outcomes": outcomes,
+    }
     finish(options, result, page(experiment, diagnosis), console)
 
 

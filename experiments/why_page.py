@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from experiments import pictures
-from experiments.causes import BOOSTING, Cause, as_python, as_yaml, mechanism
+from experiments.causes import BOOSTING, Cause, as_python, as_yaml
 from experiments.diagnosis import Diagnosis, Finding
 from experiments.gap import Scores
+from experiments.judgement import MATTERS
+from experiments.mechanisms import mechanism
+from experiments.twins import ALONE, DISTRIBUTED, EXACT
 from hpo.report import Code, Column, Facts, Figure, Measured, Page, Section, Text, look
 from hpo.report import Table as Rows
 from hpo.report.cells import with_error
@@ -19,14 +22,17 @@ if TYPE_CHECKING:
     from experiments.why_it_broke import Experiment
 
 ALONE_COLOUR, DISTRIBUTED_COLOUR = look.GREY, look.BEST
+COLOURS = (*look.SERIES, look.ROSE, look.OCHRE)
 
 
 def page(experiment: Experiment, diagnosis: Diagnosis) -> Page:
     """The page of one diagnosis."""
     sections = [
         _what(experiment, diagnosis),
+        _theories(diagnosis),
         *([_why(experiment, diagnosis), _tune(diagnosis)] if diagnosis.gap.is_one else []),
         _training(experiment),
+        _noise(experiment),
         _shards(experiment),
         _measured(experiment, diagnosis),
     ]
@@ -43,18 +49,21 @@ def _what(experiment: Experiment, diagnosis: Diagnosis) -> Section:
     gap, tried = diagnosis.gap, [*diagnosis.findings, *([diagnosis.pair] if diagnosis.pair else [])]
     errors = "over seeds" if gap.alone.seed_error is not None else "from the rows that were evaluated"
     caption = f"Scores after the last {experiment.case.trainer.unit}, with their standard errors {errors}."
-    alone = _row(experiment, "as on one worker", "", "one worker", gap.alone, None)
-    distributed = _row(experiment, "as distributed", "", "distributed", gap.distributed, None)
+    alone = _row(experiment, "as on one worker", "", ALONE, gap.alone, None)
+    distributed = _row(experiment, "as distributed", "", DISTRIBUTED, gap.distributed, None)
     score = Column(diagnosis.metric, digits=4)
     if not tried:
-        few = [[row[0], row[2], row[-1]] for row in (alone, distributed)]
+        rows = [alone, distributed]
+        if diagnosis.exact is not None:
+            rows.insert(1, _row(experiment, "one worker, exact trees", "", EXACT, diagnosis.exact, None))
+        few = [[row[0], row[2], row[-1]] for row in rows]
         table = Rows(columns=["trained", score, "seconds"], rows=few, caption=caption)
         return Section("One worker and several", [table, *_alike(diagnosis)])
     rows = [_row(experiment, f.change.name, f.change.said, f.change.name, f.scores, f) for f in tried]
     caption += " Staleness is how many updates come between a worker's pull and its push; seconds are of one training."
     blocks: list[Block] = [
         Rows(
-            columns=["changed back", "gives back, %", score, "to", "staleness", "seconds"],
+            columns=["changed back", "gives back, %", score, "to", "theory", "staleness", "seconds"],
             rows=[alone, *rows, distributed],
             caption=caption,
         )
@@ -83,7 +92,28 @@ def _row(
     share = finding and Measured(100 * finding.share.value, finding.share.error and 100 * finding.share.error)
     stale = sum(outcome.stale for outcome in outcomes) / len(outcomes)
     seconds = sum(outcome.seconds for outcome in outcomes) / len(outcomes)
-    return [name, share, Measured(scores.mean, scores.error), change, round(stale, 2), round(seconds, 1)]
+    theories = finding.change.theories if finding else ""
+    return [name, share, Measured(scores.mean, scores.error), change, theories, round(stale, 2), round(seconds, 1)]
+
+
+def _theories(diagnosis: Diagnosis) -> Section:
+    """What is known of each published theory."""
+    rows = [
+        [
+            judgement.theory.value,
+            judgement.verdict.value,
+            judgement.why,
+            judgement.theory.claim,
+            judgement.theory.source,
+        ]
+        for judgement in diagnosis.judgements
+    ]
+    caption = (
+        f"Confirmed: the change that tests it gives back more than {MATTERS:.0%} of the gap by two standard errors. "
+        "Ruled out: less than that by two, or there is no gap."
+    )
+    columns = ["theory", "here", "why", "what it says", "source"]
+    return Section("The published theories", [Rows(columns=columns, rows=rows, caption=caption)])
 
 
 def _picture(diagnosis: Diagnosis, tried: Sequence[Finding]) -> Figure:
@@ -110,7 +140,7 @@ def _picture(diagnosis: Diagnosis, tried: Sequence[Finding]) -> Figure:
 
 def _why(experiment: Experiment, diagnosis: Diagnosis) -> Section:
     """How what was found does its harm, and what was not it."""
-    outcomes = experiment.outcomes["distributed"]
+    outcomes = experiment.outcomes[DISTRIBUTED]
     stale = sum(outcome.stale for outcome in outcomes) / len(outcomes) or None
     found, not_it = [], []
     for finding in diagnosis.findings:
@@ -148,8 +178,8 @@ def _training(experiment: Experiment) -> Section:
     case = experiment.case
     # A model that is only evaluated otherwise learns alike, and curves of pairs hide those of what they are made of.
     tried = [name for name in experiment.outcomes if name in set(Cause) - {Cause.METRIC}]
-    colours = {"one worker": ALONE_COLOUR, **dict(zip(tried, look.SERIES, strict=False))}
-    colours["distributed"] = DISTRIBUTED_COLOUR
+    colours = {ALONE: ALONE_COLOUR, **dict(zip(tried, COLOURS, strict=False))}
+    colours[DISTRIBUTED] = DISTRIBUTED_COLOUR
     lines = [
         pictures.Line(label=name, curves=[outcome.curve for outcome in experiment.outcomes[name]], colour=colour)
         for name, colour in colours.items()
@@ -180,13 +210,49 @@ def _training(experiment: Experiment) -> Section:
     return Section("In training", blocks)
 
 
+def _noise(experiment: Experiment) -> Section | None:
+    """How noisy gradients were, against their own size."""
+    found = experiment.noise_scales
+    if not found:
+        return None
+    unit = experiment.case.trainer.unit
+    rows = [[name, of.rows, of.last, of.against_signal, of.signal[-1], of.noise[-1]] for name, of in found.items()]
+    columns = [
+        "trained",
+        "rows under way",
+        Column("noise scale, rows", digits=0),
+        "noise of a batch, times the squared gradient",
+        "squared gradient",
+        "variance of one example's",
+    ]
+    colours = {ALONE: ALONE_COLOUR, DISTRIBUTED: DISTRIBUTED_COLOUR}
+    lines = [pictures.Line(label=name, curves=[of.by_unit], colour=colours[name]) for name, of in found.items()]
+    picture = pictures.learning(
+        "noise-scale",
+        "How many rows it takes for a gradient to be as large as its noise",
+        "With fewer rows than this a gradient is mostly noise. A line ends where no gradient is left beside its noise.",
+        lines,
+        unit,
+        "noise scale, rows",
+        logarithmic=True,
+    )
+    caption = f"In the last {unit}; the noise scale is the simple one of McCandlish et al. 2018, arXiv 1812.06162."
+    return Section("How noisy gradients were", [Rows(columns=columns, rows=rows, caption=caption), picture])
+
+
 def _staleness(experiment: Experiment) -> dict[int, int]:
     """Pushes of the distributed run by their staleness, all seeds together."""
     counts: dict[int, int] = {}
-    for outcome in experiment.outcomes["distributed"]:
+    for outcome in experiment.outcomes[DISTRIBUTED]:
         for old, pushes in outcome.staleness.items():
             counts[int(old)] = counts.get(int(old), 0) + pushes
     return counts
+
+
+def _link_seconds(experiment: Experiment) -> float:
+    """That a push of the distributed run and its answer were on the way for, waiting for others included."""
+    outcomes = experiment.outcomes[DISTRIBUTED]
+    return sum(outcome.link_seconds for outcome in outcomes) / max(1, sum(outcome.pushes for outcome in outcomes))
 
 
 def _shards(experiment: Experiment) -> Section | None:
@@ -219,6 +285,10 @@ def _measured(experiment: Experiment, diagnosis: Diagnosis) -> Section:
         ("the gap and its noise", with_error(gap.size, gap.error, 4)),
         ("standard error of one score from its rows", gap.alone.row_error),
     ]
+    link = diagnosis.run.link
+    if link is not None:
+        facts.append(("link of a server, each way", f"{link:,.10g} bytes a second, simulated"))
+        facts.append(("mean time of a push and its answer on it, ms", round(1000 * _link_seconds(experiment), 2)))
     if diverged:
         facts.append(("diverged", f"{count(diverged, 'training')}; counted as the worst score that was seen"))
     return Section("How it was measured", [Facts(facts)])

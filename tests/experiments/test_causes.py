@@ -10,15 +10,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import hpo
-from experiments.causes import BOOSTING, Cause, Run, as_python, as_yaml, changes, mechanism, ranges
+from experiments.causes import BOOSTING, Cause, Run, as_python, as_yaml, changes, ranges
+from experiments.mechanisms import mechanism
 from hpo.spec import read_job
 
-BLOG = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100}
+BLOG = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "link_bytes_per_second": 1e6}
 RUNS = st.builds(
     lambda workers, mode, rate, momentum, batch: Run(
         workers=workers,
         mode=mode,
-        hyperparameters={"lr": rate, "momentum": momentum, "per_worker_batch_size": batch},
+        hyperparameters={
+            "lr": rate,
+            "momentum": momentum,
+            "per_worker_batch_size": batch,
+            "link_bytes_per_second": 1e6,
+        },
     ),
     st.integers(2, 64),
     st.sampled_from(["async", "bounded", "sync"]),
@@ -45,11 +51,17 @@ def test_each_cause_of_asynchronous_workers_is_one_change() -> None:
     assert by_cause[Cause.METRIC].whole
     assert not by_cause[Cause.SHARDS].hyperparameters
     assert not by_cause[Cause.METRIC].hyperparameters
+    assert by_cause[Cause.CONGESTION].hyperparameters == {"link_bytes_per_second": None}
+    assert by_cause[Cause.CONGESTION].said == "a link without a limit instead of 1,000,000 bytes a second"
+    assert by_cause[Cause.NOISE].noise == 4
+    assert by_cause[Cause.NOISE].said == "gradients as noisy as of 25 rows instead of 100"
 
 
 def test_workers_that_wait_for_each_other_are_not_stale() -> None:
     made, ruled_out = changes(run("sync"))
-    assert [change.causes[0] for change in made] == [Cause.BATCH, Cause.RATE, Cause.SHARDS, Cause.METRIC]
+    assert [change.causes[0] for change in made] == [
+        Cause.BATCH, Cause.RATE, Cause.SHARDS, Cause.METRIC, Cause.CONGESTION, Cause.NOISE
+    ]  # fmt: skip
     assert made[1].hyperparameters == {"learning_rate_rule": "linear"}
     assert set(ruled_out) == {Cause.STALENESS, Cause.MOMENTUM}
     assert "linear already" in changes(run("sync", learning_rate_rule="linear"))[1][Cause.RATE]
@@ -60,6 +72,8 @@ def test_a_batch_that_is_the_same_rules_out_what_comes_of_it() -> None:
     _, ruled_out = changes(same)
     assert "100 rows at a time, as one worker does" in ruled_out[Cause.BATCH]
     assert "as many rows as on one worker" in ruled_out[Cause.RATE]
+    assert "as many rows as on one worker" in ruled_out[Cause.NOISE]
+    assert "link_bytes_per_second" in ruled_out[Cause.CONGESTION]
 
 
 def test_of_boosting_only_shards_can_be_at_fault() -> None:
@@ -71,7 +85,7 @@ def test_of_boosting_only_shards_can_be_at_fault() -> None:
 def test_what_a_function_calls_otherwise_is_left_alone_and_said() -> None:
     named = Run(workers=4, mode="async", hyperparameters={"step_size": 0.1, "per_worker_batch_size": 1})
     made, ruled_out = changes(named)
-    assert [change.causes[0] for change in made] == [Cause.STALENESS, Cause.SHARDS, Cause.METRIC]
+    assert [change.causes[0] for change in made] == [Cause.STALENESS, Cause.SHARDS, Cause.METRIC, Cause.NOISE]
     assert "lr or learning_rate" in ruled_out[Cause.RATE]
     assert "momentum" in ruled_out[Cause.MOMENTUM]
     assert "cannot be divided" in ruled_out[Cause.BATCH]
@@ -84,6 +98,7 @@ def test_two_changes_at_once() -> None:
     assert both.name == "staleness and momentum under staleness"
     assert (made[4] & made[5]).shuffled
     assert (made[4] & made[5]).whole
+    assert (made[5] & made[7]).noise == 4
     assert run("async").changed(both.hyperparameters).stale is False
 
 
@@ -93,7 +108,7 @@ def test_a_change_is_one_thing_and_what_is_not_changed_has_a_reason(of: Run) -> 
     assert {change.causes[0] for change in made} | set(ruled_out) == set(Cause)
     for change in made:
         assert len(change.causes) == 1
-        assert len(change.hyperparameters) + change.shuffled + change.whole == 1
+        assert len(change.hyperparameters) + change.shuffled + change.whole + (change.noise > 1) == 1
         assert all(of.hyperparameters.get(name) != value for name, value in change.hyperparameters.items())
 
 
@@ -105,6 +120,8 @@ def test_proposed_ranges_hold_what_gave_something_back(of: Run, found: set[Cause
             for name, value in change.hyperparameters.items():
                 if name == "learning_rate_rule":  # Its effect is a rate that many times as large.
                     name, value = "lr", float(of.hyperparameters["lr"]) * of.workers
+                if name == "link_bytes_per_second":
+                    continue  # No hyperparameter that is tuned gives a link more.
                 if isinstance(proposed[name], hpo.CategoricalParameter):
                     assert proposed[name].is_valid(value)
                 else:

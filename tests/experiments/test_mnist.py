@@ -14,6 +14,7 @@ import torch
 from rich.console import Console
 
 from experiments import mnist, mnist_tuning
+from experiments.benchmark import write
 from experiments.mnist import (
     Outcome,
     Setting,
@@ -106,6 +107,24 @@ def test_the_result_is_json_and_the_tables_show_it(digits: Dataset) -> None:
     assert made["targets"][0]["kept"]
     assert "0.9800" in printed(show(OUTCOMES, dataset))
     assert "Promises" not in printed(show(OUTCOMES, digits))
+
+
+def test_tables_of_a_document_are_made_of_a_result_alone(digits: Dataset, tmp_path: Path) -> None:
+    stale = outcome(0.11, OUTCOMES[1].setting, parameter_server={"staleness": {"2": 1, "3": 1}})
+    diverged = Outcome(setting=OUTCOMES[2].setting, diverged=True, seconds=1.0)
+    made = result([replace(OUTCOMES[0], worker_seconds=27.4), stale, diverged], replace(digits, name="mnist"))
+    tables = mnist.page_tables(json.loads(write(tmp_path, made).read_text()))
+    assert tables["accuracy"].splitlines()[2:] == [
+        "| one worker | 1 | 0.9800 | 0.9800 | 0.0 | 27 |",
+        "| asynchronous server | 4 | 0.1100 | 0.5000 | 2.5 | |",
+        "| AllReduce | 4 | diverged | | 0.0 | |",
+    ]
+    assert tables["promises"].splitlines()[2:] == ["| test accuracy on one worker | at least 0.97 | 0.9800 | kept |"]
+    tuned = mnist.page_tables(json.loads(write(tmp_path, mnist_tuning.result([TUNED], digits)).read_text()))
+    assert tuned["tuned"].splitlines()[2:] == [
+        "| un-tuned, before learning | diverged or failed | | 50 | |",
+        "| tuned learning: lr 0.01235, mode async | 0.9750 | 78 | 400 for the whole job | 120 |",
+    ]
 
 
 def test_staleness_is_the_mean_over_pushes() -> None:

@@ -17,9 +17,11 @@ from typer.testing import CliRunner
 from experiments import why_it_broke
 from experiments.causes import Cause
 from experiments.diagnosis import Diagnosis
+from experiments.judgement import Verdict
 from experiments.published import Options, Steps
-from experiments.twins import Case, Outcome, image_case, job_case, scored, xgboost_case
-from experiments.why_it_broke import ALONE, DISTRIBUTED, Experiment
+from experiments.theories import Theory
+from experiments.twins import ALONE, DISTRIBUTED, Case, Outcome, image_case, job_case, scored, xgboost_case
+from experiments.why_it_broke import Experiment, page_tables
 from experiments.why_page import page
 from trainers import Channel, ConfigurationError, ParameterServerTrainer, TorchTrainer
 from trainers.datasets import load
@@ -51,7 +53,7 @@ def test_a_twin_differs_in_the_number_of_workers_alone(tmp_path: Path) -> None:
     case = image_case(Options(quick=True, out=tmp_path), 3, real=False)
     blog = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "epochs": 3, "mode": "async"}
     assert case.alone().hyperparameters == blog | {"num_workers": 1}
-    assert case.distributed().hyperparameters == blog | {"num_workers": 4}
+    assert case.distributed().hyperparameters == blog | {"num_workers": 4, "link_bytes_per_second": 125_000_000}
     assert case.alone().in_hand
     real = image_case(Options(quick=True, out=tmp_path), 3, real=True)
     assert (real.alone().workers, real.distributed().workers) == (1, 4)
@@ -60,6 +62,10 @@ def test_a_twin_differs_in_the_number_of_workers_alone(tmp_path: Path) -> None:
     assert not boosted.simulated
     assert (boosted.alone().workers, boosted.distributed().workers) == (1, 3)
     assert boosted.alone().hyperparameters == boosted.distributed().hyperparameters
+    exact = boosted.exact()
+    assert exact is not None
+    assert exact.hyperparameters == boosted.alone().hyperparameters | {"tree_method": "exact"}
+    assert (exact.workers, case.exact()) == (1, None)
 
 
 def test_shuffled_rows_are_the_same_rows_and_whole_ones_are_every_workers(tmp_path: Path) -> None:
@@ -109,7 +115,7 @@ def test_momentum_or_staleness_broke_the_network(image: tuple[Experiment, Diagno
     shares = {finding.change.causes[0]: finding.share for finding in diagnosis.findings}
     assert shares[Cause.STALENESS].value > 0.7
     assert Cause.STALENESS in diagnosis.found
-    for innocent in (Cause.METRIC, Cause.SHARDS, Cause.BATCH):
+    for innocent in (Cause.METRIC, Cause.SHARDS, Cause.BATCH, Cause.NOISE):
         assert shares[innocent].value < 0.3
     # Its metric is exact: the same model has the same score, whoever evaluates which rows.
     assert experiment.scores(Cause.METRIC).values == pytest.approx(diagnosis.gap.distributed.values, abs=1e-9)
@@ -117,6 +123,23 @@ def test_momentum_or_staleness_broke_the_network(image: tuple[Experiment, Diagno
     assert diagnosis.pair is not None
     assert diagnosis.pair.share.value == pytest.approx(1, abs=0.05)
     assert {"lr", "mode"} <= diagnosis.ranges.keys()
+
+
+def test_the_published_theories_are_judged_by_it(image: tuple[Experiment, Diagnosis, Path]) -> None:
+    experiment, diagnosis, _ = image
+    found = {judgement.theory: judgement.verdict for judgement in diagnosis.judgements}
+    assert found[Theory.STALENESS] is Verdict.CONFIRMED
+    assert found[Theory.METHOD] is Verdict.NOT_TESTABLE
+    assert len(found) == 5
+    # The link was what the workers waited for, all the time: a push and its answer took each some milliseconds.
+    [outcome] = experiment.outcomes[DISTRIBUTED]
+    assert outcome.link_seconds / outcome.pushes > 0.001
+    [free] = experiment.outcomes[Cause.CONGESTION]
+    assert free.link_seconds == 0
+    measured = experiment.noise_scales
+    assert {name: scale.rows for name, scale in measured.items()} == {ALONE: 100, DISTRIBUTED: 400}
+    assert all(min(scale.noise) > 0 for scale in measured.values())
+    assert measured[ALONE].by_unit[0] > 0
 
 
 def test_what_was_done_is_not_done_again(image: tuple[Experiment, Diagnosis, Path]) -> None:
@@ -136,11 +159,15 @@ def test_the_page_says_what_was_found(image: tuple[Experiment, Diagnosis, Path],
     experiment, diagnosis, _ = image
     made = page(experiment, diagnosis)
     html = made.html()
-    for text in (diagnosis.verdict, "Mitliagkas", "type: continuous", "ContinuousParameter", "Shards"):
+    for text in (diagnosis.verdict, "Mitliagkas", "type: continuous", "ContinuousParameter", "Shards", "Keskar"):
         assert text in html
-    assert [section.title for section in made.sections][:2] == ["What gives it back", "Why"]
+    assert [section.title for section in made.sections][:3] == [
+        "What gives it back", "The published theories", "Why"
+    ]  # fmt: skip
     pictures = {path.name for path in made.write_pictures(tmp_path)}
-    assert pictures == {f"{name}.{kind}" for name in ("gives-back", "learning", "staleness") for kind in ("png", "svg")}
+    assert pictures == {
+        f"{name}.{kind}" for name in ("gives-back", "learning", "noise-scale", "staleness") for kind in ("png", "svg")
+    }
 
 
 def test_sorted_rows_in_a_file_each_are_found_to_be_the_cause(tmp_path: Path) -> None:
@@ -217,7 +244,9 @@ def test_where_nothing_broke_it_stops_there_unless_asked(tmp_path: Path) -> None
     assert diagnosis.verdict in page(experiment, diagnosis).html().replace("&#39;", "'")
     asked = experiment.run(anyway=True)
     assert asked.findings
-    assert [section.title for section in page(experiment, asked).sections][:2] == ["What gives it back", "In training"]
+    assert [section.title for section in page(experiment, asked).sections][:3] == [
+        "What gives it back", "The published theories", "In training"
+    ]  # fmt: skip
 
 
 # ---- job files
@@ -298,3 +327,60 @@ def test_the_command_runs_a_job_file_to_its_page(tmp_path: Path) -> None:
     assert result["gap"]["size"] > 0
     assert result["verdict"] in done.output.replace("\n", " ").replace("  ", " ")
     assert (out / "index.html").stat().st_size > 1e6
+    assert page_tables(result)["causes"].count("\n") == len(result["findings"]) + 3 + (result["pair"] is not None)
+
+
+# ---- the tables of a document
+
+MADE: dict[str, Any] = {
+    "metric": "validation:accuracy",
+    "verdict": "It is staleness.",
+    "one_worker": {"mean": 0.97, "standard_error": 0.002},
+    "distributed": {"mean": 0.1, "standard_error": None},
+    "findings": [
+        {
+            "causes": ["staleness"],
+            "theories": ["stale gradients"],
+            "changed": "mode sync instead of async",
+            "mean": 0.97,
+            "standard_error": 0.002,
+            "share": {"value": 1.0, "standard_error": 0.003},
+        },
+    ],
+    "pair": {
+        "causes": ["staleness", "shard imbalance"],
+        "theories": ["stale gradients", None],
+        "changed": "mode sync; training rows shuffled first",
+        "mean": 0.96,
+        "standard_error": 0.002,
+        "share": {"value": 0.99, "standard_error": None},
+    },
+    "theories": [
+        {"theory": "stale gradients", "claim": "are old", "source": "Dai", "verdict": "confirmed", "why": "it is"},
+    ],
+    "noise_scale": {
+        "one worker": {"rows": 100, "scale": [250.4], "noise_against_signal": 2.504},
+        "distributed": {"rows": 400, "scale": [None], "noise_against_signal": None},
+    },
+}
+
+
+def test_tables_are_made_of_a_result_alone() -> None:
+    tables = page_tables(json.loads(json.dumps(MADE)))
+    assert tables["verdict"] == "It is staleness."
+    assert tables["causes"].splitlines()[2:] == [
+        "| everything: one worker | | | 0.9700 ± 0.0020 | |",
+        "| staleness | mode sync instead of async | stale gradients | 0.9700 ± 0.0020 | 100.0% ± 0.3% |",
+        "| staleness and shard imbalance | mode sync; training rows shuffled first | stale gradients | "
+        "0.9600 ± 0.0020 | 99% |",
+        "| nothing: as distributed | | | 0.1000 | |",
+    ]
+    assert tables["theories"].splitlines()[2:] == ["| stale gradients | are old | confirmed | it is | Dai |"]
+    assert tables["noise"].splitlines()[2:] == [
+        "| one worker | 100 | 250 | 2.5 |",
+        "| distributed | 400 | no gradient beside its noise | no gradient beside its noise |",
+    ]
+
+
+def test_where_nothing_broke_or_was_measured_there_are_fewer_tables() -> None:
+    assert set(page_tables({**MADE, "findings": [], "pair": None, "noise_scale": {}})) == {"verdict", "theories"}
