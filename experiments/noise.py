@@ -5,7 +5,7 @@ example's: what flows back through a row is that example's gradient, and can be 
 called once a step and gives one tensor with a row for each example; of others nothing is measured.
 
 The noise scale is the simple one of McCandlish et al. 2018, "An Empirical Model of Large-Batch Training", appendix A:
-with the squared length of the gradient of a batch and of a part of it drawn at random come unbiased estimates of the
+with the squared lengths of the gradients of a batch and of its parts, drawn at random, come unbiased estimates of the
 squared length of the gradient itself (the signal), and of the trace of the covariance of one example's (the noise).
 
 Noise is added as by Wu et al. 2020, "On the Noisy Gradient Descent that Generalizes as SGD", and before them Hoffer et
@@ -30,10 +30,10 @@ from trainers.pytorch.distribution import trained
 from trainers.pytorch.function import TrainFunction
 
 PART = 4
-"""A measurement compares the gradient of a batch with that of a part of its rows, one in so many."""
+"""A measurement compares the gradient of a batch with those of so many parts of it."""
 
 EVERY = 25
-"""Steps of a worker between two measurements of an epoch, each of which costs two backward passes."""
+"""Steps of a worker between two measurements of an epoch, each of which costs a backward pass a part."""
 
 SIGNAL, NOISE = "gradient:signal", "gradient:noise"
 """What is reported beside the function's own metrics: means over an epoch's measurements, of all workers."""
@@ -72,16 +72,26 @@ def multipliers(rows: int, times: float, generator: torch.Generator) -> Tensor:
     return 1 + math.sqrt(rows * (times - 1) / (rows - 1)) * (drawn - drawn.mean())
 
 
-def part_of(rows: int, generator: torch.Generator) -> Tensor:
-    """What to multiply the gradients of a batch's examples by, so that their mean is that of a part drawn at random."""
+def parts_of(rows: int, generator: torch.Generator) -> Tensor:
+    """What to multiply the gradients of a batch's examples by, so that their mean is that of a part: a line a part.
+
+    Parts are drawn at random and have as many rows each; what is left over is in none.
+    """
     size = rows // PART
-    chosen = torch.zeros(rows)
-    chosen[torch.randperm(rows, generator=generator)[:size]] = rows / size
-    return chosen
+    weights = torch.zeros(PART, rows)
+    for part, chosen in zip(weights, torch.randperm(rows, generator=generator)[: PART * size].split(size), strict=True):
+        part[chosen] = rows / size
+    return weights
 
 
 def estimates(rows: int, whole: float, part: float) -> tuple[float, float]:
-    """Signal and noise, unbiased, from the squared lengths of the gradients of a batch and of a part of it."""
+    """Signal and noise, unbiased.
+
+    Args:
+        rows: of all parts together.
+        whole: the squared length of their gradient.
+        part: that of a part's, in the mean.
+    """
     size = rows // PART
     return (rows * whole - size * part) / (rows - size), (part - whole) / (1 / size - 1 / rows)
 
@@ -154,14 +164,18 @@ class _Watched:
         self._outputs.append(seen)
 
     def _measure(self, output: _Output, loss: Tensor, optimizer: Optimizer) -> None:
-        whole = _squared_length(loss, optimizer)
-        output.weights = part_of(output.rows, self._generator)
-        part = _squared_length(loss, optimizer)
+        found = []
+        for weights in parts_of(output.rows, self._generator):
+            output.weights = weights
+            found.append(_gradient(loss, optimizer))
         output.weights = None
-        self._sums += torch.tensor([*estimates(output.rows, whole, part), 1.0], dtype=torch.float64)
+        parts = torch.stack(found)
+        whole, part = float(parts.mean(0).square().sum()), float(parts.square().sum(1).mean())
+        rows = output.rows // PART * PART
+        self._sums += torch.tensor([*estimates(rows, whole, part), 1.0], dtype=torch.float64)
 
 
-def _squared_length(loss: Tensor, optimizer: Optimizer) -> float:
-    """Of the gradient of a loss; what the loss needs for its own backward pass is kept."""
-    gradients = torch.autograd.grad(loss, trained(optimizer), retain_graph=True, allow_unused=True)
-    return sum(float(gradient.double().square().sum()) for gradient in gradients if gradient is not None)
+def _gradient(loss: Tensor, optimizer: Optimizer) -> Tensor:
+    """Of a loss, in one line; what the loss needs for its own backward pass is kept."""
+    found = torch.autograd.grad(loss, trained(optimizer), retain_graph=True, allow_unused=True)
+    return torch.cat([gradient.double().reshape(-1) for gradient in found if gradient is not None])

@@ -316,7 +316,7 @@ def main(
     console.print(f"\n[bold]{diagnosis.verdict}[/]\n")
     if diagnosis.findings:
         console.print(show(diagnosis))
-    console.print(theories(diagnosis))
+    console.print("", theories(diagnosis))
     outcomes = {name: [asdict(outcome) for outcome in each] for name, each in experiment.outcomes.items()}
     result = {
         "case": case.title,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -216,7 +217,10 @@ def _noise(experiment: Experiment) -> Section | None:
     if not found:
         return None
     unit = experiment.case.trainer.unit
-    rows = [[name, of.rows, of.last, of.against_signal, of.signal[-1], of.noise[-1]] for name, of in found.items()]
+    rows = [
+        [name, of.rows, _number(of.last), _number(of.against_signal), of.signal[-1], of.noise[-1]]
+        for name, of in found.items()
+    ]
     columns = [
         "trained",
         "rows under way",
@@ -236,8 +240,16 @@ def _noise(experiment: Experiment) -> Section | None:
         "noise scale, rows",
         logarithmic=True,
     )
-    caption = f"In the last {unit}; the noise scale is the simple one of McCandlish et al. 2018, arXiv 1812.06162."
+    caption = (
+        f"In the last {unit}; the noise scale is the simple one of McCandlish et al. 2018, arXiv 1812.06162. Where the "
+        "squared gradient is below 0, which an unbiased estimate may be, no gradient is left beside its noise."
+    )
     return Section("How noisy gradients were", [Rows(columns=columns, rows=rows, caption=caption), picture])
+
+
+def _number(value: float) -> float | None:
+    """A figure, where there is one."""
+    return value if math.isfinite(value) else None
 
 
 def _staleness(experiment: Experiment) -> dict[int, int]:

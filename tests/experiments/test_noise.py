@@ -18,7 +18,7 @@ from ray.train import ScalingConfig
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
-from experiments.noise import EVERY, NOISE, PART, SIGNAL, estimates, multipliers, part_of, watched
+from experiments.noise import EVERY, NOISE, PART, SIGNAL, estimates, multipliers, parts_of, watched
 from trainers import ParameterServerTrainer, TorchTrainer, TrainContext
 from trainers.datasets import load
 from trainers.result import TrainingResult
@@ -118,10 +118,11 @@ def test_numbers_to_multiply_by_leave_the_mean_as_it_is(rows: int, times: float,
 
 
 @given(st.integers(PART, 500), st.integers(0, 2**32))
-def test_a_part_counts_as_the_whole(rows: int, seed: int) -> None:
-    found = part_of(rows, torch.Generator().manual_seed(seed))
-    assert int((found > 0).sum()) == rows // PART
-    assert float(found.sum()) == pytest.approx(rows, rel=1e-5)
+def test_each_part_counts_as_the_whole_and_shares_no_row(rows: int, seed: int) -> None:
+    found = parts_of(rows, torch.Generator().manual_seed(seed))
+    assert (found > 0).sum(1).tolist() == [rows // PART] * PART
+    assert (found > 0).sum(0).max() == 1
+    assert found.sum(1).tolist() == pytest.approx([rows] * PART, rel=1e-5)
 
 
 def test_watching_alone_changes_no_bit(tmp_path: Path) -> None:
