@@ -67,7 +67,7 @@ class Diagnosis:
     @property
     def interact(self) -> bool:
         """Whether the single changes do not add up to the whole gap."""
-        return bool(self.findings) and interact([finding.share for finding in self.findings])
+        return bool(self.findings) and interact(self._counting)
 
     @property
     def named(self) -> str:
@@ -112,9 +112,14 @@ class Diagnosis:
         return f"It takes {self.named} together: {came}; taking away {either} gives back nearly all of it ({each})."
 
     @property
+    def _counting(self) -> list[Share]:
+        """The shares that are away from nothing; those of the others would add their noise alone."""
+        return [finding.share for finding in self.findings if finding.share.counts]
+
+    @property
     def adding_up(self) -> str:
         """What the shares come to together."""
-        total = sum(finding.share.value for finding in self.findings)
+        total = sum(share.value for share in self._counting)
         if not self.interact:
             return f"The shares add up to {total:.0%}: the causes act each by itself."
         if total > 1:
@@ -216,10 +221,9 @@ def said(scores: Scores) -> str:
 def percent(share: Share) -> str:
     """A share as people say it, to a tenth of a percent where it is that sure."""
     error = share.error
-    if error is None:
-        return f"{share.value:.0%}"
-    digits = 1 if error < 0.01 else 0
-    return f"{share.value:.{digits}%} ± {error:.{digits}%}"
+    digits = 1 if error is not None and error < 0.01 else 0
+    value = round(share.value, digits + 2) or 0.0  # Not -0.0.
+    return f"{value:.{digits}%}" if error is None else f"{value:.{digits}%} ± {error:.{digits}%}"
 
 
 def listed(names: Sequence[str]) -> str:

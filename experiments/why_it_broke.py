@@ -20,6 +20,7 @@ same answer; `--real` trains on Ray's workers, as XGBoost always does.
 from __future__ import annotations
 
 import logging
+import statistics
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
@@ -224,8 +225,8 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
         result: that of `main`.
 
     Returns:
-        As markdown by name: "verdict", "theories", "causes" where something was changed back, and "noise" where it was
-        measured.
+        As markdown by name: "verdict", "theories", "causes" where something was changed back, "noise" where it was
+        measured, and "link", a line, where a limited one was compared with one without a limit.
     """
     tables = {
         "verdict": str(result["verdict"]),
@@ -244,13 +245,32 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
         )
     if result["noise_scale"]:
         tables["noise"] = markdown(
-            ["trained", "rows under way", "noise scale, rows", "noise of a batch, times the squared gradient"],
             [
-                [name, f"{of['rows']:,}", _counted(of["scale"][-1]), _counted(of["noise_against_signal"])]
+                "trained",
+                "rows under way",
+                f"noise scale in the first {result['unit']}, rows",
+                "in the last",
+                "noise of a batch in the last, times the squared gradient",
+            ],
+            [
+                [name, f"{of['rows']:,}", *map(_counted, (of["scale"][0], of["scale"][-1], of["noise_against_signal"]))]
                 for name, of in result["noise_scale"].items()
             ],
         )
+    if Cause.CONGESTION in result["outcomes"]:
+        tables["link"] = _link(result["outcomes"])
     return tables
+
+
+def _link(outcomes: Mapping[str, Any]) -> str:
+    """How late pushes were, in time and in updates, with a limited link and without a limit."""
+    limited, free = ([Outcome(**of) for of in outcomes[name]] for name in (DISTRIBUTED, Cause.CONGESTION))
+    seconds = sum(outcome.link_seconds for outcome in limited) / max(1, sum(outcome.pushes for outcome in limited))
+    old, old_without = (statistics.fmean(outcome.stale for outcome in each) for each in (limited, free))
+    return (
+        f"a push and its answer were {1000 * seconds:.1f} ms on the link together, and a push was {old:.2f} updates "
+        f"old; without a limit, {old_without:.2f}"
+    )
 
 
 def _causes(result: Mapping[str, Any]) -> list[list[str]]:
@@ -270,7 +290,7 @@ def _score(scores: Mapping[str, Any]) -> str:
 def _counted(value: float | None) -> str:
     """A figure that spans magnitudes; where there was none, the gradient was lost in its noise."""
     if value is None:
-        return "no gradient beside its noise"
+        return "no gradient left"
     return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 

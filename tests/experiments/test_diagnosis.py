@@ -12,7 +12,8 @@ from experiments.causes import Cause, Change, Run, changes
 from experiments.diagnosis import Diagnosis, diagnose, listed, pairs_of, percent
 from experiments.gap import Gap, Scores, Share
 
-RUN = Run(workers=4, mode="async", hyperparameters={"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100})
+GIVEN = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "link_bytes_per_second": 1e6}
+RUN = Run(workers=4, mode="async", hyperparameters=GIVEN)
 CHANGES, _ = changes(RUN)
 BY_CAUSE = {change.causes[0]: change for change in CHANGES}
 
@@ -74,6 +75,16 @@ def test_causes_that_add_up_act_each_by_itself() -> None:
     assert found.adding_up == "The shares add up to 100%: the causes act each by itself."
 
 
+def test_changes_that_give_back_nothing_add_no_noise_to_what_the_others_come_to() -> None:
+    """Of four that are unsure by 10% each, two standard errors together are 40% of the gap."""
+    unsure = dict.fromkeys([Cause.SHARDS, Cause.METRIC, Cause.CONGESTION, Cause.NOISE], scores(0.1, 0.09))
+    gap = Gap(alone=scores(0.97), distributed=scores(0.1))
+    tried = {Cause.STALENESS: scores(0.86), Cause.MOMENTUM: scores(0.4), **unsure}
+    found = diagnose(RUN, "validation:accuracy", gap, [(BY_CAUSE[c], of) for c, of in tried.items()], [], {})
+    assert found.interact
+    assert found.adding_up.startswith("The shares add up to 122%")
+
+
 def test_without_a_gap_it_says_so_and_proposes_nothing() -> None:
     gap = Gap(alone=scores(0.7551), distributed=scores(0.7549))
     found = diagnose(RUN, "validation:auc", gap, [], [], {})
@@ -113,6 +124,7 @@ def test_whatever_came_out_can_be_said_and_kept(tried: dict[Cause, float], distr
         (Share(value=0.987, error=0.004), "98.7% ± 0.4%"),
         (Share(value=0.751, error=0.12), "75% ± 12%"),
         (Share(value=0.5, error=None), "50%"),
+        (Share(value=-0.0003, error=0.001), "0.0% ± 0.1%"),
     ],
 )
 def test_shares_are_said_as_surely_as_they_are_known(share: Share, text: str) -> None:

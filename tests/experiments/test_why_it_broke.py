@@ -334,6 +334,7 @@ def test_the_command_runs_a_job_file_to_its_page(tmp_path: Path) -> None:
 
 MADE: dict[str, Any] = {
     "metric": "validation:accuracy",
+    "unit": "epoch",
     "verdict": "It is staleness.",
     "one_worker": {"mean": 0.97, "standard_error": 0.002},
     "distributed": {"mean": 0.1, "standard_error": None},
@@ -359,8 +360,15 @@ MADE: dict[str, Any] = {
         {"theory": "stale gradients", "claim": "are old", "source": "Dai", "verdict": "confirmed", "why": "it is"},
     ],
     "noise_scale": {
-        "one worker": {"rows": 100, "scale": [250.4], "noise_against_signal": 2.504},
-        "distributed": {"rows": 400, "scale": [None], "noise_against_signal": None},
+        "one worker": {"rows": 100, "scale": [3.49, 9.0, 250.4], "noise_against_signal": 2.504},
+        "distributed": {"rows": 400, "scale": [12.4, None], "noise_against_signal": None},
+    },
+    "outcomes": {
+        "distributed": [
+            {"curve": [0.1], "staleness": {"2": 1, "4": 1}, "link_seconds": 0.5, "pushes": 2},
+            {"diverged": True},
+        ],
+        "congested link": [{"curve": [0.1], "staleness": {"2": 4}}],
     },
 }
 
@@ -376,11 +384,16 @@ def test_tables_are_made_of_a_result_alone() -> None:
         "| nothing: as distributed | | | 0.1000 | |",
     ]
     assert tables["theories"].splitlines()[2:] == ["| stale gradients | are old | confirmed | it is | Dai |"]
+    assert tables["link"] == (
+        "a push and its answer were 250.0 ms on the link together, and a push was 1.50 updates old; "
+        "without a limit, 2.00"
+    )
     assert tables["noise"].splitlines()[2:] == [
-        "| one worker | 100 | 250 | 2.5 |",
-        "| distributed | 400 | no gradient beside its noise | no gradient beside its noise |",
+        "| one worker | 100 | 3.5 | 250 | 2.5 |",
+        "| distributed | 400 | 12 | no gradient left | no gradient left |",
     ]
 
 
 def test_where_nothing_broke_or_was_measured_there_are_fewer_tables() -> None:
-    assert set(page_tables({**MADE, "findings": [], "pair": None, "noise_scale": {}})) == {"verdict", "theories"}
+    less = {**MADE, "findings": [], "pair": None, "noise_scale": {}, "outcomes": {}}
+    assert set(page_tables(less)) == {"verdict", "theories"}
