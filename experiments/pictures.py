@@ -191,7 +191,9 @@ def learning(
         )
     longest = max((len(line.mean) for line in lines), default=0)
     xaxis = {"title": {"text": f"{unit}s"}, "dtick": 1 if longest <= 12 else None}
-    yaxis = {"title": {"text": look.plain(metric)}, "type": "log" if logarithmic else "linear"}
+    yaxis: dict[str, Any] = {"title": {"text": look.plain(metric)}}
+    if logarithmic:
+        yaxis |= {"type": "log", "dtick": 1}
     layout = {"xaxis": xaxis, "yaxis": yaxis}
     shown = look.interactive(*traces, height=look.HEIGHT + 26 * (len(lines) // 2), **layout)
     still = partial(_learning, title, lines, unit, metric, logarithmic)
@@ -201,7 +203,9 @@ def learning(
 @look.styled
 def _learning(title: str, lines: Sequence[Line], unit: str, metric: str, logarithmic: bool) -> Still:
     still, axes = look.canvas(title, "")
-    axes.set_yscale("log" if logarithmic else "linear")
+    if logarithmic:
+        axes.set_yscale("log")
+        axes.yaxis.set_major_formatter(lambda value, _: f"{value:,.4g}")
     for line in lines:
         steps = np.arange(1, len(line.mean) + 1)
         axes.plot(steps, line.mean, color=line.colour, lw=2, label=line.label)

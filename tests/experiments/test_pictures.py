@@ -61,6 +61,14 @@ def test_curves_and_bands_hold_the_seeds() -> None:
     assert np.allclose(band.y, [0.3, 0.7, 0.9, 0.9, 0.5, 0.1])
 
 
+def test_curves_over_magnitudes_have_a_line_a_magnitude_and_their_numbers_in_plain(tmp_path: Path) -> None:
+    lines = [Line(label="a", curves=[[5.0, float("nan"), 1400.0]], colour="#000000")]
+    drawn = learning("l", "L", "", lines, "epoch", "rows", logarithmic=True)
+    assert (drawn.interactive.layout.yaxis.type, drawn.interactive.layout.yaxis.dtick) == ("log", 1)
+    [svg] = [path for path in drawn.save(tmp_path) if path.suffix == ".svg"]
+    assert "mathdefault" not in svg.read_text()
+
+
 def test_a_histogram_shows_shares_in_order() -> None:
     [bar] = histogram("h", "H", "", {3: 30, 0: 10}, "updates", look.BEST).interactive.data
     assert (list(bar.x), list(bar.y)) == ([0, 3], [0.25, 0.75])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from ray.train import ScalingConfig
+from torch import nn
 from typer import Typer
 from typer.testing import CliRunner
 
@@ -23,7 +26,7 @@ from experiments.theories import Theory
 from experiments.twins import ALONE, DISTRIBUTED, Case, Outcome, image_case, job_case, scored, xgboost_case
 from experiments.why_it_broke import Experiment, page_tables
 from experiments.why_page import page
-from trainers import Channel, ConfigurationError, ParameterServerTrainer, TorchTrainer
+from trainers import Channel, ConfigurationError, ParameterServerTrainer, TorchTrainer, TrainContext
 from trainers.datasets import load
 
 HERE = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
@@ -66,6 +69,25 @@ def test_a_twin_differs_in_the_number_of_workers_alone(tmp_path: Path) -> None:
     assert exact is not None
     assert exact.hyperparameters == boosted.alone().hyperparameters | {"tree_method": "exact"}
     assert (exact.workers, case.exact()) == (1, None)
+
+
+@pytest.mark.parametrize(
+    ("given", "exact"),
+    [
+        ({}, True),
+        ({"tree_method": "hist", "max_bin": 64}, True),
+        ({"tree_method": "approx"}, True),
+        ({"booster": "gblinear"}, False),
+    ],
+)
+def test_exact_trees_are_compared_where_there_are_trees(given: dict[str, Any], exact: bool, tmp_path: Path) -> None:
+    case = xgboost_case(Options(quick=True, out=tmp_path), 2)
+    trees = replace(case, trainer=case.trainer.with_hyperparameters(given))
+    found = trees.exact()
+    assert (found is not None) == exact
+    if found is not None:
+        assert found.hyperparameters["tree_method"] == "exact"
+        assert "max_bin" not in found.hyperparameters
 
 
 def test_shuffled_rows_are_the_same_rows_and_whole_ones_are_every_workers(tmp_path: Path) -> None:
@@ -247,6 +269,53 @@ def test_where_nothing_broke_it_stops_there_unless_asked(tmp_path: Path) -> None
     assert [section.title for section in page(experiment, asked).sections][:3] == [
         "What gives it back", "The published theories", "In training"
     ]  # fmt: skip
+
+
+class Pair(nn.Module):
+    """A model that gives two tensors."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inside = nn.Linear(64, 10)
+
+    def forward(self, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        found = self.inside(rows)
+        return found, found.square()
+
+
+def pairs(context: TrainContext) -> None:
+    """Learns digits with it, and scores its own loss on all of them."""
+    batches = context.prepare_data("train", labels=torch.int64)
+    model = context.prepare_model(Pair())
+    optimizer = torch.optim.SGD(model.parameters(), lr=context.hyperparameters["lr"])
+    for _ in context.epochs():
+        for features, labels in batches:
+            loss = nn.functional.cross_entropy(model(features)[0], labels)
+            context.step(loss, optimizer)
+        context.report({"train:loss": float(loss.detach())}, checkpoint={"model": model.state_dict()})
+
+
+def test_noise_that_cannot_be_seen_is_said_not_to_have_been_tried(tmp_path: Path) -> None:
+    case = Case(
+        title="pairs",
+        trainer=ParameterServerTrainer(
+            pairs,
+            scaling=HERE,
+            hyperparameters={
+                "lr": 0.1, "per_worker_batch_size": 100, "epochs": 2, "mode": "async", "num_workers": 4
+            },
+        ),
+        channels={"train": Channel.of(DIGITS.train)},
+        metric="train:loss",
+        maximize=False,
+    )  # fmt: skip
+    experiment, diagnosis = look_into(case, tmp_path, (1,))
+    assert "called once a step for one tensor with a row for each example" in diagnosis.ruled_out[Cause.NOISE]
+    assert Cause.NOISE not in experiment.outcomes
+    found = {judgement.theory: judgement for judgement in diagnosis.judgements}
+    assert found[Theory.NOISE].verdict is Verdict.NOT_TESTABLE
+    assert found[Theory.CONGESTION].verdict is Verdict.NOT_TESTABLE
+    assert "How noisy gradients were" not in [section.title for section in page(experiment, diagnosis).sections]
 
 
 # ---- job files
