@@ -32,7 +32,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from experiments.benchmark import Target, promises, table, targets_to_json, write
+from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from trainers.openmp import POLICY, VARIABLE
 
 UNITS = {"XGBoost": 100, "job in hand": 100, "small network": 3000, "larger network": 60}
@@ -40,6 +40,7 @@ UNITS = {"XGBoost": 100, "job in hand": 100, "small network": 3000, "larger netw
 
 ARMS = ("spinning", "here", "calmed")
 LIBRARIES = {"XGBoost": "xgboost", "job in hand": "xgboost", "small network": "torch", "larger network": "torch"}
+COLUMNS = ("", "machine", *ARMS, "spinning / here")
 SPINNING = "300000"
 NETWORKS = {"small network": (64, 256), "larger network": (1024, 1024)}
 """Width of the hidden layers, and rows of a batch."""
@@ -238,21 +239,27 @@ def rows(measured: list[Measured]) -> list[tuple[str, ...]]:
     return lines
 
 
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of docs/benchmarks.md."""
+    of = ("work", "arm", "busy", "milliseconds")
+    measured = [Measured(**{name: found[name] for name in of}) for found in result["measured"]]
+    return {"works": markdown(COLUMNS, rows(measured)), "promises": promised(result["targets"])}
+
+
 def main(
     repeats: Annotated[int, typer.Option(min=1, help="Processes for each work, way and state.")] = 3,
     threads: Annotated[int, typer.Option(min=2, help="Threads of each work.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder for result.json.")] = Path("results/busy_machine"),
     quick: Annotated[bool, typer.Option(help="A few rounds, once each: to see that it works.")] = False,
 ) -> None:
-    """Measure XGBoost, a job in hand and PyTorch on a quiet and a busy with threads that spin and without."""
+    """Measure XGBoost, a job in hand and PyTorch, on a quiet machine and a busy one, by how threads wait."""
     console = Console(highlight=False)
     units = dict.fromkeys(UNITS, 3) if quick else UNITS
     load_before = os.getloadavg()
     measured = compare(units, repeats=1 if quick else repeats, threads=threads)
-    columns = ("", "machine", *ARMS, "spinning / here")
     kept = targets(measured)
     console.print(
-        table(f"Milliseconds a round or step, {threads} threads", columns, rows(measured)), "", promises(kept)
+        table(f"Milliseconds a round or step, {threads} threads", COLUMNS, rows(measured)), "", promises(kept)
     )
     result: dict[str, Any] = {
         "setting": {"repeats": 1 if quick else repeats, "threads": threads, "units": units},

@@ -1,4 +1,4 @@
-"""Trials of XGBoost as Ray documents them: each a function under Ray Tune that makes a Ray Train run of its own."""
+"""The start-up benchmark's trials as Ray documents them: each a function under Ray Tune that makes a Ray Train run."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ DRIVER = "TRAIN_DRIVER_RESOURCE"
 
 @dataclass(frozen=True, kw_only=True)
 class Documented:
-    """(a), in seconds.
+    """A job as Ray documents it, in seconds.
 
     Args:
         at_once: how many trials ran at once.
+        first_step: from its beginning, Ray's start included.
         starts: of each trial, from Tune taking it up to rank 0's first training step, in the order of taking up.
         job: as a whole.
         ray: the part of it in `ray.init` and `ray.shutdown`.
@@ -39,6 +40,7 @@ class Documented:
     """
 
     at_once: int
+    first_step: float
     starts: list[float]
     job: float
     ray: float
@@ -141,6 +143,7 @@ def as_documented(trials: Sequence[dict[str, Any]], dataset: Dataset, at_once: i
     in_order = sorted(reports, key=lambda report: scheduler.taken_up[report["trial_id"]])
     return Documented(
         at_once=at_once,
+        first_step=min(report["first_step_at"] for report in reports) - began,
         starts=[report["first_step_at"] - scheduler.taken_up[report["trial_id"]] for report in in_order],
         job=ended - began,
         ray=(inside - began) + (ended - left),

@@ -29,7 +29,7 @@ import xgboost
 from ray.train import ScalingConfig
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, promises, table, targets_to_json, write
+from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from experiments.boosting import RANGES
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
 from hpo.analytics import tuned_trials
@@ -41,6 +41,7 @@ from trainers.datasets import Dataset, find, load
 
 TRIALS, ROUNDS, ETA, REPEATS = 30, 30, 3, 7
 MATRICES = ("QuantileDMatrix", "DMatrix")
+COLUMNS = ("", "seconds", "rounds", "ms a round", "best AUC")
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc"}
 
 
@@ -208,12 +209,12 @@ def target(measured: OneProcess) -> Target:
     )
 
 
-def show(measured: OneProcess) -> Group:
-    """The table that people look at."""
-    sides = {"here": measured.here, **{f"Optuna, {kind}": runs for kind, runs in measured.optuna.items()}}
-    rows = [
+def rows(measured: OneProcess) -> list[tuple[str, ...]]:
+    """A line for each side: medians over its jobs."""
+    sides = {"here": measured.here, **{f"Optuna, `{kind}`": runs for kind, runs in measured.optuna.items()}}
+    return [
         (
-            name,
+            f"{name}, {measured.threads} threads",
             f"{statistics.median(run.seconds for run in runs):.2f}",
             f"{statistics.median(run.rounds for run in runs):g}",
             f"{1000 * statistics.median(run.per_round for run in runs):.2f}",
@@ -221,8 +222,27 @@ def show(measured: OneProcess) -> Group:
         )
         for name, runs in sides.items()
     ]
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of docs/benchmarks.md, and the words of README.md."""
+    found = result["one_process"]
+    measured = OneProcess(
+        threads=found["threads"],
+        here=[Run(**run) for run in found["here"]],
+        optuna={kind: [Run(**run) for run in runs] for kind, runs in found["optuna"].items()},
+    )
+    return {
+        "jobs": markdown(COLUMNS, rows(measured)),
+        "promises": promised(result["targets"]),
+        "ratio": f"{measured.ratio:.1f} times",
+    }
+
+
+def show(measured: OneProcess) -> Group:
+    """The table that people look at."""
     title = f"{TRIALS} trials in one process, medians of {len(measured.here)} jobs"
-    return Group(table(title, ("", "seconds", "rounds", "ms a round", "best AUC"), rows), "")
+    return Group(table(title, COLUMNS, rows(measured)), "")
 
 
 def main(

@@ -22,7 +22,7 @@ from ray.train import ScalingConfig
 from rich.console import Console
 from rich.table import Table
 
-from experiments.startup import RANGES, STATIC
+from experiments.warm_start import RANGES, STATIC
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.store import Store
 from trainers import XGBoostTrainer

@@ -27,7 +27,7 @@ import typer
 from rich.console import Console, Group
 
 from experiments.benchmark import markdown, table, write
-from experiments.overhead import RANGES, NoRecord, curve
+from experiments.empty_searches import RANGES, NoRecord, curve
 from hpo.controller import Controller
 from hpo.hyperband import lay_out
 from hpo.random_search import RandomSearch

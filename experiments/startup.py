@@ -2,250 +2,116 @@
 
     python -m experiments.startup [--baseline-trials 30] [--baseline-at-once 4] [--data-dir DIR] [--out DIR]
 
-The job is 30 configurations of XGBoost on three workers, each trained for the same rounds, none stopped early. It runs
+The job is 30 configurations of XGBoost, each trained for the same rounds, none stopped early. It runs
 
-(a) as Ray documents it: a function under Ray Tune whose `XGBoostTrainer(...).fit()` is a Ray Train run per trial;
-(b) here: `HyperparameterTuner`, whose gangs of workers stay up between trials;
+(a) as Ray documents it: a function under Ray Tune whose `XGBoostTrainer(...).fit()` is a Ray Train run per trial, on
+    three workers; once with a trial at a time, alone on the machine, and once with four at once;
+(b) here: `HyperparameterTuner`, whose gangs of three workers stay up between trials;
+(c) in one process, which is what data of this size need: here with `num_workers=0`, and with plain Optuna;
 
-in one run, each on a Ray of its own, on the same data, with the same parameters and seeds. That both did the same work
-shows in their AUCs, which have to agree. To be fair to (a), it polls its workers as often as (b) does (Ray's default is
-ten times slower), reports once a trial instead of once a round, reads its rows as (b)'s workers do instead of through
-Ray Data, and starts neither dashboard nor preemption watcher. (b) trains one more run, un-tuned.
+in one run, each of (a) and (b) on a Ray of its own, on the same data, with the same parameters and seeds. That all did
+the same work shows in their AUCs: (a) and (b) have to agree; one process cuts the rows' values into bins a little
+differently. To be fair to (a), it polls its workers as often as (b) does (Ray's default is ten times slower), its
+workers have the priority that (b)'s have (Ray's default is a niceness of 15), it reports once a trial instead of once a
+round, reads its rows as (b)'s workers do instead of through Ray Data, and starts neither dashboard nor preemption
+watcher. (b), and (c) here, train one more run, un-tuned.
 
-Last, a small job in one process without Ray, here and with Optuna: see `experiments.one_process`.
+The start of a trial counts from Tune or Optuna taking it up, or from handing it out to a gang, to its first training
+step; in (b) with all gangs busy.
 """
 
 from __future__ import annotations
 
-import math
 import os
 import statistics
 import tempfile
-import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import ray
 import typer
 from ray.train import ScalingConfig
 from rich.console import Console, Group
 
-from experiments import boosting, one_process
-from experiments.benchmark import Target, promises, table, targets_to_json, write
-from experiments.documented import ROUNDS, WORKERS, Documented, as_documented, place, start_ray
-from experiments.one_process import OneProcess
-from hpo import HyperparameterTuner
-from hpo.analytics import tuned_trials
-from hpo.search import derive_seed
-from hpo.store import Store, TrialRow
-from trainers import XGBoostTrainer
-from trainers.assignment import Assignment, GangUp, Progress, Segment, Served
-from trainers.datasets import Dataset, find, load
+from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from experiments.documented import ROUNDS, WORKERS, Documented, as_documented
+from experiments.warm_start import AT_ONCE, SEED, TRIALS, WarmGangs, WarmJob, on_warm_gangs, parameters, warm_job
+from experiments.whole_trials import PlainOptuna, starts_in_hand, with_optuna
+from trainers.datasets import find, load
 from trainers.gang import POLL_SECONDS
-from trainers.ray_gangs import RayGangs
-from trainers.xgboost_booster import booster_parameters
 
-TRIALS, AT_ONCE, SEED = 30, 4, 1729
-TINY_ASSIGNMENTS = 200
-STATIC = {"objective": "binary:logistic", "eval_metric": "auc"}
-RANGES = {name: bounds for name, bounds in boosting.RANGES.items() if name != "num_round"}
-ENVIRONMENT = {"RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": POLL_SECONDS, "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class WarmGangs:
-    """(b)'s gangs without a tuner, in seconds.
-
-    Args:
-        first_step: the parts of the time from `ray.init` to the first training step.
-        ups: when each gang was up, since `ray.init`.
-        starts: with all gangs busy, from handing an assignment out to rank 0's first training step.
-        added: of the same, from handing out to having the result, less training and checkpointing.
-        closing: of all gangs, up and idle.
-    """
-
-    first_step: dict[str, float]
-    ups: list[float]
-    starts: list[float]
-    added: list[float]
-    closing: float
+ENVIRONMENT = {
+    "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": POLL_SECONDS,
+    "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
+    "RAY_worker_niceness": "0",
+}
+ARMS = ("", "at once", "the job's first step", "a later start, median", "longest", "the whole job")
 
 
 @dataclass(frozen=True, kw_only=True)
-class WarmJob:
-    """(b)'s job, in seconds.
+class Startup:
+    """Everything that was measured.
 
     Args:
-        gangs: how many came up while there was work.
-        first_step: since the job began, Ray's start included.
-        closing: from its last trial's end until nothing is left, Ray's end included.
-        job: as a whole.
-        objectives: what each trial reported, by its number.
+        alone: (a) with a trial at a time.
+        at_once: (a) with several.
+        gangs: (b)'s gangs without a tuner.
+        job: (b)'s job.
+        hand_starts: of trials in one process, here.
+        hand: the job in one process, here.
+        optuna: the same with Optuna.
+        threads: of XGBoost's in one process.
     """
 
-    gangs: int
-    first_step: float
-    closing: float
-    job: float
-    objectives: list[float]
+    alone: Documented
+    at_once: Documented
+    gangs: WarmGangs
+    job: WarmJob
+    hand_starts: list[float]
+    hand: WarmJob
+    optuna: PlainOptuna
+    threads: int
 
 
-# ---- (b) on warm gangs
+def later(starts: Sequence[float]) -> float:
+    """The median start after the first."""
+    return statistics.median(starts[1:] or starts)
 
 
-def on_warm_gangs(dataset: Dataset, scratch: str) -> WarmGangs:
-    """Trains one trial as soon as there is a gang, then keeps all gangs busy with trials of one round."""
-    began = time.time()
-    start_ray(AT_ONCE)
-    connected = time.time()
-    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=WORKERS), hyperparameters=STATIC)
-    placed = place(dataset)
-    gangs = RayGangs("startup", lambda workers: trainer.program(placed), trainer.scaling, eager=True)
-    asked = time.time()
-    ups: dict[str, float] = {}
-    handed_out: dict[str, float] = {}
-    first: Segment | None = None
-    starts, added = list[float](), list[float]()
-
-    def assign(gang: str, trial: str, stop: int) -> None:
-        handed_out[gang] = time.time()
-        gangs.assign(gang, assignment(trial, STATIC, SEED, stop, f"{scratch}/gangs/{trial}"))
-
-    try:
-        while len(added) < TINY_ASSIGNMENTS:
-            gangs.want({WORKERS: AT_ONCE}, None)
-            for event in gangs.events(1.0):
-                match event:
-                    case GangUp():
-                        if not ups:
-                            held, up, opening = gangs.held_since(event.gang), time.time(), event.opening
-                            assign(event.gang, "first", ROUNDS)
-                        ups[event.gang] = time.time() - began
-                    case Served(segment=Segment() as segment):
-                        at = handed_out.pop(event.gang)
-                        if first is None:
-                            first = segment
-                            continue
-                        starts.append(segment.first_step_at - at)
-                        added.append(time.time() - at - segment.training_seconds - segment.checkpointing_seconds)
-                    case Progress():
-                        pass
-                    case _:
-                        raise RuntimeError(f"a gang did not serve, so nothing was measured: {event}")
-            if len(ups) == AT_ONCE and first is not None:
-                for gang in ups.keys() - handed_out.keys():
-                    assign(gang, f"tiny-{time.monotonic_ns()}", 1)
-    finally:
-        closing_since = time.time()
-        gangs.close()
-        closing = time.time() - closing_since
-        ray.shutdown()
-    assert first is not None, "the loop ends behind it"
-    return WarmGangs(
-        first_step={
-            "ray.init": connected - began,
-            "placing the rows, opening the mailbox": asked - connected,
-            "Ray Train's controller, until the workers' CPUs are held": held - asked,
-            "worker processes": up - held - sum(opening.values()),
-            **{f"on the workers: {step}": seconds for step, seconds in opening.items()},
-            "assignment to first step": first.first_step_at - up,
-        },
-        ups=list(ups.values()),
-        starts=starts,
-        added=added,
-        closing=closing,
-    )
-
-
-def warm_job(dataset: Dataset, scratch: str) -> tuple[WarmJob, list[TrialRow]]:
-    """Runs the job with the tuner, which starts and ends Ray; returns its trials beside."""
-    url = f"sqlite:///{scratch}/store.db"
-    tuner = HyperparameterTuner(
-        XGBoostTrainer(scaling=ScalingConfig(num_workers=WORKERS), hyperparameters={**STATIC, "num_round": ROUNDS}),
-        "validation:auc",
-        RANGES,
-        strategy="Random",
-        max_jobs=TRIALS,
-        max_parallel_jobs=AT_ONCE,
-        random_seed=SEED,
-        storage_path=f"{scratch}/jobs",
-        store=url,
-        console=Console(quiet=True),
-    )
-    began = time.time()
-    tuner.fit({"train": dataset.train, "validation": dataset.validation}, job_name="startup")
-    ended = time.time()
-    with Store(url) as store:
-        summary, trials = store.job("startup").summary, tuned_trials(store, "startup")
-    job = WarmJob(
-        gangs=summary["gangs"],
-        # The summary counts from the first decision, and is made when all else is done.
-        first_step=ended - summary["wall_seconds"] + summary["first_step_seconds"] - began,
-        closing=ended - max(trial.ended_at or ended for trial in trials),
-        job=ended - began,
-        objectives=[math.nan if trial.objective is None else trial.objective for trial in trials],
-    )
-    return job, trials
-
-
-# ---- what both share
-
-
-def assignment(trial: str, hyperparameters: Mapping[str, Any], seed: int, stop: int, save_to: str) -> Assignment:
-    """A whole trial of `stop` rounds."""
-    return Assignment(
-        trial_id=trial,
-        hyperparameters=dict(hyperparameters),
-        seed=seed,
-        start=0,
-        stop=stop,
-        checkpoint=None,
-        save_to=save_to,
-    )
-
-
-def parameters(trial: TrialRow) -> dict[str, Any]:
-    """What XGBoost is given for a trial here, seed and threads included, for (a) to give it too."""
-    seed = derive_seed(SEED, trial.number)
-    return booster_parameters(assignment(trial.trial_id, STATIC | trial.hyperparameters, seed, ROUNDS, ""), cpus=1)
-
-
-# ---- what came out
-
-
-def later_start(documented: Documented) -> float:
-    """The median start in (a) after the first."""
-    return statistics.median(documented.starts[1:] or documented.starts)
-
-
-def largest_difference(documented: Documented, job: WarmJob) -> float:
-    """Between the AUCs of (a) and (b) over the trials that both trained: next to 0 if they did the same work."""
-    return max(abs(a - b) for a, b in zip(documented.objectives, job.objectives, strict=False))
-
-
-def targets(documented: Documented, gangs: WarmGangs, job: WarmJob, one: OneProcess) -> list[Target]:
-    """The promises, and what was measured of each."""
-    ran, trials = len(documented.objectives), len(job.objectives)
+def whole(documented: Documented, trials: int) -> float:
+    """Seconds of (a)'s job with so many trials: scaled from those that it ran, where they were fewer."""
     # Ray is started and ended once, however many trials there are.
-    whole = documented.ray + (documented.job - documented.ray) * trials / ran
+    return documented.ray + (documented.job - documented.ray) * trials / len(documented.objectives)
+
+
+def largest_difference(one: Sequence[float], other: Sequence[float]) -> float:
+    """Between the AUCs of two jobs, over the trials that both trained."""
+    return max(abs(a - b) for a, b in zip(one, other, strict=False))
+
+
+def targets(measured: Startup) -> list[Target]:
+    """The promises, and what was measured of each."""
+    gangs, job = measured.gangs, measured.job
+    ran, trials = len(measured.alone.objectives), len(job.objectives)
+    quicker = min((measured.alone, measured.at_once), key=lambda documented: whole(documented, trials))
     return [
         Target(
             promise="starts after the first, times shorter",
             limit=300,
-            measured=later_start(documented) / statistics.median(gangs.starts),
+            measured=later(measured.alone.starts) / statistics.median(gangs.starts),
             unit="x",
             at_least=True,
-            note=f"medians; (b) with all {len(gangs.ups)} gangs busy",
+            note=f"medians; (a) alone, (b) with all {len(gangs.ups)} gangs busy",
         ),
         Target(
             promise=f"the {trials}-trial job, times faster",
             limit=20,
-            measured=whole / job.job,
+            measured=whole(quicker, trials) / job.job,
             unit="x",
             at_least=True,
-            note="" if ran == trials else f"(a) scaled from {ran} trials, not measured",
+            note=f"than (a)'s quicker way, {quicker.at_once} at once"
+            + ("" if ran == trials else f", scaled from {ran} trials, not measured"),
         ),
         Target(
             promise="from ray.init to the first training step",
@@ -262,77 +128,155 @@ def targets(documented: Documented, gangs: WarmGangs, job: WarmJob, one: OneProc
             measured=statistics.median(gangs.added),
             note=f"median of {len(gangs.added)}; all {len(gangs.ups)} gangs busy",
         ),
-        one_process.target(one),
     ]
 
 
-def result(
-    documented: Documented, gangs: WarmGangs, job: WarmJob, one: OneProcess, dataset: Mapping[str, Any]
-) -> dict[str, Any]:
+def result(measured: Startup, dataset: Mapping[str, Any]) -> dict[str, Any]:
     """Everything measured, for result.json."""
+    trials = measured.job.objectives
+    aucs = {
+        "as Ray documents it, alone": measured.alone.objectives,
+        "as Ray documents it, at once": measured.at_once.objectives,
+        "one process, here": measured.hand.objectives,
+        "one process, Optuna": measured.optuna.objectives,
+    }
     return {
         "dataset": dict(dataset),
         "setting": {"trials": TRIALS, "rounds": ROUNDS, "workers": WORKERS, "at_once": AT_ONCE, "seed": SEED},
         "environment": ENVIRONMENT,
-        "as_ray_documents_it": asdict(documented),
-        "warm_gangs": asdict(gangs),
-        "warm_job": asdict(job),
-        "one_process": asdict(one),
-        "largest_difference_of_auc": largest_difference(documented, job),
-        "targets": targets_to_json(targets(documented, gangs, job, one)),
+        **asdict(measured),
+        "largest_difference_of_auc": {name: largest_difference(found, trials) for name, found in aucs.items()},
+        "targets": targets_to_json(targets(measured)),
     }
 
 
-def show(documented: Documented, gangs: WarmGangs, job: WarmJob, one: OneProcess, title: str) -> Group:
+# ---- as tables, from what result.json holds
+
+
+def arms(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The same job in every way."""
+    trials = len(result["job"]["objectives"])
+    gangs, job, hand, optuna = (result[name] for name in ("gangs", "job", "hand", "optuna"))
+    rows = []
+    for way in (Documented(**result["alone"]), Documented(**result["at_once"])):
+        of = "" if len(way.objectives) == trials else f", scaled from {len(way.objectives)} of {trials} trials"
+        rows.append(
+            (
+                "as Ray documents it, alone on the machine" if way.at_once == 1 else "as Ray documents it",
+                f"{way.at_once} x {WORKERS} workers",
+                f"{way.first_step:.1f} s",
+                f"{later(way.starts):.1f} s",
+                f"{max(way.starts[1:] or way.starts):.1f} s",
+                f"{whole(way, trials):.1f} s{of}",
+            )
+        )
+    busy = f"{len(gangs['ups'])} x {WORKERS} workers; the job {job['gangs']} x {WORKERS}"
+    one = f"one process, {result['threads']} threads"
+    for name, at_once, first, starts, seconds in (
+        ("here, on gangs", busy, job["first_step"], gangs["starts"], job["job"]),
+        ("here, `num_workers=0`", one, hand["first_step"], result["hand_starts"], hand["job"]),
+        ("Optuna, one process", one, optuna["first_step"], optuna["starts"][1:], optuna["job"]),
+    ):
+        figures = (f"{statistics.median(starts):.4f} s", f"{max(starts):.4f} s")
+        rows.append((name, at_once, f"{first:.1f} s", *figures, f"{seconds:.1f} s"))
+    return rows
+
+
+def first_step(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Where the seconds to the first step, and those of closing, go."""
+    gangs, job = result["gangs"], result["job"]
+    rows = [*gangs["first_step"].items(), ("together", sum(gangs["first_step"].values()))]
+    rows += [("the job's first step, with the tuner", job["first_step"])]
+    rows += [("closing all gangs", gangs["closing"]), ("closing the job, Ray's own end included", job["closing"])]
+    return [(step, f"{seconds:.2f} s") for step, seconds in rows]
+
+
+def short(result: Mapping[str, Any]) -> str:
+    """A line for those who read no tables."""
+    alone, several = Documented(**result["alone"]), Documented(**result["at_once"])
+    trials = len(result["job"]["objectives"])
+    whole_job = min(whole(alone, trials), whole(several, trials))
+    return (
+        f"a trial after the first starts in {statistics.median(result['gangs']['starts']):.3f} s where the documented "
+        f"way takes {later(alone.starts):.1f} s alone on the machine and {later(several.starts):.1f} s with "
+        f"{several.at_once} at once; a job of {trials} short trials takes {result['job']['job']:.1f} s on gangs, "
+        f"{whole_job:.0f} s the documented way, and in one process, where data of this size belong, "
+        f"{result['hand']['job']:.1f} s here and {result['optuna']['job']:.1f} s with plain Optuna"
+    )
+
+
+def differences(result: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How far the AUCs of each way are from those on gangs."""
+    return [(name, f"{value:.1e}") for name, value in result["largest_difference_of_auc"].items()]
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of docs/benchmarks.md, and the line of README.md."""
+    return {
+        "arms": markdown(ARMS, arms(result)),
+        "first-step": markdown(("", ""), first_step(result)),
+        "differences": markdown(("", "largest difference between AUCs"), differences(result)),
+        "promises": promised(result["targets"]),
+        "short": short(result),
+    }
+
+
+def show(measured: Startup, title: str) -> Group:
     """The tables that people look at."""
-    ran, trials = len(documented.objectives), len(job.objectives)
-    both = [
-        ("trials", str(ran), f"{trials}, and the un-tuned run"),
-        ("at once", str(documented.at_once), f"{len(gangs.ups)}; the job needed {job.gangs}"),
-        ("first start", f"{documented.starts[0]:.1f}", f"{job.first_step:.1f}, Ray's own start included"),
-        ("later starts, median", f"{later_start(documented):.2f}", f"{statistics.median(gangs.starts):.4f}"),
-        ("later starts, longest", f"{max(documented.starts[1:] or documented.starts):.2f}", f"{max(gangs.starts):.4f}"),
-        ("job", f"{documented.job:.1f}", f"{job.job:.1f}"),
-        ("job, a trial", f"{documented.job / ran:.2f}", f"{job.job / trials:.2f}"),
-    ]
-    first = [(step, f"{seconds:.2f}") for step, seconds in gangs.first_step.items()]
-    first.append(("together", f"{sum(gangs.first_step.values()):.2f}"))
-    ends = f"Gangs up after {', '.join(f'{up:.1f}' for up in gangs.ups)} s; closed in {gangs.closing:.2f} s, "
+    made = result(measured, {})
     return Group(
-        table(title, ("seconds", "(a) as Ray documents it", "(b) here"), both),
-        f"Largest difference between the AUCs of (a) and (b): {largest_difference(documented, job):.1e}\n",
-        table("(b) from ray.init to the first training step", ("", "seconds"), first),
-        f"{ends}the job's, with Ray, in {job.closing:.2f} s\n",
-        one_process.show(one),
-        promises(targets(documented, gangs, job, one)),
+        table(title, ARMS, arms(made)),
+        "",
+        table("On gangs: from ray.init to the first training step, and the end", ("", ""), first_step(made)),
+        "",
+        table("Largest difference from the AUCs on gangs", ("", ""), differences(made)),
+        "",
+        promises(targets(measured)),
     )
 
 
 def main(
-    baseline_trials: Annotated[int, typer.Option(min=1, max=TRIALS, help="How many of the trials (a) runs.")] = TRIALS,
-    baseline_at_once: Annotated[int, typer.Option(min=1, help="Trials at once in (a).")] = AT_ONCE,
+    baseline_trials: Annotated[
+        int, typer.Option(min=1, max=TRIALS, help="How many of the trials (a) runs, in each of its two ways.")
+    ] = TRIALS,
+    baseline_at_once: Annotated[int, typer.Option(min=2, help="Trials at once in the second way of (a).")] = AT_ONCE,
     data_dir: Annotated[str | None, typer.Option(help="Folder that holds the bank marketing data.")] = None,
     out: Annotated[Path, typer.Option(help="Folder for result.json.")] = Path("results/startup"),
 ) -> None:
-    """Measure how long trials take to start, and a small job to run: as Ray documents it, and here."""
+    """Measure how long trials take to start, and a small job to run: as Ray documents it, here, and in one process."""
     console = Console(highlight=False)
     name = "bank-marketing" if find("bank-marketing", data_dir) else "bank-marketing-synthetic"
     dataset = load(name, data_dir=data_dir)
     os.environ.update(ENVIRONMENT)
     os.environ.pop("RAY_ADDRESS", None)  # Each part measures a Ray of its own.
+    threads = len(os.sched_getaffinity(0))
     with tempfile.TemporaryDirectory(prefix="warmband-startup-") as scratch:
         gangs = on_warm_gangs(dataset, scratch)
         console.print(f"(b) the first trial trained {sum(gangs.first_step.values()):.1f} s after ray.init")
-        job, trials = warm_job(dataset, scratch)
-        console.print(f"(b) {TRIALS} trials took {job.job:.1f} s; now {baseline_trials} trials of (a)")
+        job, trials = warm_job(dataset, scratch, ScalingConfig(num_workers=WORKERS))
+        console.print(f"(b) {TRIALS} trials took {job.job:.1f} s; now in one process")
+        starts = starts_in_hand(dataset, scratch, threads)
+        hand, _ = warm_job(dataset, scratch, ScalingConfig(num_workers=0))
+        plain = with_optuna(dataset, trials, threads)
         given = [parameters(trial) for trial in trials[:baseline_trials]]
-        documented = as_documented(given, dataset, baseline_at_once, scratch)
-        console.print("now whole jobs in one process, without Ray: here and with Optuna")
-        one = one_process.compare(dataset, scratch)
-    title = f"{dataset.title}: {ROUNDS} rounds a trial on {WORKERS} workers, {os.cpu_count()} cores"
-    console.print(show(documented, gangs, job, one, title))
+        console.print(f"now {baseline_trials} trials of (a), one at a time")
+        alone = as_documented(given, dataset, 1, f"{scratch}/alone")
+        console.print(f"the first of them began to train after {alone.starts[0]:.1f} s; now {baseline_at_once} at once")
+        several = as_documented(given, dataset, baseline_at_once, f"{scratch}/at-once")
+    measured = Startup(
+        alone=alone,
+        at_once=several,
+        gangs=gangs,
+        job=job,
+        hand_starts=starts,
+        hand=hand,
+        optuna=plain,
+        threads=threads,
+    )
+    title = f"{dataset.title}: {ROUNDS} rounds a trial, {os.cpu_count()} cores"
+    console.print(show(measured, title))
     rows = {"name": dataset.name, "synthetic": dataset.synthetic, "train": len(dataset.train)}
-    console.print(f"written to {write(out, result(documented, gangs, job, one, rows))}")
+    console.print(f"written to {write(out, result(measured, rows))}")
 
 
 if __name__ == "__main__":

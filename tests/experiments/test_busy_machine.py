@@ -1,11 +1,14 @@
 """The busy machine's works in their three ways, with a few rounds each, and what is made of their times."""
 
+import json
 import subprocess
+from dataclasses import asdict
 
 import pytest
 
 from experiments import busy_machine
-from experiments.busy_machine import ARMS, UNITS, Measured, busy_processes, compare, ratio, rows, targets
+from experiments.benchmark import targets_to_json
+from experiments.busy_machine import ARMS, UNITS, Measured, busy_processes, compare, page_tables, ratio, rows, targets
 
 
 def measured(work: str, *, busy: bool, **milliseconds: list[float]) -> list[Measured]:
@@ -28,6 +31,10 @@ def test_ratios_are_of_medians_within_one_state():
     ]
     assert rows(found)[0] == ("XGBoost", "as it is", "8.00", "8.50", "8.00", "0.94")
     assert [line[:2] for line in rows(found)[2:]] == [("XGBoost", "busy"), ("job in hand", "busy")]
+    kept = [{**asdict(each), "median": each.median} for each in found]
+    tables = page_tables(json.loads(json.dumps({"measured": kept, "targets": targets_to_json(targets(found))})))
+    assert "| XGBoost | busy | 300.00 | 30.00 | 75.00 | 10.00 |" in tables["works"]
+    assert tables["promises"].count("missed") == 1
 
 
 @pytest.mark.process

@@ -1,10 +1,13 @@
 """Both sides of the one-process benchmark on generated rows, and what is made of their times."""
 
+import json
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 
-from experiments.one_process import TRIALS, OneProcess, Run, compare, target
+from experiments.benchmark import targets_to_json
+from experiments.one_process import TRIALS, OneProcess, Run, compare, page_tables, target
 from trainers.datasets import load
 
 
@@ -23,6 +26,16 @@ def test_the_ratio_is_by_rounds_the_median_of_pairs_against_the_faster_matrix():
     assert (measured.matrix, measured.ratio) == ("QuantileDMatrix", pytest.approx(1.125))
     assert target(measured).kept
     assert not target(OneProcess(threads=2, here=[run(8)], optuna={"DMatrix": [run(5)]})).kept
+
+
+def test_the_page_has_each_side_and_whether_the_promise_was_kept():
+    measured = OneProcess(threads=2, here=[run(4, 364), run(9, 364)], optuna={"DMatrix": [run(2), run(3)]})
+    result = {"one_process": asdict(measured), "targets": targets_to_json([target(measured)])}
+    tables = page_tables(json.loads(json.dumps(result)))
+    assert "| here, 2 threads | 2.37 | 364 | 6.50 | 0.7000 |" in tables["jobs"]
+    assert "| Optuna, `DMatrix`, 2 threads | 0.25 | 100 | 2.50 | 0.7000 |" in tables["jobs"]
+    assert "at most 1.5 x | 2.5 x | **missed** |" in tables["promises"]
+    assert tables["ratio"] == "2.5 times"
 
 
 @pytest.mark.process  # For its time: both train for seconds.

@@ -9,25 +9,26 @@ from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
+import optuna
 import pytest
+import sqlalchemy as sa
 from rich.console import Console
 
-from experiments.overhead import (
+from experiments.empty_searches import (
     BATCHES,
     PLANS,
     REPORTS,
-    Measured,
+    Batches,
     NoRecord,
     Searched,
     durable_batches,
-    optuna_blocks,
-    result,
     run,
     schedule,
     search,
-    show,
-    targets,
 )
+from experiments.optuna_studies import ADJUSTED, DEFAULTS, IN_MEMORY, PRUNERS, STORAGES, Block, Study, blocks
+from experiments.overhead import Measured, page_tables, result, show, targets
+from hpo.database import open_engine
 from hpo.store import Store
 
 
@@ -47,8 +48,19 @@ def searched(plan: str, trials: int, durable: float) -> Searched:
 
 MEASURED = Measured(
     searches=[searched(plan, trials, 30.0) for plan in PLANS for trials in (10, 100, 1000)],
-    batches=[1.0] * 90 + [2.0] * 10,
-    optuna={"in memory": [], "SQLite": []},
+    batches=Batches(milliseconds=[1.0] * 90 + [2.0] * 10, alone=300.0, alone_wall=450.0),
+    optuna=[
+        Study(
+            plan=plan,
+            storage=storage,
+            blocks=[
+                Block(trials=10, reports=500, asking=200.0, all=1000.0 * number, wall=2000.0 * number),
+                Block(trials=25, reports=700, asking=400.0, all=5000.0, wall=7000.0),
+            ],
+        )
+        for plan in PRUNERS
+        for number, storage in enumerate(STORAGES, 1)
+    ],
 )
 
 
@@ -61,9 +73,9 @@ def test_a_search_does_the_same_work_in_the_scheduler_the_loop_and_the_store(pla
         assert len(store.trials("search")) == 20
         assert len(store.reports("search")) == measured.reports
         batches = durable_batches(str(tmp_path / "store.db"))
-        assert len(store.reports("search")) == measured.reports + BATCHES * REPORTS
-    assert len(batches) == BATCHES
-    assert min(batches) > 0
+        assert len(store.reports("search")) == measured.reports + BATCHES * (REPORTS + 1)
+    assert len(batches.milliseconds) == BATCHES
+    assert min(*batches.milliseconds, batches.alone, batches.alone_wall) > 0
 
 
 def test_every_report_is_made_where_nothing_is_stopped() -> None:
@@ -81,11 +93,38 @@ def test_a_decision_makes_as_many_calls_in_a_search_ten_times_as_large(plan: str
     assert calls[1] == pytest.approx(calls[0], rel=0.1)
 
 
-def test_optuna_does_its_trials_in_blocks(tmp_path: Path) -> None:
-    for path in (None, str(tmp_path / "optuna.db")):
-        blocks = optuna_blocks(60.0, 12, path)
-        assert [block.trials for block in blocks] == [10, 12]
-        assert all(block.reports > 0 and block.microseconds > 0 for block in blocks)
+@pytest.mark.parametrize("plan", PRUNERS)
+def test_optuna_does_the_same_first_trials_wherever_its_study_is(plan: str, tmp_path: Path) -> None:
+    """The first block whatever it takes, the next for as long as there is time."""
+    found = [
+        blocks(plan, storage, str(tmp_path / f"study-{number}"), seconds=0.0, least=3, most=30)
+        for number, storage in enumerate(STORAGES)
+    ]
+    assert [study.storage for study in found] == list(STORAGES)
+    assert [len(study.blocks) for study in found] == [1] * len(STORAGES)
+    assert {study.blocks[0].trials for study in found} == {3}
+    assert len({study.blocks[0].reports for study in found}) == 1
+    for study in found:
+        assert 0 < study.blocks[0].asking <= study.blocks[0].all
+    if plan == "every report":
+        assert found[0].blocks[0].reports == 3 * REPORTS
+
+
+def test_optuna_goes_on_in_blocks_that_grow(tmp_path: Path) -> None:
+    study = blocks("every report", IN_MEMORY, "", seconds=60.0, least=2, most=25)
+    assert [block.trials for block in study.blocks] == [2, 20, 25]
+
+
+def test_one_of_optunas_studies_has_the_settings_of_sqlite_that_the_store_has(tmp_path: Path) -> None:
+    def settings(connected: sa.Engine) -> list[object]:
+        with connected.connect() as connection:
+            return [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in ("journal_mode", "synchronous")]
+
+    here = settings(open_engine(f"sqlite:///{tmp_path}/store.db"))
+    adjusted, usual = STORAGES[ADJUSTED](str(tmp_path / "adjusted")), STORAGES[DEFAULTS](str(tmp_path / "usual"))
+    assert isinstance(adjusted, optuna.storages.RDBStorage)
+    assert isinstance(usual, optuna.storages.RDBStorage)
+    assert settings(adjusted.engine) == here != settings(usual.engine)
 
 
 def test_memory_a_trial_is_what_the_largest_holds_more() -> None:
@@ -107,5 +146,24 @@ def test_the_result_is_json_and_the_tables_show_it() -> None:
     console = Console(file=StringIO(), width=200)
     console.print(show(MEASURED))
     printed = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "2,000 bytes a trial with 'Hyperband'" in printed
+    assert "memory a trial, Hyperband" in printed
+    assert "2.0 kB" in printed
     assert "missed" not in printed
+
+
+def test_the_page_shows_the_same_reports_here_and_in_each_of_optunas_studies() -> None:
+    tables = page_tables(json.loads(json.dumps(result(MEASURED))))
+    assert "| every report | 1,000 | 50,000 | 1.0 | 10.0 | 30.0 | 60.0 | 200 |" in tables["decisions"]
+    lines = tables["beside"].splitlines()
+    assert lines[0] == "| every report of 10 trials | a commit holds | processor | wall |"
+    assert lines[2:] == [
+        "| here | what came together | 30 | 60 |",
+        "| here, a report alone, without the search | a report | 300 | 450 |",
+        "| Optuna, in memory | nothing is committed | 1,000 | 2,000 |",
+        "| Optuna, SQLite | a report | 2,000 | 4,000 |",
+        "| Optuna, SQLite, set up as here | a report | 3,000 | 6,000 |",
+        "| Optuna, JournalStorage, a file | a report | 4,000 | 8,000 |",
+    ]
+    assert "| Hyperband | in memory | 25 | 700 | 400 | 5,000 | 7,000 |" in tables["optuna"]
+    assert "| nine in ten at most | 1.9 ms |" in tables["batches"]
+    assert "| a decision, durable | at most 50 us | 30 us | kept |" in tables["promises"]
