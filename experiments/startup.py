@@ -14,7 +14,8 @@ the same work shows in their AUCs: (a) and (b) have to agree; one process cuts t
 differently. To be fair to (a), it polls its workers as often as (b) does (Ray's default is ten times slower), its
 workers have the priority that (b)'s have (Ray's default is a niceness of 15), it reports once a trial instead of once a
 round, reads its rows as (b)'s workers do instead of through Ray Data, and starts neither dashboard nor preemption
-watcher. (b), and (c) here, train one more run, un-tuned.
+watcher. (b), and (c) here, train one more run, un-tuned. The jobs of (b) and (c) are run before, between and after the
+two of (a), since what else a machine does changes meanwhile; the promises are held against the slowest of (b)'s.
 
 The start of a trial counts from Tune or Optuna taking it up, or from handing it out to a gang, to its first training
 step; in (b) with all gangs busy.
@@ -38,6 +39,7 @@ from experiments.benchmark import Target, markdown, promised, promises, table, t
 from experiments.documented import ROUNDS, WORKERS, Documented, as_documented
 from experiments.warm_start import AT_ONCE, SEED, TRIALS, WarmGangs, WarmJob, on_warm_gangs, parameters, warm_job
 from experiments.whole_trials import PlainOptuna, starts_in_hand, with_optuna
+from hpo.store import TrialRow
 from trainers.datasets import find, load
 from trainers.gang import POLL_SECONDS
 
@@ -57,20 +59,20 @@ class Startup:
         alone: (a) with a trial at a time.
         at_once: (a) with several.
         gangs: (b)'s gangs without a tuner.
-        job: (b)'s job.
+        jobs: (b)'s job, each time.
         hand_starts: of trials in one process, here.
-        hand: the job in one process, here.
-        optuna: the same with Optuna.
+        hands: the job in one process, here, each time.
+        optunas: the same with Optuna.
         threads: of XGBoost's in one process.
     """
 
     alone: Documented
     at_once: Documented
     gangs: WarmGangs
-    job: WarmJob
+    jobs: list[WarmJob]
     hand_starts: list[float]
-    hand: WarmJob
-    optuna: PlainOptuna
+    hands: list[WarmJob]
+    optunas: list[PlainOptuna]
     threads: int
 
 
@@ -92,8 +94,8 @@ def largest_difference(one: Sequence[float], other: Sequence[float]) -> float:
 
 def targets(measured: Startup) -> list[Target]:
     """The promises, and what was measured of each."""
-    gangs, job = measured.gangs, measured.job
-    ran, trials = len(measured.alone.objectives), len(job.objectives)
+    gangs, jobs = measured.gangs, measured.jobs
+    ran, trials = len(measured.alone.objectives), len(jobs[0].objectives)
     quicker = min((measured.alone, measured.at_once), key=lambda documented: whole(documented, trials))
     return [
         Target(
@@ -107,20 +109,23 @@ def targets(measured: Startup) -> list[Target]:
         Target(
             promise=f"the {trials}-trial job, times faster",
             limit=20,
-            measured=whole(quicker, trials) / job.job,
+            measured=whole(quicker, trials) / max(job.job for job in jobs),
             unit="x",
             at_least=True,
-            note=f"than (a)'s quicker way, {quicker.at_once} at once"
+            note=f"the slowest of (b)'s {len(jobs)} against (a)'s quicker way, {quicker.at_once} at once"
             + ("" if ran == trials else f", scaled from {ran} trials, not measured"),
         ),
         Target(
             promise="from ray.init to the first training step",
             limit=12,
-            measured=max(job.first_step, sum(gangs.first_step.values())),
-            note="the slower of gangs and job",
+            measured=max(*(job.first_step for job in jobs), sum(gangs.first_step.values())),
+            note=f"the slowest of the gangs alone and {len(jobs)} jobs",
         ),
         Target(
-            promise="closing", limit=3, measured=max(job.closing, gangs.closing), note="the slower of gangs and job"
+            promise="closing",
+            limit=3,
+            measured=max(*(job.closing for job in jobs), gangs.closing),
+            note=f"the slowest of the gangs alone and {len(jobs)} jobs",
         ),
         Target(
             promise="added to an assignment",
@@ -133,19 +138,22 @@ def targets(measured: Startup) -> list[Target]:
 
 def result(measured: Startup, dataset: Mapping[str, Any]) -> dict[str, Any]:
     """Everything measured, for result.json."""
-    trials = measured.job.objectives
-    aucs = {
-        "as Ray documents it, alone": measured.alone.objectives,
-        "as Ray documents it, at once": measured.at_once.objectives,
-        "one process, here": measured.hand.objectives,
-        "one process, Optuna": measured.optuna.objectives,
+    trials = measured.jobs[0].objectives
+    ways = {
+        "as Ray documents it, alone": [measured.alone],
+        "as Ray documents it, at once": [measured.at_once],
+        "on gangs, each time": measured.jobs,
+        "one process, here": measured.hands,
+        "one process, Optuna": measured.optunas,
     }
     return {
         "dataset": dict(dataset),
         "setting": {"trials": TRIALS, "rounds": ROUNDS, "workers": WORKERS, "at_once": AT_ONCE, "seed": SEED},
         "environment": ENVIRONMENT,
         **asdict(measured),
-        "largest_difference_of_auc": {name: largest_difference(found, trials) for name, found in aucs.items()},
+        "largest_difference_of_auc": {
+            name: max(largest_difference(each.objectives, trials) for each in found) for name, found in ways.items()
+        },
         "targets": targets_to_json(targets(measured)),
     }
 
@@ -155,8 +163,8 @@ def result(measured: Startup, dataset: Mapping[str, Any]) -> dict[str, Any]:
 
 def arms(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """The same job in every way."""
-    trials = len(result["job"]["objectives"])
-    gangs, job, hand, optuna = (result[name] for name in ("gangs", "job", "hand", "optuna"))
+    jobs = result["jobs"]
+    trials = len(jobs[0]["objectives"])
     rows = []
     for way in (Documented(**result["alone"]), Documented(**result["at_once"])):
         of = "" if len(way.objectives) == trials else f", scaled from {len(way.objectives)} of {trials} trials"
@@ -170,38 +178,49 @@ def arms(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
                 f"{whole(way, trials):.1f} s{of}",
             )
         )
-    busy = f"{len(gangs['ups'])} x {WORKERS} workers; the job {job['gangs']} x {WORKERS}"
+    most = max(job["gangs"] for job in jobs)
+    busy = f"{len(result['gangs']['ups'])} x {WORKERS} workers; the job {most} x {WORKERS} at most"
     one = f"one process, {result['threads']} threads"
-    for name, at_once, first, starts, seconds in (
-        ("here, on gangs", busy, job["first_step"], gangs["starts"], job["job"]),
-        ("here, `num_workers=0`", one, hand["first_step"], result["hand_starts"], hand["job"]),
-        ("Optuna, one process", one, optuna["first_step"], optuna["starts"][1:], optuna["job"]),
+    plain = [start for job in result["optunas"] for start in job["starts"][1:]]
+    for name, at_once, starts, times in (
+        ("here, on gangs", busy, result["gangs"]["starts"], jobs),
+        ("here, `num_workers=0`", one, result["hand_starts"], result["hands"]),
+        ("Optuna, one process", one, plain, result["optunas"]),
     ):
-        figures = (f"{statistics.median(starts):.4f} s", f"{max(starts):.4f} s")
-        rows.append((name, at_once, f"{first:.1f} s", *figures, f"{seconds:.1f} s"))
+        first, whole_job = (spread([job[what] for job in times]) for what in ("first_step", "job"))
+        rows.append((name, at_once, first, f"{statistics.median(starts):.4f} s", f"{max(starts):.4f} s", whole_job))
     return rows
+
+
+def spread(seconds: Sequence[float]) -> str:
+    """The median of several times, and between what they lie."""
+    return f"{statistics.median(seconds):.1f} s ({min(seconds):.1f} to {max(seconds):.1f})"
 
 
 def first_step(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     """Where the seconds to the first step, and those of closing, go."""
-    gangs, job = result["gangs"], result["job"]
-    rows = [*gangs["first_step"].items(), ("together", sum(gangs["first_step"].values()))]
-    rows += [("the job's first step, with the tuner", job["first_step"])]
-    rows += [("closing all gangs", gangs["closing"]), ("closing the job, Ray's own end included", job["closing"])]
-    return [(step, f"{seconds:.2f} s") for step, seconds in rows]
+    gangs, jobs = result["gangs"], result["jobs"]
+    parts = [(step, f"{seconds:.2f} s") for step, seconds in gangs["first_step"].items()]
+    return [
+        *parts,
+        ("together", f"{sum(gangs['first_step'].values()):.2f} s"),
+        ("the job's first step, with the tuner", spread([job["first_step"] for job in jobs])),
+        ("closing all gangs", f"{gangs['closing']:.2f} s"),
+        ("closing the job, Ray's own end included", spread([job["closing"] for job in jobs])),
+    ]
 
 
 def short(result: Mapping[str, Any]) -> str:
     """A line for those who read no tables."""
     alone, several = Documented(**result["alone"]), Documented(**result["at_once"])
-    trials = len(result["job"]["objectives"])
-    whole_job = min(whole(alone, trials), whole(several, trials))
+    trials = len(result["jobs"][0]["objectives"])
+    here, hand, plain = (statistics.median(job["job"] for job in result[way]) for way in ("jobs", "hands", "optunas"))
     return (
         f"a trial after the first starts in {statistics.median(result['gangs']['starts']):.3f} s where the documented "
         f"way takes {later(alone.starts):.1f} s alone on the machine and {later(several.starts):.1f} s with "
-        f"{several.at_once} at once; a job of {trials} short trials takes {result['job']['job']:.1f} s on gangs, "
-        f"{whole_job:.0f} s the documented way, and in one process, where data of this size belong, "
-        f"{result['hand']['job']:.1f} s here and {result['optuna']['job']:.1f} s with plain Optuna"
+        f"{several.at_once} at once; a job of {trials} short trials takes {here:.1f} s on gangs, "
+        f"{min(whole(alone, trials), whole(several, trials)):.0f} s the documented way, and in one process, where data "
+        f"of this size belong, {hand:.1f} s here and {plain:.1f} s with plain Optuna"
     )
 
 
@@ -250,27 +269,38 @@ def main(
     os.environ.update(ENVIRONMENT)
     os.environ.pop("RAY_ADDRESS", None)  # Each part measures a Ray of its own.
     threads = len(os.sched_getaffinity(0))
+    jobs, hands, optunas = list[WarmJob](), list[WarmJob](), list[PlainOptuna]()
     with tempfile.TemporaryDirectory(prefix="warmband-startup-") as scratch:
+
+        def turn() -> list[TrialRow]:
+            """The jobs of (b) and (c)."""
+            folder = Path(scratch) / f"turn-{len(jobs)}"
+            folder.mkdir()
+            job, trials = warm_job(dataset, str(folder), ScalingConfig(num_workers=WORKERS))
+            jobs.append(job)
+            hands.append(warm_job(dataset, str(folder), ScalingConfig(num_workers=0))[0])
+            optunas.append(with_optuna(dataset, trials, threads))
+            console.print(f"{TRIALS} trials: (b) {job.job:.1f} s, (c) {hands[-1].job:.1f} s, {optunas[-1].job:.1f} s")
+            return trials
+
         gangs = on_warm_gangs(dataset, scratch)
         console.print(f"(b) the first trial trained {sum(gangs.first_step.values()):.1f} s after ray.init")
-        job, trials = warm_job(dataset, scratch, ScalingConfig(num_workers=WORKERS))
-        console.print(f"(b) {TRIALS} trials took {job.job:.1f} s; now in one process")
         starts = starts_in_hand(dataset, scratch, threads)
-        hand, _ = warm_job(dataset, scratch, ScalingConfig(num_workers=0))
-        plain = with_optuna(dataset, trials, threads)
-        given = [parameters(trial) for trial in trials[:baseline_trials]]
+        given = [parameters(trial) for trial in turn()[:baseline_trials]]
         console.print(f"now {baseline_trials} trials of (a), one at a time")
         alone = as_documented(given, dataset, 1, f"{scratch}/alone")
-        console.print(f"the first of them began to train after {alone.starts[0]:.1f} s; now {baseline_at_once} at once")
+        turn()
+        console.print(f"now {baseline_trials} trials of (a), {baseline_at_once} at once")
         several = as_documented(given, dataset, baseline_at_once, f"{scratch}/at-once")
+        turn()
     measured = Startup(
         alone=alone,
         at_once=several,
         gangs=gangs,
-        job=job,
+        jobs=jobs,
         hand_starts=starts,
-        hand=hand,
-        optuna=plain,
+        hands=hands,
+        optunas=optunas,
         threads=threads,
     )
     title = f"{dataset.title}: {ROUNDS} rounds a trial, {os.cpu_count()} cores"
