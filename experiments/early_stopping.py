@@ -1,31 +1,33 @@
-"""What Hyperband saves and what it loses: against the same configurations, all run to the end.
+"""What Hyperband saves and what it loses: against the same configurations run to the end, all of them and fewer.
 
     python -m experiments.early_stopping [--seeds 20] [--data-dir DIR] [--out DIR]
 
-Each seed draws 30 configurations of XGBoost on three workers. They are tuned twice on the same warm gang: with
-Hyperband's brackets for 1 to 30 rounds, and through the same rungs with nothing cut, each trial to 30 rounds. A trial's
-model depends on its configuration, seed and rungs alone, so a trial that both run to the end is the same model in both,
-and what differs is due to early stopping. Compared are the rounds used, and the two winners on the validation rows that
-chose them and on test rows that did not.
+Each seed draws 30 configurations of XGBoost on three workers. They are tuned three times on the same warm gang: with
+Hyperband's brackets for 1 to 30 rounds; by plain random search for as many rounds, which are enough for the first few
+of them, each trained to 30 rounds; and all to 30 rounds. A trial goes through the same rungs in each. Its model depends
+on its configuration, seed and rungs alone, so that a trial that runs to the end is the same model in all three, and
+what differs is which trials do. Compared are the rounds used, and the winners on the validation rows that chose them
+and on test rows that did not.
 """
 
 from __future__ import annotations
 
-import math
 import statistics
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from ray.train import ScalingConfig
 from rich.console import Console
-from rich.table import Table
 
-from experiments.benchmark import write
+from experiments.benchmark import markdown, table, write
 from experiments.boosting import RANGES
+from experiments.equal_rounds import configurations, difference, told
+from experiments.gap import Scores
 from hpo.controller import Controller
 from hpo.hyperband import Bracket, Cut, Plan, lay_out
 from hpo.ledger import Entry
@@ -33,10 +35,12 @@ from hpo.ranges import decode
 from hpo.search import Search, TrialRun
 from hpo.strategies import make_strategy
 from hpo.uncertainty import auc_standard_error
+from hpo.words import count
 from trainers import Channel, XGBoostTrainer
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Report
 from trainers.cluster import cluster
 from trainers.datasets import Dataset, find, load
+from trainers.gangs import Gangs
 from trainers.ray_gangs import RayGangs
 
 JOBS, ROUNDS, WORKERS = 30, 30, 3
@@ -44,20 +48,41 @@ OBJECTIVE, TEST = "validation:auc", "test:auc"
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3, "colsample_bylevel": 0.5}
 
 
+class Way(StrEnum):
+    """How configurations are searched."""
+
+    HYPERBAND = "Hyperband"
+    EQUAL = "random, as many rounds"
+    ALL = "all to the end"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Found:
-    """What one search found: the winner's AUC on validation and test rows, and the rounds used by all trials."""
+    """What one search found.
+
+    Args:
+        validation: the winner's AUC on the rows that chose it.
+        test: its AUC on rows that did not.
+        configurations: that were tried.
+        rounds: that they used together.
+        seconds: of wall time, on a gang that was up.
+    """
 
     validation: float
     test: float
+    configurations: int
     rounds: int
     seconds: float
+
+
+Pairs = Sequence[Mapping[Way, Found]]
+"""What each seed came to."""
 
 
 class KeptGangs:
     """The gangs of many searches, one after another: closing a search leaves them up for the next."""
 
-    def __init__(self, gangs: RayGangs) -> None:
+    def __init__(self, gangs: Gangs) -> None:
         self._gangs = gangs
         self._up: dict[str, GangUp] = {}
         self._waiting: list[Event] = []
@@ -116,8 +141,17 @@ class Memory:
         """The loop went round."""
 
 
-def search(name: str, plan: Plan, seed: int, gangs: KeptGangs, storage_path: str) -> Found:
-    """Runs one search and returns what it found."""
+def search(name: str, plan: Plan, seed: int, gangs: Gangs, storage_path: str, workers: int = WORKERS) -> Found:
+    """Runs one search and returns what it found.
+
+    Args:
+        name: of its trials.
+        plan: its brackets.
+        seed: of configurations and trainings.
+        gangs: that train.
+        storage_path: for checkpoints.
+        workers: of a gang.
+    """
     memory = Memory()
     strategy = make_strategy(plan, RANGES, metric=OBJECTIVE, mode="max", seed=seed)
     controller = Controller(
@@ -125,13 +159,13 @@ def search(name: str, plan: Plan, seed: int, gangs: KeptGangs, storage_path: str
             name=name,
             metric=OBJECTIVE,
             mode="max",
-            max_jobs=JOBS,
+            max_jobs=plan.trials,
             max_parallel_jobs=1,
-            max_resource=ROUNDS,
+            max_resource=plan.max_resource,
             seed=seed,
             storage_path=storage_path,
             static=STATIC,
-            workers=lambda hyperparameters: WORKERS,
+            workers=lambda hyperparameters: workers,
             untuned=False,
         ),
         searcher=strategy.searcher,
@@ -147,23 +181,50 @@ def search(name: str, plan: Plan, seed: int, gangs: KeptGangs, storage_path: str
     return Found(
         validation=best.value,
         test=memory.last[best.id].metrics[TEST],
+        configurations=plan.trials,
         rounds=controller.trained,
         seconds=time.perf_counter() - started,
     )
 
 
-def nothing_cut(plan: Plan) -> Plan:
-    """The same brackets and rungs, with every trial going on to the end."""
-    brackets = [Bracket(rungs=b.rungs, sizes=(b.sizes[0],) * len(b.rungs)) for b in plan.brackets]
+def nothing_cut(plan: Plan, trials: int) -> Plan:
+    """The first trials of a plan, through the rungs that they have there, all going on to the end."""
+    brackets = []
+    for bracket in plan.brackets:
+        size = min(bracket.sizes[0], trials - sum(before.sizes[0] for before in brackets))
+        if size:
+            brackets.append(Bracket(rungs=bracket.rungs, sizes=(size,) * len(bracket.rungs)))
     return Plan(brackets=tuple(brackets), max_resource=plan.max_resource)
 
 
-def compare(dataset: Dataset, seeds: Sequence[int], storage_path: str, console: Console) -> list[tuple[Found, Found]]:
-    """Both searches for each seed, on one warm gang: (Hyperband, all to the end)."""
+def each_way(plan: Plan, seed: int, gangs: Gangs, storage_path: str, workers: int = WORKERS) -> dict[Way, Found]:
+    """One seed's searches; random search has as many configurations as Hyperband's rounds pay for.
+
+    Args:
+        plan: Hyperband's.
+        seed: of configurations and trainings.
+        gangs: that train.
+        storage_path: for checkpoints.
+        workers: of a gang.
+    """
+
+    def found(way: Way, plan: Plan) -> Found:
+        return search(f"{way.name.lower()}-{seed}", plan, seed, gangs, storage_path, workers)
+
+    cut = found(Way.HYPERBAND, plan)
+    enough = configurations(cut.rounds, plan.max_resource)
+    return {
+        Way.HYPERBAND: cut,
+        Way.EQUAL: found(Way.EQUAL, nothing_cut(plan, enough)),
+        Way.ALL: found(Way.ALL, nothing_cut(plan, plan.trials)),
+    }
+
+
+def compare(dataset: Dataset, seeds: Sequence[int], storage_path: str, console: Console) -> list[dict[Way, Found]]:
+    """All searches of each seed, on one warm gang."""
     trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=WORKERS), hyperparameters=STATIC)
     plan = lay_out(JOBS, 1, ROUNDS)
-    plans = {"hyperband": plan, "all": nothing_cut(plan)}
-    pairs = []
+    made = []
     with cluster(WORKERS, console.print):
         channels = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}
         placed = {name: Channel.of(frame, name=name).place(WORKERS) for name, frame in channels.items()}
@@ -171,44 +232,109 @@ def compare(dataset: Dataset, seeds: Sequence[int], storage_path: str, console: 
         kept = KeptGangs(gangs)
         try:
             for seed in seeds:
-                found = [search(f"{kind}-{seed}", plan, seed, kept, storage_path) for kind, plan in plans.items()]
-                pairs.append((found[0], found[1]))
-                console.print(
-                    f"seed {seed}: {found[0].rounds} rounds of {found[1].rounds}, validation "
-                    f"{found[0].validation - found[1].validation:+.4f}, test {found[0].test - found[1].test:+.4f}"
-                )
+                made.append(each_way(plan, seed, kept, storage_path))
+                ways = [f"{way}: {found.rounds} rounds, {found.validation:.4f}" for way, found in made[-1].items()]
+                console.print(f"seed {seed}, validation AUC. {'; '.join(ways)}", soft_wrap=True)
         finally:
             gangs.close()
-    return pairs
+    return made
 
 
-def show(dataset: Dataset, pairs: list[tuple[Found, Found]], console: Console) -> dict[str, float]:
-    """Prints the comparison; returns its means."""
-    table = Table(title=f"{dataset.title}: {JOBS} trials, {len(pairs)} seeds", title_justify="left", box=None)
-    for column in ("", "mean", "spread over seeds", "standard error of the mean", "standard error of one AUC"):
-        table.add_column(column, justify="left" if not column else "right")
-    means = {}
-    rows = {
-        "share of rounds": [hyperband.rounds / full.rounds for hyperband, full in pairs],
-        "validation AUC, Hyperband": [hyperband.validation for hyperband, _ in pairs],
-        "validation AUC, all to the end": [full.validation for _, full in pairs],
-        "validation AUC, difference": [hyperband.validation - full.validation for hyperband, full in pairs],
-        "test AUC, Hyperband": [hyperband.test for hyperband, _ in pairs],
-        "test AUC, all to the end": [full.test for _, full in pairs],
-        "test AUC, difference": [hyperband.test - full.test for hyperband, full in pairs],
-        "seconds, Hyperband / all": [hyperband.seconds / full.seconds for hyperband, full in pairs],
+# ---- what came out
+
+
+def result(dataset: Dataset, found: Pairs) -> dict[str, Any]:
+    """Everything measured, for result.json."""
+
+    def one_auc(channel: str) -> float:
+        labels = getattr(dataset, channel)["y"]
+        mean = statistics.fmean(getattr(ways[Way.ALL], channel) for ways in found)
+        return auc_standard_error(mean, int(labels.sum()), int((labels == 0).sum()))
+
+    whole = {
+        "dataset": dataset.name,
+        "title": dataset.title,
+        "synthetic": dataset.synthetic,
+        "workers": WORKERS,
+        "rounds": ROUNDS,
+        "standard_error_of_one": {channel: one_auc(channel) for channel in ("validation", "test")},
+        "seeds": [{way.name.lower(): asdict(each) for way, each in ways.items()} for ways in found],
     }
-    for name, values in rows.items():
-        mean = statistics.fmean(values)
-        spread = statistics.stdev(values) if len(values) > 1 else math.nan
-        one = ""
-        if "AUC" in name and "difference" not in name:
-            labels = (dataset.validation if name.startswith("validation") else dataset.test)["y"]
-            one = f"{auc_standard_error(mean, int(labels.sum()), int((labels == 0).sum())):.4f}"
-        means[name] = mean
-        table.add_row(name, f"{mean:.4f}", f"{spread:.4f}", f"{spread / math.sqrt(len(values)):.4f}", one)
-    console.print(table)
-    return means
+    return {**whole, "verdict": verdict(whole)}
+
+
+def verdict(result: Mapping[str, Any]) -> str:
+    """What Hyperband's rounds bought, beside as many rounds of random search and beside all to the end."""
+    found = _seeds(result)
+    share = sum(ways[Way.HYPERBAND].rounds for ways in found) / sum(ways[Way.ALL].rounds for ways in found)
+    equal = _against(result, Way.EQUAL, "validation")
+    fewer = _counts([ways[Way.EQUAL].configurations for ways in found])
+    beats = equal.mean > (equal.error or 0.0)
+    return (
+        f"{result['title']}, {count(len(found), 'seed')}: for {share:.1%} of the rounds, the validation AUC of "
+        f"Hyperband's best minus that of all {found[0][Way.ALL].configurations} configurations run to the end is "
+        f"{told(_against(result, Way.ALL, 'validation'))}. Minus that of plain random search for as many rounds, the "
+        f"first {fewer} of these configurations, it is {told(equal)}"
+        f"{'' if beats else ': at equal rounds, Hyperband does not beat random search here'}."
+    )
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of docs/benchmarks.md, by name, from result.json."""
+    columns = ("", "Hyperband minus: validation AUC", "test AUC")
+    return {
+        "ways": markdown(("", *Way), _ways(result)),
+        "differences": markdown(columns, _differences(result)),
+    }
+
+
+def _ways(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """What each way used and found: means over the seeds, AUCs with the standard error of that mean."""
+    found = _seeds(result)
+
+    def values(of: str) -> list[list[float]]:
+        return [[getattr(ways[way], of) for ways in found] for way in Way]
+
+    rounds = values("rounds")
+    means = [statistics.fmean(each) for each in rounds]
+    made: list[tuple[str, list[str]]] = [
+        ("configurations", [_counts(each) for each in values("configurations")]),
+        ("rounds", [_counts(each) for each in rounds]),
+        ("of all rounds", [f"{mean / max(means):.1%}" for mean in means]),
+    ]
+    for channel, error in result["standard_error_of_one"].items():
+        name = f"{channel} AUC (standard error of one: {error:.3f})"
+        made.append((name, [_mean(Scores(values=tuple(each))) for each in values(channel)]))
+    made.append(("seconds, on a gang that is up", [f"{statistics.fmean(each):.1f}" for each in values("seconds")]))
+    return [(name, *cells) for name, cells in made]
+
+
+def _mean(scores: Scores) -> str:
+    return f"{scores.mean:.4f}" + ("" if scores.error is None else f" ± {scores.error:.4f}")
+
+
+def _counts(values: Sequence[float]) -> str:
+    """A count, or from the least to the most of the seeds."""
+    least, most = min(values), max(values)
+    return f"{least:.0f}" if least == most else f"{least:.0f} to {most:.0f}"
+
+
+def _differences(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    return [
+        (str(way), *(told(_against(result, way, channel)) for channel in ("validation", "test")))
+        for way in (Way.EQUAL, Way.ALL)
+    ]
+
+
+def _against(result: Mapping[str, Any], way: Way, channel: str) -> Scores:
+    """Hyperband's AUCs minus another way's, a pair a seed."""
+    found = _seeds(result)
+    one, other = ([getattr(ways[each], channel) for ways in found] for each in (Way.HYPERBAND, way))
+    return difference(one, other, result["standard_error_of_one"][channel])
+
+
+def _seeds(result: Mapping[str, Any]) -> list[dict[Way, Found]]:
+    return [{way: Found(**ways[way.name.lower()]) for way in Way} for ways in result["seeds"]]
 
 
 def main(
@@ -216,20 +342,15 @@ def main(
     data_dir: Annotated[str | None, typer.Option(help="Folder that holds the bank marketing data.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for result.json and the checkpoints.")] = None,
 ) -> None:
-    """Compare Hyperband with running every trial to the end, over many seeds."""
+    """Compare Hyperband with random search, for as many rounds and for all of them, over many seeds."""
     console = Console(highlight=False)
     name = "bank-marketing" if find("bank-marketing", data_dir) else "bank-marketing-synthetic"
     dataset = load(name, data_dir=data_dir)
     folder = out or Path("results/early_stopping")
-    pairs = compare(dataset, range(seeds), str(folder.absolute() / "checkpoints"), console)
-    means = show(dataset, pairs, console)
-    result = {
-        "dataset": dataset.name,
-        "synthetic": dataset.synthetic,
-        "means": means,
-        "seeds": [{"hyperband": asdict(hyperband), "all": asdict(full)} for hyperband, full in pairs],
-    }
-    console.print(f"written to {write(folder, result)}")
+    found = compare(dataset, range(seeds), str(folder.absolute() / "checkpoints"), console)
+    came = result(dataset, found)
+    console.print(table(f"{dataset.title}: means over {seeds} seeds", ("", *Way), _ways(came)))
+    console.print("", came["verdict"], "", f"written to {write(folder, came)}", soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ class Outcome:
         test: the same configuration's on the test rows.
         standard_error: of the validation score, from its rows; None where it is not known.
         worker_seconds: billed, for all of it.
+        training: of these, in which workers trained; the others are gangs' start, and waiting.
+        gangs: that came up.
         seconds: of wall time.
         units: trained by all trials.
         best: the chosen hyperparameters.
@@ -41,11 +44,19 @@ class Outcome:
     test: float
     standard_error: float | None = None
     worker_seconds: float
+    training: float
+    gangs: int
     seconds: float
     units: int
     best: dict[str, Any]
     job: str = ""
     trials: dict[str, int]
+
+    @classmethod
+    def read(cls, kept: Mapping[str, Any]) -> Outcome:
+        """Out of a result.json, which has null where a score is NaN."""
+        scores = {of: math.nan if kept[of] is None else kept[of] for of in ("validation", "test")}
+        return cls(**{**kept, **scores})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +112,7 @@ class Searches:
             "resource": [min_resource, problem.max_resource],
             "seed": seed,
             "rows": [dataset.name, rows(dataset)],
+            "kept": [field.name for field in fields(Outcome)],
         }
 
         def run() -> dict[str, Any]:
@@ -137,6 +149,8 @@ class Searches:
                         problem.score, trained.metrics[problem.objective], labels(dataset.validation)
                     ),
                     worker_seconds=trained.worker_seconds,
+                    training=trainer.workers * trained.training_seconds,
+                    gangs=1,
                     seconds=time.perf_counter() - began,
                     units=len(trained.reports),
                     best={},
@@ -144,7 +158,12 @@ class Searches:
                 )
             )
 
-        settings = {"trainer": trainer.to_json(), "seed": seed, "rows": [dataset.name, rows(dataset)]}
+        settings = {
+            "trainer": trainer.to_json(),
+            "seed": seed,
+            "rows": [dataset.name, rows(dataset)],
+            "kept": [field.name for field in fields(Outcome)],
+        }
         return Outcome(**self.steps.do(name, settings, run))
 
     def _free(self, name: str) -> str:
@@ -163,6 +182,8 @@ class Searches:
             test=best["metrics"][problem.test],
             standard_error=best["standard_error"],
             worker_seconds=sum(summary["worker_seconds"].values()),
+            training=summary["worker_seconds"]["training"],
+            gangs=summary["gangs"],
             seconds=summary["wall_seconds"],
             units=summary["resource_used"],
             best=best["hyperparameters"],

@@ -3,9 +3,10 @@
     python -m experiments.tune_distributed [--model xgboost|image|both] [--seeds N] [--quick] [--repeat 100] [--out DIR]
 
 For each model and seed, on the same workers: a training with the static hyperparameters; 30 configurations, all run to
-the end; and the same 30 configurations under Hyperband, from 1 unit on. The configurations and each trial's random
-numbers follow from the seed, so that what differs between the two searches is early stopping. Both searches pay for all
-they do: their gangs' start, a few units to measure what they cost, and the training without tuning beside them.
+the end; the same 30 configurations under Hyperband, from 1 unit on; and plain random search for as many units as
+Hyperband used: the first few of the same configurations, run to the end. Configurations and each trial's random numbers
+follow from the seed, so that what differs between the searches is early stopping. All searches pay for all they do:
+their gangs' start, a few units to measure what they cost, and the training without tuning beside them.
 What is done is kept in `--out`: a run that was interrupted goes on where it was.
 """
 
@@ -14,15 +15,18 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
-from experiments.benchmark import table
+from experiments import blog
+from experiments.benchmark import markdown, table
+from experiments.equal_rounds import configurations, difference, told
+from experiments.gap import Scores
 from experiments.problems import Problem, problems
 from experiments.published import (
     SEED,
@@ -48,8 +52,9 @@ class Way(StrEnum):
     """The columns of the closing table."""
 
     UNTUNED = "without tuning"
-    TO_THE_END = "tuned, all run to the end"
-    HYPERBAND = "tuned by Hyperband"
+    TO_THE_END = "all to the end"
+    EQUAL = "random, as many units"
+    HYPERBAND = "Hyperband"
 
 
 class Model(StrEnum):
@@ -68,7 +73,7 @@ class Quantity:
         name: with its unit.
         of: takes it from an outcome.
         digits: behind the point.
-        score: whether more is better, and differences are told as they are; else ratios are.
+        score: whether it is a score, of which more is better: differences are told as they are; else ratios are.
     """
 
     name: str
@@ -82,9 +87,12 @@ def quantities(problem: Problem) -> list[Quantity]:
     return [
         Quantity(name=problem.objective, of=lambda outcome: outcome.validation, digits=4, score=True),
         Quantity(name=problem.test, of=lambda outcome: outcome.test, digits=4, score=True),
-        Quantity(name="billed worker-minutes", of=lambda outcome: outcome.worker_seconds / 60, digits=2),
-        Quantity(name="wall minutes", of=lambda outcome: outcome.seconds / 60, digits=2),
+        Quantity(name="configurations", of=lambda outcome: max(1, sum(outcome.trials.values())), digits=0),
         Quantity(name="units trained", of=lambda outcome: outcome.units, digits=0),
+        Quantity(name="billed worker-minutes", of=lambda outcome: outcome.worker_seconds / 60, digits=2),
+        Quantity(name="of these, training", of=lambda outcome: outcome.training / 60, digits=2),
+        Quantity(name="gangs started", of=lambda outcome: outcome.gangs, digits=1),
+        Quantity(name="wall minutes", of=lambda outcome: outcome.seconds / 60, digits=2),
     ]
 
 
@@ -102,14 +110,28 @@ class Found:
     rows: int
     outcomes: Mapping[Way, Sequence[Outcome]]
 
+    def values(self, way: Way, of: Callable[[Outcome], float]) -> list[float]:
+        """A seed each."""
+        return [of(outcome) for outcome in self.outcomes[way]]
+
     def mean(self, way: Way, of: Callable[[Outcome], float]) -> float:
         """Over the seeds."""
-        return statistics.fmean(of(outcome) for outcome in self.outcomes[way])
+        return statistics.fmean(self.values(way, of))
 
-    def error(self, way: Way) -> float:
-        """The standard error of one validation score, from its rows."""
-        known = [each.standard_error for each in self.outcomes[way] if each.standard_error is not None]
-        return statistics.fmean(known) if known else math.nan
+    def share(self, of: Callable[[Outcome], float]) -> float:
+        """What Hyperband took of it, of what the same configurations took when all ran to the end; NaN of nothing."""
+        whole = self.mean(Way.TO_THE_END, of)
+        return self.mean(Way.HYPERBAND, of) / whole if whole > 0 else math.nan
+
+    @property
+    def error(self) -> float | None:
+        """The standard error of one of Hyperband's validation scores, from its rows; None where it is not known."""
+        known = [each.standard_error for each in self.outcomes[Way.HYPERBAND] if each.standard_error is not None]
+        return statistics.fmean(known) if known else None
+
+    def ahead(self, way: Way, of: Callable[[Outcome], float]) -> Scores:
+        """Hyperband's scores minus another way's, a pair a seed."""
+        return difference(self.values(Way.HYPERBAND, of), self.values(way, of), self.error)
 
 
 def run(problem: Problem, dataset: Dataset, options: Options, searches: Searches) -> Found:
@@ -118,12 +140,16 @@ def run(problem: Problem, dataset: Dataset, options: Options, searches: Searches
     trainer = problem.trainer(problem.workers, problem.units)
     for seed in options.each_seed:
         name = f"{problem.name}-{seed}"
+
+        def search(step: str, least: int, jobs: int, name: str = name, seed: int = seed) -> Outcome:
+            some = replace(problem, jobs=jobs)
+            return searches.search(f"{name}-{step}", some, dataset, trainer=trainer, min_resource=least, seed=seed)
+
         outcomes[Way.UNTUNED].append(searches.train(f"{name}-untuned", problem, dataset, trainer=trainer, seed=seed))
-        for way, least in ((Way.TO_THE_END, problem.max_resource), (Way.HYPERBAND, 1)):
-            step = f"{name}-{'hyperband' if way is Way.HYPERBAND else 'to-the-end'}"
-            outcomes[way].append(
-                searches.search(step, problem, dataset, trainer=trainer, min_resource=least, seed=seed)
-            )
+        outcomes[Way.TO_THE_END].append(search("to-the-end", problem.max_resource, problem.jobs))
+        outcomes[Way.HYPERBAND].append(cut := search("hyperband", 1, problem.jobs))
+        enough = configurations(cut.units, problem.max_resource)
+        outcomes[Way.EQUAL].append(search("as-many", problem.max_resource, enough))
     return Found(problem=problem, rows=rows(dataset), outcomes=outcomes)
 
 
@@ -131,75 +157,147 @@ def run(problem: Problem, dataset: Dataset, options: Options, searches: Searches
 
 
 def closing(found: Found) -> list[tuple[str, ...]]:
-    """The rows of the closing table, as text: means over the seeds, with their spread, and Hyperband's improvement."""
+    """The rows of the closing table, as text: means over the seeds, with their spread."""
     made = []
     for quantity in quantities(found.problem):
-        cells = [quantity.name]
-        means = {}
+        cells = []
         for way in Way:
-            values = [quantity.of(outcome) for outcome in found.outcomes[way]]
-            means[way] = statistics.fmean(values)
-            spread = f" ± {statistics.stdev(values):.{quantity.digits}f}" if len(values) > 1 else ""
-            cells.append(f"{means[way]:.{quantity.digits}f}{spread}")
-        for other in (Way.UNTUNED, Way.TO_THE_END):
-            cells.append(improvement(means[Way.HYPERBAND], means[other], score=quantity.score))
-        made.append((*cells, "not at hand"))
+            values = found.values(way, quantity.of)
+            digits = 0 if quantity.digits == 1 and all(value == int(value) for value in values) else quantity.digits
+            spread = f" ± {statistics.stdev(values):.{digits}f}" if len({*values}) > 1 else ""
+            cells.append(f"{statistics.fmean(values):.{digits}f}{spread}")
+        made.append((quantity.name, *cells))
     return made
 
 
-def improvement(value: float, against: float, *, score: bool) -> str:
-    """How a value compares: the difference of scores, or the ratio of what is spent."""
-    if score:
-        return f"{value - against:+.4f}"
-    return f"{value / against:.2f} times" if against > 0 else ""
+def against(found: Found) -> list[tuple[str, ...]]:
+    """The rows of Hyperband's comparison with the other ways, as text: differences of scores, ratios of the rest."""
+    made = []
+    for way in (Way.UNTUNED, Way.TO_THE_END, Way.EQUAL):
+        cells = []
+        for quantity in compared(found.problem):
+            mine, its = (found.mean(each, quantity.of) for each in (Way.HYPERBAND, way))
+            ratio = f"{mine / its:.2f} times" if its > 0 else ""
+            cells.append(told(found.ahead(way, quantity.of)) if quantity.score else ratio)
+        made.append((str(way), *cells))
+    return made
+
+
+def compared(problem: Problem) -> list[Quantity]:
+    """The quantities in which Hyperband is compared with the other ways."""
+    return [quantity for quantity in quantities(problem) if quantity.name not in ("configurations", "gangs started")]
 
 
 def verdict(found: Found) -> str:
-    """What tuning gave and what early stopping saved, in two sentences."""
-    problem = found.problem
-    scores = {way: found.mean(way, lambda outcome: outcome.validation) for way in Way}
-    spent = {way: found.mean(way, lambda outcome: outcome.worker_seconds) for way in Way}
-    gained, error = scores[Way.HYPERBAND] - scores[Way.UNTUNED], found.error(Way.HYPERBAND)
-    less = scores[Way.HYPERBAND] - scores[Way.TO_THE_END]
-    noise = "" if not abs(gained) < error else ", which is more"
-    known = f"; one such score has a standard error of {error:.4f}{noise}" if math.isfinite(error) else ""
+    """What tuning gave, what early stopping saved, and what as many units find without it."""
+    problem, unit = found.problem, f"{found.problem.trainer(1, 1).unit}s"
+
+    def score(outcome: Outcome) -> float:
+        return outcome.validation
+
+    def ahead(way: Way) -> str:
+        return told(found.ahead(way, score))
+
+    scores = {way: found.mean(way, score) for way in Way}
+    gangs = {way: found.mean(way, lambda outcome: outcome.gangs) for way in Way}
     seeds = len(found.outcomes[Way.HYPERBAND])
     of_seeds = f" (means of {seeds} seeds)" if seeds > 1 else ""
-    share = spent[Way.HYPERBAND] / spent[Way.TO_THE_END]
+    equal = found.ahead(Way.EQUAL, score)
+    beats = equal.mean > (equal.error or 0.0)
     return (
-        f"{problem.title} on {problem.workers} workers{of_seeds}: {scores[Way.UNTUNED]:.4f} without tuning, "
-        f"{scores[Way.HYPERBAND]:.4f} tuned by Hyperband ({gained:+.4f}{known}). Hyperband billed {share:.0%} of what "
-        f"the same {problem.jobs} configurations took when all ran to the end, and its best is {less:+.4f} from theirs."
+        f"{problem.title} on {problem.workers} workers{of_seeds}: {problem.objective} {scores[Way.UNTUNED]:.4f} "
+        f"without tuning, {scores[Way.HYPERBAND]:.4f} tuned by Hyperband: {ahead(Way.UNTUNED)}. Hyperband trained "
+        f"{found.share(lambda outcome: outcome.units):.0%} of the {unit} that the same {problem.jobs} configurations "
+        f"train when all run to the end, and billed {found.share(lambda outcome: outcome.worker_seconds):.0%} of their "
+        f"worker-seconds, on {gangs[Way.HYPERBAND]:.2g} gangs for {gangs[Way.TO_THE_END]:.2g} in the mean; its best is "
+        f"{ahead(Way.TO_THE_END)} against theirs. Plain random search for as many {unit}, the first of these "
+        f"configurations run to the end, found {scores[Way.EQUAL]:.4f}; Hyperband against that: {told(equal)}"
+        f"{'' if beats else ': at equal ' + unit + ', it does not beat random search here'}."
     )
 
 
-COLUMNS = ("", *(str(way) for way in Way), "against without tuning", "against run to the end", "the blog's")
-BLOG = (
-    "The blog's own closing figures are not at hand, and nothing is quoted from memory; its setting is seven ranges, "
-    "30 jobs, 4 in parallel, Hyperband from 1 to 30, 3 instances."
-)
+COLUMNS = ("", *(str(way) for way in Way))
 
 
-def page(founds: Sequence[Found], searches: Searches, options: Options) -> Page:
+def beside_the_blog(found: Found) -> list[tuple[str, ...]]:
+    """The blog's closing table with ours: text."""
+    naive = {blog.QUALITY: Way.UNTUNED, blog.COST: Way.TO_THE_END, blog.TIME: Way.TO_THE_END}
+    of: dict[blog.Compared, Callable[[Outcome], float]] = {
+        blog.QUALITY: lambda outcome: outcome.validation,
+        blog.COST: lambda outcome: outcome.worker_seconds / 60,
+        blog.TIME: lambda outcome: outcome.seconds / 60,
+    }
+    made = []
+    for row, way in naive.items():
+        its, mine = (found.mean(each, of[row]) for each in (way, Way.HYPERBAND))
+        gain = f"{mine - its:+.4f}" if row is blog.QUALITY else f"{1 - mine / its:.0%}"
+        digits = 4 if row is blog.QUALITY else 2
+        ours = (f"{its:.{digits}f} ({way})", f"{mine:.{digits}f}", gain)
+        made.append((row.quantity, f"{row.naive:g}", f"{row.hyperband:g}", row.gain, *ours))
+    return made
+
+
+BLOG_COLUMNS = ("", *("the blog's: naive", "Hyperband", "gain"), *("here: naive", "Hyperband", "gain"))
+
+
+def reproduced(found: Found) -> str:
+    """What of the blog's closing table comes out here, and why the rest does not."""
+    untuned = found.mean(Way.UNTUNED, lambda outcome: outcome.validation)
+    error = found.error or 0.0
+    comes = abs(untuned - blog.QUALITY.naive) <= 2 * error
+    loss = (
+        f"comes out: {untuned:.4f}."
+        if comes
+        else f"does not come out: {untuned:.4f} here, where one AUC has a standard error of {error:.4f}."
+    )
+    return (
+        f"The blog's figures: {blog.SOURCE}. Its {blog.QUALITY.naive} without tuning {loss} {blog.QUALITY_ASIDE} "
+        f"{blog.SLIPS} Its minutes are of larger machines and start each job's instances anew; here gangs stay up, and "
+        "all start on the cores of this machine. So compare the gains, not the minutes."
+    )
+
+
+def page(founds: Sequence[Found], searches: Searches) -> Page:
     """The page: verdicts and closing tables first, then each model's Hyperband job of the first seed."""
     sections = []
     for found in founds:
         problem = found.problem
         with Store(searches.store) as store:
-            first = {way: JobData.read(store, found.outcomes[way][0].job) for way in (Way.HYPERBAND, Way.TO_THE_END)}
+            first = [JobData.read(store, found.outcomes[way][0].job) for way in (Way.HYPERBAND, Way.TO_THE_END)]
         caption = (
             f"{found.rows:,} rows to train on, {problem.workers} workers, {problem.jobs} configurations of at most "
-            f"{problem.max_resource} units; without tuning {problem.units} units. {BLOG}"
+            f"{problem.max_resource} units; without tuning {problem.units} units."
         )
-        figures = comparison_figures([first[Way.HYPERBAND], first[Way.TO_THE_END]])
         said = [Text(verdict(found))] if len(founds) > 1 else []
-        sections.append(Section(problem.title, [*said, Table(COLUMNS, closing(found), caption=caption), *figures]))
+        tables = [Table(COLUMNS, closing(found), caption=caption), Table(_against_columns(problem), against(found))]
+        if problem.name == Model.XGBOOST:
+            tables.append(Table(BLOG_COLUMNS, beside_the_blog(found), caption=reproduced(found)))
+        sections.append(Section(problem.title, [*said, *tables, *comparison_figures(first)]))
     for found in founds:
         with Store(searches.store) as store:
             data = JobData.read(store, found.outcomes[Way.HYPERBAND][0].job)
         whose = f"{found.problem.name}, Hyperband" if len(founds) > 1 else "Hyperband"
         sections += titled(job_sections(data), whose)
     return Page("Tuning distributed training", " ".join(map(verdict, founds)), sections)
+
+
+def _against_columns(problem: Problem) -> tuple[str, ...]:
+    first, *others = (quantity.name for quantity in compared(problem))
+    return ("Hyperband against", first, *others)
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of docs/benchmarks.md, by name, from result.json: of each model that it holds."""
+    options = Options(quick=result["options"]["quick"], out=Path(result["options"]["out"]))
+    made = {}
+    for name, kept in result["models"].items():
+        outcomes = {way: [Outcome.read(each) for each in kept["outcomes"][way]] for way in Way}
+        found = Found(problem=problems(options)[name], rows=kept["rows"], outcomes=outcomes)
+        made[f"{name}-ways"] = markdown(COLUMNS, closing(found))
+        made[f"{name}-against"] = markdown(_against_columns(found.problem), against(found))
+        if name == Model.XGBOOST:
+            made[f"{name}-blog"] = markdown(BLOG_COLUMNS, beside_the_blog(found))
+    return made
 
 
 def result(founds: Sequence[Found]) -> dict[str, object]:
@@ -239,7 +337,7 @@ def main(
             founds = [run(problem, problem.load(options), options, searches) for problem in chosen]
         for found in founds:
             console.print(table(found.problem.title, COLUMNS, closing(found)), "", verdict(found), "", soft_wrap=True)
-        finish(options, result(founds), page(founds, searches, options), console)
+        finish(options, result(founds), page(founds, searches), console)
 
 
 if __name__ == "__main__":
