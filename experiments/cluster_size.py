@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from functools import partial
@@ -25,7 +25,7 @@ import typer
 from matplotlib.figure import Figure as Still
 from rich.console import Console
 
-from experiments.benchmark import table
+from experiments.benchmark import markdown, table
 from experiments.problems import Problem, problems
 from experiments.published import (
     SEED,
@@ -45,6 +45,7 @@ from experiments.searches import Outcome, Searches, rows
 from experiments.tradeoff import Advice, Choice, by_budget, by_deadline, front, take
 from hpo import CategoricalParameter
 from hpo.report import Column, Figure, JobData, Measured, Page, Section, Table, Text, job_sections, look
+from hpo.report.cells import with_error
 from hpo.store import Store
 from trainers.datasets import Dataset
 
@@ -299,6 +300,42 @@ def result(found: Found, deadline: float, budget: float) -> dict[str, Any]:
     }
 
 
+COLUMNS = ("search", "score", "on test rows", "wall seconds", "worker-seconds", "workers of its best", "on the front")
+
+
+def cells(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The rows of the searches' table, as text, from what result.json holds."""
+    searches = {_workers(int(size)): outcomes for size, outcomes in result["by_size"].items()}
+    made = []
+    for name, kept in {**searches, "size tuned too": result["size_tuned"]}.items():
+        outcomes = [Outcome.read(each) for each in kept]
+        choice = _choice(name, 1, outcomes)
+        made.append(
+            (
+                name,
+                with_error(choice.score, _known(choice.error), 4),
+                f"{statistics.fmean(outcome.test for outcome in outcomes):.4f}",
+                f"{choice.seconds:.1f}",
+                f"{choice.worker_seconds:.1f}",
+                ", ".join(str(outcome.best.get("num_workers", "")) for outcome in outcomes).strip(", "),
+                "yes" if name in result["front"] else "no",
+            )
+        )
+    return made
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of docs/benchmarks.md, by name, from result.json."""
+    made = {"searches": markdown(COLUMNS, cells(result))}
+    for name, limit in (("by_deadline", "deadline, seconds"), ("by_budget", "budget, worker-seconds")):
+        rows = [
+            (f"{advice['limit']:.1f}", advice["choice"]["name"], f"{advice['choice']['score']:.4f}")
+            for advice in result[name]
+        ]
+        made[name] = markdown((f"from this {limit}", "take", "score"), rows)
+    return made
+
+
 def parsed(text: str) -> list[int]:
     """Sizes as they are given, rising; BadParameter where they are none."""
     try:
@@ -332,14 +369,9 @@ def main(
         # Room for one more of the largest, so that a gang of another size need not make way.
         with options.cluster(2 * max(compared), steps, console.print):
             found = run(problem, problem.load(options), compared, options, searches)
-        choices = [*found.choices, found.tuned_choice]
-        shown = [
-            (choice.name, f"{choice.score:.4f}", f"{choice.seconds:.1f}", f"{choice.worker_seconds:.1f}")
-            for choice in choices
-        ]
-        columns = ("search", problem.objective, "wall seconds", "worker-seconds")
-        console.print(table(problem.title, columns, shown), "", verdict(found, deadline, budget), "", soft_wrap=True)
-        finish(options, result(found, deadline, budget), page(found, searches, deadline, budget), console)
+        whole = result(found, deadline, budget)
+        console.print(table(problem.title, COLUMNS, cells(whole)), "", whole["verdict"], "", soft_wrap=True)
+        finish(options, whole, page(found, searches, deadline, budget), console)
 
 
 if __name__ == "__main__":

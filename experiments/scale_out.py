@@ -7,6 +7,10 @@ the batch is multiplied by the workers and nothing else changes, as in the blog;
 server; and with bounded staleness. XGBoost is trained on one worker and on three, over its own AllReduce and through
 `xgboost_ray`. All of them have the blog's static hyperparameters. Each training is a step that is kept in `--out`.
 
+Workers that outnumber the cores take turns, so that a wall clock says little of what distribution gives. So one worker
+is trained on its share of the rows, too, with nobody beside it: the work that each of several has, to be done at once
+where each has a core.
+
 The blog has XGBoost fall from 0.78 on one instance to 0.63 on three. To see what could do that, XGBoost is trained on
 each worker's rows alone too, its predictions are averaged, and its AUC is averaged over the workers' parts of the rows.
 """
@@ -26,21 +30,21 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from experiments import boosting, shard_models
-from experiments.benchmark import table
+from experiments.benchmark import markdown, table
+from experiments.blog import FIRST, NOTEBOOK
 from experiments.gap import Scores
 from experiments.mnist import Setting, channels
 from experiments.problems import trees
 from experiments.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
 from hpo.report.cells import with_error
 from hpo.uncertainty import standard_error
+from hpo.words import count
 from trainers import Channel, DivergedError, Trainer, XGBoostTrainer
 from trainers.datasets import Dataset
 
 IMAGE, XGBOOST = "image", "xgboost"
 IMAGE_WORKERS, XGBOOST_WORKERS, ROUNDS = 4, 3, 150
 EPOCHS, QUICK_EPOCHS = 20, 40
-BLOG = {"xgboost-1": 0.78, "xgboost-3-allreduce": 0.63}
-"""The published scores that are at hand, by row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,11 +104,13 @@ class Measured:
         row: which.
         trainings: by seed, rising.
         errors: by channel, the standard error of one score from the rows that it was measured on.
+        work: seconds that one worker trains its share of the rows with nobody beside it.
     """
 
     row: Row
     trainings: Sequence[Training]
     errors: Mapping[str, float | None]
+    work: float = math.nan
 
     @property
     def diverged(self) -> int:
@@ -191,6 +197,31 @@ def train(row: Row, dataset: Dataset, seed: int, folder: Path) -> Training:
     )
 
 
+def share(dataset: Dataset, workers: int) -> Dataset:
+    """The rows of one of so many workers: as many of each part."""
+
+    def part(rows: Any) -> Any:
+        return tuple(array[::workers] for array in rows) if isinstance(rows, tuple) else rows.iloc[::workers]
+
+    return replace(dataset, **{name: part(rows) for name, rows in channels(dataset).items()})
+
+
+def working(alone: Measured, dataset: Dataset, workers: int, options: Options, steps: Steps) -> float:
+    """The seconds that one worker trains its share of the rows with nobody beside it.
+
+    Args:
+        alone: what one worker came to on all of them.
+        dataset: all of them.
+        workers: of whom it is one.
+        options: of the run.
+        steps: keep what is done.
+    """
+    if workers == 1:
+        return alone.mean("training_seconds")
+    row = replace(alone.row, name=f"{alone.row.problem}-share-of-{workers}")
+    return measure(row, share(dataset, workers), replace(options, seeds=1), steps).mean("training_seconds")
+
+
 def measure(row: Row, dataset: Dataset, options: Options, steps: Steps) -> Measured:
     """Trains one setting with every seed, or finds that it was done."""
     trainings = []
@@ -237,45 +268,13 @@ def verdict(measured: Mapping[str, Measured], marketing: Dataset) -> str:
     one, three = measured["xgboost-1"].last("validation"), measured["xgboost-3-allreduce"].last("validation")
     if one is not None and three is not None:
         error = three.error or 0.0
-        published = BLOG["xgboost-3-allreduce"]
+        published = FIRST["xgboost-3-allreduce"].score
         does = "comes out" if abs(three.mean - published) <= 2 * error else "does not come out"
         said.append(
             f"XGBoost on {XGBOOST_WORKERS} workers comes to {_said(three)}, on one to {_said(one)} (validation AUC"
             f"{', generated rows' if marketing.synthetic else ''}): the blog's drop to {published} {does}."
         )
     return " ".join(said)
-
-
-def no_drop(measured: Mapping[str, Measured], apart: shard_models.WithoutSharing) -> str:
-    """What the runs say of the blog's drop."""
-    one, three = measured["xgboost-1"], measured["xgboost-3-allreduce"]
-    most, published = most_apart(one, three), BLOG["xgboost-3-allreduce"]
-    close = "the same to four digits" if most < 5e-5 else f"never more than {most:.4f} apart"
-    least = min(*apart.alone, apart.averaged, apart.mean_of_parts)
-    near = least <= published + 2 * (three.errors["validation"] or 0.0)
-    comes = (
-        f"The least of these, {least:.4f}, comes near the published figure" if near else f"None comes near {published}"
-    )
-    return (
-        f"The blog has {BLOG['xgboost-1']} on one instance and {published} on three. Here the validation AUCs of one "
-        f"worker and of three are {close}, round for round: XGBoost sums the histograms of all workers' rows before it "
-        "chooses a split, so that the trees are the same up to rounding. Workers that shared nothing would come to "
-        f"{min(apart.alone):.4f} to {max(apart.alone):.4f} each, on their own rows, and to {apart.averaged:.4f} with "
-        f"their predictions averaged, where one model of all rows comes to {apart.whole:.4f}. An AUC that is averaged "
-        f"over the workers' parts of the validation rows would be {apart.mean_of_parts:.4f}. {comes}."
-    )
-
-
-def most_apart(one: Measured, other: Measured) -> float:
-    """The largest difference of two settings' validation scores in any round of the same seed."""
-    return max(
-        (
-            abs(a - b)
-            for first, second in zip(one.trainings, other.trainings, strict=True)
-            for a, b in zip(first.curves.get("validation", ()), second.curves.get("validation", ()), strict=False)
-        ),
-        default=math.nan,
-    )
 
 
 def result(measured: Mapping[str, Measured], marketing: Dataset, apart: shard_models.WithoutSharing) -> dict[str, Any]:
@@ -295,11 +294,12 @@ def result(measured: Mapping[str, Measured], marketing: Dataset, apart: shard_mo
             "length": each.row.length,
             "metric": each.row.metric,
             "training_seconds": each.mean("training_seconds"),
+            "work_seconds": each.work,
             "worker_seconds": each.mean("worker_seconds"),
             "validation": scores(each.last("validation")),
             "best_validation": scores(each.best("validation")),
             "test": scores(each.last("test")),
-            "blog": BLOG.get(each.row.name),
+            "blog": asdict(FIRST[each.row.name]) if each.row.name in FIRST else None,
             "diverged": each.diverged,
             "trainings": [asdict(training) for training in each.trainings],
         }
@@ -308,23 +308,67 @@ def result(measured: Mapping[str, Measured], marketing: Dataset, apart: shard_mo
     return {"verdict": verdict(measured, marketing), "rows": rows, "without_sharing_histograms": asdict(apart)}
 
 
-def show(measured: Mapping[str, Measured]) -> Any:
-    """The table for a terminal."""
-    rows = [
-        (
-            each.row.problem,
-            each.row.label,
-            f"{each.mean('training_seconds'):.1f}",
-            f"{each.mean('worker_seconds'):.0f}",
-            _said(each.last("validation")),
-            _said(each.best("validation")),
-            _said(each.last("test")),
-            str(BLOG.get(each.row.name, "")),
-        )
-        for each in measured.values()
+COLUMNS = (
+    "",
+    "workers",
+    "distribution",
+    "validation",
+    "best",
+    "test",
+    "the blog's",
+    "its min",
+    "s",
+    "work, s",
+    "billed",
+)
+"""The best is the best epoch's or round's score, a work is in seconds, and billed are worker-seconds."""
+
+
+def cells(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
+    """The rows of the table, as text, from what result.json holds."""
+    made = []
+    for row in result["rows"]:
+        blog = row["blog"] or {"score": "", "minutes": ""}
+        scores = [_score(row[of]) for of in ("validation", "best_validation", "test")]
+        spent = [_seconds(row[of]) for of in ("training_seconds", "work_seconds")]
+        setting = (row["row"].partition("-")[0], str(row["workers"]), row["distribution"])
+        made.append((*setting, *scores, *map(str, blog.values()), *spent, _seconds(row["worker_seconds"], 0)))
+    return made
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of docs/benchmarks.md, by name, from result.json."""
+    apart = result["without_sharing_histograms"]
+    best = next(row["best_validation"] for row in result["rows"] if row["row"] == "xgboost-1")
+    without = [
+        ("all rows, one model", _figure(apart["whole"])),
+        *((f"the rows of worker {rank} alone", _figure(auc)) for rank, auc in enumerate(apart["alone"])),
+        ("the mean of these models' predictions", _figure(apart["averaged"])),
+        ("one model, its AUC averaged over workers' parts of the validation rows", _figure(apart["mean_of_parts"])),
+        ("one model, the best of its rounds", _score(best)),
+        *((f"the blog's, {count(n, 'instance')}, in its notebook", f"{auc:.3f}") for n, auc in NOTEBOOK.items()),
     ]
-    columns = ("", "", "training, s", "billed", "validation", "best", "test", "the blog's")
-    return table("Scores are accuracies of the image model and AUCs of XGBoost", columns, rows)
+    return {
+        "settings": markdown(COLUMNS, cells(result)),
+        "apart": markdown(("XGBoost, one seed", "validation AUC"), without),
+    }
+
+
+def _score(scores: Mapping[str, Any] | None) -> str:
+    """With its standard error over seeds, or else from the rows that it was measured on."""
+    if scores is None:
+        return "diverged"
+    over_seeds, of_rows = scores["standard_error_over_seeds"], scores["standard_error_of_rows"]
+    return with_error(scores["mean"], of_rows if over_seeds is None else over_seeds, 4)
+
+
+def _figure(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _seconds(value: float | None, digits: int = 1) -> str:
+    """Nothing where a training diverged."""
+    return "" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def _said(scores: Scores | None) -> str:
@@ -359,12 +403,16 @@ def main(
         measured = {}
         with options.cluster(IMAGE_WORKERS, steps, console.print):
             for row in rows:
-                measured[row.name] = measure(row, data[row.problem], options, steps)
-                console.print(f"{row.problem}, {row.label}: {_said(measured[row.name].last('test'))} (test)")
+                came = measure(row, data[row.problem], options, steps)
+                alone = measured.get(f"{row.problem}-1", came)
+                work = working(alone, data[row.problem], row.trainer.workers, options, steps)
+                measured[row.name] = replace(came, work=work)
+                console.print(f"{row.problem}, {row.label}: {_said(came.last('test'))} (test)")
     apart = shard_models.WithoutSharing(**kept)
-    console.print(show(measured))
-    console.print(f"\n[bold]{verdict(measured, data[XGBOOST])}[/]\n")
-    finish(options, result(measured, data[XGBOOST], apart), page(measured, data, apart), console)
+    whole = result(measured, data[XGBOOST], apart)
+    console.print(table("Scores are accuracies of the image model and AUCs of XGBoost", COLUMNS, cells(whole)))
+    console.print(f"\n[bold]{whole['verdict']}[/]\n")
+    finish(options, whole, page(measured, data, apart), console)
 
 
 if __name__ == "__main__":

@@ -209,7 +209,7 @@ def verdict(found: Found) -> str:
         f"without tuning, {scores[Way.HYPERBAND]:.4f} tuned by Hyperband: {ahead(Way.UNTUNED)}. Hyperband trained "
         f"{found.share(lambda outcome: outcome.units):.0%} of the {unit} that the same {problem.jobs} configurations "
         f"train when all run to the end, and billed {found.share(lambda outcome: outcome.worker_seconds):.0%} of their "
-        f"worker-seconds, on {gangs[Way.HYPERBAND]:.2g} gangs for {gangs[Way.TO_THE_END]:.2g} in the mean; its best is "
+        f"worker-seconds (gangs started: {gangs[Way.HYPERBAND]:.2g} for {gangs[Way.TO_THE_END]:.2g}); its best is "
         f"{ahead(Way.TO_THE_END)} against theirs. Plain random search for as many {unit}, the first of these "
         f"configurations run to the end, found {scores[Way.EQUAL]:.4f}; Hyperband against that: {told(equal)}"
         f"{'' if beats else ': at equal ' + unit + ', it does not beat random search here'}."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,18 @@ import pytest
 import typer
 from rich.console import Console
 
-from experiments.cluster_size import Found, advice_table, page, parsed, result, run, searches_table, verdict
+from experiments.benchmark import write
+from experiments.cluster_size import (
+    Found,
+    advice_table,
+    page,
+    page_tables,
+    parsed,
+    result,
+    run,
+    searches_table,
+    verdict,
+)
 from experiments.mnist import Setting
 from experiments.problems import problems
 from experiments.published import Options, Steps
@@ -27,6 +39,8 @@ def outcome(validation: float, seconds: float, worker_seconds: float, workers: i
         test=validation,
         standard_error=0.02,
         worker_seconds=worker_seconds,
+        training=worker_seconds / 2,
+        gangs=1,
         seconds=seconds,
         units=30,
         best={"num_workers": workers},
@@ -69,6 +83,20 @@ def test_the_tables_hold_every_search_and_when_to_take_it(tmp_path: Path) -> Non
         (20, "3 workers"),
         (40, "1 worker"),
     ]
+
+
+def test_the_tables_of_the_docs_come_from_the_result_alone(tmp_path: Path) -> None:
+    came = found(tmp_path, _1=outcome(0.785, 40, 40), _2=outcome(math.nan, 50, 90), _3=outcome(0.79, 20, 60))
+    kept = json.loads(write(tmp_path, result(came, math.inf, math.inf)).read_text())
+    tables = page_tables(kept)
+    assert tables["searches"].splitlines()[2:] == [
+        "| 1 worker | 0.785 ± 0.020 | 0.7850 | 40.0 | 40.0 | 1 | yes |",
+        "| 2 workers | nan | nan | 50.0 | 90.0 | 1 | no |",
+        "| 3 workers | 0.790 ± 0.020 | 0.7900 | 20.0 | 60.0 | 1 | yes |",
+        "| size tuned too | 0.780 ± 0.020 | 0.7800 | 40.0 | 60.0 | 2 | no |",
+    ]
+    assert tables["by_deadline"].splitlines()[2:] == ["| 20.0 | 3 workers | 0.7900 |", "| 40.0 | 1 worker | 0.7850 |"]
+    assert tables["by_budget"].splitlines()[2:] == ["| 40.0 | 1 worker | 0.7850 |"]
 
 
 def test_sizes_are_whole_numbers() -> None:

@@ -15,21 +15,22 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from experiments import scale_out, shard_models
+from experiments.benchmark import write
+from experiments.blog import FIRST
 from experiments.published import Options, Steps
 from experiments.scale_out import (
-    BLOG,
     Measured,
     Row,
     Training,
     image_rows,
     measure,
-    most_apart,
-    no_drop,
     result,
+    share,
     verdict,
+    working,
     xgboost_rows,
 )
-from experiments.scale_page import page, table
+from experiments.scale_page import most_apart, no_drop, page, speed_up, table
 from experiments.shard_models import WithoutSharing, mean_of_parts
 from hpo.report import Measured as Value
 from hpo.uncertainty import auc_standard_error, proportion_standard_error
@@ -55,7 +56,8 @@ def made(seeds: int = 1, **lasts: float) -> dict[str, Measured]:
     for name, row in ROWS.items():
         last = lasts.get(name, LASTS.get(name, 0.76 if row.problem == "xgboost" else 0.97))
         trainings = [training(last + 0.001 * seed) for seed in range(seeds)]
-        found[name] = Measured(row=row, trainings=trainings, errors={"validation": 0.018, "test": 0.013})
+        errors = {"validation": 0.018, "test": 0.013}
+        found[name] = Measured(row=row, trainings=trainings, errors=errors, work=4 / row.trainer.workers)
     return found
 
 
@@ -85,7 +87,7 @@ def test_settings_differ_in_their_distribution_alone() -> None:
     assert boosted[2].options["backend"] == "xgboost_ray"
     for row in ROWS.values():
         assert (row.trainer.scaling.resources_per_worker or {"CPU": 1}) == {"CPU": 1}
-    assert set(BLOG) <= set(ROWS)
+    assert set(FIRST) <= set(ROWS)
 
 
 # ---- what is said of it
@@ -131,10 +133,18 @@ def test_the_table_has_a_row_a_setting_with_errors_and_the_blogs_figures() -> No
     first = dict(zip(titles, shown.rows[0], strict=True))
     assert first["validation, last"] == Value(0.97, 0.018)
     assert first["validation, best"] == Value(0.98, 0.018)
-    assert [dict(zip(titles, row, strict=True))["the blog's"] for row in shown.rows] == [None] * 5 + [0.78, 0.63, None]
+    assert [dict(zip(titles, row, strict=True))["the blog's"] for row in shown.rows] == [
+        *(0.97, 0.11, None, None, None),
+        *(0.78, 0.63, None),
+    ]
+    assert [dict(zip(titles, row, strict=True))["its minutes"] for row in shown.rows] == [
+        *(8, 3, None, None, None),
+        *(3, 1, None),
+    ]
+    assert "not at hand" not in shown.caption
     several = table(made(seeds=3))
     assert len(several.columns) == len(titles) + 2
-    assert several.rows[0][-5] == pytest.approx(0.001 / math.sqrt(3))
+    assert several.rows[0][-7] == pytest.approx(0.001 / math.sqrt(3))
 
 
 def test_the_result_is_json_with_every_curve() -> None:
@@ -143,6 +153,35 @@ def test_the_result_is_json_with_every_curve() -> None:
     assert kept["rows"][0]["trainings"][1]["curves"]["test"][-1] == pytest.approx(0.971)
     assert kept["rows"][0]["test"]["standard_error_over_seeds"] == pytest.approx(0.0005)
     assert kept["without_sharing_histograms"]["alone"] == [0.73, 0.74, 0.72]
+
+
+def test_the_tables_of_the_docs_come_from_the_result_alone(tmp_path: Path) -> None:
+    measured = made(seeds=2)
+    measured["image-4-bounded"] = replace(
+        measured["image-4-bounded"], trainings=[Training(diverged=True)], work=math.nan
+    )
+    tables = scale_out.page_tables(json.loads(write(tmp_path, result(measured, MARKETING, APART)).read_text()))
+    lines = tables["settings"].splitlines()
+    assert len(lines) == 2 + len(ROWS)
+    assert "| 0.97050 ± 0.00050 | 0.97 | 8 | 4.0 | 4.0 | 60 |" in lines[2]
+    assert "| 0.11 | 3 | 4.0 | 1.0 | 60 |" in lines[3]
+    assert "| diverged | diverged | diverged | | | | | |" in lines[6]
+    assert "| the blog's, 3 instances, in its notebook | 0.740 |" in tables["apart"]
+    assert "| the mean of these models' predictions | 0.7500 |" in tables["apart"]
+
+
+def test_the_speed_up_is_told_by_the_clock_and_by_the_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
+    said = speed_up(made())
+    assert "in the blog 8 minutes on one instance and 3 on 4, 2.7 times faster; here 1.0 times by the wall" in said
+    assert "in the blog 3 minutes on one instance and 1 on 3, 3.0 times faster" in said
+    assert "4.0 times by the work of a worker" in said
+    assert "almost linear cannot come out" in said
+    lost = made()
+    lost["image-4-async"] = replace(lost["image-4-async"], trainings=[Training(diverged=True)])
+    assert "nan" not in speed_up(lost)
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    assert "cannot come out" not in speed_up(made())
 
 
 def test_the_page_shows_the_table_and_pictures_of_both_models(tmp_path: Path) -> None:
@@ -176,6 +215,24 @@ def test_a_setting_is_trained_once_with_each_seed(tmp_path: Path) -> None:
     assert last is not None
     assert last.row_error == pytest.approx(proportion_standard_error(last.mean, 300))
     assert first.mean("worker_seconds") >= first.mean("training_seconds") > 0
+
+
+def test_the_work_of_a_worker_is_its_share_of_the_rows(tmp_path: Path) -> None:
+    parts = share(MARKETING, 3)
+    assert len(parts.train) == math.ceil(len(MARKETING.train) / 3)
+    assert [len(array) for array in share(DIGITS, 4).train] == [math.ceil(len(DIGITS.train[1]) / 4)] * 2
+    row = ROWS["xgboost-1"]
+    short = Row(**{**vars(row), "trainer": here(row.trainer, num_round=3)})
+    options = Options(out=tmp_path)
+    said: list[str] = []
+    with Steps(tmp_path, said.append) as steps:
+        alone = measure(short, MARKETING, options, steps)
+        assert working(alone, MARKETING, 1, options, steps) == alone.mean("training_seconds")
+        assert said == []
+        seconds = working(alone, MARKETING, 3, options, steps)
+        assert seconds > 0
+        assert working(alone, MARKETING, 3, options, steps) == seconds
+    assert said == ["xgboost-share-of-3-1729: done before"]
 
 
 def test_rows_that_appear_again_make_no_score_surer(tmp_path: Path) -> None:

@@ -3,79 +3,159 @@
 from __future__ import annotations
 
 import io
+import json
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 from ray.train import ScalingConfig
 from rich.console import Console
 
+from experiments.benchmark import write
 from experiments.problems import problems
 from experiments.published import Options, Steps
 from experiments.searches import Outcome, Searches, rows
-from experiments.tune_distributed import COLUMNS, Found, Way, closing, result, run, verdict
+from experiments.tune_distributed import (
+    COLUMNS,
+    Found,
+    Way,
+    against,
+    beside_the_blog,
+    closing,
+    page_tables,
+    reproduced,
+    result,
+    run,
+    verdict,
+)
 from hpo.analytics import tuned_trials
 from hpo.store import Store
 from trainers import XGBoostTrainer
 from trainers.datasets import load
 
 
-def outcome(validation: float, worker_seconds: float, *, error: float | None = 0.02) -> Outcome:
+def outcome(
+    validation: float,
+    worker_seconds: float,
+    *,
+    error: float | None = 0.02,
+    units: int = 30,
+    gangs: int = 1,
+    trials: int = 30,
+) -> Outcome:
     return Outcome(
         validation=validation,
         test=validation - 0.01,
         standard_error=error,
         worker_seconds=worker_seconds,
+        training=worker_seconds / 2,
+        gangs=gangs,
         seconds=worker_seconds / 3,
-        units=30,
+        units=units,
         best={},
         job="",
-        trials={},
+        trials={"Completed": trials},
     )
 
 
-def found(tmp_path: Path, *, untuned: Sequence[Outcome], full: Sequence[Outcome], cut: Sequence[Outcome]) -> Found:
-    ways = {Way.UNTUNED: untuned, Way.TO_THE_END: full, Way.HYPERBAND: cut}
+def found(
+    tmp_path: Path, untuned: Sequence[float], full: Sequence[float], cut: Sequence[float], equal: Sequence[float]
+) -> Found:
+    """A score a seed in each way; the searches to the end take 900 units, the others about 330."""
+    ways = {
+        Way.UNTUNED: [outcome(each, 60, units=150, trials=1) for each in untuned],
+        Way.TO_THE_END: [outcome(each, 600, units=900, gangs=2) for each in full],
+        Way.EQUAL: [outcome(each, 180 + 60 * seed, units=330, trials=11) for seed, each in enumerate(equal)],
+        Way.HYPERBAND: [outcome(each, 180 + 60 * seed, units=333) for seed, each in enumerate(cut)],
+    }
     return Found(problem=problems(Options(out=tmp_path))["xgboost"], rows=100, outcomes=ways)
 
 
-def test_the_table_tells_means_spreads_and_improvements(tmp_path: Path) -> None:
-    came = found(
-        tmp_path,
-        untuned=[outcome(0.70, 60), outcome(0.72, 60)],
-        full=[outcome(0.80, 600), outcome(0.82, 600)],
-        cut=[outcome(0.79, 180), outcome(0.81, 240)],
-    )
-    table = closing(came)
-    assert {len(row) for row in table} == {len(COLUMNS)}
-    quality, _, cost, wall, _ = table
-    assert quality[1:6] == ("0.7100 ± 0.0141", "0.8100 ± 0.0141", "0.8000 ± 0.0141", "+0.0900", "-0.0100")
-    assert cost[1:6] == ("1.00 ± 0.00", "10.00 ± 0.00", "3.50 ± 0.71", "3.50 times", "0.35 times")
-    assert wall[4:6] == ("3.50 times", "0.35 times")
-    said = verdict(came)
-    assert "0.7100 without tuning, 0.8000 tuned by Hyperband (+0.0900" in said
-    assert "means of 2 seeds" in said
-    assert "35% of what" in said
-    assert "which is more" not in said
+def test_the_table_tells_means_and_spreads(tmp_path: Path) -> None:
+    came = found(tmp_path, (0.70, 0.72), (0.80, 0.82), (0.79, 0.81), (0.78, 0.80))
+    table = {row[0]: row[1:] for row in closing(came)}
+    assert {len(row) + 1 for row in table.values()} == {len(COLUMNS)}
+    spread = "± 0.0141"
+    assert table["validation:auc"] == (f"0.7100 {spread}", f"0.8100 {spread}", f"0.7900 {spread}", f"0.8000 {spread}")
+    assert table["configurations"] == ("1", "30", "11", "30")
+    assert table["units trained"] == ("150", "900", "330", "333")
+    assert table["billed worker-minutes"] == ("1.00", "10.00", "3.50 ± 0.71", "3.50 ± 0.71")
+    assert table["gangs started"] == ("1", "2", "1", "1")
+
+
+def test_hyperband_is_compared_pair_by_pair(tmp_path: Path) -> None:
+    """Seeds differ by 0.02; pairs of a seed do not."""
+    untuned, full, equal = against(found(tmp_path, (0.70, 0.72), (0.80, 0.82), (0.79, 0.81), (0.78, 0.81)))
+    assert untuned[0] == "without tuning"
+    assert untuned[1].startswith("+0.0900 ± 0.0000, better")
+    assert full[1].startswith("-0.0100 ± 0.0000, worse")
+    assert equal[1] == "+0.0050 ± 0.0050, no more than its standard error"
+    assert full[3:5] == ("0.37 times", "0.35 times")
+
+
+@pytest.mark.parametrize(
+    ("equal", "said", "beaten"),
+    [
+        ((0.78, 0.79), "Hyperband against that: +0.0150 ± 0.0050, better, 3.0 times its standard error.", False),
+        ((0.79, 0.82), "Hyperband against that: -0.0050 ± 0.0050, no more than its standard error: at equal", True),
+        ((0.81, 0.82), "Hyperband against that: -0.0150 ± 0.0050, worse, 3.0 times its standard error: at equal", True),
+    ],
+)
+def test_the_verdict_says_what_the_figures_allow(
+    tmp_path: Path, equal: tuple[float, ...], said: str, beaten: bool
+) -> None:
+    verdict_ = verdict(found(tmp_path, (0.70, 0.72), (0.80, 0.82), (0.79, 0.81), equal))
+    assert "0.7100 without tuning, 0.8000 tuned by Hyperband: +0.0900 ± 0.0000, better" in verdict_
+    assert "(means of 2 seeds)" in verdict_
+    assert "trained 37% of the rounds that" in verdict_
+    assert "billed 35% of their worker-seconds (gangs started: 1 for 2)" in verdict_
+    assert said in verdict_
+    assert ("does not beat random search" in verdict_) is beaten
 
 
 def test_a_gain_within_the_noise_is_called_that(tmp_path: Path) -> None:
-    came = found(tmp_path, untuned=[outcome(0.79, 1)], full=[outcome(0.80, 9)], cut=[outcome(0.80, 3)])
-    assert "one such score has a standard error of 0.0200, which is more" in verdict(came)
+    came = found(tmp_path, [0.79], [0.80], [0.80], [0.80])
+    assert "+0.0100 ± 0.0200, no more than the standard error of one score. Hyperband trained" in verdict(came)
     unknown = [replace(outcome(0.80, 3), standard_error=None)]
     assert "standard error" not in verdict(replace(came, outcomes={**came.outcomes, Way.HYPERBAND: unknown}))
 
 
 def test_a_training_that_diverged_has_no_score_and_breaks_nothing(tmp_path: Path) -> None:
-    came = found(tmp_path, untuned=[outcome(math.nan, 1)], full=[outcome(0.80, 9)], cut=[outcome(0.80, 3)])
+    came = found(tmp_path, [math.nan], [0.80], [0.80], [0.80])
     assert closing(came)[0][1] == "nan"
-    assert verdict(came)
+    assert "tuned by Hyperband: one of the two has no score" in verdict(came)
     assert result([came])
 
 
-def test_both_searches_try_the_same_configurations_and_are_run_once(tmp_path: Path) -> None:
+def test_the_blogs_closing_table_stands_beside_ours_whole(tmp_path: Path) -> None:
+    came = found(tmp_path, (0.75, 0.76), (0.80, 0.82), (0.79, 0.81), (0.78, 0.80))
+    rows_ = beside_the_blog(came)
+    assert [row[1:4] for row in rows_] == [("0.63", "0.78", "15%"), ("90", "30", "66%"), ("24", "12", "50%")]
+    assert [row[4:] for row in rows_] == [
+        ("0.7550 (without tuning)", "0.8000", "+0.0450"),
+        ("10.00 (all to the end)", "3.50", "65%"),
+        ("3.33 (all to the end)", "1.17", "65%"),
+    ]
+    said = reproduced(came)
+    assert "Its 0.63 without tuning does not come out: 0.7550 here" in said
+    assert "0.743 on one and 0.740 on three" in said
+    assert "22.5, given as 24" in said
+    near = found(tmp_path, [0.62], [0.80], [0.80], [0.80])
+    assert "Its 0.63 without tuning comes out: 0.6200" in reproduced(near)
+
+
+def test_the_tables_of_the_docs_come_from_the_result_alone(tmp_path: Path) -> None:
+    came = found(tmp_path, [math.nan], [0.80], [0.80], [0.80])
+    options = {**asdict(Options(out=tmp_path)), "out": str(tmp_path)}
+    tables = page_tables(json.loads(write(tmp_path, {"options": options, **result([came])}).read_text()))
+    assert tables.keys() == {"xgboost-ways", "xgboost-against", "xgboost-blog"}
+    assert "| validation:auc | nan | 0.8000 | 0.8000 | 0.8000 |" in tables["xgboost-ways"]
+    assert "| 0.63 | 0.78 | 15% |" in tables["xgboost-blog"]
+
+
+def test_all_searches_try_the_same_configurations_and_are_run_once(tmp_path: Path) -> None:
     """In hand, on few rows: the trials, the stops, the table; and a second run that only reads."""
     options = Options(quick=True, out=tmp_path)
     dataset = load("bank-marketing-synthetic")
@@ -98,15 +178,21 @@ def test_both_searches_try_the_same_configurations_and_are_run_once(tmp_path: Pa
             searches = Searches(steps=steps, folder=tmp_path, console=console)
             came = run(problem, dataset, options, searches)
         with Store(searches.store) as store:
-            assert len(store.jobs()) == 2, f"in run {again}"
-    full, cut = came.outcomes[Way.TO_THE_END][0], came.outcomes[Way.HYPERBAND][0]
+            assert len(store.jobs()) == 3, f"in run {again}"
+    full, cut, equal = (came.outcomes[way][0] for way in (Way.TO_THE_END, Way.HYPERBAND, Way.EQUAL))
     with Store(searches.store) as store:
-        tried = [[trial.hyperparameters for trial in tuned_trials(store, each.job)] for each in (full, cut)]
+        tried = [[trial.hyperparameters for trial in tuned_trials(store, each.job)] for each in (full, cut, equal)]
+        ended = [[trial.objective for trial in tuned_trials(store, each.job)] for each in (full, equal)]
     assert tried[0] == tried[1]
+    few = len(tried[2])
+    assert tried[2] == tried[0][:few]
+    assert ended[1] == ended[0][:few]
+    assert equal.units == 9 * few
+    assert abs(equal.units - cut.units) <= 4.5
     assert full.units == 81
     assert cut.units < 81
     assert cut.trials["Stopped"] > 0
-    assert printed.getvalue().count("done before") == 3
+    assert printed.getvalue().count("done before") == 4
     assert rows(dataset) == came.rows == 500
     assert verdict(came)
     assert came.outcomes[Way.UNTUNED][0].standard_error == pytest.approx(cut.standard_error, rel=0.5)
