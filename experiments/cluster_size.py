@@ -326,7 +326,7 @@ def cells(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     """The tables of docs/benchmarks.md, by name, from result.json."""
-    made = {"searches": markdown(COLUMNS, cells(result))}
+    made = {"verdict": result["verdict"], "searches": markdown(COLUMNS, cells(result))}
     for name, limit in (("by_deadline", "deadline, seconds"), ("by_budget", "budget, worker-seconds")):
         rows = [
             (f"{advice['limit']:.1f}", advice["choice"]["name"], f"{advice['choice']['score']:.4f}")

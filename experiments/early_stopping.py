@@ -266,12 +266,11 @@ def result(dataset: Dataset, found: Pairs) -> dict[str, Any]:
 def verdict(result: Mapping[str, Any]) -> str:
     """What Hyperband's rounds bought, beside as many rounds of random search and beside all to the end."""
     found = _seeds(result)
-    share = sum(ways[Way.HYPERBAND].rounds for ways in found) / sum(ways[Way.ALL].rounds for ways in found)
     equal = _against(result, Way.EQUAL, "validation")
     fewer = _counts([ways[Way.EQUAL].configurations for ways in found])
     beats = equal.mean > (equal.error or 0.0)
     return (
-        f"{result['title']}, {count(len(found), 'seed')}: for {share:.1%} of the rounds, the validation AUC of "
+        f"{result['title']}, {count(len(found), 'seed')}: for {_share(found):.1%} of the rounds, the validation AUC of "
         f"Hyperband's best minus that of all {found[0][Way.ALL].configurations} configurations run to the end is "
         f"{told(_against(result, Way.ALL, 'validation'))}. Minus that of plain random search for as many rounds, the "
         f"first {fewer} of these configurations, it is {told(equal)}"
@@ -282,7 +281,12 @@ def verdict(result: Mapping[str, Any]) -> str:
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     """The tables of docs/benchmarks.md, by name, from result.json."""
     columns = ("", "Hyperband minus: validation AUC", "test AUC")
+    found = _seeds(result)
     return {
+        "verdict": result["verdict"],
+        "share": f"{_share(found):.1%}",
+        "against_all": told(_against(result, Way.ALL, "validation")),
+        "against_equal": told(_against(result, Way.EQUAL, "validation")),
         "ways": markdown(("", *Way), _ways(result)),
         "differences": markdown(columns, _differences(result)),
     }
@@ -331,6 +335,11 @@ def _against(result: Mapping[str, Any], way: Way, channel: str) -> Scores:
     found = _seeds(result)
     one, other = ([getattr(ways[each], channel) for ways in found] for each in (Way.HYPERBAND, way))
     return difference(one, other, result["standard_error_of_one"][channel])
+
+
+def _share(found: Pairs) -> float:
+    """Hyperband's rounds, of those of all configurations run to the end."""
+    return sum(ways[Way.HYPERBAND].rounds for ways in found) / sum(ways[Way.ALL].rounds for ways in found)
 
 
 def _seeds(result: Mapping[str, Any]) -> list[dict[Way, Found]]:

@@ -29,16 +29,15 @@ import typer
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments import boosting, shard_models
-from experiments.benchmark import markdown, table
-from experiments.blog import FIRST, NOTEBOOK
+from experiments import boosting, scale_tables, shard_models
+from experiments.benchmark import table
+from experiments.blog import FIRST
 from experiments.gap import Scores
 from experiments.mnist import Setting, channels
 from experiments.problems import trees
 from experiments.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
 from hpo.report.cells import with_error
 from hpo.uncertainty import standard_error
-from hpo.words import count
 from trainers import Channel, DivergedError, Trainer, XGBoostTrainer
 from trainers.datasets import Dataset
 
@@ -308,67 +307,9 @@ def result(measured: Mapping[str, Measured], marketing: Dataset, apart: shard_mo
     return {"verdict": verdict(measured, marketing), "rows": rows, "without_sharing_histograms": asdict(apart)}
 
 
-COLUMNS = (
-    "",
-    "workers",
-    "distribution",
-    "validation",
-    "best",
-    "test",
-    "the blog's",
-    "its min",
-    "s",
-    "work, s",
-    "billed",
-)
-"""The best is the best epoch's or round's score, a work is in seconds, and billed are worker-seconds."""
-
-
-def cells(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """The rows of the table, as text, from what result.json holds."""
-    made = []
-    for row in result["rows"]:
-        blog = row["blog"] or {"score": "", "minutes": ""}
-        scores = [_score(row[of]) for of in ("validation", "best_validation", "test")]
-        spent = [_seconds(row[of]) for of in ("training_seconds", "work_seconds")]
-        setting = (row["row"].partition("-")[0], str(row["workers"]), row["distribution"])
-        made.append((*setting, *scores, *map(str, blog.values()), *spent, _seconds(row["worker_seconds"], 0)))
-    return made
-
-
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     """The tables of docs/benchmarks.md, by name, from result.json."""
-    apart = result["without_sharing_histograms"]
-    best = next(row["best_validation"] for row in result["rows"] if row["row"] == "xgboost-1")
-    without = [
-        ("all rows, one model", _figure(apart["whole"])),
-        *((f"the rows of worker {rank} alone", _figure(auc)) for rank, auc in enumerate(apart["alone"])),
-        ("the mean of these models' predictions", _figure(apart["averaged"])),
-        ("one model, its AUC averaged over workers' parts of the validation rows", _figure(apart["mean_of_parts"])),
-        ("one model, the best of its rounds", _score(best)),
-        *((f"the blog's, {count(n, 'instance')}, in its notebook", f"{auc:.3f}") for n, auc in NOTEBOOK.items()),
-    ]
-    return {
-        "settings": markdown(COLUMNS, cells(result)),
-        "apart": markdown(("XGBoost, one seed", "validation AUC"), without),
-    }
-
-
-def _score(scores: Mapping[str, Any] | None) -> str:
-    """With its standard error over seeds, or else from the rows that it was measured on."""
-    if scores is None:
-        return "diverged"
-    over_seeds, of_rows = scores["standard_error_over_seeds"], scores["standard_error_of_rows"]
-    return with_error(scores["mean"], of_rows if over_seeds is None else over_seeds, 4)
-
-
-def _figure(value: float | None) -> str:
-    return "" if value is None else f"{value:.4f}"
-
-
-def _seconds(value: float | None, digits: int = 1) -> str:
-    """Nothing where a training diverged."""
-    return "" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+    return scale_tables.tables(result)
 
 
 def _said(scores: Scores | None) -> str:
@@ -410,7 +351,13 @@ def main(
                 console.print(f"{row.problem}, {row.label}: {_said(came.last('test'))} (test)")
     apart = shard_models.WithoutSharing(**kept)
     whole = result(measured, data[XGBOOST], apart)
-    console.print(table("Scores are accuracies of the image model and AUCs of XGBoost", COLUMNS, cells(whole)))
+    console.print(
+        table(
+            "Scores are accuracies of the image model and AUCs of XGBoost",
+            scale_tables.COLUMNS,
+            scale_tables.cells(whole),
+        )
+    )
     console.print(f"\n[bold]{whole['verdict']}[/]\n")
     finish(options, whole, page(measured, data, apart), console)
 

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from experiments import pictures
 from experiments.blog import FIRST, QUALITY_ASIDE, SOURCE
 from experiments.gap import Scores
-from experiments.scale_out import IMAGE, XGBOOST, Measured, verdict
+from experiments.scale_out import IMAGE, XGBOOST, Measured, result, verdict
+from experiments.scale_tables import speed_up
 from experiments.shard_models import WithoutSharing
 from hpo.report import Column, Figure, Page, Section, Table, Text, look
 from hpo.report import Measured as Value
@@ -38,12 +39,13 @@ def page(measured: Mapping[str, Measured], data: Mapping[str, Dataset], apart: W
     """
     by_problem = {problem: [each for each in measured.values() if each.row.problem == problem] for problem in data}
     seeds = max(len(each.trainings) for each in measured.values())
+    faster = speed_up(result(measured, data[XGBOOST], apart)["rows"], os.cpu_count() or 1)
     return Page(
         title="Scaling out",
         verdict=verdict(measured, data[XGBOOST]),
         subtitle=f"{' and '.join(dataset.title for dataset in data.values())}; {count(seeds, 'seed')}",
         sections=[
-            Section("The table", [table(measured), Text(speed_up(measured)), _trained(by_problem, data)]),
+            Section("The table", [table(measured), Text(faster), _trained(by_problem, data)]),
             *(_problem(problem, rows) for problem, rows in by_problem.items()),
             _drop(measured, data[XGBOOST], apart),
         ],
@@ -81,30 +83,6 @@ def table(measured: Mapping[str, Measured]) -> Table:
         f"seconds of all workers, from the moment they are held. The blog's validation scores and minutes: {SOURCE}."
     )
     return Table(columns=columns, rows=rows, caption=caption)
-
-
-def speed_up(measured: Mapping[str, Measured]) -> str:
-    """How much faster several workers are, by the wall clock and by their work, beside what the blog reports."""
-    said = []
-    for one, several in (("image-1", "image-4-async"), ("xgboost-1", "xgboost-3-allreduce")):
-        alone, shared = measured[one], measured[several]
-        wall, work = (alone.mean("training_seconds") / each for each in (shared.mean("training_seconds"), shared.work))
-        here = f"here {wall:.1f} times by the wall clock, and {work:.1f} times by the work of a worker"
-        before, after = FIRST[one].minutes, FIRST[several].minutes
-        said.append(
-            f"{MODELS[alone.row.problem]}: in the blog {before} minutes on one instance and {after} on "
-            f"{shared.row.trainer.workers}, {before / after:.1f} times faster; "
-            f"{here if math.isfinite(wall) else 'here it diverged'}."
-        )
-    cores = os.cpu_count() or 1
-    most = max(each.row.trainer.workers for each in measured.values())
-    if cores < most:
-        said.append(
-            f"Up to {most} workers share the {cores} cores of the machine that ran this, so that by the wall clock a "
-            "speed-up that is almost linear cannot come out; what their work says leaves out what they have to tell "
-            "each other."
-        )
-    return " ".join(said)
 
 
 def _trained(by_problem: Mapping[str, Sequence[Measured]], data: Mapping[str, Dataset]) -> Table:

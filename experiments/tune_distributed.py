@@ -293,9 +293,11 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     for name, kept in result["models"].items():
         outcomes = {way: [Outcome.read(each) for each in kept["outcomes"][way]] for way in Way}
         found = Found(problem=problems(options)[name], rows=kept["rows"], outcomes=outcomes)
+        made[f"{name}-verdict"] = kept["verdict"]
         made[f"{name}-ways"] = markdown(COLUMNS, closing(found))
         made[f"{name}-against"] = markdown(_against_columns(found.problem), against(found))
         if name == Model.XGBOOST:
+            made[f"{name}-reproduced"] = reproduced(found)
             made[f"{name}-blog"] = markdown(BLOG_COLUMNS, beside_the_blog(found))
     return made
 
