@@ -35,7 +35,9 @@ def cells(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
         scores = [_score(row[of]) for of in ("validation", "best_validation", "test")]
         spent = [_seconds(row[of]) for of in ("training_seconds", "work_seconds")]
         setting = (row["row"].partition("-")[0], str(row["workers"]), row["distribution"])
-        made.append((*setting, *scores, *map(str, blog.values()), *spent, _seconds(row["worker_seconds"], 0)))
+        made.append(
+            (*setting, *scores, str(blog["score"]), str(blog["minutes"]), *spent, _seconds(row["worker_seconds"], 0))
+        )
     return made
 
 
