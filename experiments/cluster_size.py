@@ -370,7 +370,7 @@ def main(
         with options.cluster(2 * max(compared), steps, console.print):
             found = run(problem, problem.load(options), compared, options, searches)
         whole = result(found, deadline, budget)
-        console.print(table(problem.title, COLUMNS, cells(whole)), "", whole["verdict"], "", soft_wrap=True)
+        console.print(table(problem.title, COLUMNS, cells(whole)), f"\n{whole['verdict']}\n", sep="\n")
         finish(options, whole, page(found, searches, deadline, budget), console)
 
 

@@ -359,7 +359,8 @@ def main(
     found = compare(dataset, range(seeds), str(folder.absolute() / "checkpoints"), console)
     came = result(dataset, found)
     console.print(table(f"{dataset.title}: means over {seeds} seeds", ("", *Way), _ways(came)))
-    console.print("", came["verdict"], "", f"written to {write(folder, came)}", soft_wrap=True)
+    console.print(f"\n{came['verdict']}\n")
+    console.print(f"written to {write(folder, came)}", soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -91,7 +91,7 @@ def quantities(problem: Problem) -> list[Quantity]:
         Quantity(name="units trained", of=lambda outcome: outcome.units, digits=0),
         Quantity(name="billed worker-minutes", of=lambda outcome: outcome.worker_seconds / 60, digits=2),
         Quantity(name="of these, training", of=lambda outcome: outcome.training / 60, digits=2),
-        Quantity(name="gangs started", of=lambda outcome: outcome.gangs, digits=1),
+        Quantity(name="gangs", of=lambda outcome: outcome.gangs, digits=1),
         Quantity(name="wall minutes", of=lambda outcome: outcome.seconds / 60, digits=2),
     ]
 
@@ -165,9 +165,8 @@ def closing(found: Found) -> list[tuple[str, ...]]:
         cells = []
         for way in Way:
             values = found.values(way, quantity.of)
-            digits = 0 if quantity.digits == 1 and all(value == int(value) for value in values) else quantity.digits
-            spread = f" ± {statistics.stdev(values):.{digits}f}" if len({*values}) > 1 else ""
-            cells.append(f"{statistics.fmean(values):.{digits}f}{spread}")
+            spread = f" ± {statistics.stdev(values):.{quantity.digits}f}" if len({*values}) > 1 else ""
+            cells.append(f"{statistics.fmean(values):.{quantity.digits}f}{spread}")
         made.append((quantity.name, *cells))
     return made
 
@@ -187,7 +186,7 @@ def against(found: Found) -> list[tuple[str, ...]]:
 
 def compared(problem: Problem) -> list[Quantity]:
     """The quantities in which Hyperband is compared with the other ways."""
-    return [quantity for quantity in quantities(problem) if quantity.name not in ("configurations", "gangs started")]
+    return [quantity for quantity in quantities(problem) if quantity.name not in ("configurations", "gangs")]
 
 
 def verdict(found: Found) -> str:
@@ -211,8 +210,8 @@ def verdict(found: Found) -> str:
         f"without tuning, {scores[Way.HYPERBAND]:.4f} tuned by Hyperband: {ahead(Way.UNTUNED)}. Hyperband trained "
         f"{found.share(lambda outcome: outcome.units):.0%} of the {unit} that the same {problem.jobs} configurations "
         f"train when all run to the end, and billed {found.share(lambda outcome: outcome.worker_seconds):.0%} of their "
-        f"worker-seconds (gangs started: {gangs[Way.HYPERBAND]:.2g} for {gangs[Way.TO_THE_END]:.2g}); its best is "
-        f"{ahead(Way.TO_THE_END)} against theirs. Plain random search for as many {unit}, the first of these "
+        f"worker-seconds (gangs started: {gangs[Way.HYPERBAND]:.2g} for {gangs[Way.TO_THE_END]:.2g}); its best "
+        f"against theirs: {ahead(Way.TO_THE_END)}. Plain random search for as many {unit}, the first of these "
         f"configurations run to the end, found {scores[Way.EQUAL]:.4f}; Hyperband against that: {told(equal)}"
         f"{'' if beats else ': at equal ' + unit + ', it does not beat random search here'}."
     )
@@ -298,7 +297,7 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
         found = Found(
             problem=problems(options)[name], rows=kept["rows"], synthetic=kept["synthetic"], outcomes=outcomes
         )
-        made[f"{name}-verdict"] = kept["verdict"]
+        made[f"{name}-verdict"] = verdict(found)
         made[f"{name}-ways"] = markdown(COLUMNS, closing(found))
         made[f"{name}-against"] = markdown(_against_columns(found.problem), against(found))
         if name == Model.XGBOOST:
@@ -344,7 +343,7 @@ def main(
         with options.cluster(room, steps, say):
             founds = [run(problem, problem.load(options), options, searches) for problem in chosen]
         for found in founds:
-            console.print(table(found.problem.title, COLUMNS, closing(found)), "", verdict(found), "")
+            console.print(table(found.problem.title, COLUMNS, closing(found)), f"\n{verdict(found)}\n", sep="\n")
         finish(options, result(founds), page(founds, searches), console)
 
 

@@ -82,7 +82,7 @@ def test_the_table_tells_means_and_spreads(tmp_path: Path) -> None:
     assert table["configurations"] == ("1", "30", "11", "30")
     assert table["units trained"] == ("150", "900", "330", "333")
     assert table["billed worker-minutes"] == ("1.00", "10.00", "3.50 ± 0.71", "3.50 ± 0.71")
-    assert table["gangs started"] == ("1", "2", "1", "1")
+    assert table["gangs"] == ("1.0", "2.0", "1.0", "1.0")
 
 
 def test_hyperband_is_compared_pair_by_pair(tmp_path: Path) -> None:
