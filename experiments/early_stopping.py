@@ -283,7 +283,7 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     columns = ("", "Hyperband minus: validation AUC", "test AUC")
     found = _seeds(result)
     return {
-        "verdict": result["verdict"],
+        "verdict": verdict(result),
         "share": f"{_share(found):.1%}",
         "against_all": told(_against(result, Way.ALL, "validation")),
         "against_equal": told(_against(result, Way.EQUAL, "validation")),

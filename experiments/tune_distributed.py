@@ -205,15 +205,17 @@ def verdict(found: Found) -> str:
     of_seeds = f" (means of {seeds} seeds)" if seeds > 1 else ""
     equal = found.ahead(Way.EQUAL, score)
     beats = equal.mean > (equal.error or 0.0)
+    billed = found.share(lambda outcome: outcome.worker_seconds)
+    trained = found.share(lambda outcome: outcome.training)
     return (
         f"{problem.title} on {problem.workers} workers{of_seeds}: {problem.objective} {scores[Way.UNTUNED]:.4f} "
         f"without tuning, {scores[Way.HYPERBAND]:.4f} tuned by Hyperband: {ahead(Way.UNTUNED)}. Hyperband trained "
         f"{found.share(lambda outcome: outcome.units):.0%} of the {unit} that the same {problem.jobs} configurations "
-        f"train when all run to the end, and billed {found.share(lambda outcome: outcome.worker_seconds):.0%} of their "
-        f"worker-seconds (gangs started: {gangs[Way.HYPERBAND]:.2g} for {gangs[Way.TO_THE_END]:.2g}); its best "
-        f"against theirs: {ahead(Way.TO_THE_END)}. Plain random search for as many {unit}, the first of these "
-        f"configurations run to the end, found {scores[Way.EQUAL]:.4f}; Hyperband against that: {told(equal)}"
-        f"{'' if beats else ': at equal ' + unit + ', it does not beat random search here'}."
+        f"train when all run to the end. It billed {billed:.0%} of their worker-seconds, {trained:.0%} of those in "
+        f"which workers trained (gangs: {gangs[Way.HYPERBAND]:.2g} for {gangs[Way.TO_THE_END]:.2g}). Its best against "
+        f"theirs: {ahead(Way.TO_THE_END)}. Plain random search for as many {unit}, the first of these configurations "
+        f"run to the end, found {scores[Way.EQUAL]:.4f}; Hyperband against that: {told(equal)}"
+        f"{'' if beats else f': at equal {unit}, it does not beat random search here'}."
     )
 
 
