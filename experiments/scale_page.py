@@ -79,8 +79,9 @@ def table(measured: Mapping[str, Measured]) -> Table:
     caption = (
         "Scores are means over seeds; the error beside each is that of one score from the rows it was measured on. The "
         "best validation score is chosen among all epochs or rounds by the rows that it is measured on, and so is a "
-        "little too good. The work of a worker is its share of the rows, trained with nobody beside it. Billed are the "
-        f"seconds of all workers, from the moment they are held. The blog's validation scores and minutes: {SOURCE}."
+        "little too good. The work of a worker is in processor seconds, for its share of the rows, trained alone. "
+        "Billed are the seconds of all workers, from the moment they are held. The blog's validation scores and "
+        f"minutes: {SOURCE}."
     )
     return Table(columns=columns, rows=rows, caption=caption)
 

@@ -12,19 +12,10 @@ from hpo.report.cells import with_error
 from hpo.words import count
 
 COLUMNS = (
-    "",
-    "workers",
-    "distribution",
-    "validation",
-    "best",
-    "test",
-    "the blog's",
-    "its min",
-    "s",
-    "work, s",
-    "billed",
+    *("", "workers", "distribution", "validation", "best", "test", "the blog's", "its minutes"),
+    *("training, s", "work of a worker, s", "billed, s"),
 )
-"""The best is the best epoch's or round's score, a work is in seconds, and billed are worker-seconds."""
+"""The best is the best epoch's or round's score, a work is in processor seconds, and billed are worker-seconds."""
 
 
 def cells(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
@@ -39,6 +30,16 @@ def cells(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
             (*setting, *scores, str(blog["score"]), str(blog["minutes"]), *spent, _seconds(row["worker_seconds"], 0))
         )
     return made
+
+
+def short(result: Mapping[str, Any]) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+    """Columns and rows for a terminal: those that fit one."""
+    columns = ("", "workers", "validation", "the blog's", "s", "work, s", "billed")
+    rows = [
+        (f"{model}, {how}", workers, score, blog, *spent)
+        for model, workers, how, score, _, _, blog, _, *spent in cells(result)
+    ]
+    return columns, rows
 
 
 def tables(result: Mapping[str, Any]) -> dict[str, str]:
@@ -77,16 +78,17 @@ def speed_up(rows: Sequence[Mapping[str, Any]], cores: int) -> str:
         alone, shared = by_name[one], by_name[several]
         before, after = FIRST[one].minutes, FIRST[several].minutes
         wall = _times(alone["training_seconds"], shared["training_seconds"])
-        work = _times(alone["training_seconds"], shared["work_seconds"])
+        work = _times(alone["work_seconds"], shared["work_seconds"])
         said.append(
             f"The {model}: in the blog {before} minutes on one instance and {after} on {shared['workers']}, "
-            f"{before / after:.1f} times faster; here {wall} by the wall clock and {work} by the work of a worker."
+            f"{before / after:.1f} times faster; here {wall} by the wall clock, and {work} by the "
+            "processor seconds of a worker."
         )
     most = max(row["workers"] for row in rows)
     if cores < most:
         said.append(
             f"Up to {most} workers share {cores} cores here, so that by the wall clock a speed-up that is almost "
-            "linear cannot come out; what their work says leaves out what they have to tell each other."
+            "linear cannot come out; the processor seconds of a worker leave out what workers have to tell each other."
         )
     return " ".join(said)
 
