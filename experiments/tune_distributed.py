@@ -12,7 +12,6 @@ What is done is kept in `--out`: a run that was interrupted goes on where it was
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -120,10 +119,11 @@ class Found:
         """Over the seeds."""
         return statistics.fmean(self.values(way, of))
 
-    def share(self, of: Callable[[Outcome], float]) -> float:
-        """What Hyperband took of it, of what the same configurations took when all ran to the end; NaN of nothing."""
-        whole = self.mean(Way.TO_THE_END, of)
-        return self.mean(Way.HYPERBAND, of) / whole if whole > 0 else math.nan
+    def share(self, of: Callable[[Outcome], float]) -> str:
+        """What Hyperband took, of what the same configurations took when all ran to the end: by seed, least to most."""
+        pairs = zip(self.values(Way.HYPERBAND, of), self.values(Way.TO_THE_END, of), strict=True)
+        shares = [f"{mine / its:.0%}" for mine, its in sorted(pairs, key=lambda pair: pair[0] / pair[1])]
+        return shares[0] if shares[0] == shares[-1] else f"{shares[0]} to {shares[-1]}"
 
     @property
     def error(self) -> float | None:
@@ -210,8 +210,8 @@ def verdict(found: Found) -> str:
     return (
         f"{problem.title} on {problem.workers} workers{of_seeds}: {problem.objective} {scores[Way.UNTUNED]:.4f} "
         f"without tuning, {scores[Way.HYPERBAND]:.4f} tuned by Hyperband: {ahead(Way.UNTUNED)}. Hyperband trained "
-        f"{found.share(lambda outcome: outcome.units):.0%} of the {unit} that the same {problem.jobs} configurations "
-        f"train when all run to the end. It billed {billed:.0%} of their worker-seconds, {trained:.0%} of those in "
+        f"{found.share(lambda outcome: outcome.units)} of the {unit} that the same {problem.jobs} configurations "
+        f"train when all run to the end. It billed {billed} of their worker-seconds, {trained} of those in "
         f"which workers trained (gangs: {gangs[Way.HYPERBAND]:.2g} for {gangs[Way.TO_THE_END]:.2g}). Its best against "
         f"theirs: {ahead(Way.TO_THE_END)}. Plain random search for as many {unit}, the first of these configurations "
         f"run to the end, found {scores[Way.EQUAL]:.4f}; Hyperband against that: {told(equal)}"
