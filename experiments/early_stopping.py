@@ -36,7 +36,7 @@ from hpo.search import Search, TrialRun
 from hpo.strategies import make_strategy
 from hpo.uncertainty import auc_standard_error
 from hpo.words import count
-from trainers import Channel, XGBoostTrainer
+from trainers import Channel, XGBoostTrainer, storage
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Report
 from trainers.cluster import cluster
 from trainers.datasets import Dataset, find, load
@@ -149,9 +149,10 @@ def search(name: str, plan: Plan, seed: int, gangs: Gangs, storage_path: str, wo
         plan: its brackets.
         seed: of configurations and trainings.
         gangs: that train.
-        storage_path: for checkpoints.
+        storage_path: folder for checkpoints; it is made where it is not there.
         workers: of a gang.
     """
+    storage.make_folder(storage_path)
     memory = Memory()
     strategy = make_strategy(plan, RANGES, metric=OBJECTIVE, mode="max", seed=seed)
     controller = Controller(
@@ -228,7 +229,9 @@ def compare(dataset: Dataset, seeds: Sequence[int], storage_path: str, console: 
     with cluster(WORKERS, console.print):
         channels = {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}
         placed = {name: Channel.of(frame, name=name).place(WORKERS) for name, frame in channels.items()}
-        gangs = RayGangs("early-stopping", lambda workers: trainer.program(placed), trainer.scaling)
+        gangs = RayGangs(
+            "early-stopping", lambda workers: trainer.program(placed), trainer.scaling, notify=console.print
+        )
         kept = KeptGangs(gangs)
         try:
             for seed in seeds:

@@ -72,7 +72,7 @@ def test_random_search_is_the_first_of_the_same_trials_for_as_many_rounds(tmp_pa
     plan = lay_out(9, 1, 9)
 
     def ways(seed: int) -> dict[Way, Found]:
-        return each_way(plan, seed, kept, str(tmp_path), workers=1)
+        return each_way(plan, seed, kept, str(tmp_path / "results" / "checkpoints"), workers=1)
 
     for seed in (0, 1):
         came = ways(seed)
