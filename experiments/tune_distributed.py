@@ -189,6 +189,16 @@ def compared(problem: Problem) -> list[Quantity]:
     return [quantity for quantity in quantities(problem) if quantity.name not in ("configurations", "gangs")]
 
 
+def headline(found: Found) -> str:
+    """The four scores."""
+    scores = {way: f"{found.mean(way, lambda outcome: outcome.validation):.4f}" for way in Way}
+    return (
+        f"{found.problem.title}: {found.problem.objective} {scores[Way.UNTUNED]} without tuning, "
+        f"{scores[Way.HYPERBAND]} tuned by Hyperband, {scores[Way.EQUAL]} by random search for as many units, "
+        f"{scores[Way.TO_THE_END]} by all configurations run to the end."
+    )
+
+
 def verdict(found: Found) -> str:
     """What tuning gave, what early stopping saved, and what as many units find without it."""
     problem, unit = found.problem, f"{found.problem.trainer(1, 1).unit}s"
@@ -262,7 +272,7 @@ def reproduced(found: Found) -> str:
 
 
 def page(founds: Sequence[Found], searches: Searches) -> Page:
-    """The page: verdicts and closing tables first, then each model's Hyperband job of the first seed."""
+    """The page: scores, verdicts and closing tables first, then each model's Hyperband job of the first seed."""
     sections = []
     for found in founds:
         problem = found.problem
@@ -272,17 +282,16 @@ def page(founds: Sequence[Found], searches: Searches) -> Page:
             f"{found.rows:,} rows to train on, {problem.workers} workers, {problem.jobs} configurations of at most "
             f"{problem.max_resource} units; without tuning {problem.units} units."
         )
-        said = [Text(verdict(found))] if len(founds) > 1 else []
         tables = [Table(COLUMNS, closing(found), caption=caption), Table(_against_columns(problem), against(found))]
         if problem.name == Model.XGBOOST:
             tables.append(Table(BLOG_COLUMNS, beside_the_blog(found), caption=reproduced(found)))
-        sections.append(Section(problem.title, [*said, *tables, *comparison_figures(first)]))
+        sections.append(Section(problem.title, [Text(verdict(found)), *tables, *comparison_figures(first)]))
     for found in founds:
         with Store(searches.store) as store:
             data = JobData.read(store, found.outcomes[Way.HYPERBAND][0].job)
         whose = f"{found.problem.name}, Hyperband" if len(founds) > 1 else "Hyperband"
         sections += titled(job_sections(data), whose)
-    return Page("Tuning distributed training", " ".join(map(verdict, founds)), sections)
+    return Page("Tuning distributed training", " ".join(map(headline, founds)), sections)
 
 
 def _against_columns(problem: Problem) -> tuple[str, ...]:

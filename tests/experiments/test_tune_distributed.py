@@ -24,6 +24,7 @@ from experiments.tune_distributed import (
     against,
     beside_the_blog,
     closing,
+    headline,
     page_tables,
     reproduced,
     result,
@@ -116,6 +117,13 @@ def test_the_verdict_says_what_the_figures_allow(
     )
     assert said in verdict_
     assert ("does not beat random search" in verdict_) is beaten
+
+
+def test_the_headline_has_the_four_scores(tmp_path: Path) -> None:
+    assert headline(found(tmp_path, [0.70], [0.80], [0.79], [0.78])) == (
+        "XGBoost, direct marketing: validation:auc 0.7000 without tuning, 0.7900 tuned by Hyperband, 0.7800 by random "
+        "search for as many units, 0.8000 by all configurations run to the end."
+    )
 
 
 def test_a_gain_within_the_noise_is_called_that(tmp_path: Path) -> None:
