@@ -91,7 +91,7 @@ def test_the_tables_of_the_docs_come_from_the_result_alone(tmp_path: Path) -> No
     tables = page_tables(kept)
     assert tables["searches"].splitlines()[2:] == [
         "| 1 worker | 0.7850 ± 0.0200 | 0.7850 | 40.0 | 40.0 | 1 | yes |",
-        "| 2 workers | nan | nan | 50.0 | 90.0 | 1 | no |",
+        "| 2 workers | NaN ± 0.0200 | nan | 50.0 | 90.0 | 1 | no |",
         "| 3 workers | 0.7900 ± 0.0200 | 0.7900 | 20.0 | 60.0 | 1 | yes |",
         "| size tuned too | 0.7800 ± 0.0200 | 0.7800 | 40.0 | 60.0 | 2 | no |",
     ]
