@@ -72,7 +72,7 @@ def speed_up(rows: Sequence[Mapping[str, Any]], cores: int) -> str:
     said = []
     by_name = {row["row"]: row for row in rows}
     for model, one, several in (
-        ("network", "image-1", "image-4-async"),
+        ("The network", "image-1", "image-4-async"),
         ("XGBoost", "xgboost-1", "xgboost-3-allreduce"),
     ):
         alone, shared = by_name[one], by_name[several]
@@ -80,7 +80,7 @@ def speed_up(rows: Sequence[Mapping[str, Any]], cores: int) -> str:
         wall = _times(alone["training_seconds"], shared["training_seconds"])
         work = _times(alone["work_seconds"], shared["work_seconds"])
         said.append(
-            f"The {model}: in the blog {before} minutes on one instance and {after} on {shared['workers']}, "
+            f"{model}: in the blog {before} minutes on one instance and {after} on {shared['workers']}, "
             f"{before / after:.1f} times faster; here {wall} by the wall clock, and {work} by the "
             "processor seconds of a worker."
         )
