@@ -389,7 +389,7 @@ def test_the_command_runs_a_job_file_to_its_page(tmp_path: Path) -> None:
     )
     app, out = Typer(), tmp_path / "out"
     app.command()(why_it_broke.main)
-    done = CliRunner().invoke(app, [str(path), "--epochs", "8", "--seeds", "1", "--out", str(out), "--allow-code"])
+    done = CliRunner().invoke(app, [str(path), "--epochs", "4", "--seeds", "1", "--out", str(out), "--allow-code"])
     assert done.exit_code == 0, done.output
     result = json.loads((out / "result.json").read_text())
     assert result["metric"] == "validation:loss"
