@@ -39,13 +39,14 @@ SIGNAL, NOISE = "gradient:signal", "gradient:noise"
 """What is reported beside the function's own metrics: means over an epoch's measurements, of all workers."""
 
 
-def watched(function: TrainFunction, times: float = 1.0) -> TrainFunction:
-    """The same training function, whose gradients' noise is measured.
+def watched(function: TrainFunction, times: float = 1.0, *, measured: bool = True) -> TrainFunction:
+    """The same training function, whose gradients' noise is measured, or added to.
 
     Args:
         function: the user's.
         times: what the covariance of each batch's gradient is multiplied by, through noise that is added; 1 adds none,
             and then the function trains to the last bit what it trains by itself.
+        measured: whether it is measured.
 
     Raises:
         ValueError: `times` is below 1, or no finite number.
@@ -55,7 +56,7 @@ def watched(function: TrainFunction, times: float = 1.0) -> TrainFunction:
 
     @functools.wraps(function)
     def watching(context: TrainContext) -> None:
-        function(cast("TrainContext", _Watched(context, times)))
+        function(cast("TrainContext", _Watched(context, times, measured)))
 
     return watching
 
@@ -114,8 +115,9 @@ class _Output:
 class _Watched:
     """A `TrainContext` that watches the models it prepares; all else is the context's own."""
 
-    def __init__(self, context: TrainContext, times: float) -> None:
+    def __init__(self, context: TrainContext, times: float, measured: bool) -> None:
         self._context = context
+        self._measured = measured
         self._times = times
         self._generator = torch.Generator().manual_seed(random_state.derive(context.seed, "noise", context.rank))
         self._outputs: list[_Output | None] = []
@@ -136,7 +138,7 @@ class _Watched:
         output = self._outputs[0] if len(self._outputs) == 1 else None
         self._outputs.clear()
         if output is not None:
-            if self._steps % EVERY == 0 and output.rows >= PART:
+            if self._measured and self._steps % EVERY == 0 and output.rows >= PART:
                 self._measure(output, loss, optimizer)
             if self._times > 1:
                 output.weights = multipliers(output.rows, self._times, self._generator)

@@ -79,18 +79,18 @@ class Case:
 
     @property
     def watched(self) -> bool:
-        """Whether the noise of gradients is measured: of functions that train models which are not compiled."""
+        """Whether noise of gradients can be measured and added: a function trains, and no model is compiled."""
         return _learns_by_steps(self.trainer) and not self.trainer.arguments.get("compile")
 
     def alone(self) -> Trainer:
         """One worker, nothing else changed."""
         # What is about several workers means nothing here, or is refused.
-        return self._with({}, 1, without=("backup_workers", "delay_ms", LINK))
+        return self._with({}, 1, without=("backup_workers", "delay_ms", LINK), measured=True)
 
     def distributed(self, change: Change | None = None) -> Trainer:
         """The distributed run, with one thing changed."""
         changed = change or Change(causes=(), said="")
-        return self._with(changed.hyperparameters, self.run.workers, noise=changed.noise)
+        return self._with(changed.hyperparameters, self.run.workers, noise=changed.noise, measured=change is None)
 
     def exact(self) -> Trainer | None:
         """One worker with XGBoost's exact trees, which do not distribute; None where it has none of the usual ones."""
@@ -134,13 +134,18 @@ class Case:
         return None if error is None else error * math.sqrt(self.repeat)
 
     def _with(
-        self, changed: Mapping[str, Any], workers: int, without: Sequence[str] = (), noise: float = 1.0
+        self,
+        changed: Mapping[str, Any],
+        workers: int,
+        without: Sequence[str] = (),
+        noise: float = 1.0,
+        measured: bool = False,
     ) -> Trainer:
         given = {name: value for name, value in self.trainer.hyperparameters.items() if name not in without}
         given |= changed
         arguments = dict(self.trainer.arguments)
-        if self.watched:
-            arguments[ARGUMENT] = watched(arguments[ARGUMENT], noise)
+        if self.watched and (measured or noise > 1):
+            arguments[ARGUMENT] = watched(arguments[ARGUMENT], noise, measured=measured)
         if self.simulated:
             given |= {WORKERS: workers, MODE: given.get(MODE, self.run.mode)}
             here = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})

@@ -170,7 +170,7 @@ class Experiment:
                 "shuffled": change is not None and change.shuffled,
                 "whole": change is not None and change.whole,
                 "noise": change.noise if change is not None else 1.0,
-                "watched": case.watched,
+                "watched": case.watched and name in (ALONE, DISTRIBUTED),
             }
 
             def work(seed: int = seed) -> dict[str, Any]:

@@ -33,6 +33,12 @@ HERE = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
 DIGITS = load("digits")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def the_first_optimizer_is_made() -> None:
+    """It imports PyTorch's compiler, for seconds that are none of the training's."""
+    torch.optim.SGD([torch.zeros(1)])
+
+
 def look_into(case: Case, folder: Path, seeds: Sequence[int] = (1, 2, 3)) -> tuple[Experiment, Diagnosis]:
     with Steps(folder, lambda line: None) as steps:
         experiment = Experiment(case=case, seeds=seeds, steps=steps, folder=folder / "models", say=lambda line: None)
