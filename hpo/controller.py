@@ -109,7 +109,7 @@ class Controller:
         """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
         self.storage_away = ""
         """Why checkpoints cannot be read or written at present; empty while they can."""
-        self._storage = PatientStorage(self._tell_away, lambda: bool(self._stopping))
+        self._storage = PatientStorage(self._tell_away, lambda: bool(self._stopping) or record.stop_requested)
         self._stopping = ""
         self._over = False  # What comes is the closing of gangs.
         self._waited = self._listened = 0.0
@@ -274,7 +274,8 @@ class Controller:
         """Checkpoints could not be read or written for too long; where they were given up for a stop, that is why."""
         self.storage_away = ""
         if not self._stopping:
-            self.stop(f"{reason} (tried for {GIVE_UP_SECONDS / 60:.0f} minutes)")
+            tried = f"{reason} (tried for {GIVE_UP_SECONDS / 60:.0f} minutes)"
+            self.stop(STOP_REQUESTED if self._record.stop_requested else tried)
 
     def _next_known(self) -> TrialRun | None:
         """What is recalled next; once a job turns out to be complete, the un-tuned run alone."""

@@ -31,6 +31,7 @@ from hpo.search import Search
 from hpo.store import JobRow, JobWriter, Store
 from hpo.strategies import Strategy
 from hpo.summary import how_to_look, summarize
+from hpo.tables import HEARD_BEFORE
 from hpo.uncertainty import standard_error
 from hpo.whereabouts import driver_details
 from hpo.words import count
@@ -90,20 +91,19 @@ class Job:
             WarmbandError: the job could not be run: no gang fits or serves, or the record cannot be written.
             KeyboardInterrupt: a second Ctrl-C.
         """
-        with Store(self.store) as store:
-            heard = store.job(self.search.name).heard
-            with store.writer(self.search.name, driver_details()) as writer:
-                keep = kept(writer)
+        with Store(self.store) as store, store.writer(self.search.name, driver_details()) as writer:
+            keep = kept(writer)
 
-                def notify(text: str) -> None:
-                    self.notify(text)
-                    keep(text)
+            def notify(text: str) -> None:
+                self.notify(text)
+                keep(text)
 
-                return replace(self, notify=notify)._written(store, writer, heard)
+            return replace(self, notify=notify)._written(store, writer)
 
-    def _written(self, store: Store, writer: JobWriter, heard: float) -> Ended:
-        """Runs the job with its lease in hand, whose holder before was last heard of at `heard`."""
+    def _written(self, store: Store, writer: JobWriter) -> Ended:
+        """Runs the job with its lease in hand."""
         job = store.job(self.search.name)
+        heard = job.held_until
         memory = Memory.of(store, job, heard=heard)
         callbacks = Callbacks(self.callbacks, self.notify, memory)
         checkpoints = Checkpoints(self.search, writer.flush, num_to_keep=self.num_to_keep)
@@ -114,6 +114,7 @@ class Job:
         with writer.at_once():  # Else who resumes a driver that died in between would bill its gangs once more.
             writer.ledger(*memory.before.unbilled)
             record.note(runs=[*notes["runs"], [self.clock(), None]])
+            writer.job(driver={key: value for key, value in job.driver.items() if key != HEARD_BEFORE})
         try:
             with self.interrupts.under_way():
                 callbacks.job_start(JobStart.of(job))
@@ -123,7 +124,7 @@ class Job:
             checkpoints.leave()  # All of the job is another driver's now.
             raise
         except StorageError as error:  # No trial's fault, and it may be there tomorrow.
-            ended = Ended(status="Stopped", reason=self.interrupts.reason or str(error))
+            ended = Ended(status="Stopped", reason=self._asked(writer) or str(error))
         except BaseException as error:
             interrupted = isinstance(error, KeyboardInterrupt)
             ended = Ended(
@@ -168,7 +169,7 @@ class Job:
     ) -> Controller:
         """The search, carried out and closed."""
         name, at_once = self.search.name, self.search.max_parallel_jobs
-        waiting = PatientStorage(saying(self.notify), lambda: bool(self.interrupts.reason))
+        waiting = PatientStorage(saying(self.notify), lambda: bool(self._asked(writer)) or writer.lost_lease)
         waiting.attempt(partial(claim, self.search.storage_path, job, begun=was_claimed(job) or memory.has_checkpoints))
         smallest, largest = gang_sizes(self.estimator, self.ranges)
         # A probe changes nothing: who takes a job up again does without.
@@ -214,6 +215,10 @@ class Job:
             controller.run()
             self.interrupts.closing()
         return controller
+
+    def _asked(self, writer: JobWriter) -> str:
+        """Why the job was asked to stop, by a signal or through its record; empty if it was not."""
+        return self.interrupts.reason or (STOP_REQUESTED if writer.stop_requested else "")
 
     def _probed(self, record: JobRecord) -> OnProbe:
         """Measures in this process before gangs start; what is returned is told what the first of them measured."""

@@ -20,6 +20,7 @@ from hpo.lease import is_dead, refusal, this_process
 from hpo.schema import prepare
 from hpo.store_writer import ROWS_AT_ONCE, JobWriter, job_changes
 from hpo.tables import (
+    HEARD_BEFORE,
     JOBS,
     LEDGER,
     LINES,
@@ -151,13 +152,13 @@ class Store:
 
     def _take(self, name: str, driver: Mapping[str, Any], what: str) -> JobWriter:
         """The writer of a job; where another has it, the error says `what` cannot be done."""
-        lease = uuid.uuid4().hex
+        lease, before = uuid.uuid4().hex, self.job(name)
         values = {
             "lease": lease,
-            "driver": encode({**this_process(), "ahead": self._ahead(), **driver}),
+            "driver": encode({**this_process(), "ahead": self._ahead(), HEARD_BEFORE: before.held_until, **driver}),
             "heartbeat": self._clock,
         }
-        if not self._write(sa.update(JOBS).where(self._free(self.job(name))).values(values)):
+        if not self._write(sa.update(JOBS).where(self._free(before)).values(values)):
             raise refusal(self.job(name), what)
         return JobWriter(self._engine, self.url, self.job(name), lease)
 
@@ -187,7 +188,7 @@ class Store:
             try:
                 remove()
             except BaseException:
-                writer.job(driver=before.driver)
+                writer.job(driver={**before.driver, HEARD_BEFORE: before.held_until})
                 raise
             writer.delete()
 

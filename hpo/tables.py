@@ -23,6 +23,9 @@ LedgerKind = Literal["starting", "training", "checkpointing", "idle"]
 LOST_AFTER = 60.0
 """Seconds of silence after which a job's writer is taken for dead."""
 
+HEARD_BEFORE = "heard_before"
+"""Key of a job's `driver` until that has written something: when the driver before it was last heard of."""
+
 _IN_NO_COLUMN = {"column": False}
 """What marks a field that is worked out as a row is read."""
 
@@ -65,6 +68,11 @@ class JobRow:
     def heard(self) -> float:
         """When its writer was last heard of, by the writer's own clock."""
         return self.heartbeat + float(self.driver.get("ahead", 0.0))
+
+    @property
+    def held_until(self) -> float:
+        """When the gangs in its summary were last heard of: taking the lease alone tells nothing of them."""
+        return float(self.driver.get(HEARD_BEFORE, self.heard))
 
     @property
     def now(self) -> float:

@@ -276,9 +276,7 @@ class Trials:
             return
         before = self.completion.judged
         verdict = self.completion.judge()
-        for run in self._by_number[before : self.completion.judged]:
-            run.judged = True
-            self.keep(run)
+        self._settle(self._by_number[before : self.completion.judged])
         if verdict is not None and self._end(verdict.reason):
             self.verdict = verdict
 
@@ -290,16 +288,18 @@ class Trials:
         """Once every trial has ended: those behind the one at which the job was complete do not count."""
         if self.verdict is None:
             return
-        for run in self._by_number:
-            if run.judged:
-                continue
+        self._settle([run for run in self._by_number if not run.judged])
+        self._record.leave_out(self.verdict.last)
+
+    def _settle(self, runs: Sequence[TrialRun]) -> None:
+        """No criterion has still to look at these; one that does not count has no value."""
+        for run in runs:
             run.judged = True
             if not self.counts(run.number):
                 run.ahead, run.metrics = True, {}
                 run.value = run.best_value = math.nan
                 run.best_resource = 0
             self.keep(run)
-        self._record.leave_out(self.verdict.last)
 
     def tell(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """Tells the record what a trial reported."""

@@ -13,19 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hpo.completion import TuningJobCompletionCriteriaConfig
-from hpo.controller import Controller
+from hpo.controller import STOP_REQUESTED, Controller
 from hpo.hyperband import Plan, lay_out, run_all
 from hpo.job import notes_of
-from hpo.memory import Memory, used_before
+from hpo.memory import Memory, Sound, used_before
 from hpo.record import JobRecord
 from hpo.scheduler import SynchronousHyperBandScheduler
-from hpo.search import Search
 from hpo.simulation import SimulatedGangs
 from hpo.store import JobRow, LedgerRow, ReportRow, TrialRow
 from hpo.tables import decode, encode
-from tests.support.simulated import METRIC, WORKERS, Draws, uneven
+from tests.support.simulated import METRIC, WORKERS, Draws, search_of, uneven
+from trainers import patient_storage
 from trainers.assignment import Assignment, Event, GangUp
-from trainers.errors import DivergedError
+from trainers.errors import DivergedError, StorageError
 
 START = 8.0
 
@@ -114,6 +114,7 @@ class Service:
     plan: Plan
     parallel: int = 3
     options: dict[str, Any] = field(default_factory=dict)
+    sound: Sound | None = None
     rows: Rows = field(default_factory=Rows)
     disk: set[str] = field(default_factory=set)
     now: float = 0.0
@@ -126,7 +127,9 @@ class Service:
         rows = self.rows
         rows.dead, job, began = False, rows.job_row, self.now
         before = used_before(job, rows.bills, heard=began)
-        memory = Memory(rows.trials.values(), rows.reports.values(), before, lambda uri, size: uri in self.disk)
+        memory = Memory(
+            rows.trials.values(), rows.reports.values(), before, self.sound or (lambda uri, size: uri in self.disk)
+        )
         rows.ledger(*before.unbilled)
         self.now += GAP if job.summary else 0.0
         record = JobRecord(rows, METRIC, memory=memory, notes=notes_of(job, began))  # type: ignore[arg-type]
@@ -142,18 +145,7 @@ class Service:
         )
         gangs.now, gangs.gangs = self.now, len(rows.bills)  # Gangs of another driver have other names.
         controller = Controller(
-            Search(
-                name="job",
-                metric=METRIC,
-                mode="max",
-                max_jobs=self.plan.trials,
-                max_parallel_jobs=self.parallel,
-                max_resource=self.plan.max_resource,
-                seed=1,
-                storage_path="/nowhere",
-                workers=lambda hyperparameters: WORKERS,
-                **self.options,
-            ),
+            search_of(self.plan, parallel=self.parallel, **self.options),
             searcher=Draws(),
             scheduler=SynchronousHyperBandScheduler(self.plan, metric=METRIC, mode="max"),
             decode=dict,
@@ -323,3 +315,21 @@ def test_criteria_are_met_at_the_same_trial_for_any_number_of_gangs_and_after_an
     assert counted(service, controller) == expected
     if expected["best"] is not None:
         assert service.rows.trials[expected["best"]].checkpoint in service.disk
+
+
+def test_a_stop_ends_the_wait_for_checkpoints_that_are_recalled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patient_storage, "GIVE_UP_SECONDS", 3.0)
+    service = Service(plan=PLANS[1])
+    whole = Service(plan=PLANS[1])
+    service.drive(stop_at=20)
+
+    def away(uri: str, size: int) -> bool:
+        service.rows.stop_requested = True
+        raise StorageError("the disk is not mounted")
+
+    service.sound = away
+    controller = service.drive()
+    assert controller is not None
+    assert controller.stopped == STOP_REQUESTED
+    service.sound, service.rows.stop_requested = None, False
+    assert answer(service, service.drive()) == answer(whole, whole.drive())

@@ -213,6 +213,26 @@ def test_ctrl_c_ends_the_wait_for_storage(tmp_path: Path, undisturbed: dict[str,
     assert answer(tmp_path, "job") == undisturbed
 
 
+def test_a_stop_ends_the_wait_of_a_resume_for_its_storage(
+    tmp_path: Path, undisturbed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stopped(tmp_path)
+    disk = Disk(tmp_path)
+    disk.gone()
+    monkeypatch.setattr(patient_storage, "GIVE_UP_SECONDS", 30.0)
+
+    def stop() -> None:
+        with Store(f"sqlite:///{tmp_path}/record.db") as store:
+            assert store.request_stop("job")
+
+    resume(tmp_path, Starts(stop))
+    ended = driving.row(tmp_path)
+    assert (ended.status, ended.reason) == ("Stopped", "stop requested")
+    disk.back()
+    resume(tmp_path)
+    assert answer(tmp_path, "job") == undisturbed
+
+
 def test_models_that_are_gone_for_good_are_trained_again(tmp_path: Path, undisturbed: dict[str, Any]) -> None:
     stopped(tmp_path)
     shutil.rmtree(tmp_path / "job")

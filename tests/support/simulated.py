@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,6 +89,24 @@ def uneven(assignment: Assignment) -> float:
     return 0.1 + random.Random(assignment.trial_id).random()
 
 
+def search_of(plan: Plan, *, parallel: int, **options: Any) -> Search:
+    """A search that fills a plan."""
+    return Search(
+        **{
+            "name": "job",
+            "metric": METRIC,
+            "mode": "max",
+            "max_jobs": plan.trials,
+            "max_parallel_jobs": parallel,
+            "max_resource": plan.max_resource,
+            "seed": 1,
+            "storage_path": "/nowhere",
+            "workers": lambda hyperparameters: WORKERS,
+            **options,
+        }
+    )
+
+
 def simulate(
     scheduler: TrialScheduler | None = None,
     *,
@@ -99,9 +117,7 @@ def simulate(
     unit_seconds: Callable[[Assignment], float] = uneven,
     searcher: Searcher | None = None,
     record: Record | None = None,
-    storage_path: str = "/nowhere",
     reported: str = METRIC,
-    workers: Callable[[Mapping[str, Any]], int] = lambda hyperparameters: WORKERS,
     room: int | None = None,
     gangs: type[SimulatedGangs] = SimulatedGangs,
     details: dict[str, Any] | None = None,
@@ -118,18 +134,7 @@ def simulate(
         losses=losses,
     )
     record = record or Kept()
-    search = Search(
-        name="job",
-        metric=METRIC,
-        mode="max",
-        max_jobs=plan.trials,
-        max_parallel_jobs=parallel,
-        max_resource=plan.max_resource,
-        seed=1,
-        storage_path=storage_path,
-        workers=workers,
-        **options,
-    )
+    search = search_of(plan, parallel=parallel, **options)
     controller = Controller(
         search,
         searcher=searcher or Draws(),
