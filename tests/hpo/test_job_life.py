@@ -208,9 +208,9 @@ class JobLife(RuleBasedStateMachine):
         taken = []
 
         def take_over() -> None:
-            had_lease = self.world.driving.writer is not None
+            lease = self.world.lease()
             self.world.take_over(Disturbance(acts={killed_at: lambda: self.world.kill(heard=False)}))
-            taken.append(had_lease)
+            taken.append(bool(lease) and self.world.lease() != lease)
 
         found = self.drive(acts={at: take_over})
         assert not any(taken) or isinstance(found, LeaseError), found

@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpo.checkpoints import Checkpoints
@@ -280,7 +281,7 @@ class Gangs(SimulatedGangs):
         asked = self.driver.asked_at
         assert asked is None or self.heard <= asked, "work was handed out behind a stop"
         if assignment.checkpoint is not None and not self.world.aside.exists():
-            assert storage.read(assignment.checkpoint) == MODEL + assignment.trial_id.encode()
+            assert Path(assignment.checkpoint).read_bytes() == MODEL + assignment.trial_id.encode()
         self.halted.discard(gang)
         super().assign(gang, assignment)
 
