@@ -140,8 +140,10 @@ class Controller:
             self._gangs.close(now=True)
             raise
         finally:
-            self._gangs.close()
-            self.ledger.close()
+            try:
+                self._gangs.close()
+            finally:  # Also where Ctrl-C comes while they close.
+                self.ledger.close()
 
     def stop(self, reason: str) -> None:
         """Hands out nothing more, and ends what is being served at its next report.

@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from hpo.tables import LedgerRow
 from trainers.assignment import Segment
+from trainers.whole import whole
 
 
 class Kind(StrEnum):
@@ -127,6 +128,10 @@ class Ledger:
 
     def _account(self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]]) -> None:
         """Books the time since the gang's last entry: measured parts, never more than has passed; None is the rest."""
+        with whole():  # Else a second Ctrl-C would leave seconds that are counted and in no entry.
+            self._account_whole(gang, trial_id, parts)
+
+    def _account_whole(self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]]) -> None:
         now, workers = self._clock(), self._workers[gang]
         left = max(0.0, now - self._until[gang])
         entries = []
