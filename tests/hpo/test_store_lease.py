@@ -20,7 +20,7 @@ from hpo.cli import app
 from hpo.describe import describe, status_and_reason
 from hpo.lease import is_dead, is_held, this_process
 from hpo.store import Store, TrialRow
-from hpo.tables import LOST_AFTER
+from hpo.tables import HEARD_BEFORE, LOST_AFTER
 from tests.support.at_once import GATE, LIGHT, ROOT, at_once
 from tests.support.boosting import make
 from tests.support.rows import bill, job, report, silence, until
@@ -61,14 +61,16 @@ def test_a_second_driver_is_refused_until_the_first_is_done(store):
 
 
 def test_the_record_says_where_the_driver_runs_and_ran(store):
+    made = store.job("bank").heard
     with store.writer("bank", {"log": "/tmp/log", "submission_id": "raysubmit_1"}):
         driver = store.job("bank").driver
     ahead = driver["ahead"]
-    assert driver == {**this_process(), "ahead": ahead, "log": "/tmp/log", "submission_id": "raysubmit_1"}
+    told = {"log": "/tmp/log", "submission_id": "raysubmit_1", HEARD_BEFORE: made}
+    assert driver == {**this_process(), "ahead": ahead, **told}
     assert abs(ahead) < 5.0, "seconds between two clocks of one machine"
     assert (store.job("bank").driver, store.job("bank").lease) == (driver, "")
     with store.writer("bank"):
-        assert store.job("bank").driver.keys() == {*this_process(), "ahead"}
+        assert store.job("bank").driver.keys() == {*this_process(), "ahead", HEARD_BEFORE}
 
 
 def test_the_lease_outlives_a_database_that_is_away_for_half_a_minute(store, quiet):
