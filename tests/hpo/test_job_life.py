@@ -401,6 +401,14 @@ def test_a_second_ctrl_c_at_any_moment_leaves_no_second_unbilled(world: World, e
     assert isinstance(before, KeyboardInterrupt)
 
 
+@pytest.mark.parametrize("world", [(0, 4, 4)], indirect=True)
+def test_a_trial_that_does_not_count_goes_on_from_nowhere(world: World) -> None:
+    """It was halted on its way when the job was complete; its models are gone, and the record names none."""
+    world.drive(Disturbance())
+    world.check()
+    assert world.answer() == undisturbed(0, 4)
+
+
 if __name__ == "__main__":
     number, first = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 0
     for start in range(0, number, ROUND):
