@@ -148,8 +148,9 @@ class SimulatedGangs:
     def close(self, *, now: bool = False) -> None:
         """Holds nothing to release."""
 
-    def _fits(self, workers: int, returned: int) -> bool:
-        return self._room is None or sum(self.sizes.values()) - returned + workers <= self._room
+    def _fits(self, workers: int, returned: Sequence[str]) -> bool:
+        left = sum(size for gang, size in self.sizes.items() if gang not in returned)
+        return self._room is None or left + workers <= self._room
 
     def _push(self, delay: float, event: Event) -> None:
         heapq.heappush(self._events, (self.now + delay, next(self._counter), event))

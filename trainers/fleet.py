@@ -29,7 +29,7 @@ def next_change(
     idle: Sequence[str],
     *,
     worth_another: bool,
-    fits: Callable[[int, int], bool],
+    fits: Callable[[int, Sequence[str]], bool],
 ) -> Start | Release | None:
     """The next change, one at a time.
 
@@ -42,16 +42,16 @@ def next_change(
         held: workers of each gang that is there.
         idle: those of them that have nothing to serve, the least recently used first.
         worth_another: whether the work that is left is worth the start of a further gang.
-        fits: whether a gang of so many workers fits, once so many other workers are given back.
+        fits: whether a gang of so many workers fits, once these others are given back.
     """
     there = list(held.values())
     for workers, count in sizes.items():
         mine = there.count(workers)
         if mine >= count or (mine and not worth_another):
             continue
-        if fits(workers, 0):
+        if fits(workers, ()):
             return Start(workers=workers)
-        if not mine and idle and fits(workers, sum(held[gang] for gang in idle)):
+        if not mine and idle and fits(workers, idle):
             return Release(gang=idle[0])
     return None
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-_SLACK = 1e-6
+SLACK = 1e-6
 """Ray counts in ten-thousandths, and sums of fractions are not exact."""
 
 
@@ -40,6 +40,25 @@ def free_places(
             for name, amount in group["bundles"][bundle].items() if node in free else ():
                 free[node][name] = free[node].get(name, 0.0) - amount
     return {node: how_many(left, need) for node, left in free.items()}
+
+
+def given_back(
+    nodes: Iterable[Mapping[str, Any]], groups: Mapping[str, Mapping[str, Any]], returned: Collection[str]
+) -> dict[str, float]:
+    """What is free on all nodes together once some placement groups are gone, beyond what is free now.
+
+    Args:
+        nodes: as `ray.nodes()` gives them; what is held on others does not count.
+        groups: as `ray.util.placement_group_table()` gives them.
+        returned: those that go; one that is not there has nothing to give back.
+    """
+    there = {node["NodeID"] for node in nodes if node["Alive"]}
+    back: dict[str, float] = {}
+    for group in (groups[name] for name in returned if name in groups and groups[name]["state"] != "REMOVED"):
+        for bundle, node in group["bundles_to_node_id"].items():
+            for name, amount in group["bundles"][bundle].items() if node in there else ():
+                back[name] = back.get(name, 0.0) + amount
+    return back
 
 
 def has_labels(node: Mapping[str, Any], selector: Mapping[str, str] | None) -> bool:
@@ -104,4 +123,4 @@ def lay(
 
 def how_many(resources: Mapping[str, float], need: Mapping[str, float]) -> int:
     """How many workers of one need a node with these resources holds."""
-    return max(0, math.floor(min(resources.get(name, 0.0) / amount for name, amount in need.items()) + _SLACK))
+    return max(0, math.floor(min(resources.get(name, 0.0) / amount for name, amount in need.items()) + SLACK))

@@ -141,10 +141,11 @@ class RayGangs:
 
         held = self._serves
 
-        def fits(workers: int, returned: int) -> bool:
+        def fits(workers: int, returned: Sequence[str]) -> bool:
             # Idle gangs of other sizes are no reason to wait: they go as soon as that helps.
             waited_for = sum(size == workers or name not in self._idle for name, size in held.items())
-            return self._room(self._least(workers)).for_another(self._wanted[workers], waited_for, returned)
+            groups = [self._gangs[name].placement_group for name in returned]
+            return self._room(self._least(workers)).for_another(self._wanted[workers], waited_for, groups)
 
         match next_change(sizes, held, list(self._idle), worth_another=worth_another, fits=fits):
             case Start(workers=workers):

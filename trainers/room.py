@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +15,7 @@ from ray.util import placement_group_table
 from trainers.draining import Notices
 from trainers.errors import ResourcesError
 from trainers.gang import resources_per_worker
-from trainers.places import free_places, gangs_that_fit, has_labels, places
+from trainers.places import SLACK, free_places, gangs_that_fit, given_back, has_labels, places
 from trainers.scaling import labels_of
 
 WAIT_SECONDS = 120.0
@@ -54,13 +54,13 @@ class Room:
         self._none_since: float | None = None
         self._look_again = 0.0
 
-    def for_another(self, wanted: int, held: int, returned: int = 0) -> bool:
+    def for_another(self, wanted: int, held: int, returned: Collection[str] = ()) -> bool:
         """Whether one more gang fits now.
 
         Args:
             wanted: how many gangs of this size could work at once.
             held: gangs of this size, and others that will make room once they have nothing to serve.
-            returned: workers that would be given back before.
+            returned: placement groups that would be given back before.
 
         Raises:
             ResourcesError: the cluster has never held one, even when it is empty; or there was no room for
@@ -83,7 +83,7 @@ class Room:
                 f"running with those that fit, and more as they come up"
             )
         free = self._free()
-        if self._fits(free, 0):
+        if self._fits(free):
             self._fitted = True
             self._none_since = None
             return True
@@ -99,7 +99,7 @@ class Room:
     @property
     def fits(self) -> bool:
         """Whether one fits now, whatever the job waits for."""
-        return self._fits(self._free(), 0)
+        return self._fits(self._free())
 
     def wait_on(self) -> None:
         """What is short is on its way: the wait for it begins anew."""
@@ -116,15 +116,19 @@ class Room:
     def _free(self) -> dict[str, float]:
         return self._notices.free() if self._notices else dict(ray.available_resources())
 
-    def _fits(self, free: dict[str, float], returned: int) -> bool:
-        enough = all(
-            free.get(name, 0.0) + amount * returned >= amount * self._workers for name, amount in self._need.items()
-        )
-        if not enough or returned:  # Which nodes would get workers back is not known here.
-            return enough
+    def _fits(self, free: dict[str, float], returned: Collection[str] = ()) -> bool:
+        nodes, groups = _nodes(self._scaling, self._drained), placement_group_table()
+        back = given_back(nodes, groups, returned)
+        # What runs outside of placement groups is seen in what the whole cluster has free alone.
+        if any(
+            free.get(name, 0.0) + back.get(name, 0.0) + SLACK < amount * self._workers
+            for name, amount in self._need.items()
+        ):
+            return False
         # Two nodes with a free CPU each do not hold a worker that needs two.
-        nodes = free_places(_nodes(self._scaling, self._drained), placement_group_table(), self._need)
-        return gangs_that_fit(list(nodes.values()), self._workers, str(self._scaling.placement_strategy)) > 0
+        left = {group: row for group, row in groups.items() if group not in returned}
+        there = free_places(nodes, left, self._need)
+        return gangs_that_fit(list(there.values()), self._workers, str(self._scaling.placement_strategy)) > 0
 
 
 def check_capacity(scaling: ScalingConfig) -> None:

@@ -22,8 +22,8 @@ def change(
 ) -> Start | Release | None:
     gangs = dict(held or {})
 
-    def fits(workers: int, returned: int) -> bool:
-        return sum(gangs.values()) - returned + workers <= room
+    def fits(workers: int, returned: Sequence[str]) -> bool:
+        return sum(size for gang, size in gangs.items() if gang not in returned) + workers <= room
 
     return next_change(sizes, gangs, idle, worth_another=worth_another, fits=fits)
 

@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ray.train import ScalingConfig
 
-from trainers.places import free_places, gangs_that_fit, has_labels, lay, places
+from trainers import room
+from trainers.places import free_places, gangs_that_fit, given_back, has_labels, lay, places
+from trainers.room import Room
 
 CPU = {"CPU": 1.0}
 
@@ -110,3 +113,44 @@ def test_a_gang_is_laid_in_the_tightest_node_that_holds_it_or_in_as_few_as_there
     assert lay(free, CPU, 3, "PACK") == ("small",) * 3
     assert lay(free, CPU, 9, "PACK") == ("large",) * 8 + ("small",)
     assert lay(free, CPU, 3, "SPREAD") == ("large", "small", "tiny")
+
+
+# ---- what gangs that are given back make room for
+
+
+def test_what_is_given_back_is_what_was_held_on_nodes_that_stay() -> None:
+    groups = {
+        "here": group("CREATED", one=("a", {"CPU": 2.0}), two=("b", {"CPU": 1.0, "GPU": 1.0})),
+        "gone": group("REMOVED", one=("a", {"CPU": 2.0})),
+        "drained": group("CREATED", one=("c", {"CPU": 4.0})),
+    }
+    nodes = [node("a", CPU=4), node("b", CPU=4)]
+    assert given_back(nodes, groups, ["here", "gone", "drained", "nobody's"]) == {"CPU": 3.0, "GPU": 1.0}
+    assert given_back(nodes, groups, []) == {}
+
+
+@pytest.mark.parametrize(
+    ("cpus", "placement", "returned", "fits"),
+    [
+        (2, "PACK", ["idle"], False),  # 1 CPU is free on each node, and 2 come back on one of them.
+        (2, "PACK", ["idle", "busy"], True),
+        (1, "PACK", [], True),
+        (1, "STRICT_PACK", [], False),
+        (1, "STRICT_PACK", ["idle"], True),
+        (2, "STRICT_PACK", ["idle", "busy"], False),
+    ],
+)
+def test_a_gang_fits_where_nodes_hold_it_not_their_sum(
+    monkeypatch: pytest.MonkeyPatch, cpus: int, placement: str, returned: list[str], fits: bool
+) -> None:
+    """Two nodes of 3 CPUs, a gang of one worker of 2 CPUs on each; one of two workers is asked for."""
+    groups = {
+        "idle": group("CREATED", one=("a", {"CPU": 2.0})),
+        "busy": group("CREATED", one=("b", {"CPU": 2.0})),
+    }
+    nodes = [{**node(name, CPU=3), "Labels": {}} for name in "ab"]
+    monkeypatch.setattr(room, "placement_group_table", lambda: groups)
+    monkeypatch.setattr(room.ray, "nodes", lambda: nodes)
+    monkeypatch.setattr(room.ray, "available_resources", lambda: {"CPU": 2.0})
+    scaling = ScalingConfig(num_workers=2, resources_per_worker={"CPU": cpus}, placement_strategy=placement)
+    assert Room(scaling, print).for_another(1, 1, returned) == fits
