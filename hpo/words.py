@@ -13,6 +13,9 @@ _URL = re.compile(r"://[^\s\"]+")
 _USER = re.compile(r"://(?:[^/]*|[^/:]*:.*)@")
 """What is before the last @ of a URL's host; a password may have slashes and question marks in it."""
 
+WORKERS = "num_workers"
+"""As `trainers.scaling` has it, which needs Ray; whoever reads a record does without."""
+
 LONGEST_DETAILS = 120
 """Letters of a line that tells what happened beside a trial's metrics."""
 
@@ -89,6 +92,21 @@ def range_text(bounds: Mapping[str, Any]) -> str:
     scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
     whole = ", whole numbers" if bounds["type"] == "Integer" else ""
     return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
+
+
+def workers_text(spec: Mapping[str, Any]) -> str:
+    """How many workers train a trial, of a job whose spec the record keeps: one number, a range, or tuned ones."""
+    estimator = spec["estimator"]
+    given = estimator["scaling"]["num_workers"]
+    if given == 0:
+        return "the command's own process"
+    if tuned := spec["hyperparameter_ranges"].get(WORKERS):
+        return f"tuned: {range_text(tuned)}"
+    given = estimator["hyperparameters"].get(WORKERS) or given  # As for a trainer, which asks these first.
+    if isinstance(given, int):
+        return f"{given} a trial"
+    least, most = given
+    return f"{least} to {most} a trial, as there is room"
 
 
 def first_line(text: str) -> str:

@@ -19,7 +19,7 @@ from hpo.lease import holder_of
 from hpo.prices import Tariff
 from hpo.tables import LedgerKind, TrialRow
 from hpo.tags import tags_of
-from hpo.words import details_text, forecast_text, money, range_text, untuned_text
+from hpo.words import details_text, forecast_text, money, range_text, untuned_text, workers_text
 
 STYLES = {
     "Completed": "green",
@@ -236,7 +236,7 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
 def _trainer(snapshot: Snapshot) -> dict[str, RenderableType]:
     estimator = snapshot.job.spec["estimator"]
     scaling = estimator["scaling"]
-    workers = str(scaling["num_workers"])
+    workers = workers_text(snapshot.job.spec)
     if scaling["resources_per_worker"]:
         workers += f", each with {_settings(scaling['resources_per_worker'])}"
     elif scaling["use_gpu"]:

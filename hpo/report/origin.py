@@ -9,7 +9,7 @@ from hpo.describe import when
 from hpo.report.blocks import Facts, Table
 from hpo.report.data import JobData
 from hpo.report.page import Block, Section
-from hpo.words import in_bytes, money
+from hpo.words import in_bytes, money, workers_text
 
 LISTED_FILES = 3
 
@@ -33,9 +33,8 @@ def origin(data: JobData) -> Section:
 def _search(data: JobData) -> Iterator[tuple[str, object]]:
     spec = data.job.spec
     scaling = spec["estimator"]["scaling"]
-    workers = int(scaling["num_workers"])
     yield "trainer", spec["estimator"]["trainer"]
-    yield "workers", "the command's own process" if workers == 0 else f"{workers} a trial"
+    yield "workers", workers_text(spec)
     if held := scaling.get("resources_per_worker"):
         yield "a worker holds", ", ".join(f"{name} {amount:g}" for name, amount in held.items())
     elif scaling.get("use_gpu"):

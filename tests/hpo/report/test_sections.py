@@ -177,6 +177,30 @@ def test_of_very_many_failures_some_are_shown_and_the_rest_counted(data: JobData
     assert "And 3 more: hpo trials made-up --tracebacks" in str(found[-1])
 
 
+ELASTIC, TUNED = [2, 4], {"type": "Integer", "min_value": 1, "max_value": 8, "scaling_type": "Auto"}
+
+
+@pytest.mark.parametrize(
+    ("scaling", "static", "ranges", "text"),
+    [
+        (0, {}, {}, "the command's own process"),
+        (1, {}, {}, "1 a trial"),
+        (ELASTIC, {}, {}, "2 to 4 a trial, as there is room"),
+        (2, {"num_workers": 3}, {}, "3 a trial"),
+        (2, {}, {"num_workers": TUNED}, "tuned: 1 to 8, whole numbers"),
+        (2, {"num_workers": 3}, {"num_workers": {"type": "Categorical", "values": [2, 4]}}, "tuned: one of 2, 4"),
+    ],
+)
+def test_the_environment_says_how_many_workers_whatever_their_number(
+    data: JobData, scaling: Any, static: dict[str, Any], ranges: dict[str, Any], text: str
+) -> None:
+    estimator = {"trainer": "XGBoostTrainer", "scaling": {"num_workers": scaling}, "hyperparameters": static}
+    spec = {**data.job.spec, "estimator": estimator, "hyperparameter_ranges": ranges}
+    [facts, *_] = blocks(replace(data, job=replace(data.job, spec=spec)), "Environment")
+    assert isinstance(facts, Facts)
+    assert dict(facts.items)["workers"] == text
+
+
 def test_the_environment_names_versions_machine_seed_and_data(data: JobData) -> None:
     environment = {"python": "3.11.9", "ray": "2.60.0", "platform": "Linux", "cpus": 2, "memory_bytes": 16e9, "gpus": 0}
     inputs = {"train": {"kind": "csv", "rows": 35009, "columns": ["y"], "files": list("abcde"), "fingerprint": "12ab"}}
