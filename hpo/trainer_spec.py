@@ -35,6 +35,12 @@ class _TrainerSpec(Strict):
         description="how a gang's workers are laid over nodes: PACK puts them on one where they fit, SPREAD on as many "
         "as there are; STRICT_PACK and STRICT_SPREAD insist on it",
     )
+    accelerator_type: str | None = Field(
+        None, description="nodes with this accelerator alone, in Ray's word for it, such as A100; null: any"
+    )
+    label_selector: dict[str, str] | None = Field(
+        None, description="nodes with these labels alone, such as {zone: in(a, b)} or {market-type: '!spot'}; null: any"
+    )
     hyperparameters: dict[str, Any] = Field(
         default_factory=dict, description="the trainer's own, the same in every trial; tuned ones override them"
     )
@@ -52,17 +58,19 @@ class _TrainerSpec(Strict):
         from trainers import ScalingConfig
 
         workers: Any = tuple(self.num_workers) if isinstance(self.num_workers, list) else self.num_workers
+        nodes: dict[str, Any] = {"accelerator_type": self.accelerator_type, "label_selector": self.label_selector}
         try:
             scaling = ScalingConfig(
                 num_workers=workers,
                 use_gpu=self.use_gpu,
                 resources_per_worker=self.resources_per_worker,
                 placement_strategy=self.placement,
+                **nodes,
             )
         except ValueError as error:
             raise ConfigurationError(str(error)) from error
-        other = ("type", "num_workers", "use_gpu", "resources_per_worker", "placement")
-        own = own_fields(self, *other, "train_loop", "trainer_class", "options")
+        scaled = ("num_workers", "use_gpu", "resources_per_worker", "placement", "accelerator_type", "label_selector")
+        own = own_fields(self, "type", *scaled, "train_loop", "trainer_class", "options")
         return {"scaling": scaling, **own}
 
 

@@ -184,6 +184,8 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
         "trainer.use_gpu=true",
         "trainer.resources_per_worker={CPU: 2, GPU: 0.5}",
         "trainer.placement=SPREAD",
+        "trainer.accelerator_type=A100",
+        "trainer.label_selector={zone: 'in(a, b)', market-type: '!spot'}",
         "tuning.objective_type=Minimize",
         "tuning.objective_value=best",
         "tuning.hyperband={max_resource: 16, min_resource: 2, reduction_factor: 4}",
@@ -216,6 +218,8 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
     assert (scaling.num_workers, scaling.use_gpu) == (2, True)
     assert scaling.resources_per_worker == {"CPU": 2, "GPU": 0.5}
     assert scaling.placement_strategy == "SPREAD"
+    assert scaling.accelerator_type == "A100"
+    assert scaling.label_selector == {"zone": "in(a, b)", "market-type": "!spot"}
     assert tuner.estimator.hyperparameters == {"eval_metric": "auc", "num_round": 9}
 
 
@@ -361,6 +365,9 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
         ("trainer.hyperparameters", [1], "trainer.hyperparameters is [1]; give names and values"),
         ("trainer.use_gpu", "yes", "trainer.use_gpu is 'yes'; give true or false"),
         ("trainer.resources_per_worker", {"CPU": -1}, "trainer.resources_per_worker.CPU is -1; give a number, 0 or"),
+        ("trainer.accelerator_type", 100, "trainer.accelerator_type is 100; give text"),
+        ("trainer.label_selector", [{"zone": "a"}], "trainer.label_selector is [{zone: 'a'}]; give names and values"),
+        ("trainer.label_selector", {"zone": 3}, "trainer.label_selector.zone is 3; give text"),
         ("trainer", None, "trainer is null; give a group of keys"),
         ("data", {}, "data: give either dataset or channels"),
         ("data", {"dataset": "bank"}, "there is no dataset 'bank'; give one of bank-marketing, bank-marketing-synth"),
@@ -499,6 +506,8 @@ def test_one_mistake_is_one_line(path: Path, change: str, message: str) -> None:
         ("storage_path=s3://key:secret@bucket", "--set ", "storage_path"),
         ("trainer.hyperparameters.early_stopping_rounds=5", "--set ", "early_stopping_rounds is not for this trainer"),
         ("trainer.resources_per_worker={GPU: 1}", "--set ", "`use_gpu` is False"),
+        ("trainer.accelerator_type=''", "--set ", "accelerator_type='')"),
+        ("trainer.label_selector={zone: in(a}", "--set ", "label_selector={'zone': 'in(a'}): give one dict"),
     ],
 )
 def test_what_only_the_tuner_finds_has_its_line_too(path: Path, change: str, place: str, message: str) -> None:

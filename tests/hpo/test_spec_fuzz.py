@@ -25,6 +25,8 @@ JOB = {
         "num_workers": 2,
         "use_gpu": False,
         "resources_per_worker": {"CPU": 1},
+        "accelerator_type": None,
+        "label_selector": {"zone": "in(a, b)"},
         "hyperparameters": {"eval_metric": "auc", "num_round": 9},
     },
     "tuning": {
@@ -181,7 +183,7 @@ def test_each_key_left_out_or_renamed(path: tuple[Any, ...]) -> None:
     value = group.pop(path[-1])
     found = outcome(yaml.safe_dump(job))
     assert isinstance(found, Plan) or f"{path[-1]} is missing" in str(found) or str(path[-2]) in str(found)
-    free = ("ranges", "channels", "hyperparameters", "resources_per_worker")
+    free = ("ranges", "channels", "hyperparameters", "resources_per_worker", "label_selector")
     if isinstance(group, dict) and path[-1] != "type" and (len(path) < 2 or path[-2] not in free):
         group["zz_zz"] = value
         assert "zz_zz: unknown key" in str(outcome(yaml.safe_dump(job)))
