@@ -10,6 +10,8 @@ from hpo.scheduler import RESOURCE
 from hpo.search import Search, TrialRun
 from trainers.assignment import Report
 
+_STANDING = ("resource", "metrics", "value", "best_value", "best_resource", "details")
+
 
 class Comparison:
     """Follows the objective in trials' reports.
@@ -47,6 +49,10 @@ class Comparison:
             run.best_value, run.best_resource = run.value, report.step
         if improved or not self._by_best:
             run.metrics = report.metrics
+
+    def standing(self, run: TrialRun) -> dict[str, Any]:
+        """Where a trial stands, which `run` can be put back to by its fields."""
+        return {name: getattr(run, name) for name in _STANDING}
 
     def missing(self, reports: Sequence[Report]) -> str:
         """What to say of reports that are not all of the objective; empty if they are."""

@@ -102,6 +102,7 @@ class TrialRun:
         judged: no completion criterion has still to look at it.
         ahead: it was suggested behind the trial at which the job was complete, and does not count.
         back: where it goes on from then, if that is not where it stands; see `hpo.memory.goes_on_from`.
+        at_rung: where it stood at its last rung, if it was halted since; see `Comparison.standing`.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
     """
 
@@ -128,6 +129,7 @@ class TrialRun:
     judged: bool = True
     ahead: bool = False
     back: dict[str, Any] = field(default_factory=dict)
+    at_rung: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None
     ended_at: float | None = None
@@ -166,7 +168,7 @@ def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping
 
 def start_over(run: TrialRun) -> None:
     """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
-    run.resource, run.checkpoint, run.checkpoint_bytes, run.details = 0, None, 0, {}
+    run.resource, run.checkpoint, run.checkpoint_bytes, run.details, run.at_rung = 0, None, 0, {}, {}
 
 
 def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:

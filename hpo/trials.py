@@ -190,6 +190,7 @@ class Trials:
 
     def _take_up(self, run: TrialRun, segment: Segment) -> None:
         """Books a segment and does what the scheduler says of it."""
+        run.at_rung = run.at_rung or self.comparison.standing(run)
         run.checkpoint, run.checkpoint_bytes = segment.checkpoint, segment.checkpoint_bytes
         run.details = merged(run.details, segment.details)
         if missing := self.comparison.missing(segment.reports):
@@ -210,6 +211,8 @@ class Trials:
                 self.search_alg.on_trial_result(run.id, result)
                 action = self._scheduler.on_trial_result(self, run.trial, result)
         self._record.reports(run, segment.reports)
+        if run.resource >= rung:
+            run.at_rung = {}
         over = not segment.reports or run.resource >= run.limit
         if not run.tuned:
             run.trial.set_status(Trial.TERMINATED if over else Trial.PENDING)
@@ -240,7 +243,10 @@ class Trials:
         self._leave(run)
 
     def fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
-        """Ends a trial that failed, with the message and where it comes from."""
+        """Ends a trial that failed, with the message and where it comes from: at its last rung, halted since or not."""
+        self.trained -= run.tuned * (run.resource - run.at_rung.get("resource", run.resource))
+        for name, value in run.at_rung.items():
+            setattr(run, name, value)
         run.failure, run.traceback, run.logs = message, traceback, logs
         run.trial.set_status(Trial.ERROR)
         self._leave(run)

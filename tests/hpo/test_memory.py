@@ -19,7 +19,7 @@ from hpo.job import notes_of
 from hpo.memory import Memory, Sound, used_before
 from hpo.record import JobRecord
 from hpo.scheduler import SynchronousHyperBandScheduler
-from hpo.simulation import SimulatedGangs
+from hpo.simulation import Curve, SimulatedGangs
 from hpo.store import JobRow, LedgerRow, ReportRow, TrialRow
 from hpo.tables import decode, encode
 from tests.support.simulated import METRIC, WORKERS, Draws, search_of, uneven
@@ -113,6 +113,7 @@ class Service:
 
     plan: Plan
     parallel: int = 3
+    curve: Curve = curve
     options: dict[str, Any] = field(default_factory=dict)
     sound: Sound | None = None
     rows: Rows = field(default_factory=Rows)
@@ -122,7 +123,9 @@ class Service:
     held: float = 0.0
     """Worker-seconds for which gangs were up."""
 
-    def drive(self, dies_at: float = math.inf, stop_at: float = math.inf) -> Controller | None:
+    def drive(
+        self, dies_at: float = math.inf, stop_at: float = math.inf, losses: frozenset[int] = frozenset()
+    ) -> Controller | None:
         """Runs until the search's end, the driver's death (None) or a stop."""
         rows = self.rows
         rows.dead, job, began = False, rows.job_row, self.now
@@ -135,8 +138,9 @@ class Service:
         record = JobRecord(rows, METRIC, memory=memory, notes=notes_of(job, began))  # type: ignore[arg-type]
         record.note(runs=[*record.notes["runs"], [self.now, None]])
         gangs = Mortal(
-            curve,
+            self.curve,
             metric=METRIC,
+            losses=losses,
             start_seconds=START,
             unit_seconds=uneven,
             disk=self.disk,
@@ -253,6 +257,41 @@ def test_stopped_at_any_event_it_goes_on_to_the_same_end(
     for stop_at in stops:
         service.drive(stop_at=stop_at)
         assert not any(row.status in ("Running", "Paused", "Pending") for row in service.rows.trials.values())
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.integers(1, 6),
+    st.integers(0, 1000),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 60), st.none() | st.integers(0, 20)), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_trials_that_were_halted_resumed_and_lost_fail_where_they_would_have(
+    plan: Plan, parallel: int, seed: int, ends: list[tuple[bool, int, int | None]], exact: bool
+) -> None:
+    def brittle(assignment: Assignment, step: int) -> float:
+        dice = random.Random(f"{seed}/{assignment.trial_id}")
+        if step == dice.randint(1, 2 * plan.max_resource):
+            if dice.random() < 0.3:
+                return math.nan
+            raise ValueError("a trial's own error")
+        return luck(assignment, step)
+
+    whole = Service(plan=plan, parallel=parallel, curve=brittle)
+    expected = answer(whole, whole.drive())
+    service = Service(
+        plan=plan, parallel=parallel, curve=brittle, options={"exact_from": lambda hyperparameters: exact}
+    )
+    for number, (killed, after, lost) in enumerate(ends):
+        losses = frozenset() if lost is None or number > 1 else frozenset({lost})  # A trial may lose two gangs.
+        ended = service.drive(losses=losses, **{"dies_at" if killed else "stop_at": after})
+        if ended is not None and not ended.stopped:
+            break
     controller = service.drive()
     assert answer(service, controller) == expected
     assert controller is not None
