@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import math
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -50,7 +51,7 @@ class Memory:
 
     Args:
         trials: as the record has them.
-        reports: as the record has them.
+        reports: as the record has them; no more of them is held than what an answer takes.
         before: what the job used.
         sound: see `Sound`.
     """
@@ -74,7 +75,9 @@ class Memory:
         """Those that may still answer."""
         self._reports: dict[str, dict[int, Report]] = defaultdict(dict)
         for report in reports:
-            self._reports[report.trial_id][report.step] = Report(step=report.step, metrics=report.metrics)
+            # One copy of each name: a row of JSON has its own.
+            metrics = {sys.intern(name): value for name, value in report.metrics.items()}
+            self._reports[report.trial_id][report.step] = Report(step=report.step, metrics=metrics)
 
     @classmethod
     def of(cls, store: Store, job: JobRow, *, heard: float) -> Self:
@@ -85,7 +88,8 @@ class Memory:
             job: its row.
             heard: when the driver before was last heard of, in unix seconds.
         """
-        return cls(store.trials(job.name), store.reports(job.name), used_before(job, store.ledger(job.name), heard))
+        before = used_before(job, store.ledger(job.name), heard)
+        return cls(store.trials(job.name), store.each_report(job.name), before)
 
     def __bool__(self) -> bool:
         return bool(self._open)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import difflib
 import time
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar
 
 import sqlalchemy as sa
@@ -112,6 +112,10 @@ class Store:
         where = {"job": name} if trial_id is None else {"job": name, "trial_id": trial_id}
         return self._read(ReportRow, REPORTS, where, "trial_id", "step") or self._none(name)
 
+    def each_report(self, name: str) -> Iterator[ReportRow]:
+        """A job's reports likewise, of which few are in memory at a time; none where there is no such job."""
+        return self._rows(ReportRow, REPORTS, {"job": name}, "trial_id", "step")
+
     def ledger(self, name: str) -> list[LedgerRow]:
         """A job's billed seconds, by time."""
         return self._read(LedgerRow, LEDGER, {"job": name}, "at", "id") or self._none(name)
@@ -212,11 +216,13 @@ class Store:
             return connection.execute(statement).rowcount
 
     def _read(self, row: type[_Row], table: sa.Table, where: dict[str, str], *order: str) -> list[_Row]:
+        return list(self._rows(row, table, where, *order))
+
+    def _rows(self, row: type[_Row], table: sa.Table, where: dict[str, str], *order: str) -> Iterator[_Row]:
         worked_out = [(self._clock - JOBS.c.heartbeat).label("silent")] if table is JOBS else []
         query = sa.select(table, *worked_out).filter_by(**where).order_by(*(table.c[name] for name in order))
         names = [column.name for column in query.selected_columns]
         nested = [column.name for column in table.columns if isinstance(column.type, sa.JSON)]
-        rows = []
         with explained(self.url, "read"), self._engine.connect() as connection:
             if table in OF_JOB:  # Of which there may be very many; so they are not all in memory twice.
                 query = query.execution_options(yield_per=ROWS_AT_ONCE)
@@ -224,8 +230,7 @@ class Store:
                 values = dict(zip(names, found, strict=True))
                 for name in nested:
                     values[name] = decode(values[name])
-                rows.append(row(**values))
-        return rows
+                yield row(**values)
 
     def _none(self, name: str) -> list[Any]:
         self.job(name)  # That there are no rows may be a mistyped name.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hpo import memory as memory_module
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.controller import STOP_REQUESTED, Controller
 from hpo.hyperband import Plan, lay_out, run_all
@@ -20,11 +23,11 @@ from hpo.memory import Memory, Sound, used_before
 from hpo.record import JobRecord
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.simulation import Curve, SimulatedGangs
-from hpo.store import JobRow, LedgerRow, ReportRow, TrialRow
+from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.tables import decode, encode
 from tests.support.simulated import METRIC, WORKERS, Draws, search_of, uneven
 from trainers import patient_storage
-from trainers.assignment import Assignment, Event, GangUp
+from trainers.assignment import Assignment, Event, GangUp, Report
 from trainers.errors import DivergedError, StorageError
 
 START = 8.0
@@ -372,3 +375,29 @@ def test_a_stop_ends_the_wait_for_checkpoints_that_are_recalled(monkeypatch: pyt
     assert controller.stopped == STOP_REQUESTED
     service.sound, service.rows.stop_requested = None, False
     assert answer(service, service.drive()) == answer(whole, whole.drive())
+
+
+def test_rows_are_read_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job of 10,000 trials has half a million: what is kept of them is less than they are."""
+    alive: list[int] = []
+
+    def rows() -> int:
+        return sum(type(found) is ReportRow for found in gc.get_objects())
+
+    def counting(*, step: int, metrics: dict[str, float]) -> Report:
+        if step % 400 == 0:
+            alive.append(rows())
+        return Report(step=step, metrics=metrics)
+
+    monkeypatch.setattr(memory_module, "Report", counting)
+    with Store(f"sqlite:///{tmp_path}/record.db") as store:
+        store.create_job(JobRow(name="job", created_at=0.0))
+        with store.writer("job") as writer:
+            writer.trial(TrialRow(job="job", trial_id="job-000", number=0, resource=1200))
+            for step in range(1, 1201):
+                writer.report(ReportRow(job="job", trial_id="job-000", step=step, metrics={METRIC: 0.5}, at=1.0))
+        others = rows()
+        memory = Memory.of(store, store.job("job"), heard=2.0)
+    assert memory.reported("job-000") == 1200
+    assert len(alive) == 3
+    assert max(alive) - others <= 2
