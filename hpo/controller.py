@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from collections.abc import Callable, Collection
 from functools import partial
@@ -20,6 +19,7 @@ from hpo.roster import Roster, Work
 from hpo.search import UNTUNED, Search, TrialRun, next_assignment, start_over
 from hpo.trials import Trials
 from hpo.watch import Record
+from trainers import steady
 from trainers.assignment import (
     Assignment,
     Event,
@@ -54,7 +54,7 @@ class Controller:
         record: what keeps it.
         on_probe: see `hpo.beside.OnProbe`.
         memory: what is known of the search already, from a run that broke off.
-        clock: seconds since the epoch.
+        clock: seconds since the epoch; it does not jump.
         poll_seconds: how long to wait for an event before looking whether somebody asked for a stop.
         began: when the job's run began, in seconds since the epoch, if that was before: Ray had to start, say.
     """
@@ -70,7 +70,7 @@ class Controller:
         record: Record,
         on_probe: OnProbe = lambda probed: None,
         memory: Memory | None = None,
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = steady.now,
         poll_seconds: float = 0.5,
         began: float | None = None,
     ) -> None:
@@ -403,7 +403,8 @@ class Controller:
             return
         if event.segment is not None:
             if self.first_step_at is None:
-                self.first_step_at = event.segment.first_step_at
+                # By the worker's clock, which may be another machine's, and set wrong.
+                self.first_step_at = min(max(work.since, event.segment.first_step_at), self._clock())
             if self._goes_back(run, event.segment, work.assignment):
                 return
             self._demand.served(len(event.segment.reports), seconds)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -35,6 +34,7 @@ from hpo.tables import HEARD_BEFORE
 from hpo.uncertainty import standard_error
 from hpo.whereabouts import driver_details
 from hpo.words import count
+from trainers import steady
 from trainers.channels import Channel
 from trainers.errors import DataError, LeaseError, StorageError, in_words
 from trainers.patient_storage import PatientStorage, saying
@@ -64,7 +64,7 @@ class Job:
         notify: prints a line.
         interrupts: what asks it to stop, from before its first row on.
         verbose: whether Ray may talk too.
-        clock: seconds since the epoch; of its gangs, too.
+        clock: seconds since the epoch, of its gangs, too; it does not jump.
     """
 
     search: Search
@@ -82,7 +82,7 @@ class Job:
     notify: Callable[[str], None]
     interrupts: Interrupts
     verbose: bool = False
-    clock: Callable[[], float] = time.time
+    clock: Callable[[], float] = steady.now
 
     def run(self) -> Ended:
         """Runs the job to its end, which is in the record when this returns or raises.
@@ -91,7 +91,11 @@ class Job:
             WarmbandError: the job could not be run: no gang fits or serves, or the record cannot be written.
             KeyboardInterrupt: a second Ctrl-C.
         """
-        with Store(self.store) as store, store.writer(self.search.name, driver_details()) as writer:
+        with (
+            steady.measuring(),
+            Store(self.store) as store,
+            store.writer(self.search.name, driver_details()) as writer,
+        ):
             keep = kept(writer)
 
             def notify(text: str) -> None:

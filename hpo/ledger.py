@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
 from hpo.tables import LedgerRow
+from trainers import steady
 from trainers.assignment import Segment
 from trainers.whole import whole
 
@@ -42,14 +42,14 @@ class Ledger:
 
     Args:
         book: is given the entries as they arise.
-        clock: seconds since the epoch.
+        clock: seconds since the epoch; it does not jump.
         before: what was booked before this run, as the record has it.
     """
 
     def __init__(
         self,
         book: Callable[[list[Entry]], None],
-        clock: Callable[[], float] = time.time,
+        clock: Callable[[], float] = steady.now,
         before: Iterable[LedgerRow] = (),
     ) -> None:
         self._book = book

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from hpo.store import JobWriter, LineRow
+from trainers import steady
 from trainers.errors import WarmbandError
 
 
@@ -15,6 +15,6 @@ def kept(writer: JobWriter) -> Callable[[str], None]:
 
     def keep(text: str) -> None:
         with suppress(WarmbandError):
-            writer.line(LineRow(job=writer.name, text=text, at=time.time()))
+            writer.line(LineRow(job=writer.name, text=text, at=steady.now()))
 
     return keep

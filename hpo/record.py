@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,6 +18,7 @@ from hpo.search import TrialRun
 from hpo.store import JobWriter, LedgerRow, ReportRow, TrialRow
 from hpo.tables import TrialStatus
 from hpo.watch import Watcher
+from trainers import steady
 from trainers.assignment import Report
 
 
@@ -112,13 +112,13 @@ class JobRecord:
         """Records that trials behind this number do not count, where the record knows more of them than was told."""
         for row in self._memory.unanswered:
             if row.number > last:
-                ended_at = row.ended_at or time.time()
+                ended_at = row.ended_at or steady.now()
                 left = replace(row, objective=None, best_objective=None, best_resource=None, ended_at=ended_at)
                 self._writer.trial(replace(left, status="Stopped", checkpoint=""))
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """Records what a trial reported, and the record has not."""
-        now, kept = time.time(), self._memory.kept(run.id)
+        now, kept = steady.now(), self._memory.kept(run.id)
         self._writer.report(
             *(
                 ReportRow(

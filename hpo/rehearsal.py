@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from hpo.limits import Limits
 from hpo.pace import ManyWorkers, Probed
 from hpo.probe import joins, threads_for
 from hpo.search import Search, TrialRun
-from trainers import storage
+from trainers import steady, storage
 from trainers.assignment import Report
 from trainers.channels import Channel
 from trainers.errors import TrialError, WarmbandError
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+@steady.measuring()
 def rehearse(
     search: Search,
     estimator: Trainer,
@@ -65,7 +65,7 @@ def rehearse(
 
     record: Record = _Unrecorded()
     storage.make_folder(search.storage_path)
-    began = time.time()
+    began = steady.now()
     try:
         with estimator.gangs(
             search.name, channels, workers=workers, storage_path=search.storage_path, notify=notify, verbose=verbose

@@ -7,7 +7,6 @@ seconds. SQLite serves one machine; a PostgreSQL URL serves many.
 from __future__ import annotations
 
 import difflib
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar
@@ -39,6 +38,7 @@ from hpo.tables import (
 )
 from hpo.totals import Totals, billed, totals_of
 from hpo.words import holds_secret
+from trainers import steady
 from trainers.errors import ConfigurationError, WarmbandError
 
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", "TrialRow"]
@@ -205,7 +205,7 @@ class Store:
     def _ahead(self) -> float:
         """Seconds by which this machine's clock is ahead of the database's, as far as one question tells."""
         with explained(self.url, "read"), self._engine.connect() as connection:
-            return round(time.time() - float(connection.scalar(sa.select(self._clock)) or 0.0), 3)
+            return round(steady.now() - float(connection.scalar(sa.select(self._clock)) or 0.0), 3)
 
     def close(self) -> None:
         """Lets go of the database."""

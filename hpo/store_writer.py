@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import math
 import operator
+import os
 import threading
 import time
 import uuid
@@ -35,6 +36,7 @@ from hpo.tables import (
     checked,
     holder,
 )
+from trainers import steady
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 
 FLUSH_EVERY, LOOK_EVERY, BEAT_EVERY, LONGEST_PAUSE = 0.25, 1.0, 5.0, 4.0
@@ -47,6 +49,9 @@ LONGEST_WAIT = 600.0
 
 ROWS_AT_ONCE = 5_000
 """Rows of a statement: a server that hears nothing for long in the middle of a batch takes its driver for gone."""
+
+CLOCK_SLACK = 5.0
+"""Seconds by which clocks may seem to differ from what they did, since a database was slow to answer."""
 
 CLOSE_WITHIN = 120.0
 """Seconds for which a job that has ended waits for its store: a database that is away for half a minute comes back."""
@@ -101,6 +106,7 @@ class JobWriter:
 
     def __init__(self, engine: sa.Engine, url: str, job: JobRow, lease: str) -> None:
         self.name, self._lease = job.name, lease
+        self._driver: Mapping[str, Any] = job.driver
         self._engine, self._url = engine, url
         self._upserts = {table.name: _upsert(engine, table) for table in OF_JOB}
         self._stop_requested = job.status == "Stopping"
@@ -316,7 +322,8 @@ class JobWriter:
                     for start in range(0, len(values), ROWS_AT_ONCE):
                         connection.execute(self._upserts[table], values[start : start + ROWS_AT_ONCE])
                 found = connection.scalar(status)
-            self._beaten = now
+                driver = self._noted(connection, batch)
+            self._beaten, self._driver = now, driver
         elif now - self._looked >= LOOK_EVERY:
             with self._engine.connect() as connection:
                 found = connection.scalar(status)
@@ -326,6 +333,20 @@ class JobWriter:
             return
         self._looked = now
         self._stop_requested = self._stop_requested or found == "Stopping"
+
+    def _noted(self, connection: sa.Connection, batch: _Batch) -> Mapping[str, Any]:
+        """The job's driver, with how far its clock is ahead of the database's: written anew where one was set since.
+
+        `JobRow.heard` goes by it, and so does what gangs are billed for if this process dies.
+        """
+        driver: Mapping[str, Any] = batch.job.get("driver", self._driver)
+        if driver.get("pid") != os.getpid():  # It was put back to that of a process before this.
+            return driver
+        ahead = steady.now() - float(connection.scalar(sa.select(clock(self._engine))) or 0.0)
+        if abs(ahead - float(driver.get("ahead", 0.0))) > CLOCK_SLACK:
+            driver = {**driver, "ahead": round(ahead, 3)}
+            connection.execute(sa.update(JOBS).where(self._mine).values(driver=driver))
+        return driver
 
     def _delete(self) -> None:
         with self._engine.begin() as connection:

@@ -23,7 +23,7 @@ from ray.train import ScalingConfig, UserCallback
 from ray.util import placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
 
-from trainers import output
+from trainers import output, steady
 from trainers.assignment import (
     Assignment,
     GangEnded,
@@ -173,7 +173,7 @@ class Gang:
             return
         for group, row in placement_group_table().items():
             if group not in self._others and self._is_mine(group, row):
-                self.placement_group, self.held_since = group, time.time()
+                self.placement_group, self.held_since = group, steady.now()
 
     def goodbye(self) -> None:
         """Tells the gang to end after what it is serving, now or as soon as it is up; does not wait."""
@@ -199,7 +199,7 @@ class Gang:
         their placement group goes are never scheduled nor refused (ray 2.60), and Train would wait for them for ever.
         """
         self.observe()
-        if self.held_since is None or time.time() - self.held_since < SETTLED_SECONDS:
+        if self.held_since is None or steady.now() - self.held_since < SETTLED_SECONDS:
             return
         with contextlib.suppress(Exception):  # It may be gone by now.
             remove_placement_group(PlacementGroup(ray.PlacementGroupID.from_hex(self.placement_group)))

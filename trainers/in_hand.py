@@ -13,6 +13,7 @@ from typing import Any
 
 from ray.train import ScalingConfig
 
+from trainers import steady
 from trainers.assignment import Assignment, Event, GangUp, Report, Served
 from trainers.errors import DivergedError, GangError, StorageError
 from trainers.gang import Program, WorkerContext, one_line
@@ -65,7 +66,7 @@ class InHand:
         """
         if self._up is not None or not any(sizes.values()):
             return ()
-        self._since = time.time()
+        self._since = steady.now()
         calm_loaded()
         try:
             opening = self._program.open(alone(self._cpus, self._storage))

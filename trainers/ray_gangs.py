@@ -14,7 +14,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError
 from ray.train import ScalingConfig
 
-from trainers import head
+from trainers import head, steady
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Halt, Order, Served
 from trainers.cluster import Cluster
 from trainers.draining import Notices
@@ -357,7 +357,7 @@ class RayGangs:
             )
         gang = Gang(name, program, scaling, self._mailbox, self._cluster.reach)
         self._gangs[name], self._phase[name] = gang, _Phase.STARTING
-        self._started_at[name] = time.time()
+        self._started_at[name] = steady.now()
         self._made.append(gang)
         gang.start()
 
@@ -390,7 +390,7 @@ class RayGangs:
             gang = self._gangs[event.gang]
             gang.placement_group = event.placement_group
             if self._phase[event.gang] is _Phase.STARTING:
-                self._start_seconds = time.time() - self._started_at[event.gang]
+                self._start_seconds = steady.now() - self._started_at[event.gang]
                 self._failed_starts = 0
             self._phase[event.gang] = _Phase.UP
             self._idle[event.gang] = None

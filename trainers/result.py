@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from trainers import steady
 from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served, StorageAway
 from trainers.errors import DivergedError, GangError, StorageError, TrialError
 from trainers.gangs import Gangs
@@ -90,7 +91,7 @@ def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: fl
                     gangs.assign(event.gang, assignment)
                     deadline = time.monotonic() + patience
                 case Served(segment=Segment() as segment):
-                    return segment, (time.time() - held) * workers_there
+                    return segment, (steady.now() - held) * workers_there
                 case Served(away=True):
                     raise StorageError(event.error)
                 case Served():

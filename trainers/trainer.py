@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
-from trainers import TRAINERS, storage
+from trainers import TRAINERS, steady, storage
 from trainers.assignment import Assignment
 from trainers.channels import Channel, LabelRule, PlacedChannel
 from trainers.cluster import Cluster, cluster
@@ -285,7 +285,7 @@ class Trainer(ABC):
             checkpoint=None,
             save_to=storage.join(folder, f"{units:06d}{self.suffix}"),
         )
-        with self.gangs(name, checked, storage_path=folder) as gangs:
+        with steady.measuring(), self.gangs(name, checked, storage_path=folder) as gangs:
             segment, worker_seconds = serve_alone(gangs, assignment, self._static_workers, self.patience)
         return TrainingResult(
             metrics=dict(segment.reports[-1].metrics),

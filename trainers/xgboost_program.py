@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import Any
 
+from trainers import steady
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel, Table
 from trainers.errors import DivergedError
@@ -116,7 +117,7 @@ class XGBoostProgram:
         place = session.context.storage
         booster = load_booster(assignment.checkpoint, parameters, [matrices.train, *evaluation.matrices], place.read)
         read = time.perf_counter()
-        first_step_at = time.time()
+        first_step_at = steady.now()
         reports = []
         looks = Looks(halted, rank=session.context.rank, world_size=session.context.world_size, start=assignment.start)
         for iteration in range(assignment.start, assignment.stop):

@@ -24,6 +24,7 @@ from ray.util import placement_group, placement_group_table, remove_placement_gr
 from ray.util.placement_group import PlacementGroup
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
+from trainers import steady
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Served
 from trainers.channels import PlacedChannel
 from trainers.draining import Notices
@@ -329,7 +330,7 @@ class XGBoostRayGangs:
         coordinator = (
             ray.remote(Coordinator).options(**options).remote(name, self._channels, resources, self._ray_params)
         )
-        self._held_since[name] = time.time()
+        self._held_since[name] = steady.now()
         nodes = frozenset(placement_group_table(group)["bundles_to_node_id"].values())
         gang = self._gangs[name] = _Gang(name, group, coordinator, self._held_since[name], nodes=nodes)
         gang.waiting[gang.coordinator.open.remote()] = "open"
@@ -345,7 +346,7 @@ class XGBoostRayGangs:
             raise GangError(f"gang {gang.name} cannot serve: {error.cause}\n{error}") from error
         if question == "open":
             gang.up, self._failed_starts = True, 0
-            self._start_seconds = time.time() - gang.held_since
+            self._start_seconds = steady.now() - gang.held_since
             return [_up(gang, *given)]
         if question == "news":
             if "serve" in gang.waiting.values():

@@ -17,6 +17,7 @@ import xgboost_ray
 from xgboost_ray.callback import DistributedCallback
 from xgboost_ray.session import get_rabit_rank, put_queue
 
+from trainers import steady
 from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
 from trainers.errors import GangError
@@ -69,25 +70,27 @@ class Journal:
         self._reports: dict[int, Report] = {}
         self._untold: list[Report] = []
         self.first_step_at = 0.0
-        self.last_step_at = 0.0
+        self.training_seconds = 0.0
+        self._began = self._last = 0.0
 
     def begin(self) -> None:
         """An assignment begins."""
         with self._lock:
             self._reports, self._untold = {}, []
-            self.first_step_at = self.last_step_at = 0.0
+            self.first_step_at = self.training_seconds = self._began = self._last = 0.0
 
     def note(self, began: float, at: float, report: Report) -> None:
         """Rank 0 has taken a step; after a restart it takes some again.
 
         Args:
-            began: when it began with its first step, in seconds since the epoch.
-            at: when this step was over.
+            began: when it began with its first step, in seconds since the epoch by its process's clock.
+            at: when this step was over, by the same.
             report: of the step.
         """
         with self._lock:
             self.first_step_at = self.first_step_at or began
-            self.last_step_at = at
+            self.training_seconds += at - (self._last if began == self._began else began)
+            self._began, self._last = began, at
             self._reports[report.step] = report
             self._untold.append(report)
 
@@ -150,7 +153,7 @@ class _TellRounds(xgboost.callback.TrainingCallback):
         )
         # The queue's process imports xgboost_ray with the first thing put into it: seconds that are no training.
         self._tell(None)
-        self._began = time.time()
+        self._began = steady.now()
         return model
 
     def after_iteration(self, model: Any, epoch: int, evals_log: Mapping[str, Mapping[str, Any]]) -> bool:
@@ -167,7 +170,7 @@ class _TellRounds(xgboost.callback.TrainingCallback):
 
     def _tell(self, report: Report | None) -> None:
         if get_rabit_rank() == 0:
-            put_queue(_Note(began=self._began, at=time.time(), report=report))
+            put_queue(_Note(began=self._began, at=steady.now(), report=report))
 
 
 class _Register(DistributedCallback):  # type: ignore[misc]  # xgboost_ray has no types
@@ -231,10 +234,10 @@ class Training:
             GangError: xgboost_ray ended early.
             Exception: what xgboost_ray raises.
         """
-        arrived = time.time()
+        arrived = time.perf_counter()
         JOURNAL.begin()
         model = read_model(assignment.checkpoint, self._storage.read) if assignment.checkpoint else None
-        called = time.time()
+        called = time.perf_counter()
         booster = xgboost_ray.train(
             booster_parameters(assignment, self._cpus, use_gpu=self._use_gpu),
             self._train,
@@ -245,18 +248,18 @@ class Training:
             verbose_eval=False,
             xgb_model=model,
         )
-        returned = time.time()
+        returned = time.perf_counter()
         reached = booster.num_boosted_rounds()
         reports = JOURNAL.reports(assignment.start, reached)
         raw = bytes(booster.save_raw("ubj"))
         self._storage.write(assignment.saved_at(reached), raw)
-        training = max(0.0, JOURNAL.last_step_at - JOURNAL.first_step_at)
+        training = JOURNAL.training_seconds
         return Segment(
             reports=reports,
             checkpoint=assignment.saved_at(reached),
             checkpoint_bytes=len(raw),
             training_seconds=training,
-            checkpointing_seconds=called - arrived + time.time() - returned,
+            checkpointing_seconds=called - arrived + time.perf_counter() - returned,
             first_step_at=JOURNAL.first_step_at,
             # Actors end as often as they start: both are what this backend pays for every assignment.
             starting_seconds=max(0.0, returned - called - training),

@@ -164,7 +164,8 @@ class World:
         for module, name, value in (
             (store, "clock", self._database_clock),
             (store_writer, "clock", self._database_clock),
-            (store, "time", SimpleNamespace(time=lambda: self.now)),
+            (store, "steady", SimpleNamespace(now=lambda: self.now)),
+            (store_writer, "steady", SimpleNamespace(now=lambda: self.now)),
             (store, "open_engine", _engine),
             (store, "JobWriter", self._writer),
             (store_writer, "FLUSH_EVERY", 3600.0),

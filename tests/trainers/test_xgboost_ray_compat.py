@@ -17,7 +17,9 @@ from xgboost.tracker import RabitTracker
 from xgboost_ray import RayParams, callback, elastic, main, matrix, session
 
 from trainers import xgboost_ray_compat as compat
+from trainers.assignment import Report
 from trainers.xgboost_ray_options import FIELDS
+from trainers.xgboost_ray_training import Journal
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -136,3 +138,15 @@ def test_only_two_modules_import_xgboost_ray_and_only_the_adapter_its_private_na
                     private.add(path.name)
     assert importers == {"xgboost_ray_compat.py", "xgboost_ray_training.py"}
     assert private == {"xgboost_ray_compat.py"}
+
+
+def test_steps_are_timed_by_the_clock_of_the_process_that_takes_them() -> None:
+    """One that is started again may be on a machine whose clock is an hour behind; its start is no training."""
+    journal = Journal()
+    journal.begin()
+    for began, at, step in [(5000.0, 5001.0, 1), (5000.0, 5003.0, 2), (1500.0, 1501.0, 2), (1500.0, 1502.0, 3)]:
+        journal.note(began, at, Report(step=step, metrics={}))
+    assert journal.training_seconds == pytest.approx(5.0)
+    assert journal.first_step_at == 5000.0
+    journal.begin()
+    assert journal.training_seconds == 0.0

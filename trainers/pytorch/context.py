@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
+from trainers import steady
 from trainers.assignment import Assignment, Report
 from trainers.errors import DivergedError, TrialError
 from trainers.pytorch import random_state
@@ -194,7 +194,7 @@ class TrainContext:
             TrialError: it is used in a way that would train each worker apart from the others.
         """
         if self.first_step_at is None:
-            self.first_step_at = time.time()
+            self.first_step_at = steady.now()
         most = norm(max_norm)
         steps = self._steps_with(optimizer)
         micro = self._micro or next(steps)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-from trainers import storage
+from trainers import steady, storage
 from trainers.assignment import Assignment, Report, Segment
 from trainers.errors import TrialError, WarmbandError
 from trainers.patient_storage import PatientStorage
@@ -62,7 +62,7 @@ def train_segment(
             book.note(Report(step=step, metrics=resumed.ended))
         if peers.rank == 0:
             book.take(replace(resumed, step=assignment.stop))
-        return book.segment(time.time(), {})
+        return book.segment(steady.now(), {})
     distribution = distribute(resumed.updates if resumed else 0)
     context = TrainContext(
         assignment,
@@ -87,7 +87,7 @@ def train_segment(
                 context.finish()
             finally:
                 details = distribution.close()
-    return book.segment(context.first_step_at or time.time(), details)
+    return book.segment(context.first_step_at or steady.now(), details)
 
 
 class _Book:
