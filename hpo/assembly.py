@@ -62,7 +62,9 @@ def opened(tuner: HyperparameterTuner, inputs: Mapping[str, Any] | None) -> dict
 
 
 def plan_of(tuner: HyperparameterTuner) -> Plan:
-    """The brackets of its jobs."""
+    """The brackets of its jobs: of one that was made again out of the record, those that stand there."""
+    if tuner.planned is not None:
+        return tuner.planned
     trainer = tuner.estimator
     units = longest(trainer.resource_names, tuner.ranges, trainer.hyperparameters)
     return plan_for(tuner.strategy, tuner.strategy_config, tuner.max_jobs, units)

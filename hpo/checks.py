@@ -55,7 +55,7 @@ class TakesValues(Protocol):
 _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
 
 
-_LEAST = {"max_runtime_in_seconds": 1, "max_wait": 1, "random_seed": 0}
+_LIMITS = ("max_jobs", "max_parallel_jobs", "max_runtime_in_seconds", "max_wait")
 _WORDS = {"objective_type": ("Maximize", "Minimize"), "objective_value": ("last", "best")}
 _RAY_TUNES = ("search_alg", "searcher", "scheduler", "param_space", "tune_config", "run_config")
 _LATER = ("warm_start_config", "autotune", "hyperparameters_to_keep_static")
@@ -86,9 +86,7 @@ def check_arguments(
             f"hyperparameter_ranges is {hyperparameter_ranges!r}; give a dict with a range for each hyperparameter to "
             "tune, such as {'eta': ContinuousParameter(0.01, 0.3)}"
         )
-    for field in ("max_jobs", "max_parallel_jobs"):
-        if field in options and not _is_whole(options[field], 1, MOST_JOBS, none=field == "max_jobs"):
-            raise ConfigurationError(f"{field} is {options[field]!r}; give a whole number from 1 to {MOST_JOBS}")
+    check_limits(**{field: value for field, value in options.items() if field in _LIMITS})
     if "priority" in options and not _is_whole(options["priority"], 1, MOST_PRIORITY, none=False):
         raise ConfigurationError(f"priority is {options['priority']!r}; give a whole number from 1 to {MOST_PRIORITY}")
     for field, (kind, remedy) in _KINDS.items():
@@ -112,10 +110,24 @@ def check_arguments(
     for field, allowed in _WORDS.items():
         if field in options:
             _check_one_of(field, options[field], allowed)
-    for field, least in _LEAST.items():
-        if field in options and not _is_whole(options[field], least, math.inf, none=True):
-            raise ConfigurationError(f"{field} is {options[field]!r}; give a whole number, {least} or more")
-    longest_wait, longest_run = options.get("max_wait"), options.get("max_runtime_in_seconds")
+    _check_least("random_seed", options.get("random_seed"), 0)
+
+
+def check_limits(**limits: Any) -> None:
+    """Refuses limits in trials and seconds that are none, and such as do not go together.
+
+    Args:
+        **limits: by the tuner's names for them; what is left out is not checked.
+
+    Raises:
+        ConfigurationError: naming the limit, its value and what to give.
+    """
+    for field in ("max_jobs", "max_parallel_jobs"):
+        if field in limits and not _is_whole(limits[field], 1, MOST_JOBS, none=field == "max_jobs"):
+            raise ConfigurationError(f"{field} is {limits[field]!r}; give a whole number from 1 to {MOST_JOBS}")
+    longest_wait, longest_run = limits.get("max_wait"), limits.get("max_runtime_in_seconds")
+    _check_least("max_runtime_in_seconds", longest_run, 1)
+    _check_least("max_wait", longest_wait, 1)
     if longest_wait is not None and longest_run is not None and longest_wait < longest_run:
         raise ConfigurationError(
             f"max_wait is {longest_wait} and max_runtime_in_seconds {longest_run}; give a max_wait of as many seconds "
@@ -177,12 +189,21 @@ def check_cost(estimator: Trainer, prices: object = None, max_cost: object = Non
     """
     if not isinstance(prices, Prices | None):
         raise ConfigurationError(f"prices is {prices!r}; give hpo.Prices(per_worker_hour=...), or leave it out")
-    wrong = isinstance(max_cost, bool) or not isinstance(max_cost, int | float) or not 0 < max_cost < math.inf
-    if max_cost is not None and wrong:
-        raise ConfigurationError(f"max_cost is {max_cost!r}; give an amount above 0")
+    check_amount("max_cost", max_cost)
     if prices is None and max_cost is not None:
         raise ConfigurationError(f"max_cost is {max_cost!r}, and nothing says what a worker costs; give prices too")
     return None if prices is None else prices.tariff(estimator.worker_resources)
+
+
+def check_amount(field: str, amount: object) -> None:
+    """Refuses what is neither an amount of money nor None.
+
+    Raises:
+        ConfigurationError: naming the field, its value and what to give.
+    """
+    wrong = isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf
+    if amount is not None and wrong:
+        raise ConfigurationError(f"{field} is {amount!r}; give an amount above 0")
 
 
 def check_objective_name(name: object) -> None:
@@ -356,6 +377,11 @@ def _is_whole(value: object, least: float, most: float, *, none: bool = False) -
     if value is None:
         return none
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _check_least(field: str, value: object, least: int) -> None:
+    if not _is_whole(value, least, math.inf, none=True):
+        raise ConfigurationError(f"{field} is {value!r}; give a whole number, {least} or more")
 
 
 def _check_one_of(field: str, value: str, allowed: tuple[str, ...]) -> None:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from hpo.lease import is_held
+from hpo.raising import RAISED
 from hpo.store import JobRow, TrialRow
 from hpo.tags import tags_of
 from hpo.totals import State
@@ -48,7 +49,7 @@ def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
             "NumberOfTrainingJobsObjectiveNotImproving": job.summary.get("trials_not_improving", 0)
         },
         "ConsumedResources": {"RuntimeInSeconds": round(runtime(job))},
-        "Summary": {**job.summary, **whose(job)},
+        "Summary": {**job.summary, **whose(job), RAISED: job.spec.get(RAISED, [])},
     }
     if job.ended_at is not None:
         response["HyperParameterTuningEndTime"] = when(job.ended_at)

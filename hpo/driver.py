@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -21,7 +22,9 @@ from hpo.interrupt import EXIT_CODES, INTERRUPTED, LOOK_SECONDS, Interrupts
 from hpo.job import Ended, Job
 from hpo.lease import holder_of, is_held, refusal
 from hpo.live import watcher_for
+from hpo.memory import used_before
 from hpo.named_code import check_record
+from hpo.raising import RAISED, changes, raised, said
 from hpo.store import JobRow, Store
 from hpo.store_writer import LONGEST_WAIT
 from hpo.strategies import make_strategy
@@ -46,6 +49,7 @@ def drive(
     data_dir: str | None = None,
     callbacks: Sequence[Callback] = (),
     allowed: Container[str] = (),
+    limits: Mapping[str, Any] | None = None,
 ) -> Ended:
     """Runs a job of the record to its end; what the record already holds of it is not done again.
 
@@ -59,13 +63,14 @@ def drive(
         data_dir: where named datasets lie, where that is not where they were.
         callbacks: the user's own code, which no record keeps.
         allowed: the code that the record may name, each as "module:name"; it is imported here.
+        limits: larger ones that it is resumed under, by name; None leaves them as they are.
 
     Returns:
         How it ended, now or, where it was Completed already, before.
 
     Raises:
         ConfigurationError: there is no such job, it has ended and `resume` is False, it names code that is not
-            allowed, or it cannot be made again here.
+            allowed, it cannot be made again here, or its limits cannot be raised to these.
         LeaseError: another process drives it, and lives; one that is silent is waited for.
         DataError: its data cannot be opened from here, or has changed.
         WarmbandError: the job could not be run.
@@ -78,30 +83,55 @@ def drive(
 
     with Store(store) as found:
         wait_for_lease(found, name, say)
-        job = found.job(name)
+        job = recorded = found.job(name)
+        if limits:
+            job = _raised(found, job, limits)
+    if job is not recorded:
+        say(f"{name}: {said(job.spec[RAISED][-1])}")
     if job.status == "Completed":
         say(f"{name} is Completed: there is nothing left to run")
         return Ended(status=job.status, reason=job.reason, summary=job.summary)
     if job.status in ("Stopped", "Failed") and not resume:
         raise ConfigurationError(f"job {name!r} is {job.status}: {job.reason}; to go on with it: hpo resume {name}")
     check_record(job.spec, allowed, name)
-    tuner = HyperparameterTuner(
-        **made_with.arguments(job.spec, allow_code=True),
-        store=store,
-        callbacks=callbacks,
-        console=console,
-        verbose=verbose,
+    tuner = made_with.tuner_of(
+        HyperparameterTuner, job, allow_code=True, store=store, callbacks=callbacks, console=console, verbose=verbose
     )
-    recorded = job.spec["inputs"]
-    channels = opened(tuner, open_inputs(recorded, data_dir=data_dir) if inputs is None else inputs)
+    channels = opened(tuner, open_inputs(job.spec["inputs"], data_dir=data_dir) if inputs is None else inputs)
     if inputs is not None:
-        check_same(recorded, channels)
+        check_same(job.spec["inputs"], channels)
     forecast = _forecast(tuner, job, store)
     with Interrupts(say) as interrupts:
-        if resume and job.status != "InProgress":
+        changed = changes(recorded, replace(job, status="InProgress", reason="", ended_at=None))
+        if resume and changed:
             with Store(store) as found:  # A stop that was asked for was for the driver before.
-                found.update_job(name, status="InProgress", reason="", ended_at=None)
+                found.update_job(name, **changed)
         return run(tuner, job, channels, forecast, interrupts, store=store, console=console, verbose=verbose)
+
+
+def raise_limits(store: str | None, name: str, limits: Mapping[str, Any]) -> None:
+    """Puts larger limits of a job that nobody drives on record, for the process that is to drive it.
+
+    Args:
+        store: as `drive` takes it.
+        name: the job's.
+        limits: by name; none changes nothing.
+
+    Raises:
+        ConfigurationError: its limits cannot be raised to these.
+        LeaseError: a process drives it.
+    """
+    if not limits:
+        return
+    with Store(store) as found:
+        job = found.job(name)
+        if changed := changes(job, _raised(found, job, limits)):
+            found.update_job(name, **changed)
+
+
+def _raised(store: Store, job: JobRow, limits: Mapping[str, Any]) -> JobRow:
+    before = used_before(job, store.ledger(job.name), job.heard)
+    return raised(job, limits, before=before, begun=len(store.trials(job.name)), now=time.time())
 
 
 def wait_for_store(store: str | None, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> None:
@@ -205,6 +235,7 @@ def run(
         callbacks=tuner.callbacks,
         num_to_keep=tuner.num_to_keep,
         priority=tuner.priority,
+        raised=job.spec.get(RAISED, ()),
         notify=say,
         interrupts=interrupts,
         verbose=verbose,

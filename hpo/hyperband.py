@@ -7,9 +7,10 @@ Optimization", JMLR 18 (2018), algorithm 1. Trials resume where they stopped, so
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
 from trainers.errors import ConfigurationError
 
@@ -71,6 +72,12 @@ class Plan:
             "max_resource": self.max_resource,
             "brackets": [{"rungs": list(b.rungs), "sizes": list(b.sizes)} for b in self.brackets],
         }
+
+    @classmethod
+    def from_json(cls, state: Mapping[str, Any]) -> Plan:
+        """As `to_json` recorded it."""
+        brackets = [Bracket(rungs=tuple(b["rungs"]), sizes=tuple(b["sizes"])) for b in state["brackets"]]
+        return cls(brackets=tuple(brackets), max_resource=state["max_resource"])
 
 
 def lay_out(max_jobs: int, min_resource: int, max_resource: int, reduction_factor: int = 3) -> Plan:

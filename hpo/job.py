@@ -24,6 +24,7 @@ from hpo.metrics import Metrics
 from hpo.pace import Probed
 from hpo.probe import Probing
 from hpo.progress import PlainProgress, Progress
+from hpo.raising import RAISED, check_current
 from hpo.ranges import ParameterRange, decode
 from hpo.record import JobRecord
 from hpo.search import Search
@@ -61,6 +62,7 @@ class Job:
         forecast: what earlier jobs say that it takes; None where its own probe has to.
         num_to_keep: trials whose checkpoints stay, the best; None keeps every one's.
         priority: its weight where other jobs want gangs on the same cluster.
+        raised: how the limits were raised that `search` and `strategy` are made of, as the record has it.
         notify: prints a line.
         interrupts: what asks it to stop, from before its first row on.
         verbose: whether Ray may talk too.
@@ -79,6 +81,7 @@ class Job:
     callbacks: Sequence[Callback] = ()
     num_to_keep: int | None = NUM_TO_KEEP
     priority: int = 1
+    raised: Sequence[Mapping[str, Any]] = ()
     notify: Callable[[str], None]
     interrupts: Interrupts
     verbose: bool = False
@@ -107,6 +110,7 @@ class Job:
     def _written(self, store: Store, writer: JobWriter) -> Ended:
         """Runs the job with its lease in hand."""
         job = store.job(self.search.name)
+        check_current(job, self.raised)
         heard = job.held_until
         memory = Memory.of(store, job, heard=heard)
         callbacks = Callbacks(self.callbacks, self.notify, memory)
@@ -313,4 +317,7 @@ def notes_of(job: JobRow, heard: float) -> dict[str, Any]:
     runs = [[began, max(began, heard) if ended is None else ended] for began, ended in job.summary.get("runs", [])]
     first = job.summary.get("first_step_seconds")
     before = job.summary.get(BEFORE, job.summary)
-    return {**known(job.summary), "runs": runs, "held": {}, "first_step_seconds": first, BEFORE: before}
+    found = known(job.summary)
+    if job.spec.get(RAISED):
+        found["forecast"] = None  # It was one of a smaller job.
+    return {**found, "runs": runs, "held": {}, "first_step_seconds": first, BEFORE: before}

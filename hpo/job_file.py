@@ -66,7 +66,7 @@ class JobFile:
     """What a job file says.
 
     Args:
-        path: the file.
+        path: the file; empty where there is none, but options of the command line alone.
         values: its keys and values, with what overrides them.
         places: where each value stands, by its keys.
         problems: what cannot be read.
@@ -88,7 +88,7 @@ class JobFile:
             first.setdefault(problem.keys, problem)
         lines = sorted((problem.place or self.place(keys) or Place(), problem.text) for keys, problem in first.items())
         texts = "\n".join(f"  {f'{place}: ' if place != Place() else ''}{text}" for place, text in lines)
-        return ConfigurationError(f"job file {self.path!r}:\n{texts}")
+        return ConfigurationError(f"job file {self.path!r}:\n{texts}" if self.path else texts.strip())
 
 
 def read(path: str | Path, overrides: Iterable[str] = ()) -> JobFile:
@@ -116,6 +116,18 @@ def read(path: str | Path, overrides: Iterable[str] = ()) -> JobFile:
     if not isinstance(values, dict):
         raise ConfigurationError(f"job file {found.path!r} holds no keys; `hpo init` writes a file to start from")
     found.values = values
+    for override in overrides:
+        _override(found, override)
+    return found
+
+
+def overridden(overrides: Iterable[str]) -> JobFile:
+    """What options of the command line say where there is no file.
+
+    Args:
+        overrides: as `read` takes them.
+    """
+    found = JobFile(path="")
     for override in overrides:
         _override(found, override)
     return found

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.environment import environment
+from hpo.hyperband import Plan
 from hpo.prices import Prices
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, range_from_json
 from hpo.strategies import StrategyConfig
+from hpo.tables import JobRow
 from hpo.tags import tags_of
 from trainers.registry import trainer_from_json
 
 if TYPE_CHECKING:
     from hpo.tuner import HyperparameterTuner
+
+Tuner = TypeVar("Tuner", bound="HyperparameterTuner")
 
 _PLAIN = (
     "strategy",
@@ -92,6 +96,20 @@ def arguments(spec: Mapping[str, Any], *, allow_code: bool) -> dict[str, Any]:
         "prices": None if prices is None else Prices.from_json(prices),
         **{field: spec[field] for field in _PLAIN if field in spec},
     }
+
+
+def tuner_of(kind: type[Tuner], job: JobRow, *, allow_code: bool, **options: Any) -> Tuner:
+    """A job's tuner, made again with the plan that the record has: more than its settings say where it was grown.
+
+    Args:
+        kind: the tuner's class.
+        job: its row.
+        allow_code: as `arguments` takes it.
+        **options: what no record has: `store`, `callbacks`, `console`, `verbose`.
+    """
+    tuner = kind(**arguments(job.spec, allow_code=allow_code), **options)
+    tuner.planned = Plan.from_json(job.plan)
+    return tuner
 
 
 def by_kind(ranges: Mapping[str, ParameterRange]) -> dict[str, list[dict[str, Any]]]:

@@ -161,6 +161,24 @@ def plan_for(strategy: str, config: StrategyConfig | None, max_jobs: int, units:
     return lay_out(max_jobs, hyperband.min_resource, longest, hyperband.reduction_factor)
 
 
+def grown(plan: Plan, strategy: str, config: StrategyConfig | None, max_jobs: int) -> Plan:
+    """The brackets of a job that is to have more trials than it was planned for.
+
+    Those that there are stay as they are, and what was decided in them stays right: the trials that are added get
+    brackets of their own behind them, as a job of so many trials would have. A plan that cuts nothing just gets longer.
+
+    Args:
+        plan: the job's so far.
+        strategy: its name.
+        config: Hyperband's own, if given.
+        max_jobs: trials in all, more than the plan's.
+    """
+    if strategy == "Random":
+        return run_all(max_jobs, plan.max_resource)
+    more = plan_for(strategy, config, max_jobs - plan.trials, plan.max_resource)
+    return Plan(brackets=(*plan.brackets, *more.brackets), max_resource=plan.max_resource)
+
+
 def stops_nothing(strategy: str, config: StrategyConfig | None, plan: Plan) -> list[str]:
     """The warning that Hyperband has no rung at which it could stop one of several trials.
 

@@ -48,7 +48,6 @@ from hpo.submission import JobsServer
 from hpo.summary import show_plan, show_summary
 from hpo.tags import tags_from
 from trainers import storage
-from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
 from trainers.trainer import OWN_CLASS, Trainer
@@ -188,6 +187,8 @@ class HyperparameterTuner:
         self.storage_path = storage_path
         self.priority = priority
         self.latest_tuning_job: TuningJob | None = None
+        self.planned: Plan | None = None
+        """The brackets that the record has, of a tuner that was made again out of it."""
         self._allowed = frozenset(estimator.code().values())
         """The code that the job's record may name where this tuner goes on with it."""
         self._store = store
@@ -250,12 +251,24 @@ class HyperparameterTuner:
                 store.create_job(job)
             self.latest_tuning_job = TuningJob(name=name)
             self._announce(name, plan, forecast, record)
-            if interrupts is not None:
-                self._run(job, channels, forecast, interrupts)
-            else:
+            if interrupts is None:
                 self._started(server)
+                return
+            self._ended(
+                driver.run(
+                    self,
+                    job,
+                    channels,
+                    forecast,
+                    interrupts,
+                    store=self._store,
+                    console=self._console,
+                    verbose=self._verbose,
+                    copied=False,
+                )
+            )
 
-    def resume(self, wait: bool = True, inputs: Mapping[str, Any] | None = None) -> None:
+    def resume(self, wait: bool = True, inputs: Mapping[str, Any] | None = None, **limits: float) -> None:
         """Goes on with the job where its driver died or it was stopped; trials that have ended are not run again.
 
         Everything that the tuner was made with comes out of the record, and so do the inputs where they can be opened
@@ -264,10 +277,11 @@ class HyperparameterTuner:
         Args:
             wait: as `fit` takes it.
             inputs: the job's channels, where the record cannot open them: the rows have to be the same.
+            **limits: larger `max_jobs`, `max_runtime_in_seconds`, `max_wait` or `max_cost` to go on under, for good.
 
         Raises:
-            ConfigurationError: another process drives the job, or its record names code that this tuner was not made
-                with: `attach(..., allow_code=True)` allows that.
+            ConfigurationError: another process drives the job, its record names code that this tuner was not made
+                with, which `attach(..., allow_code=True)` allows, or its limits cannot be raised to these.
             DataError: the inputs are not to be opened from here, or have changed.
             ResourcesError, GangError, KeyboardInterrupt: as `fit` does.
         """
@@ -279,7 +293,9 @@ class HyperparameterTuner:
                     "inputs cannot follow a job to another process, which resume(wait=False) needs; call "
                     "resume(inputs=..., wait=True)"
                 )
-            self._started(self._apart(), resume=True)
+            server = self._apart()
+            driver.raise_limits(self._store, name, limits)
+            self._started(server, resume=True)
             return
         self._ended(
             driver.drive(
@@ -291,6 +307,7 @@ class HyperparameterTuner:
                 inputs=inputs,
                 callbacks=self.callbacks,
                 allowed=self._allowed,
+                limits=limits,
             )
         )
 
@@ -374,11 +391,11 @@ class HyperparameterTuner:
         """
         check_not_there_yet(job_details=job_details, estimator_cls=estimator_cls)
         with Store(store) as opened:
-            spec = opened.job(tuning_job_name).spec
+            job = opened.job(tuning_job_name)
         if not allow_code:
-            own = [code for code in in_record(spec) if code.key == OWN_CLASS]
+            own = [code for code in in_record(job.spec) if code.key == OWN_CLASS]
             check_allowed(own, False, f"job {tuning_job_name!r}", "attach() allow_code=True")
-        tuner = cls(**made_with.arguments(spec, allow_code=allow_code), store=store)
+        tuner = made_with.tuner_of(cls, job, allow_code=allow_code, store=store)
         tuner._allowed = tuner._allowed if allow_code else frozenset()
         tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
         return tuner
@@ -446,22 +463,6 @@ class HyperparameterTuner:
         return plan_html(title, aim, self.plan(), {name: bounds.to_json() for name, bounds in self.ranges.items()})
 
     # ---- within
-
-    def _run(
-        self, job: JobRow, channels: dict[str, Channel], forecast: Forecast | None, interrupts: Interrupts
-    ) -> None:
-        ended = driver.run(
-            self,
-            job,
-            channels,
-            forecast,
-            interrupts,
-            store=self._store,
-            console=self._console,
-            verbose=self._verbose,
-            copied=False,
-        )
-        self._ended(ended)
 
     def _ended(self, ended: Ended) -> None:
         if ended.status == "Failed":

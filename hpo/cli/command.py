@@ -70,7 +70,13 @@ _add(
     "hpo export churn-1 --format optuna -o sqlite:///churn-1.db",
 )
 _add("stop", records.stop, "hpo stop churn-1", "hpo stop churn-1 --wait 0")
-_add("resume", resume.resume, "hpo resume churn-1", "hpo resume churn-1 --data-dir /mnt/data --json")
+_add(
+    "resume",
+    resume.resume,
+    "hpo resume churn-1",
+    "hpo resume churn-1 --set tuning.max_jobs=60 --set cost.max_cost=20",
+    "hpo resume churn-1 --data-dir /mnt/data --json",
+)
 _add("logs", logs.logs, "hpo logs churn-1 --follow", "hpo logs churn-1 --tail 20", "hpo logs churn-1 --trial ID")
 _add("delete", records.delete, "hpo delete churn-1", "hpo delete churn-1 --keep-files --yes")
 _add("schema", files.schema, "hpo schema > job.schema.json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Annotated, Optional
 
 import typer
 
@@ -11,6 +12,15 @@ from hpo.cli.options import AllowCode, AsJson, DataDir, JobName, StoreUrl, Verbo
 
 def resume(
     name: JobName,
+    set_: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--set",
+            metavar="LIMIT=VALUE",
+            help="A larger limit, for good: tuning.max_jobs, tuning.max_runtime_in_seconds, tuning.max_wait or "
+            "cost.max_cost; may be repeated.",
+        ),
+    ] = None,
     data_dir: DataDir = None,
     store: StoreUrl = None,
     allow_code: AllowCode = False,
@@ -23,6 +33,10 @@ def resume(
     rung, and the result is that of a job that was never interrupted. A job
     that another process drives is refused; a driver that was silent is
     waited for until its hold on the job expires, a minute at most.
+
+    A job that a limit stopped stops again at once, unless --set raises
+    it. With a larger tuning.max_jobs a job that is Completed goes on, too:
+    its trials and rungs stay, and more come behind them.
     """
     from contextlib import nullcontext, redirect_stdout
 
@@ -32,8 +46,10 @@ def resume(
     from hpo.driver import drive, exit_code
     from hpo.interrupt import EXIT_CODES, INTERRUPTED
     from hpo.named_code import check_allowed, in_record, look_here_too
+    from hpo.raising import limits_of
     from hpo.store import Store
 
+    limits = limits_of(set_ or ())
     with Store(store) as opened:
         named = in_record(opened.job(name).spec, here=True)
     check_allowed(named, allow_code, f"job {name!r}")
@@ -45,7 +61,14 @@ def resume(
     with redirect_stdout(sys.stderr) if as_json else nullcontext():
         try:
             ended = drive(
-                store, name, console=console, verbose=verbose, resume=True, data_dir=data_dir, allowed=allowed
+                store,
+                name,
+                console=console,
+                verbose=verbose,
+                resume=True,
+                data_dir=data_dir,
+                allowed=allowed,
+                limits=limits,
             )
         except KeyboardInterrupt:
             raise typer.Exit(EXIT_CODES[INTERRUPTED]) from None

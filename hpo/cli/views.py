@@ -17,6 +17,7 @@ from hpo.cli.snapshot import Overview, Snapshot
 from hpo.describe import when
 from hpo.lease import holder_of
 from hpo.prices import Tariff
+from hpo.raising import raises
 from hpo.tables import LedgerKind, TrialRow
 from hpo.tags import tags_of
 from hpo.words import details_text, forecast_text, money, range_text, untuned_text, workers_text
@@ -219,7 +220,8 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
         limits += f", {spec['max_runtime_in_seconds']} s at most"
     if spec.get("max_cost") and snapshot.tariff:
         limits += f", {money(spec['max_cost'], snapshot.tariff.currency)} at most"
-    rows: dict[str, RenderableType] = {"strategy": spec["strategy"], "limits": limits, "seed": str(spec["random_seed"])}
+    rows: dict[str, RenderableType] = {"strategy": spec["strategy"], "limits": "\n".join([limits, *raises(spec)])}
+    rows["seed"] = str(spec["random_seed"])
     brackets = [
         " -> ".join(f"{size} to {rung}" for rung, size in zip(bracket["rungs"], bracket["sizes"], strict=True))
         for bracket in snapshot.job.plan.get("brackets", ())

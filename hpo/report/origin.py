@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hpo.describe import when
+from hpo.raising import raises
 from hpo.report.blocks import Facts, Table
 from hpo.report.data import JobData
 from hpo.report.page import Block, Section
@@ -46,6 +47,8 @@ def _search(data: JobData) -> Iterator[tuple[str, object]]:
         yield "time limit", f"{seconds:,} s"
     if (cost := spec.get("max_cost")) is not None:
         yield "cost limit", money(cost, (spec.get("prices") or {}).get("currency", ""))
+    for text in raises(spec):
+        yield "limit raised", text
 
 
 def _inputs(inputs: Mapping[str, Mapping[str, Any]]) -> Table:

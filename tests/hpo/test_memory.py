@@ -19,11 +19,14 @@ from hpo.completion import TuningJobCompletionCriteriaConfig
 from hpo.controller import STOP_REQUESTED, Controller
 from hpo.hyperband import Plan, lay_out, run_all
 from hpo.job import notes_of
+from hpo.limits import Limits
 from hpo.memory import Memory, Sound, used_before
+from hpo.prices import Tariff
 from hpo.record import JobRecord
 from hpo.scheduler import SynchronousHyperBandScheduler
 from hpo.simulation import Curve, SimulatedGangs
 from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, grown, plan_for
 from hpo.tables import decode, encode
 from tests.support.simulated import METRIC, WORKERS, Draws, search_of, uneven
 from trainers import patient_storage
@@ -401,3 +404,85 @@ def test_rows_are_read_one_after_another(tmp_path: Path, monkeypatch: pytest.Mon
     assert memory.reported("job-000") == 1200
     assert len(alive) == 3
     assert max(alive) - others <= 2
+
+
+# ---- limits that are raised
+
+
+PLANNED = [("Hyperband", StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1))), ("Random", None)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(PLANNED),
+    st.lists(st.integers(1, 14), min_size=2, max_size=4),
+    st.sampled_from([None, CRITERIA[1], CRITERIA[3]]),
+    st.integers(1, 6),
+    st.lists(st.sampled_from(["its end", "death", "stop"]), min_size=4, max_size=4),
+    st.integers(0, 40),
+)
+def test_a_job_of_more_trials_than_it_began_with_keeps_its_first_ones_and_ends_as_one_planned_so(
+    planned: tuple[str, StrategyConfig | None],
+    steps: list[int],
+    criteria: TuningJobCompletionCriteriaConfig | None,
+    parallel: int,
+    ends: list[str],
+    at: int,
+) -> None:
+    """Raised again and again, at whatever moment."""
+    plans = [plan_for(*planned, steps[0], 9)]
+    for more in steps[1:]:
+        plans.append(grown(plans[-1], *planned, plans[-1].trials + more))
+    options = {"completion": criteria}
+    small, whole = (Service(plan=plan, parallel=1, options=options) for plan in (plans[0], plans[-1]))
+    first = answer(small, small.drive())
+    undisturbed = whole.drive()
+    expected, wanted = answer(whole, undisturbed), counted(whole, undisturbed)
+    service, controller = Service(plan=plans[0], parallel=parallel, options=options), None
+    for service.plan, end in zip(plans, [*ends[: len(plans) - 1], "its end"], strict=True):
+        controller = service.drive(**{"its end": {}, "death": {"dies_at": at}, "stop": {"stop_at": at}}[end])
+        if controller is not None and controller.completed:
+            break  # A job that has found enough is not raised.
+    assert counted(service, controller) == wanted
+    if criteria is not None:
+        return
+    assert answer(service, controller) == expected
+    assert first["trials"].items() <= expected["trials"].items()
+    if planned[0] == "Hyperband":
+        begun = {place: cut for place, cut in expected["cuts"].items() if place[0] < len(plans[0].brackets)}
+        assert begun == first["cuts"]
+    assert controller is not None
+    check_bills(service, controller)
+
+
+CHEAP = Tariff(per_worker_hour=3600.0, currency="EUR")
+"""A worker-second costs 1."""
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.integers(1, 6),
+    st.lists(st.tuples(st.booleans(), st.floats(0.1, 60.0)), min_size=1, max_size=5),
+)
+def test_a_job_that_limits_stopped_ends_under_larger_ones_as_one_without(
+    plan: Plan, parallel: int, raises: list[tuple[bool, float]]
+) -> None:
+    """In the middle of brackets, too, whose rungs are then decided later."""
+    whole = Service(plan=plan, parallel=1)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan, parallel=parallel)
+    seconds, cost = 10.0, 30.0
+    for time_is_short, more in raises:
+        seconds, cost = (seconds + more, cost) if time_is_short else (seconds, cost + WORKERS * more)
+        service.options["limits"] = Limits(max_seconds=seconds, max_cost=cost, tariff=CHEAP)
+        stopped = service.drive()
+        assert stopped is not None
+        if not stopped.stopped:
+            break
+        assert "reached" in stopped.stopped
+    service.options["limits"] = Limits(max_seconds=1e6, max_cost=1e6, tariff=CHEAP)
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)
