@@ -31,6 +31,7 @@ from hpo.strategies import make_strategy
 from hpo.submission import check_pinned
 from hpo.summary import show_next, show_summary
 from hpo.tables import LOST_AFTER
+from trainers import steady
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
 
@@ -86,8 +87,6 @@ def drive(
         job = recorded = found.job(name)
         if limits:
             job = _raised(found, job, limits)
-    if job is not recorded:
-        say(f"{name}: {said(job.spec[RAISED][-1])}")
     if job.status == "Completed":
         say(f"{name} is Completed: there is nothing left to run")
         return Ended(status=job.status, reason=job.reason, summary=job.summary)
@@ -106,6 +105,8 @@ def drive(
         if resume and changed:
             with Store(store) as found:  # A stop that was asked for was for the driver before.
                 found.update_job(name, **changed)
+            if "spec" in changed:
+                say(f"{name}: {said(job.spec[RAISED][-1])}")
         return run(tuner, job, channels, forecast, interrupts, store=store, console=console, verbose=verbose)
 
 
@@ -130,8 +131,9 @@ def raise_limits(store: str | None, name: str, limits: Mapping[str, Any]) -> Non
 
 
 def _raised(store: Store, job: JobRow, limits: Mapping[str, Any]) -> JobRow:
-    before = used_before(job, store.ledger(job.name), job.heard)
-    return raised(job, limits, before=before, begun=len(store.trials(job.name)), now=time.time())
+    before = used_before(job, store.ledger(job.name), job.held_until)
+    begun = sum(trial.number >= 0 for trial in store.trials(job.name))
+    return raised(job, limits, before=before, begun=begun, now=steady.now())
 
 
 def wait_for_store(store: str | None, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> None:

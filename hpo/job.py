@@ -319,5 +319,5 @@ def notes_of(job: JobRow, heard: float) -> dict[str, Any]:
     before = job.summary.get(BEFORE, job.summary)
     found = known(job.summary)
     if job.spec.get(RAISED):
-        found["forecast"] = None  # It was one of a smaller job.
+        found = {"probe": {**found["probe"], "verdict": ""}, "forecast": None}  # They were said of a smaller job.
     return {**found, "runs": runs, "held": {}, "first_step_seconds": first, BEFORE: before}

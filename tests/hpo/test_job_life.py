@@ -60,10 +60,12 @@ def aim(plan: int, number: int) -> Aim:
 
 
 @cache
-def undisturbed(plan: int, number: int) -> dict[str, Any]:
-    """The answer of a job that nothing happens to, on one gang."""
+def undisturbed(plan: int, number: int, more: tuple[int, ...] = ()) -> dict[str, Any]:
+    """The answer of a job that nothing happens to, on one gang, with more trials from its start."""
     world = World(aim=aim(plan, number), parallel=1)
     try:
+        for trials in more:
+            world.more_trials(trials)
         ended = world.drive(Disturbance())
         assert isinstance(ended, Ended)
         assert ended.status == "Completed"
@@ -89,6 +91,7 @@ class JobLife(RuleBasedStateMachine):
         """Whether there is a job that has not come to its end."""
         self.deleted = False
         self.losses = 0
+        self.more: tuple[int, ...] = ()
 
     @property
     def world(self) -> World:
@@ -98,6 +101,7 @@ class JobLife(RuleBasedStateMachine):
     @initialize(plan=st.integers(0, 5), number=st.integers(0, len(AIMS) - 1), parallel=st.integers(1, 4))
     def begin(self, plan: int, number: int, parallel: int) -> None:
         plan = self.plans[plan % len(self.plans)]
+        self.of = plan, number
         self.expected = undisturbed(plan, number)
         self.made = World(aim=aim(plan, number), parallel=parallel)
         self.open = True
@@ -225,6 +229,15 @@ class JobLife(RuleBasedStateMachine):
         if found.status == "Stopped" and not self.away:
             assert found.reason.startswith("max_runtime_in_seconds reached"), found.reason
 
+    @precondition(lambda self: self.can_be_longer)
+    @rule(more=st.sampled_from([1, 4]))
+    def has_its_trials_raised(self, more: int) -> None:
+        """Stopped at a limit, killed, or complete with all its trials."""
+        self.world.now += LOST
+        self.world.more_trials(more)
+        self.more = (*self.more, more)
+        self.expected = undisturbed(*self.of, self.more)
+
     @precondition(lambda self: self.open)
     @rule()
     def is_resumed_without_a_head(self) -> None:
@@ -286,6 +299,14 @@ class JobLife(RuleBasedStateMachine):
         self.deleted = True
 
     # ---- what holds
+
+    @property
+    def can_be_longer(self) -> bool:
+        """Whether more trials can be asked for: not of a job that has found enough."""
+        if self.made is None or self.deleted or len(self.more) > 1:
+            return False
+        job, _, _ = self.world.rows()
+        return job.status != "Completed" or not job.reason
 
     @invariant()
     def nothing_is_lost(self) -> None:

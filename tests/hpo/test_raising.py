@@ -98,7 +98,10 @@ def test_a_completed_job_goes_on_with_more_trials_behind_its_own(hpo: Command) -
     hpo.tune()
     before, first = found()
     assert (before.status, len(first)) == ("Completed", 5)
-    assert "going on" in hpo.resume("tuning.max_jobs=9")
+    said = hpo.resume("tuning.max_jobs=9")
+    assert "job: max_jobs raised from 5 to 9" in said
+    assert "job had 5 trials, 5 of them ended: going on" in said
+    assert "rounds at most" not in said, "the probe's verdict was on a smaller job"
     job, trials = found()
     assert (job.status, len(trials)) == ("Completed", 9)
     assert trials[:5] == first
@@ -229,7 +232,7 @@ def test_rows_in_memory_are_given_again_where_their_copies_are_gone(tmp_path: Pa
     assert again.describe()["Summary"]["raised"][0]["max_jobs"] == [5, 9]
     found = answer(tmp_path, "job")
     assert found["trials"][:5] == first["trials"][:5]
-    assert found["untuned"] == first["untuned"]
+    assert found["untuned"]["value"] == first["untuned"]["value"]
     with pytest.raises(ConfigurationError, match="max_parallel_jobs cannot be made 9 in a job"):
         again.resume(max_parallel_jobs=9)
 

@@ -54,12 +54,11 @@ def tuner(folder: Path, callbacks: tuple[Callback, ...] = (), workers: int = 0, 
         {"eta": ContinuousParameter(0.05, 1), "subsample": ContinuousParameter(0.5, 1)},
         strategy="Hyperband",
         strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
-        max_jobs=9,
         random_seed=1729,
         storage_path=str(folder),
         callbacks=callbacks,
         console=Console(file=io.StringIO()),
-        **{"store": f"sqlite:///{folder}/record.db", **options},
+        **{"max_jobs": 9, "store": f"sqlite:///{folder}/record.db", **options},
     )
 
 

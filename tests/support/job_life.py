@@ -25,6 +25,7 @@ from sqlalchemy.exc import OperationalError
 import hpo.job
 from hpo import ContinuousParameter, checkpoints, database, store, store_writer
 from hpo.completion import TuningJobCompletionCriteriaConfig
+from hpo.driver import raise_limits
 from hpo.hyperband import Plan
 from hpo.interrupt import Interrupts
 from hpo.job import Ended, Job
@@ -32,6 +33,7 @@ from hpo.job_folder import FOLDER_ID
 from hpo.limits import Limits
 from hpo.memory import GOES_ON_FROM, unbilled
 from hpo.progress import Goal, Progress
+from hpo.raising import RAISED
 from hpo.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.strategies import make_strategy
 from tests.support.drivers import (
@@ -155,6 +157,7 @@ class World:
     patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
 
     def __post_init__(self) -> None:
+        self.plan = self.aim.plan
         shutil.rmtree(self.root, ignore_errors=True)
         (self.root / "models").mkdir(parents=True)
         shutil.copyfile(_template(), self.root / "record.db")
@@ -179,9 +182,12 @@ class World:
         with Store(self.url) as record:
             kind = "Maximize" if self.aim.mode == "max" else "Minimize"
             value = "best" if self.aim.best_value else "last"
+            cuts = any(len(bracket.rungs) > 1 for bracket in self.plan.brackets)
             spec = {**SPEC, "storage_path": str(self.root / "models"), FOLDER_ID: "mine"}
             spec |= {"objective_type": kind, "objective_value": value}
-            record.create_job(JobRow(name="job", created_at=self.now, spec=spec))
+            spec |= {"max_jobs": self.plan.trials, "strategy": "Hyperband" if cuts else "Random"}
+            spec |= {"strategy_config": {"max_resource": self.plan.max_resource, "min_resource": 1} if cuts else None}
+            record.create_job(JobRow(name="job", created_at=self.now, spec=spec, plan=self.plan.to_json()))
 
     def close(self) -> None:
         """Puts everything back, and leaves nothing."""
@@ -325,6 +331,11 @@ class World:
         if self.comes_back_after <= 0:
             self.storage_comes()
 
+    def more_trials(self, more: int) -> None:
+        """Its `max_jobs` is raised, as `hpo resume --set` does it."""
+        raise_limits(self.url, "job", {"max_jobs": self.plan.trials + more})
+        self.plan = Plan.from_json(self.rows()[0].plan)
+
     # ---- driving
 
     def drive(self, disturbance: Disturbance) -> Ended | BaseException:
@@ -349,9 +360,9 @@ class World:
         trainer.driver = driver
         kind = "Maximize" if aim.mode == "max" else "Minimize"
         value = "best" if aim.best_value else "last"
-        goal = Goal(job="job", metric=METRIC, objective_type=kind, objective_value=value, plan=aim.plan)
+        goal = Goal(job="job", metric=METRIC, objective_type=kind, objective_value=value, plan=self.plan)
         search = search_of(
-            aim.plan,
+            self.plan,
             parallel=self.parallel,
             workers=lambda hyperparameters: WORKERS,
             seed=7,
@@ -371,14 +382,16 @@ class World:
             with Store(self.url) as record:
                 if record.job("job").status != "InProgress":
                     record.update_job("job", status="InProgress", reason="", ended_at=None)
+                raises = record.job("job").spec.get(RAISED, [])
             return Job(
                 search=search,
-                strategy=make_strategy(aim.plan, RANGES, metric=METRIC, mode=aim.mode, seed=search.seed),
+                strategy=make_strategy(self.plan, RANGES, metric=METRIC, mode=aim.mode, seed=search.seed),
                 ranges=RANGES,
                 estimator=trainer,
                 channels={},
                 store=self.url,
                 watcher=Progress(goal, say),
+                raised=raises,
                 num_to_keep=2,
                 notify=say,
                 interrupts=interrupts,
