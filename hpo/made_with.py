@@ -108,7 +108,8 @@ def tuner_of(kind: type[Tuner], job: JobRow, *, allow_code: bool, **options: Any
         **options: what no record has: `store`, `callbacks`, `console`, `verbose`.
     """
     tuner = kind(**arguments(job.spec, allow_code=allow_code), **options)
-    tuner.planned = Plan.from_json(job.plan)
+    if job.plan:
+        tuner.planned = Plan.from_json(job.plan)
     return tuner
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,11 +18,12 @@ from hpo.interrupt import Interrupts
 from hpo.job import Job
 from hpo.progress import Goal, Progress
 from hpo.simulation import SimulatedGangs
-from hpo.store import LedgerRow, Store
+from hpo.store import JobRow, LedgerRow, Store
 from hpo.strategies import make_strategy
+from tests.support.drivers import METRIC, Disturbance
 from tests.support.driving import CHANNELS, Counting, row, tuner
-from tests.support.job_life import LOST, METRIC, RANGES, Disturbance, World
-from tests.support.simulated import rising
+from tests.support.job_life import LOST, RANGES, SPEC, Aim, World
+from tests.support.simulated import WORKERS, rising, search_of
 from trainers import XGBoostTrainer, steady
 from trainers.assignment import Event
 
@@ -107,14 +107,14 @@ class Real(SimulatedGangs):
 
 @pytest.fixture
 def world(tmp_path: Path) -> Iterator[World]:
-    made = World(root=tmp_path / "world", plan=lay_out(9, 1, 9))
+    made = World(aim=Aim(plan=lay_out(9, 1, 9)), root=tmp_path / "world")
     yield made
     made.close()
 
 
 @JUMPS
 def test_gangs_that_are_at_work_are_neither_recycled_nor_billed_for_it(
-    wall: Wall, world: World, seconds: float
+    wall: Wall, tmp_path: Path, seconds: float
 ) -> None:
     gangs = Real(12, lambda: setattr(wall, "ahead", seconds))
 
@@ -123,17 +123,20 @@ def test_gangs_that_are_at_work_are_neither_recycled_nor_billed_for_it(
         def gangs(self, *_: Any, **options: Any) -> Iterator[Any]:
             yield gangs
 
-    search = world.search(math.inf)
-    goal = Goal(job="job", metric=METRIC, objective_type="Maximize", objective_value="last", plan=world.plan)
+    plan, url = lay_out(9, 1, 9), f"sqlite:///{tmp_path}/record.db"
+    search = search_of(plan, parallel=3, seed=7, storage_path=str(tmp_path / "models"))
+    with Store(url) as store:
+        store.create_job(JobRow(name="job", created_at=time.time(), spec={**SPEC, "storage_path": search.storage_path}))
+    goal = Goal(job="job", metric=METRIC, objective_type="Maximize", objective_value="last", plan=plan)
     began = time.monotonic()
     with Interrupts(print) as interrupts:
         ended = Job(
             search=search,
-            strategy=make_strategy(world.plan, RANGES, metric=METRIC, mode="max", seed=search.seed),
+            strategy=make_strategy(plan, RANGES, metric=METRIC, mode="max", seed=search.seed),
             ranges=RANGES,
             estimator=OnThem(scaling=ScalingConfig(num_workers=0), hyperparameters={"objective": "binary:logistic"}),
             channels={},
-            store=world.url,
+            store=url,
             watcher=Progress(goal, print),
             notify=print,
             interrupts=interrupts,
@@ -142,7 +145,7 @@ def test_gangs_that_are_at_work_are_neither_recycled_nor_billed_for_it(
     assert gangs.gangs == 3
     assert gangs.heard > 12
     assert not gangs.recycled
-    check(world.root, began, workers=3 * 2)
+    check(tmp_path, began, workers=gangs.gangs * WORKERS)
 
 
 @JUMPS
@@ -171,10 +174,9 @@ def test_what_a_driver_held_when_it_died_is_billed_until_then(world: World, seco
     def jump() -> None:
         world.skew += seconds
 
-    world.drive(Disturbance(before={6: jump, 12: lambda: world.kill(heard=True)}))
+    world.drive(Disturbance(acts={(6, 0): jump, (12, 0): lambda: world.kill(heard=True)}))
     world.now += LOST + HOUR
     world.drive(Disturbance())
-    assert world.exact
     world.check()
     assert world.rows()[0].status == "Completed"
 
