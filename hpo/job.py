@@ -16,7 +16,7 @@ from hpo.controller import STOP_REQUESTED, Controller
 from hpo.forecast import Forecast, Outlook, forecast_error
 from hpo.inputs import Copying, remove_copies
 from hpo.interrupt import INTERRUPTED, Interrupts, Requests
-from hpo.job_folder import claim, was_claimed
+from hpo.job_folder import CLAIMED, claim, was_claimed
 from hpo.lines import kept
 from hpo.logs import JobLog
 from hpo.memory import Memory
@@ -179,6 +179,7 @@ class Job:
         name, at_once = self.search.name, self.search.max_parallel_jobs
         waiting = PatientStorage(saying(self.notify), lambda: bool(self._asked(writer)) or writer.lost_lease)
         waiting.attempt(partial(claim, self.search.storage_path, job, begun=was_claimed(job) or memory.has_checkpoints))
+        record.note(**{CLAIMED: True})
         smallest, largest = gang_sizes(self.estimator, self.ranges)
         # A probe changes nothing: who takes a job up again does without.
         search = replace(self.search, probes=()) if memory.trials else self.search
@@ -304,7 +305,7 @@ class Ended:
 
 def known(notes: Mapping[str, Any]) -> dict[str, Any]:
     """What is known of a job before its first trial, for its summary."""
-    return {"probe": notes.get("probe", {}), "forecast": notes.get("forecast")}
+    return {"probe": notes.get("probe", {}), "forecast": notes.get("forecast"), CLAIMED: bool(notes.get(CLAIMED))}
 
 
 def notes_of(job: JobRow, heard: float) -> dict[str, Any]:

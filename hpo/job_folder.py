@@ -16,6 +16,9 @@ MARK = ".warmband-job.json"
 FOLDER_ID = "folder_id"
 """Key of a job's spec: what the mark in its folder says."""
 
+CLAIMED = "claimed"
+"""Key of a job's summary: whether a driver has made its folder."""
+
 
 def check_free(folder: str, name: str) -> None:
     """Refuses a folder that holds files of another job: one of another record, or one that was deleted.
@@ -37,7 +40,7 @@ def check_free(folder: str, name: str) -> None:
 
 def was_claimed(job: JobRow) -> bool:
     """Whether a driver before has made the folder of a job; one whose folder has no mark may have removed it again."""
-    return bool(job.spec.get(FOLDER_ID) and job.summary.get("runs"))
+    return bool(job.spec.get(FOLDER_ID) and job.summary.get(CLAIMED))
 
 
 def claim(folder: str, job: JobRow, *, begun: bool) -> None:
@@ -58,12 +61,13 @@ def claim(folder: str, job: JobRow, *, begun: bool) -> None:
         if mark.get("id") != mine:
             raise _taken(folder, job.name, mark)
         return
-    if begun and not storage.is_there(folder):
+    if not begun:
+        storage.make_folder(folder)
+    elif not storage.is_there(folder):
         raise StorageError(
             f"{storage.shown(folder)!r}, the folder of the job's models, is not there; mount its disk, or put it back. "
             "If they are gone for good, make an empty one: what is needed of them is trained again"
         )
-    storage.make_folder(folder)
     if mine:  # A job of an earlier version has none.
         mark = {"job": job.name, "id": mine, "created_at": job.created_at}
         storage.write(storage.join(folder, MARK), json.dumps(mark).encode())

@@ -101,9 +101,12 @@ class Ledger:
             del self._until[gang]
 
     def close(self) -> None:
-        """Every gang was given back."""
-        for gang in list(self._until):
-            self.ended(gang)
+        """Every gang was given back, at this moment."""
+        now = self._clock()
+        with whole():  # Else a second Ctrl-C would leave the rest of them in no entry.
+            for gang in list(self._until):
+                self._account(gang, "", [(Kind.IDLE, None)], now)
+            self._until.clear()
 
     @property
     def gangs(self) -> int:
@@ -126,13 +129,15 @@ class Ledger:
         now = self._clock()
         return sum(max(0.0, now - until) * self._workers[gang] for gang, until in self._until.items())
 
-    def _account(self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]]) -> None:
+    def _account(
+        self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]], now: float | None = None
+    ) -> None:
         """Books the time since the gang's last entry: measured parts, never more than has passed; None is the rest."""
         with whole():  # Else a second Ctrl-C would leave seconds that are counted and in no entry.
-            self._account_whole(gang, trial_id, parts)
+            self._account_whole(gang, trial_id, parts, self._clock() if now is None else now)
 
-    def _account_whole(self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]]) -> None:
-        now, workers = self._clock(), self._workers[gang]
+    def _account_whole(self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]], now: float) -> None:
+        workers = self._workers[gang]
         left = max(0.0, now - self._until[gang])
         entries = []
         for kind, seconds in parts:

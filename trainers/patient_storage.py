@@ -77,13 +77,13 @@ class PatientStorage:
         return self.attempt(partial(_read, uri))
 
     def write(self, uri: str, data: bytes) -> None:
-        """See `storage.write`.
+        """See `storage.save`.
 
         Raises:
             UnsavedError: the place has been away for `GIVE_UP_SECONDS`, or nobody wants the file any more.
         """
         try:
-            self.attempt(partial(_write, uri, data))
+            self.attempt(partial(storage.save, uri, data))
         except StorageError as error:
             raise UnsavedError(str(error)) from error
 
@@ -121,8 +121,3 @@ class PatientStorage:
 def _read(uri: str) -> bytes:
     storage.check_job_folder(uri)
     return storage.read(uri)
-
-
-def _write(uri: str, data: bytes) -> None:
-    storage.check_job_folder(uri)
-    storage.write(uri, data)

@@ -79,6 +79,19 @@ def write(uri: str, data: bytes) -> None:
         _write(uri, data)
 
 
+def save(checkpoint: str, data: bytes) -> None:
+    """Writes a checkpoint, `JOB/TRIAL/FILE`, as `write` does, where its job has a folder: see `check_job_folder`.
+
+    The folder of its trial is made, and none above that: the disk may be unmounted between two looks.
+
+    Raises:
+        StorageError: the job's folder is not there, or the file cannot be written.
+    """
+    check_job_folder(checkpoint)
+    with _explained(checkpoint, "written"):
+        _write(checkpoint, data, parents=False)
+
+
 def size(uri: str) -> int | None:
     """The bytes of a file; None where it is not there.
 
@@ -259,20 +272,20 @@ def check_no_credentials(uri: str, field: str) -> None:
         )
 
 
-def _write(uri: str, data: bytes) -> None:
+def _write(uri: str, data: bytes, *, parents: bool = True) -> None:
     if _is_local(uri):
-        _write_local(Path(uri), data)
+        _write_local(Path(uri), data, parents)
         return
     filesystem, path = _resolve(uri)
     if filesystem.type_name == "local":
-        _write_local(Path(path), data)
+        _write_local(Path(path), data, parents)
         return
     with filesystem.open_output_stream(path) as stream:
         stream.write(data)
 
 
-def _write_local(path: Path, data: bytes) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
+def _write_local(path: Path, data: bytes, parents: bool) -> None:
+    path.parent.mkdir(parents=parents, exist_ok=True)
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         draft.write_bytes(data)

@@ -260,11 +260,13 @@ class Gangs(SimulatedGangs):
         self.known: set[str] = set()
         """Gangs of which the record has a bill."""
         self.halted: set[str] = set()
+        self.closed_at = math.inf
 
     @property
     def held(self) -> float:
-        """Worker-seconds for which the gangs that the record knows were held until now."""
-        return sum((self.now - self._started[gang]) * WORKERS for gang in self.known if gang in self._started)
+        """Worker-seconds for which the gangs that the record knows were held until now, or until they were closed."""
+        until = min(self.closed_at, max(self.now, self.world.now))  # Others may have driven meanwhile.
+        return sum((until - self._started[gang]) * WORKERS for gang in self.known if gang in self._started)
 
     def clock(self) -> float:
         self.world.now = self.now
@@ -291,6 +293,7 @@ class Gangs(SimulatedGangs):
 
     def close(self, *, now: bool = False) -> None:
         self.driver.point()
+        self.closed_at = self.world.now
 
     def events(self, timeout: float) -> Sequence[Event]:
         self.driver.event(self.heard + 1)
@@ -309,8 +312,7 @@ class Gangs(SimulatedGangs):
         since = self.now
         while True:
             try:
-                storage.check_job_folder(segment.checkpoint)
-                storage.write(segment.checkpoint, raw)
+                storage.save(segment.checkpoint, raw)
             except StorageError as error:
                 self.now += 30.0
                 self.world.now = self.now

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import errno
+import json
 import os
 import shutil
 import signal
@@ -29,7 +30,7 @@ from hpo.driver import raise_limits
 from hpo.hyperband import Plan
 from hpo.interrupt import Interrupts
 from hpo.job import Ended, Job
-from hpo.job_folder import FOLDER_ID
+from hpo.job_folder import CLAIMED, FOLDER_ID
 from hpo.limits import Limits
 from hpo.memory import GOES_ON_FROM, unbilled
 from hpo.progress import Goal, Progress
@@ -145,6 +146,8 @@ class World:
     database_away: bool = False
     full: bool = False
     """Whether the disk of models takes nothing more."""
+    known_when_gone: bool = False
+    """Whether the record knew of the folder of models when its storage went away."""
     comes_back_after: int = 0
     """How often a worker asks for a storage that is away before it is there again."""
     last: Driver | None = None
@@ -225,18 +228,20 @@ class World:
     def _storage(self) -> None:
         """Calls of storage are moments of a driver's life, and its disk can be full."""
 
-        def with_point(name: str) -> None:
-            act = getattr(storage, name)
+        def with_point(where: Any, name: str) -> None:
+            act = getattr(where, name)
 
-            def noticed(*arguments: Any) -> Any:
+            def noticed(*arguments: Any, **named: Any) -> Any:
                 if self.driver:
                     self.driver.point()
-                return act(*arguments)
+                return act(*arguments, **named)
 
-            self.patch.setattr(storage, name, noticed)
+            self.patch.setattr(where, name, noticed)
 
-        for name in ("read", "write", "size", "names", "is_there", "make_folder", "check_job_folder"):
-            with_point(name)
+        for name in ("read", "write", "save", "size", "names", "is_there", "make_folder", "check_job_folder"):
+            with_point(storage, name)
+        with_point(Path, "mkdir")
+        with_point(Path, "write_bytes")
         write_bytes = Path.write_bytes
 
         def written(path: Path, data: bytes) -> int:
@@ -314,6 +319,8 @@ class World:
     def storage_goes(self, *, file: bool) -> None:
         """The folder of models is not there, or a file stands in its place."""
         if self.folder.is_dir():
+            summary = self._peek.execute("select summary from jobs").fetchone()[0]
+            self.known_when_gone = bool(json.loads(summary).get(CLAIMED))
             shutil.move(self.folder, self.aside)
             if file:
                 self.folder.touch()
@@ -321,9 +328,14 @@ class World:
     def storage_comes(self) -> None:
         """It is there again, and takes files."""
         self.full = False
-        if self.aside.exists():
-            self.folder.unlink(missing_ok=True)
-            shutil.move(self.aside, self.folder)
+        if not self.aside.exists():
+            return
+        if self.folder.is_dir():
+            assert not self.known_when_gone, "a folder that was there was made anew"
+            shutil.rmtree(self.aside)
+            return
+        self.folder.unlink(missing_ok=True)
+        shutil.move(self.aside, self.folder)
 
     def asked_in_vain(self) -> None:
         """A worker could not reach its storage."""
@@ -413,7 +425,7 @@ class World:
             reports = {(row.trial_id, row.step): row.objective for row in record.reports("job")}
         return {
             "status": (job.status, job.reason),
-            "best": job.summary["best"] and job.summary["best"]["trial"],
+            "best": (job.summary.get("best") or {}).get("trial"),
             "trials": [(t.number, t.resource, t.objective, t.bracket, t.hyperparameters) for t in counted],
             "reports": [[reports.get((t.trial_id, step)) for step in range(1, t.resource + 1)] for t in counted],
             "kept": sorted(trial.trial_id for trial in counted if trial.checkpoint),
