@@ -53,6 +53,9 @@ ROWS_AT_ONCE = 5_000
 CLOCK_SLACK = 5.0
 """Seconds by which clocks may seem to differ from what they did, since a database was slow to answer."""
 
+SURE_WITHIN = 5.0
+"""How long a driver that stood still waits for word of its lease, where the database may be away."""
+
 CLOSE_WITHIN = 120.0
 """Seconds for which a job that has ended waits for its store: a database that is away for half a minute comes back."""
 
@@ -101,7 +104,8 @@ class JobWriter:
     seconds.
 
     Every heartbeat renews the lease, and every batch is written only while it is held. Once another process has it,
-    which it can have after `LOST_AFTER` seconds without a heartbeat, nothing more is written and all raise LeaseError.
+    which it can have after `LOST_AFTER` seconds without a heartbeat, nothing more is written and all raise LeaseError;
+    at once, where this process has stood still for so long.
     """
 
     def __init__(self, engine: sa.Engine, url: str, job: JobRow, lease: str) -> None:
@@ -125,6 +129,7 @@ class JobWriter:
         """Whether something waited when another process took the job over."""
         self._wake = threading.Event()
         self._looked = self._beaten = -math.inf
+        self._called = time.monotonic()
         self._thread = threading.Thread(target=self._run, name=f"store writer of {job.name}", daemon=True)
         self._thread.start()
 
@@ -169,6 +174,7 @@ class JobWriter:
     @contextmanager
     def at_once(self) -> Iterator[None]:
         """What is queued in the block is written in one transaction: all of it or nothing."""
+        self._be_sure()
         with self._changed:  # Its lock may be taken again by who holds it.
             yield
 
@@ -227,8 +233,28 @@ class JobWriter:
             f"{self._url}{why}; check that the database is up and that no other program holds it locked"
         )
 
+    def _be_sure(self) -> None:
+        """Asks whether the lease is still held, where this process may have stood still: nobody has called for so long.
+
+        What it would go on with until its thread has asked may be another's by now. Where the database is away, nobody
+        has taken the job there: that is waited for but a moment.
+
+        Raises:
+            LeaseError: another process drives the job.
+        """
+        now = time.monotonic()
+        silent, self._called = now - self._called, now
+        if silent > LOST_AFTER:
+            try:
+                self.flush(SURE_WITHIN)
+            except LeaseError:
+                raise
+            except WarmbandError as error:
+                _log.debug("job %s goes on without word of its lease: %s", self.name, error)
+
     @contextmanager
     def _queueing(self, rows: int, *, bounded: bool = False) -> Iterator[_Batch]:
+        self._be_sure()
         with self._changed:
             if bounded and not self._room():
                 self._wait_for_room()

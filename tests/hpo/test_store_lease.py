@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 
 import pytest
 import sqlalchemy as sa
@@ -23,7 +24,7 @@ from hpo.store import Store, TrialRow
 from hpo.tables import HEARD_BEFORE, LOST_AFTER
 from tests.support.at_once import GATE, LIGHT, ROOT, at_once
 from tests.support.boosting import make
-from tests.support.rows import bill, job, report, silence, until
+from tests.support.rows import bill, job, report, silence, trial_with, until
 from trainers import steady
 from trainers.errors import ConfigurationError, DataError, LeaseError
 
@@ -113,6 +114,62 @@ def test_an_idle_driver_learns_that_another_took_over(store, quiet, monkeypatch)
         silence(store, LOST_AFTER + 1.0)
         with store.writer("bank"):
             until(lambda: first.lost_lease)
+
+
+@pytest.fixture
+def stands_still(monkeypatch) -> Callable[[float], None]:
+    """Lets the time go by in which this process did nothing, as one that is stopped and goes on."""
+    passed = [0.0]
+
+    class Clock:
+        time = staticmethod(time.time)
+
+        @staticmethod
+        def monotonic() -> float:
+            return time.monotonic() + passed[0]
+
+    def pass_by(seconds: float) -> None:
+        passed[0] += seconds
+
+    monkeypatch.setattr(store_writer, "time", Clock)
+    return pass_by
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda writer: writer.trial(trial_with()), lambda writer: writer.at_once().__enter__()],
+    ids=["row", "block"],
+)
+def test_a_driver_that_stood_still_learns_that_another_took_over_before_it_goes_on(
+    store, quiet, monkeypatch, stands_still, call
+):
+    """Its thread may come to ask only after that, by when it has handed out work that is another's."""
+    monkeypatch.setattr(store_writer, "LOOK_EVERY", 3600.0)
+    first = store.writer("bank")
+    first.flush()
+    silence(store, LOST_AFTER + 1.0)
+    with store.writer("bank"):
+        stands_still(LOST_AFTER + 1.0)
+        with pytest.raises(LeaseError, match="took it over"):
+            call(first)
+    with suppress(LeaseError):
+        first.close()
+    assert store.trials("bank") == []
+
+
+def test_a_driver_that_stood_still_beside_a_database_that_is_away_goes_on(store, quiet, monkeypatch, stands_still):
+    monkeypatch.setattr(store_writer, "SURE_WITHIN", 0.05)
+    with store.writer("bank") as writer:
+        writer.flush()
+        with monkeypatch.context() as away:
+            away.setattr(writer, "_exchange", fails)
+            stands_still(LOST_AFTER + 1.0)
+            writer.report(report(1))
+    assert [row.step for row in store.reports("bank")] == [1]
+
+
+def fails(batch: object) -> None:
+    raise OSError("the database is away")
 
 
 def test_a_silent_driver_that_nobody_replaced_goes_on(store, quiet):
