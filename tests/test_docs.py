@@ -34,6 +34,12 @@ def test_no_script_imports_ray_before_warmband(page: Path) -> None:
         assert not ours[1:] or ours[0] != "ray" or {*ours} == {"ray"}, code
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_tests_that_a_page_names_are_there(page: Path) -> None:
+    named = re.findall(r"`(tests/[\w/.]+)`", page.read_text(encoding="utf-8"))
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
 def run(code: str, names: dict | None = None, *, workers: int) -> dict:
     """Runs a script in this process; where it has `workers`, they are simulated or left out."""
     assert f"num_workers={workers}" in code
