@@ -6,7 +6,6 @@ import contextlib
 import logging
 import os
 import re
-import tempfile
 import threading
 import time
 import traceback
@@ -42,6 +41,7 @@ from trainers.mailbox import MailboxHandle
 from trainers.openmp import calm_loaded
 from trainers.patient_storage import PatientStorage
 from trainers.reach import Reach
+from trainers.scratch import Scratch
 from trainers.whole import whole
 
 logger = logging.getLogger(__name__)
@@ -231,8 +231,7 @@ class Gang:
         os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
         if self._closing.is_set():
             return  # Later it is too late to turn round: `kill` ends what was begun.
-        # Removed at the latest as the process ends, which does not wait for this thread after a second Ctrl-C.
-        folder = tempfile.TemporaryDirectory(prefix=f"warmband-{self.name}-", ignore_cleanup_errors=True)
+        scratch = Scratch(self.name)
         train: Any = ray.train  # Its annotations are those of Train's first version.
         trainer = DataParallelTrainer(
             serve,
@@ -245,7 +244,7 @@ class Gang:
             scaling_config=self.scaling,
             run_config=train.RunConfig(
                 name=self.name,
-                storage_path=folder.name,
+                storage_path=scratch.path,
                 # A start that fails is reported, not repeated for ever; a worker that dies later is replaced.
                 failure_config=train.FailureConfig(max_failures=-1, controller_failure_limit=0),
                 callbacks=[_TellLosses(self.name, self._mailbox)],
@@ -257,7 +256,7 @@ class Gang:
         except BaseException as error:  # A cluster that is shut down under it raises SystemExit.
             ended = GangEnded(gang=self.name, error=_innermost(error), traceback=traceback.format_exc())
         finally:
-            folder.cleanup()
+            scratch.close()
         # After a goodbye nobody listens, and Ray may be shut down: to touch it then would end this process.
         if not self._closing.is_set():
             self._mailbox.post(ended)

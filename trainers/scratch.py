@@ -1,0 +1,50 @@
+"""A temporary folder of a process, which goes with it, or, where the process was killed, with the next one's."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+_PREFIX = "warmband-"
+_HELD = ".held"
+"""A file that a process has locked as long as it lives."""
+
+
+class Scratch:
+    """Made with the object; those that killed processes of this user left on this machine go then.
+
+    It goes with `close`, at the latest as the process ends, which waits for no thread after a second Ctrl-C.
+
+    Args:
+        name: what its name begins with, after "warmband-".
+    """
+
+    def __init__(self, name: str) -> None:
+        _remove_left()
+        self._folder = tempfile.TemporaryDirectory(prefix=f"{_PREFIX}{name}-", ignore_cleanup_errors=True)
+        self.path = self._folder.name
+        # Locked before anybody can find it: one that is there and not locked is left.
+        new = Path(self.path, f"{_HELD}.new")
+        self._held = new.open("wb")
+        with suppress(OSError):  # A file system without locks: then nobody else gets one either.
+            fcntl.flock(self._held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        new.rename(new.with_name(_HELD))
+
+    def close(self) -> None:
+        """Removes it."""
+        self._folder.cleanup()
+        self._held.close()
+
+
+def _remove_left() -> None:
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # It lives, or another process removes it.
+            if folder.lstat().st_uid != os.getuid():
+                continue
+            with (folder / _HELD).open("rb") as held:
+                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
