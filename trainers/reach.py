@@ -27,7 +27,9 @@ LOOK_SECONDS = 60.0
 PATIENCE_SECONDS = 3.0
 """How long a node looks for what is not there: shared file systems show a new file late."""
 
-_PREFIX = ".warmband-"
+_PREFIX = ".warmband-reach-"
+"""Of what is written to be looked for; the job's own mark begins with less of it."""
+
 _REMEDY = "give a folder that all nodes mount at this path, or a URI (s3://, gs://)"
 
 

@@ -261,6 +261,6 @@ def test_what_only_the_drivers_machine_sees_is_refused_before_anything_is_traine
     assert file == f"on nodes {others}: {expected}"
     # What was written to find out is taken away again.
     left = machines.run(
-        ["find", machines.private / "models", machines.base / "shared", "-name", ".warmband-*"], timeout=30
+        ["find", machines.private / "models", machines.base / "shared", "-name", ".warmband-reach-*"], timeout=30
     )
     assert ".warmband-" not in left.stdout

@@ -15,7 +15,7 @@ from trainers import Channel, ConfigurationError
 from trainers.reach import Reach, reaching
 
 CPU = {"CPU": 1.0}
-MARKERS = ".warmband-*"
+MARKERS = ".warmband-reach-*"
 
 
 @pytest.fixture
@@ -40,11 +40,12 @@ def test_a_marker_is_there_for_the_block_and_leaves_no_folder_behind(ray_cluster
 def test_what_a_job_wrote_beside_it_stays(ray_cluster: None, tmp_path: Path) -> None:
     folder = tmp_path / "jobs"
     folder.mkdir()
-    (folder / ".warmband-of-a-driver-that-was-killed").touch()
+    (folder / ".warmband-reach-of-a-driver-that-was-killed").touch()
+    (folder / ".warmband-job.json").touch()
     with reaching(CPU, {}, f"file://{folder}", told) as reach:
         assert reach.unseen() == ""
         (folder / "model").touch()
-    assert [path.name for path in folder.iterdir()] == ["model"]
+    assert {path.name for path in folder.iterdir()} == {".warmband-job.json", "model"}
 
 
 @pytest.mark.ray
