@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,7 @@ from hpo.lease import holder_of, is_held, refusal
 from hpo.live import watcher_for
 from hpo.memory import used_before
 from hpo.named_code import check_record
-from hpo.raising import RAISED, changes, raised, said
+from hpo.raising import RAISED, changes, check_current, raised, said
 from hpo.store import JobRow, Store
 from hpo.store_writer import LONGEST_WAIT
 from hpo.strategies import make_strategy
@@ -33,7 +34,7 @@ from hpo.summary import show_next, show_summary
 from hpo.tables import LOST_AFTER
 from trainers import steady
 from trainers.channels import Channel
-from trainers.errors import ConfigurationError, WarmbandError
+from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 
 if TYPE_CHECKING:
     from hpo.tuner import HyperparameterTuner
@@ -72,7 +73,8 @@ def drive(
     Raises:
         ConfigurationError: there is no such job, it has ended and `resume` is False, it names code that is not
             allowed, it cannot be made again here, or its limits cannot be raised to these.
-        LeaseError: another process drives it, and lives; one that is silent is waited for.
+        LeaseError: another process drives it, and lives; one that is silent is waited for. Or another raised its
+            limits meanwhile.
         DataError: its data cannot be opened from here, or has changed.
         WarmbandError: the job could not be run.
         KeyboardInterrupt: a second Ctrl-C.
@@ -103,14 +105,15 @@ def drive(
     with Interrupts(say) as interrupts:
         changed = changes(recorded, replace(job, status="InProgress", reason="", ended_at=None))
         if resume and changed:
-            with Store(store) as found:  # A stop that was asked for was for the driver before.
-                found.update_job(name, **changed)
+            with Store(store) as found:
+                check_current(found.job(name), recorded.spec.get(RAISED, ()))  # Opening its data may have taken long.
+                found.update_job(name, **changed)  # A stop that was asked for was for the driver before.
             if "spec" in changed:
                 say(f"{name}: {said(job.spec[RAISED][-1])}")
         return run(tuner, job, channels, forecast, interrupts, store=store, console=console, verbose=verbose)
 
 
-def raise_limits(store: str | None, name: str, limits: Mapping[str, Any]) -> None:
+def raise_limits(store: str | None, name: str, limits: Mapping[str, Any]) -> Callable[[], None]:
     """Puts larger limits of a job that nobody drives on record, for the process that is to drive it.
 
     Args:
@@ -118,16 +121,26 @@ def raise_limits(store: str | None, name: str, limits: Mapping[str, Any]) -> Non
         name: the job's.
         limits: by name; none changes nothing.
 
+    Returns:
+        Puts the record back as it was, unless the job was driven or changed since: where that process refuses.
+
     Raises:
         ConfigurationError: its limits cannot be raised to these.
         LeaseError: a process drives it.
     """
-    if not limits:
-        return
     with Store(store) as found:
-        job = found.job(name)
-        if changed := changes(job, _raised(found, job, limits)):
+        before = found.job(name)
+        after = _raised(found, before, limits) if limits else before
+        if changed := changes(before, after):
             found.update_job(name, **changed)
+
+    def put_back() -> None:
+        with suppress(LeaseError), Store(store) as found:
+            now = found.job(name)
+            if changed and now.heartbeat == before.heartbeat and now.spec == after.spec:
+                found.update_job(name, **changes(now, before))
+
+    return put_back
 
 
 def _raised(store: Store, job: JobRow, limits: Mapping[str, Any]) -> JobRow:

@@ -188,7 +188,7 @@ class HyperparameterTuner:
         self.priority = priority
         self.latest_tuning_job: TuningJob | None = None
         self.planned: Plan | None = None
-        """The brackets that the record has, of a tuner that was made again out of it."""
+        """The brackets that the record has, of a tuner that was made again out of it and began no other job."""
         self._allowed = frozenset(estimator.code().values())
         """The code that the job's record may name where this tuner goes on with it."""
         self._store = store
@@ -230,6 +230,7 @@ class HyperparameterTuner:
             check_name_free(name, (job.name for job in store.jobs()), store.url)
         channels = opened(self, inputs)
         seed = secrets.randbelow(2**31) if self.random_seed is None else self.random_seed
+        self.planned = None  # A new job's brackets follow from the settings as they are now.
         search, plan = search_for(self, name, seed), self.plan()
         server = None if wait else self._apart()
         storage.check_writable(search.storage_path)
@@ -294,8 +295,12 @@ class HyperparameterTuner:
                     "resume(inputs=..., wait=True)"
                 )
             server = self._apart()
-            driver.raise_limits(self._store, name, limits)
-            self._started(server, resume=True)
+            put_back = driver.raise_limits(self._store, name, limits)
+            try:
+                self._started(server, resume=True)
+            except WarmbandError:
+                put_back()
+                raise
             return
         self._ended(
             driver.drive(
@@ -326,6 +331,7 @@ class HyperparameterTuner:
         """
         look = Look(joined=not self.estimator.in_hand and joins())
         channels = opened(self, inputs)
+        self.planned = None  # As for `fit`.
         search = search_for(self, f"forecast-{secrets.token_hex(4)}", self.random_seed or 0)
         with Store(self._store) as store:
             spec = self._spec(record_inputs(channels, search.storage_path), search.seed)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -272,6 +273,66 @@ def drive_row(made: HyperparameterTuner, old: JobRow, store: str) -> None:
             console=Console(file=io.StringIO()),
             verbose=False,
         )
+
+
+@pytest.mark.process
+def test_a_raise_is_taken_back_where_the_other_process_refuses_to_run(home: Path, tmp_path: Path) -> None:
+    """Completed, with the copies of its rows gone: nobody could go on with it, or have it Completed again."""
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    before, store = row(tmp_path), f"sqlite:///{tmp_path}/record.db"
+    with pytest.raises(ConfigurationError, match=r"did not start: channel 'train' cannot be opened again"):
+        HyperparameterTuner.attach("job", store=store).resume(wait=False, max_jobs=9)
+    after = row(tmp_path)
+    assert (after.spec, after.plan) == (before.spec, before.plan)
+    assert (after.status, after.reason, after.ended_at) == ("Completed", "", before.ended_at)
+
+
+def test_a_raise_is_taken_back_only_if_nobody_drove_or_raised_the_job_since(tmp_path: Path) -> None:
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    store = f"sqlite:///{tmp_path}/record.db"
+    put_back = driver.raise_limits(store, "job", {"max_jobs": 7})
+    driver.raise_limits(store, "job", {"max_jobs": 9})
+    put_back()
+    assert row(tmp_path).spec["max_jobs"] == 9
+    put_back = driver.raise_limits(store, "job", {"max_jobs": 11})
+    driver.drive(store, "job", console=Console(file=io.StringIO()), resume=True, inputs=CHANNELS)
+    put_back()
+    assert (row(tmp_path).spec["max_jobs"], row(tmp_path).status) == (11, "Completed")
+
+
+class Slow(dict[str, Any]):
+    """Channels during whose opening something else happens."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        super().__init__(CHANNELS)
+        self.meanwhile = meanwhile
+
+    def items(self) -> Any:
+        self.meanwhile()
+        return super().items()
+
+
+def test_a_raise_of_another_process_while_data_are_opened_is_not_lost(tmp_path: Path) -> None:
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    store = f"sqlite:///{tmp_path}/record.db"
+
+    def other() -> None:
+        if row(tmp_path).status == "Completed":
+            driver.raise_limits(store, "job", {"max_jobs": 9})
+
+    with pytest.raises(LeaseError, match="another process raised the limits of job 'job' just now"):
+        HyperparameterTuner.attach("job", store=store).resume(inputs=Slow(other), max_jobs=7)
+    assert [entry["max_jobs"] for entry in row(tmp_path).spec[RAISED]] == [[5, 9]]
+
+
+def test_a_new_job_of_a_tuner_out_of_the_record_is_laid_out_from_its_settings(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/record.db"
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    again = HyperparameterTuner.attach("job", store=store)
+    again.max_jobs = 8
+    again.fit(CHANNELS, job_name="larger")
+    tuner(tmp_path, max_jobs=8).fit(CHANNELS, job_name="whole")
+    assert answer(tmp_path, "larger") == answer(tmp_path, "whole")
 
 
 # ---- the plan
