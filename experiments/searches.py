@@ -18,7 +18,7 @@ from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.ranges import ParameterRange
 from hpo.store import Store
 from hpo.uncertainty import standard_error
-from trainers import Trainer
+from trainers import DivergedError, Trainer, WarmbandError
 from trainers.datasets import Dataset
 
 
@@ -30,11 +30,11 @@ class Outcome:
         validation: the score that chose, on the validation rows; NaN where it diverged.
         test: the same configuration's on the test rows.
         standard_error: of the validation score, from its rows; None where it is not known.
-        worker_seconds: billed, for all of it.
-        training: of these, in which workers trained; the others are gangs' start, and waiting.
+        worker_seconds: billed, for all of it; NaN where a single training diverged, which has no account.
+        training: of these, in which workers trained; the others are gangs' start, and waiting; NaN as they are.
         gangs: that came up.
         seconds: of wall time.
-        units: trained by all trials.
+        units: trained by all trials; 0 where a single training diverged.
         best: the chosen hyperparameters.
         job: the tuning job's name; empty for a single training.
         trials: of a search, by status.
@@ -54,9 +54,9 @@ class Outcome:
 
     @classmethod
     def read(cls, kept: Mapping[str, Any]) -> Outcome:
-        """Out of a result.json, which has null where a score is NaN."""
-        scores = {of: math.nan if kept[of] is None else kept[of] for of in ("validation", "test")}
-        return cls(**{**kept, **scores})
+        """Out of a result.json, which has null where a figure is NaN."""
+        figures = ("validation", "test", "worker_seconds", "training")
+        return cls(**{**kept, **{of: math.nan if kept[of] is None else kept[of] for of in figures}})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -140,7 +140,12 @@ class Searches:
 
         def run() -> dict[str, Any]:
             began = time.perf_counter()
-            trained = trainer.fit(channels(dataset), storage_path=str(self.folder.absolute() / "runs"), seed=seed)
+            try:
+                trained = trainer.fit(channels(dataset), storage_path=str(self.folder.absolute() / "runs"), seed=seed)
+            except DivergedError:
+                none, seconds = math.nan, time.perf_counter() - began
+                figures = {"validation": none, "test": none, "worker_seconds": none, "training": none}
+                return asdict(Outcome(**figures, gangs=1, seconds=seconds, units=0, best={}, trials={}))
             return asdict(
                 Outcome(
                     validation=trained.metrics[problem.objective],
@@ -175,7 +180,15 @@ class Searches:
 
     def _told(self, job: str, problem: Problem) -> Outcome:
         with Store(self.store) as store:
-            summary = store.job(job).summary
+            ended = store.job(job)
+        summary = ended.summary
+        if ended.status != "Completed" or not summary["best"]:
+            # Kept as a step, its figures would pass for those of a whole search.
+            raise WarmbandError(
+                f"tuning job {job} ended as {ended.status} ({ended.reason or 'no trial has a score'}), and its figures "
+                f"are not those of a whole search; `hpo trials {job} --store {self.store}` says more. Run this again "
+                "with the same --out: it makes the search anew"
+            )
         best = summary["best"]
         return Outcome(
             validation=best["value"],
