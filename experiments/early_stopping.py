@@ -26,7 +26,7 @@ from rich.console import Console
 
 from experiments.benchmark import markdown, table, write
 from experiments.boosting import RANGES
-from experiments.equal_rounds import configurations, difference, told
+from experiments.equal_rounds import configurations, difference, told, unbeaten
 from experiments.gap import Scores
 from hpo.controller import Controller
 from hpo.hyperband import Bracket, Cut, Plan, lay_out
@@ -271,13 +271,12 @@ def verdict(result: Mapping[str, Any]) -> str:
     found = _seeds(result)
     equal = _against(result, Way.EQUAL, "validation")
     fewer = _counts([ways[Way.EQUAL].configurations for ways in found])
-    beats = equal.mean > (equal.error or 0.0)
     return (
         f"{result['title']}, {count(len(found), 'seed')}: for {_share(found):.1%} of the rounds, the validation AUC of "
         f"Hyperband's best minus that of all {found[0][Way.ALL].configurations} configurations run to the end is "
         f"{told(_against(result, Way.ALL, 'validation'))}. Minus that of plain random search for as many rounds, the "
         f"first {fewer} of these configurations, it is {told(equal)}"
-        f"{'' if beats else ': at equal rounds, Hyperband does not beat random search here'}."
+        f"{': at equal rounds, Hyperband does not beat random search here' if unbeaten(equal) else ''}."
     )
 
 

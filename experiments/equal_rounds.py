@@ -29,6 +29,11 @@ def difference(one: Sequence[float], other: Sequence[float], row_error: float | 
     return Scores(values=tuple(a - b for a, b in zip(one, other, strict=True)), row_error=row_error)
 
 
+def unbeaten(scores: Scores) -> bool:
+    """Whether a difference of scores, of which more is better, is known and no gain beyond its standard error."""
+    return scores.mean <= (scores.error or 0.0)  # Of a NaN, nothing is said.
+
+
 def told(scores: Scores) -> str:
     """What may be said of a difference of scores, of which more is better."""
     if math.isnan(scores.mean):

@@ -12,6 +12,7 @@ What is done is kept in `--out`: a run that was interrupted goes on where it was
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -24,7 +25,7 @@ from rich.console import Console
 
 from experiments import blog
 from experiments.benchmark import markdown, table
-from experiments.equal_rounds import configurations, difference, told
+from experiments.equal_rounds import configurations, difference, told, unbeaten
 from experiments.gap import Scores
 from experiments.problems import Problem, problems
 from experiments.published import (
@@ -214,7 +215,6 @@ def verdict(found: Found) -> str:
     seeds = len(found.outcomes[Way.HYPERBAND])
     of_seeds = f" (means of {seeds} seeds)" if seeds > 1 else ""
     equal = found.ahead(Way.EQUAL, score)
-    beats = equal.mean > (equal.error or 0.0)
     billed = found.share(lambda outcome: outcome.worker_seconds)
     trained = found.share(lambda outcome: outcome.training)
     return (
@@ -225,7 +225,7 @@ def verdict(found: Found) -> str:
         f"which workers trained (gangs: {gangs[Way.HYPERBAND]:.2g} for {gangs[Way.TO_THE_END]:.2g}). Its best against "
         f"theirs: {ahead(Way.TO_THE_END)}. Plain random search for as many {unit}, the first of these configurations "
         f"run to the end, found {scores[Way.EQUAL]:.4f}; Hyperband against that: {told(equal)}"
-        f"{'' if beats else f': at equal {unit}, it does not beat random search here'}."
+        f"{f': at equal {unit}, it does not beat random search here' if unbeaten(equal) else ''}."
     )
 
 
@@ -261,7 +261,8 @@ def reproduced(found: Found) -> str:
         ours = found.mean(way, lambda outcome: outcome.validation)
         which = "without tuning" if way is Way.UNTUNED else "tuned"
         comes = "comes out" if abs(ours - score) <= 2 * error else "does not come out"
-        said.append(f"its {score} {which} {comes} ({ours:.4f} here)")
+        here = "has nothing to stand beside here" if math.isnan(ours) else f"{comes} ({ours:.4f} here)"
+        said.append(f"its {score} {which} {here}")
     on = ", on generated rows" if found.synthetic else ""
     return (
         f"The blog's figures: {blog.SOURCE}. One AUC has a standard error of {error:.4f}{on}; within two of these, "

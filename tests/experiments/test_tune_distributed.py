@@ -14,7 +14,8 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from experiments.benchmark import write
-from experiments.problems import problems
+from experiments.mnist import Setting
+from experiments.problems import Problem, problems
 from experiments.published import Options, Steps
 from experiments.searches import Outcome, Searches, rows
 from experiments.tune_distributed import (
@@ -33,8 +34,8 @@ from experiments.tune_distributed import (
 )
 from hpo.analytics import tuned_trials
 from hpo.store import Store
-from trainers import XGBoostTrainer
-from trainers.datasets import load
+from trainers import WarmbandError, XGBoostTrainer
+from trainers.datasets import Dataset, load
 
 
 def outcome(
@@ -137,7 +138,10 @@ def test_a_training_that_diverged_has_no_score_and_breaks_nothing(tmp_path: Path
     came = found(tmp_path, [math.nan], [0.80], [0.80], [0.80])
     assert closing(came)[0][1] == "nan"
     assert "tuned by Hyperband: one of the two has no score" in verdict(came)
+    assert "its 0.63 without tuning has nothing to stand beside here and its 0.78 tuned comes out" in reproduced(came)
     assert result([came])
+    nothing = found(tmp_path, [0.75], [0.80], [0.80], [math.nan])
+    assert verdict(nothing).endswith("found nan; Hyperband against that: one of the two has no score.")
 
 
 def test_the_blogs_closing_table_stands_beside_ours_whole(tmp_path: Path) -> None:
@@ -170,22 +174,36 @@ def test_the_tables_of_the_docs_come_from_the_result_alone(tmp_path: Path) -> No
     assert "| 0.63 | 0.78 | 15% |" in tables["xgboost-blog"]
 
 
-def test_all_searches_try_the_same_configurations_and_are_run_once(tmp_path: Path) -> None:
-    """In hand, on few rows: the trials, the stops, the table; and a second run that only reads."""
-    options = Options(quick=True, out=tmp_path)
-    dataset = load("bank-marketing-synthetic")
-    dataset = replace(dataset, train=dataset.train[:500], validation=dataset.validation[:200])
-    problem = replace(
-        problems(options)["xgboost"],
+def small(tmp_path: Path, **hyperparameters: object) -> Problem:
+    """XGBoost in hand, 9 configurations of at most 9 rounds."""
+    return replace(
+        problems(Options(quick=True, out=tmp_path))["xgboost"],
         jobs=9,
         parallel=1,
         max_resource=9,
         units=9,
         trainer=lambda workers, units: XGBoostTrainer(
             scaling=ScalingConfig(num_workers=0),
-            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": units},
+            hyperparameters={
+                "objective": "binary:logistic",
+                "eval_metric": "auc",
+                "num_round": units,
+                **hyperparameters,
+            },
         ),
     )
+
+
+def few() -> Dataset:
+    """Rows that train in no time."""
+    dataset = load("bank-marketing-synthetic")
+    return replace(dataset, train=dataset.train[:500], validation=dataset.validation[:200])
+
+
+def test_all_searches_try_the_same_configurations_and_are_run_once(tmp_path: Path) -> None:
+    """In hand, on few rows: the trials, the stops, the table; and a second run that only reads."""
+    options = Options(quick=True, out=tmp_path)
+    dataset, problem = few(), small(tmp_path)
     printed = io.StringIO()
     console = Console(file=printed)
     for again in range(2):
@@ -199,10 +217,10 @@ def test_all_searches_try_the_same_configurations_and_are_run_once(tmp_path: Pat
         tried = [[trial.hyperparameters for trial in tuned_trials(store, each.job)] for each in (full, cut, equal)]
         ended = [[trial.objective for trial in tuned_trials(store, each.job)] for each in (full, equal)]
     assert tried[0] == tried[1]
-    few = len(tried[2])
-    assert tried[2] == tried[0][:few]
-    assert ended[1] == ended[0][:few]
-    assert equal.units == 9 * few
+    first = len(tried[2])
+    assert tried[2] == tried[0][:first]
+    assert ended[1] == ended[0][:first]
+    assert equal.units == 9 * first
     assert abs(equal.units - cut.units) <= 4.5
     assert full.units == 81
     assert cut.units < 81
@@ -211,3 +229,45 @@ def test_all_searches_try_the_same_configurations_and_are_run_once(tmp_path: Pat
     assert rows(dataset) == came.rows == 500
     assert verdict(came)
     assert came.outcomes[Way.UNTUNED][0].standard_error == pytest.approx(cut.standard_error, rel=0.5)
+
+
+class Stopping(io.StringIO):
+    """A console that has the job stopped, as `hpo stop` does, when its first trial has reported."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+        self.stopped = False
+
+    def write(self, text: str) -> int:
+        if not self.stopped and " after " in text and " units" in text:
+            self.stopped = True
+            with Store(self._url) as store:
+                assert store.request_stop("cut")
+        return super().write(text)
+
+
+def test_a_search_that_was_stopped_is_no_search_and_is_made_anew(tmp_path: Path) -> None:
+    problem, dataset = small(tmp_path), few()
+    said = Stopping(f"sqlite:///{tmp_path}/warmband.db")
+    trainer = problem.trainer(0, 9)
+    with Steps(tmp_path, print) as steps:
+        cut = Searches(steps=steps, folder=tmp_path, console=Console(file=said))
+        with pytest.raises(WarmbandError, match=r"cut ended as Stopped .* not those of a whole search"):
+            cut.search("cut", problem, dataset, trainer=trainer, min_resource=9, seed=1)
+        whole = replace(cut, console=Console(quiet=True))
+        came = whole.search("cut", problem, dataset, trainer=trainer, min_resource=9, seed=1)
+    assert said.stopped
+    assert (came.job, came.units) == ("cut-2", 81)
+
+
+def test_a_training_that_diverges_is_kept_as_one_without_a_score(tmp_path: Path) -> None:
+    problem = problems(Options(quick=True, out=tmp_path))["image"]
+    steep = Setting(name="image", workers=4, asynchronous=True, changed={"lr": 1e12}).trainer(1, in_hand=True)
+    with Steps(tmp_path, print) as steps:
+        searches = Searches(steps=steps, folder=tmp_path, console=Console(quiet=True))
+        lost = searches.train("lost", problem, load("digits"), trainer=steep, seed=1)
+    assert math.isnan(lost.validation)
+    assert math.isnan(lost.worker_seconds)
+    kept = json.loads(write(tmp_path, {"lost": asdict(lost)}).read_text())["lost"]
+    assert math.isnan(Outcome.read(kept).training)
