@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 MATTERS = 0.1
 """The share of a gap from which on a change gives back enough for its theory to be held for true."""
+
+
+_MORE = "give more --seeds"
 
 
 class Verdict(StrEnum):
@@ -81,13 +85,15 @@ def _by(finding: Finding) -> tuple[Verdict, str]:
     # Imported here: a diagnosis has judgements.
     from experiments.diagnosis import percent
 
-    share, noise = finding.share.value, CERTAIN * (finding.share.error or 0.0)
     why = f"{finding.change.said}: gives back {percent(finding.share)}"
+    if finding.share.error is None:
+        return Verdict.NOT_TESTABLE, f"{why}, and how sure that is is not known; {_MORE}"
+    share, noise = finding.share.value, CERTAIN * finding.share.error
     if share - noise > MATTERS:
         return Verdict.CONFIRMED, why
     if share + noise < MATTERS:
         return Verdict.RULED_OUT, why
-    return Verdict.NOT_TESTABLE, f"{why}, too unsure to tell; give more --seeds"
+    return Verdict.NOT_TESTABLE, f"{why}, too unsure to tell; {_MORE}"
 
 
 def _method(diagnosis: Diagnosis) -> tuple[Verdict, str]:
@@ -102,6 +108,8 @@ def _method(diagnosis: Diagnosis) -> tuple[Verdict, str]:
         f"on one worker, tree_method exact comes to {_said(exact)}, and the histograms that do distribute to "
         f"{_said(usual)} ({_size(lost)})"
     )
+    if math.isnan(lost.error):
+        return Verdict.NOT_TESTABLE, f"{why}, and how sure that is is not known; {_MORE}"
     return (Verdict.CONFIRMED if lost.is_one else Verdict.RULED_OUT), why
 
 

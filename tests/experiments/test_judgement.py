@@ -72,6 +72,25 @@ def test_what_the_noise_of_seeds_hides_is_neither() -> None:
     assert "too unsure to tell; give more --seeds" in unsure.why
 
 
+def test_what_one_seed_says_of_a_metric_without_an_error_is_neither() -> None:
+    """Of rmse, say, whose rows give no standard error."""
+
+    def once(mean: float) -> Scores:
+        return Scores(values=(mean,))
+
+    made, ruled_out = changes(ASYNC)
+    gap = Gap(alone=once(0.9), distributed=once(0.1))
+    tried = [(change, once(0.9 if Cause.STALENESS in change.causes else 0.1)) for change in made]
+    found = by_theory(diagnose(ASYNC, "validation:rmse", gap, tried, [], ruled_out))
+    for theory in (Theory.STALENESS, Theory.SHARP):
+        assert found[theory].verdict is Verdict.NOT_TESTABLE
+        assert found[theory].why.endswith("how sure that is is not known; give more --seeds")
+    _, untried = changes(TREES)
+    same = Gap(alone=once(0.9), distributed=once(0.9))
+    boosted = by_theory(diagnose(TREES, "validation:rmse", same, [], [], untried, once(0.95)))[Theory.METHOD]
+    assert boosted.verdict is Verdict.NOT_TESTABLE
+
+
 def test_what_a_run_has_nothing_of_is_not_testable_and_said() -> None:
     without = {name: value for name, value in GIVEN.items() if name != "link_bytes_per_second"}
     found = by_theory(diagnosis(Run(workers=4, mode="sync", hyperparameters=without), {}))
