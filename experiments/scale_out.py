@@ -284,7 +284,7 @@ def verdict(measured: Mapping[str, Measured], marketing: Dataset) -> str:
         )
     one, three = measured["xgboost-1"].last("validation"), measured["xgboost-3-allreduce"].last("validation")
     if one is not None and three is not None:
-        error = three.error or 0.0
+        error = three.row_error or 0.0  # The blog's is of one seed; that seeds agree makes its rows no more.
         published = FIRST["xgboost-3-allreduce"].score
         does = "comes out" if abs(three.mean - published) <= 2 * error else "does not come out"
         said.append(

@@ -95,7 +95,7 @@ def speed_up(rows: Sequence[Mapping[str, Any]], cores: int) -> str:
 
 def _times(one: float | None, other: float | None) -> str:
     """Nothing to compare where a training diverged."""
-    if one is None or other is None or not other > 0:
+    if one is None or other is None or not (one > 0 and other > 0):
         return "without a figure"
     return f"{one / other:.1f} times"
 
