@@ -23,10 +23,11 @@ step; in (b) with all gangs busy.
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -88,8 +89,14 @@ def whole(documented: Documented, trials: int) -> float:
 
 
 def largest_difference(one: Sequence[float], other: Sequence[float]) -> float:
-    """Between the AUCs of two jobs, over the trials that both trained."""
-    return max(abs(a - b) for a, b in zip(one, other, strict=False))
+    """Between the AUCs of two jobs, over the trials that both trained; NaN where one of them has none."""
+    return _most(abs(a - b) for a, b in zip(one, other, strict=False))
+
+
+def _most(values: Iterable[float]) -> float:
+    """`max` passes over a NaN that does not come first."""
+    found = list(values)
+    return math.nan if any(map(math.isnan, found)) else max(found)
 
 
 def targets(measured: Startup) -> list[Target]:
@@ -152,7 +159,7 @@ def result(measured: Startup, dataset: Mapping[str, Any]) -> dict[str, Any]:
         "environment": ENVIRONMENT,
         **asdict(measured),
         "largest_difference_of_auc": {
-            name: max(largest_difference(each.objectives, trials) for each in found) for name, found in ways.items()
+            name: _most(largest_difference(each.objectives, trials) for each in found) for name, found in ways.items()
         },
         "targets": targets_to_json(targets(measured)),
     }
@@ -214,19 +221,25 @@ def short(result: Mapping[str, Any]) -> str:
     """A line for those who read no tables."""
     alone, several = Documented(**result["alone"]), Documented(**result["at_once"])
     trials = len(result["jobs"][0]["objectives"])
+    ran = len(alone.objectives)
+    of = "" if ran == trials else f" (scaled from {ran} of them)"
     here, hand, plain = (statistics.median(job["job"] for job in result[way]) for way in ("jobs", "hands", "optunas"))
     return (
         f"a trial after the first starts in {statistics.median(result['gangs']['starts']):.3f} s where the documented "
         f"way takes {later(alone.starts):.1f} s alone on the machine and {later(several.starts):.1f} s with "
         f"{several.at_once} at once; a job of {trials} short trials takes {here:.1f} s on gangs, "
-        f"{min(whole(alone, trials), whole(several, trials)):.0f} s the documented way, and in one process, where data "
-        f"of this size belong, {hand:.1f} s here and {plain:.1f} s with plain Optuna"
+        f"{min(whole(alone, trials), whole(several, trials)):.0f} s the documented way{of}, and in one process, where "
+        f"data of this size belong, {hand:.1f} s here and {plain:.1f} s with plain Optuna"
     )
 
 
 def differences(result: Mapping[str, Any]) -> list[tuple[str, str]]:
     """How far the AUCs of each way are from those on gangs."""
-    return [(name, f"{value:.1e}") for name, value in result["largest_difference_of_auc"].items()]
+    apart = result["largest_difference_of_auc"].items()
+    return [
+        (name, "a trial without an AUC" if value is None or math.isnan(value) else f"{value:.1e}")
+        for name, value in apart
+    ]
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
@@ -263,6 +276,8 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder for result.json.")] = Path("results/startup"),
 ) -> None:
     """Measure how long trials take to start, and a small job to run: as Ray documents it, here, and in one process."""
+    if baseline_trials < baseline_at_once:
+        raise typer.BadParameter(f"{baseline_trials} trials cannot run {baseline_at_once} at once; give more of them")
     console = Console(highlight=False)
     name = "bank-marketing" if find("bank-marketing", data_dir) else "bank-marketing-synthetic"
     dataset = load(name, data_dir=data_dir)

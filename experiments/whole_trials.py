@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ class PlainOptuna:
         first_step: since the job began, the rows in memory.
         starts: of each trial, from Optuna's taking it up to its first training step.
         job: as a whole.
-        objectives: what each trial reported, by its number.
+        objectives: what each trial reported, by its number; NaN where it failed.
     """
 
     first_step: float
@@ -95,5 +96,5 @@ def with_optuna(dataset: Dataset, trials: Sequence[TrialRow], threads: int) -> P
         first_step=first_steps[0] - began,
         starts=starts,
         job=time.time() - began,
-        objectives=[float(trial.value) for trial in study.trials if trial.value is not None],
+        objectives=[math.nan if trial.value is None else trial.value for trial in study.trials],
     )

@@ -1,16 +1,20 @@
 """What the start-up benchmark makes of its measurements, and its job in one process; no Ray."""
 
 import json
+import math
 from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
+import typer
 from ray.train import ScalingConfig
 from rich.console import Console
+from typer.testing import CliRunner
 
+from experiments.benchmark import write
 from experiments.documented import Documented
-from experiments.startup import Startup, page_tables, result, show, targets
+from experiments.startup import Startup, main, page_tables, result, show, targets
 from experiments.warm_start import TINY_ASSIGNMENTS, TRIALS, WarmGangs, WarmJob, parameters, warm_job
 from experiments.whole_trials import PlainOptuna, starts_in_hand, with_optuna
 from hpo.store import TrialRow
@@ -82,6 +86,21 @@ def test_a_shorter_baseline_is_scaled_and_says_so():
     assert "| 204.0 s, scaled from 2 of 4 trials |" in page_tables(result(shorter, {}))["arms"]
     assert "scaled" in printed(shorter)
     assert "scaled" not in printed(MEASURED)
+    assert "184 s the documented way, and" in page_tables(result(MEASURED, {}))["short"]
+    assert "204 s the documented way (scaled from 2 of them), and" in page_tables(result(shorter, {}))["short"]
+    app = typer.Typer()
+    app.command()(main)
+    refused = CliRunner().invoke(app, ["--baseline-trials", "2"])
+    assert refused.exit_code == 2
+    assert "2 trials cannot run 4 at once" in refused.output
+
+
+def test_a_trial_without_an_auc_is_not_passed_over(tmp_path: Path):
+    """Wherever it stands among the others, in a result that has null for it too."""
+    for lost in ([math.nan, *AUCS[1:]], [*AUCS[:-1], math.nan]):
+        failed = result(replace(MEASURED, hands=[HAND, replace(HAND, objectives=lost)]), {})
+        for made in (failed, json.loads(write(tmp_path, failed).read_text())):
+            assert "| one process, here | a trial without an AUC |" in page_tables(made)["differences"]
 
 
 def test_the_result_is_json_with_every_figure():
