@@ -39,17 +39,8 @@ class Target:
 
 def promises(targets: Iterable[Target]) -> Table:
     """What was promised, and what was measured of it."""
-    rows = [
-        (
-            target.promise,
-            f"{'at least' if target.at_least else 'at most'} {target.limit:g} {target.unit}",
-            f"{target.measured:.3g} {target.unit}",
-            "[green]kept[/]" if target.kept else "[red]missed[/]",
-            target.note,
-        )
-        for target in targets
-    ]
-    return table("Promises", ("", "promised", "measured", "", ""), rows)
+    rows = _promised(targets_to_json(targets), kept="[green]kept[/]", missed="[red]missed[/]")
+    return table("Promises", PROMISES, rows)
 
 
 def table(title: str, columns: Iterable[str], rows: Iterable[tuple[str, ...]]) -> Table:
@@ -75,17 +66,7 @@ def markdown(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 def promised(targets: Iterable[Mapping[str, Any]]) -> str:
     """The promises of a result.json, kept or missed, as the pages of docs/ hold them."""
-    rows = [
-        (
-            target["promise"],
-            f"{'at least' if target['at_least'] else 'at most'} {target['limit']:g} {target['unit']}",
-            f"{target['measured']:.3g} {target['unit']}",
-            "kept" if target["kept"] else "**missed**",
-            target["note"],
-        )
-        for target in targets
-    ]
-    return markdown(("", "promised", "measured", "", ""), rows)
+    return markdown(PROMISES, _promised(targets, kept="kept", missed="**missed**"))
 
 
 def write(out: Path, result: Mapping[str, Any]) -> Path:
@@ -109,6 +90,26 @@ def apart(work: Callable[..., Any], *arguments: Any) -> Any:
     """Runs a function in a process of its own, so that what it measures of its memory is its own."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
+
+
+def _promised(targets: Iterable[Mapping[str, Any]], *, kept: str, missed: str) -> list[tuple[str, ...]]:
+    return [
+        (
+            target["promise"],
+            f"{'at least' if target['at_least'] else 'at most'} {target['limit']:g} {target['unit']}".rstrip(),
+            _figure(target["measured"], target["unit"]),
+            kept if target["kept"] else missed,
+            target["note"],
+        )
+        for target in targets
+    ]
+
+
+def _figure(value: float | None, unit: str) -> str:
+    """What was measured, as people read it; result.json has null where it was no finite number."""
+    if value is None or not math.isfinite(value):
+        return "no figure"
+    return f"{value:,.0f} {unit}".rstrip() if abs(value) >= 1000 else f"{value:.3g} {unit}".rstrip()
 
 
 def _command() -> str:
@@ -144,5 +145,6 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+PROMISES = ("", "promised", "measured", "", "")
 _PLACES = ("--out", "--data-dir")
 _PACKAGES = ("ray", "torch", "xgboost", "numpy", "optuna", "sqlalchemy")

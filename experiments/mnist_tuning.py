@@ -16,8 +16,8 @@ from typing import Any
 
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, markdown, promises, table, targets_to_json, write
-from experiments.mnist import BLOG, GOOD, SEED, Setting, channels, promised
+from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from experiments.mnist import BLOG, GOOD, SEED, Setting, channels
 from hpo import CategoricalParameter, ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.analytics import tuned_trials
 from hpo.ranges import ParameterRange
@@ -160,7 +160,7 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
         result: that of `run`.
 
     Returns:
-        As markdown by name: "tuned" and "promises".
+        As markdown by name: "tuned", "promises" and, for one line, "short".
     """
     rows = []
     for of in result["tuned"]:
@@ -172,7 +172,8 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
             [f"tuned {job}: {best}", _said(of["accuracy"]), str(of["epochs"]), whole, seconds],
         ]
     columns = ["", "test accuracy", "epochs of all trials", "worker-seconds", "seconds"]
-    return {"tuned": markdown(columns, rows), "promises": promised(result["targets"])}
+    ends = [f"{_said(of['accuracy'])} with {of['job'].replace('-', ' ')} tuned" for of in result["tuned"]]
+    return {"tuned": markdown(columns, rows), "promises": promised(result["targets"]), "short": " and ".join(ends)}
 
 
 def show(tuned: Sequence[Tuned], dataset: Dataset) -> Group:
@@ -188,8 +189,8 @@ def show(tuned: Sequence[Tuned], dataset: Dataset) -> Group:
         statuses = ", ".join(f"{count} {status.lower()}" for status, count in of.trials.items())
         best = ", ".join(f"{name}={short(value)}" for name, value in of.best.items())
         parts += [table(title, columns, rows), f"trials: {statuses}; best: {best}", ""]
-    promised = targets(tuned, dataset.name)
-    return Group(*parts, *([promises(promised)] if promised else []))
+    kept = targets(tuned, dataset.name)
+    return Group(*parts, *([promises(kept)] if kept else []))
 
 
 def run(dataset: Dataset, folder: str, console: Console, out: Path, *, workers: int, trials: int, epochs: int) -> None:

@@ -69,7 +69,7 @@ class Ran:
         hours: of wall time.
         worker_hours: billed.
         in_vain: units that were trained and lost, parts of one among them.
-        reclaims: gangs that lost their or left it, while the job ran.
+        reclaims: gangs that lost their machine, or left it, while the job ran.
         answer: where each trial stopped, and which won.
     """
 

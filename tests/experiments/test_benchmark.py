@@ -37,3 +37,13 @@ def test_a_page_says_which_promises_were_kept() -> None:
         "| a start | at most 0.05 s | 0.0132 s | kept | median |",
         "| speed | at least 2 times | 1.5 times | **missed** | |",
     ]
+
+
+def test_a_promise_is_told_without_exponents_and_without_a_figure_too(tmp_path: Path) -> None:
+    many = Target(promise="starts, times shorter", limit=300, measured=1921.4, unit="x", at_least=True)
+    diverged = Target(promise="test accuracy", limit=0.97, measured=math.nan, unit="", at_least=True)
+    written = json.loads(write(tmp_path, {"targets": targets_to_json([many, diverged])}).read_text())
+    assert promised(written["targets"]).splitlines()[2:] == [
+        "| starts, times shorter | at least 300 x | 1,921 x | kept | |",
+        "| test accuracy | at least 0.97 | no figure | **missed** | |",
+    ]

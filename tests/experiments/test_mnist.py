@@ -119,12 +119,16 @@ def test_tables_of_a_document_are_made_of_a_result_alone(digits: Dataset, tmp_pa
         "| asynchronous server | 4 | 0.1100 | 0.5000 | 2.5 | |",
         "| AllReduce | 4 | diverged | | 0.0 | |",
     ]
-    assert tables["promises"].splitlines()[2:] == ["| test accuracy on one worker | at least 0.97 | 0.9800 | kept |"]
+    assert tables["short"] == "0.980 on one worker, 0.110 on 4 asynchronous ones with nothing else changed"
+    assert tables["promises"].splitlines()[2:] == [
+        "| test accuracy on one worker | at least 0.97 | 0.98 | kept | 2 epochs |"
+    ]
     tuned = mnist.page_tables(json.loads(write(tmp_path, mnist_tuning.result([TUNED], digits)).read_text()))
     assert tuned["tuned"].splitlines()[2:] == [
         "| un-tuned, before learning | diverged or failed | | 50 | |",
         "| tuned learning: lr 0.01235, mode async | 0.9750 | 78 | 400 for the whole job | 120 |",
     ]
+    assert tuned["short"] == "0.9750 with learning tuned"
 
 
 def test_staleness_is_the_mean_over_pushes() -> None:
