@@ -249,12 +249,13 @@ class Stopping(io.StringIO):
 
 def test_a_search_that_was_stopped_is_no_search_and_is_made_anew(tmp_path: Path) -> None:
     problem, dataset = small(tmp_path), few()
+    endless = replace(problem, jobs=5_000)  # So that the stop is heard before its end.
     said = Stopping(f"sqlite:///{tmp_path}/warmband.db")
     trainer = problem.trainer(0, 9)
     with Steps(tmp_path, print) as steps:
         cut = Searches(steps=steps, folder=tmp_path, console=Console(file=said))
         with pytest.raises(WarmbandError, match=r"cut ended as Stopped .* not those of a whole search"):
-            cut.search("cut", problem, dataset, trainer=trainer, min_resource=9, seed=1)
+            cut.search("cut", endless, dataset, trainer=trainer, min_resource=9, seed=1)
         whole = replace(cut, console=Console(quiet=True))
         came = whole.search("cut", problem, dataset, trainer=trainer, min_resource=9, seed=1)
     assert said.stopped
