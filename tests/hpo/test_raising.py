@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from hpo import HyperparameterTuner, Prices, driver
 from hpo.assembly import opened
 from hpo.hyperband import Plan, lay_out
 from hpo.interrupt import Interrupts
+from hpo.job import known, notes_of
 from hpo.raising import RAISED
 from hpo.store import JobRow, Store
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, grown
@@ -333,6 +335,18 @@ def test_a_new_job_of_a_tuner_out_of_the_record_is_laid_out_from_its_settings(tm
     again.fit(CHANNELS, job_name="larger")
     tuner(tmp_path, max_jobs=8).fit(CHANNELS, job_name="whole")
     assert answer(tmp_path, "larger") == answer(tmp_path, "whole")
+
+
+def test_what_was_foretold_goes_with_a_raise_and_stays_for_those_who_go_on_after_it() -> None:
+    summary = {"probe": {"verdict": "30 rounds at most"}, "forecast": {"seconds": 9.0}, "runs": [[0.0, 10.0]]}
+    job = JobRow(name="job", created_at=0.0, spec={RAISED: [{"at": 20.0, "max_jobs": [5, 9]}]}, summary=summary)
+    assert known(notes_of(job, 0.0)) == {"probe": {"verdict": ""}, "forecast": None}
+    later = replace(job, summary={**summary, "runs": [[0.0, 10.0], [21.0, 30.0]]})
+    assert known(notes_of(later, 0.0)) == known(summary), "they are of the job as it was raised"
+    died = replace(job, summary={**summary, "runs": [[0.0, 10.0], [21.0, None]]})
+    assert known(notes_of(died, 25.0)) == known(summary)
+    never = replace(job, summary={**summary, "runs": []})
+    assert known(notes_of(never, 0.0)) == known(summary)
 
 
 # ---- the plan
