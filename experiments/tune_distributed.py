@@ -132,9 +132,9 @@ class Found:
         known = [each.standard_error for each in self.outcomes[Way.HYPERBAND] if each.standard_error is not None]
         return statistics.fmean(known) if known else None
 
-    def ahead(self, way: Way, of: Callable[[Outcome], float]) -> Scores:
-        """Hyperband's scores minus another way's, a pair a seed."""
-        return difference(self.values(Way.HYPERBAND, of), self.values(way, of), self.error)
+    def ahead(self, way: Way, of: Callable[[Outcome], float], error: float | None = None) -> Scores:
+        """Hyperband's scores minus another way's, a pair a seed; the error is that of one score, where it is known."""
+        return difference(self.values(Way.HYPERBAND, of), self.values(way, of), error)
 
 
 def run(problem: Problem, dataset: Dataset, options: Options, searches: Searches) -> Found:
@@ -180,7 +180,9 @@ def against(found: Found) -> list[tuple[str, ...]]:
         for quantity in compared(found.problem):
             mine, its = (found.mean(each, quantity.of) for each in (Way.HYPERBAND, way))
             ratio = f"{mine / its:.2f} times" if its > 0 else ""
-            cells.append(told(found.ahead(way, quantity.of)) if quantity.score else ratio)
+            # The rows' error is that of validation; the test rows are others, and more.
+            error = found.error if quantity.name == found.problem.objective else None
+            cells.append(told(found.ahead(way, quantity.of, error)) if quantity.score else ratio)
         made.append((str(way), *cells))
     return made
 
@@ -208,13 +210,13 @@ def verdict(found: Found) -> str:
         return outcome.validation
 
     def ahead(way: Way) -> str:
-        return told(found.ahead(way, score))
+        return told(found.ahead(way, score, found.error))
 
     scores = {way: found.mean(way, score) for way in Way}
     gangs = {way: found.mean(way, lambda outcome: outcome.gangs) for way in Way}
     seeds = len(found.outcomes[Way.HYPERBAND])
     of_seeds = f" (means of {seeds} seeds)" if seeds > 1 else ""
-    equal = found.ahead(Way.EQUAL, score)
+    equal = found.ahead(Way.EQUAL, score, found.error)
     billed = found.share(lambda outcome: outcome.worker_seconds)
     trained = found.share(lambda outcome: outcome.training)
     return (

@@ -8,6 +8,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ray.train import ScalingConfig
@@ -32,6 +33,7 @@ from experiments.tune_distributed import (
     run,
     verdict,
 )
+from hpo import HyperparameterTuner
 from hpo.analytics import tuned_trials
 from hpo.store import Store
 from trainers import WarmbandError, XGBoostTrainer
@@ -130,6 +132,8 @@ def test_the_headline_has_the_four_scores(tmp_path: Path) -> None:
 def test_a_gain_within_the_noise_is_called_that(tmp_path: Path) -> None:
     came = found(tmp_path, [0.79], [0.80], [0.80], [0.80])
     assert "+0.0100 ± 0.0200, no more than the standard error of one score. Hyperband trained" in verdict(came)
+    untuned, *_ = against(came)
+    assert untuned[1:3] == ("+0.0100 ± 0.0200, no more than the standard error of one score", "+0.0100")
     unknown = [replace(outcome(0.80, 3), standard_error=None)]
     assert "standard error" not in verdict(replace(came, outcomes={**came.outcomes, Way.HYPERBAND: unknown}))
 
@@ -231,34 +235,25 @@ def test_all_searches_try_the_same_configurations_and_are_run_once(tmp_path: Pat
     assert came.outcomes[Way.UNTUNED][0].standard_error == pytest.approx(cut.standard_error, rel=0.5)
 
 
-class Stopping(io.StringIO):
-    """A console that has the job stopped, as `hpo stop` does, when its first trial has reported."""
-
-    def __init__(self, url: str) -> None:
-        super().__init__()
-        self._url = url
-        self.stopped = False
-
-    def write(self, text: str) -> int:
-        if not self.stopped and " after " in text and " units" in text:
-            self.stopped = True
-            with Store(self._url) as store:
-                assert store.request_stop("cut")
-        return super().write(text)
-
-
-def test_a_search_that_was_stopped_is_no_search_and_is_made_anew(tmp_path: Path) -> None:
+def test_a_search_that_was_stopped_is_no_search_and_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `hpo stop` leaves it: `fit` returns without an error."""
     problem, dataset = small(tmp_path), few()
-    endless = replace(problem, jobs=5_000)  # So that the stop is heard before its end.
-    said = Stopping(f"sqlite:///{tmp_path}/warmband.db")
-    trainer = problem.trainer(0, 9)
+    trainer, fit = problem.trainer(0, 9), HyperparameterTuner.fit
+
+    def stopped(tuner: HyperparameterTuner, *given: Any, job_name: str) -> None:
+        fit(tuner, *given, job_name=job_name)
+        with Store(f"sqlite:///{tmp_path}/warmband.db") as store:
+            store.update_job(job_name, status="Stopped", reason="stop_tuning_job")
+
     with Steps(tmp_path, print) as steps:
-        cut = Searches(steps=steps, folder=tmp_path, console=Console(file=said))
-        with pytest.raises(WarmbandError, match=r"cut ended as Stopped .* not those of a whole search"):
-            cut.search("cut", endless, dataset, trainer=trainer, min_resource=9, seed=1)
-        whole = replace(cut, console=Console(quiet=True))
-        came = whole.search("cut", problem, dataset, trainer=trainer, min_resource=9, seed=1)
-    assert said.stopped
+        searches = Searches(steps=steps, folder=tmp_path, console=Console(quiet=True))
+        with monkeypatch.context() as patched:
+            patched.setattr(HyperparameterTuner, "fit", stopped)
+            with pytest.raises(WarmbandError, match=r"cut ended as Stopped .* not those of a whole search"):
+                searches.search("cut", problem, dataset, trainer=trainer, min_resource=9, seed=1)
+        came = searches.search("cut", problem, dataset, trainer=trainer, min_resource=9, seed=1)
     assert (came.job, came.units) == ("cut-2", 81)
 
 
