@@ -51,7 +51,11 @@ AIMS: list[dict[str, Any]] = [
 ROUND = 500
 """Sequences of one seed."""
 
-MOMENTS = st.one_of(st.tuples(st.integers(0, 30), st.just(0)), st.tuples(st.integers(0, 12), st.integers(0, 40)))
+MOMENTS = st.one_of(
+    st.tuples(st.integers(0, 30), st.just(0)),
+    st.tuples(st.integers(0, 12), st.integers(0, 40)),
+    st.tuples(st.just(0), st.integers(10, 110)),  # While what is known is decided again.
+)
 WRITTEN = st.sampled_from([1, 2, 3, 5, 8])
 
 

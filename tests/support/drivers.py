@@ -284,6 +284,7 @@ class Gangs(SimulatedGangs):
         assert asked is None or self.heard <= asked, "work was handed out behind a stop"
         if assignment.checkpoint is not None and not self.world.aside.exists():
             assert Path(assignment.checkpoint).read_bytes() == MODEL + assignment.trial_id.encode()
+        assert assignment.start >= self.world.stands_at(assignment.trial_id), "what is known is trained again"
         self.halted.discard(gang)
         super().assign(gang, assignment)
 

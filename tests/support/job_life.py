@@ -218,6 +218,15 @@ class World:
         """Who drives the job, as the record has it."""
         return str(self._peek.execute("select lease from jobs").fetchone()[0])
 
+    def stands_at(self, trial_id: str) -> int:
+        """Units from which a trial goes on, as the record has it; 0 where it does not count, or has failed."""
+        query = (
+            "select resource, details from trials where trial_id = ? and objective is not null and failure_reason = ''"
+        )
+        for resource, details in self._peek.execute(query, [trial_id]):
+            return int(json.loads(details).get(GOES_ON_FROM, {}).get("resource", resource))
+        return 0
+
     def statement(self) -> None:
         """A statement is about to be sent to the database."""
         if self.driver:
