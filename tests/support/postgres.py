@@ -152,6 +152,12 @@ class Postgres:
         """A URL, with the password, of one of its databases."""
         return f"postgresql+psycopg://warm:{PASSWORD}@127.0.0.1:{self.port}/{database}"
 
+    def by_socket(self, url: str) -> str:
+        """The URL of the same database by the server's socket, which is a file: other networks have no way to it."""
+        known = sa.make_url(url).set(host=None, port=None)
+        known = known.update_query_dict({"host": str(self.folder), "port": str(self.port)})
+        return known.render_as_string(hide_password=False)
+
     def _end_connections(self, url: str) -> None:
         name = sa.make_url(url).database
         self._admin(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import sys
-import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +23,8 @@ from hpo import (
 )
 from hpo.hyperband import Cut
 from tests.support.cluster.ray_machines import until
-from trainers import TorchTrainer, TrainContext, XGBoostTrainer, storage
+from tests.support.cluster.slow_training import train
+from trainers import TorchTrainer, XGBoostTrainer, storage
 
 ROUNDS = 9
 HOLD_SECONDS = 300.0
@@ -41,48 +40,6 @@ def table(rows: int, seed: int) -> pandas.DataFrame:
     frame = pandas.DataFrame(features, columns=[f"f{number}" for number in range(8)])
     frame.insert(0, "label", (score > 0).astype(np.float32))
     return frame
-
-
-def train(context: TrainContext) -> None:
-    """A small network, over AllReduce."""
-    import torch
-    from torch import nn
-    from torch.nn import functional
-
-    model = context.prepare_model(nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1)))
-    optimizer = torch.optim.SGD(model.parameters(), lr=context.hyperparameters["eta"], momentum=0.9)
-    if context.checkpoint is not None:
-        model.load_state_dict(context.checkpoint["model"])
-        optimizer.load_state_dict(context.checkpoint["optimizer"])
-    batches = context.prepare_data("train", labels=torch.float32)
-    held = context.shard("validation", labels=torch.float32)
-    for epoch in context.epochs():
-        if context.rank == 0:
-            with open(context.hyperparameters["trace"], "a") as trace:
-                trace.write(f"{context.seed} {epoch} {context.world_size}\n")
-        if epoch > context.hyperparameters["slow_after"] and not _is_the_probe(context):
-            _last(context.hyperparameters["slow"])
-        for features, labels in batches:
-            context.step(functional.binary_cross_entropy_with_logits(model(features)[:, 0], labels), optimizer)
-        with torch.no_grad():
-            right = ((model(held.features)[:, 0] > 0) == (held.labels > 0.5)).sum()
-        right, rows = context.sum(torch.stack([right, torch.tensor(len(held))])).tolist()
-        state = {"model": model.state_dict(), "optimizer": optimizer.state_dict()}
-        context.report({"validation:auc": right / rows}, checkpoint=state)
-
-
-def _is_the_probe(context: TrainContext) -> bool:
-    """Whether it is the job's probe that trains, which comes first, and goes on elsewhere only as a trial."""
-    with open(context.hyperparameters["trace"]) as trace:
-        return int(trace.readline().split()[0]) == context.seed
-
-
-def _last(file: str) -> None:
-    """Takes as many seconds as a file says, but no longer than it is there."""
-    began = time.monotonic()
-    with suppress(FileNotFoundError):
-        while time.monotonic() - began < float(Path(file).read_text()):
-            time.sleep(0.05)
 
 
 def gates(job: str, rung: int) -> tuple[Path, Path]:

@@ -8,12 +8,14 @@ import signal
 import subprocess
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from hpo.store import Store
 from tests.support.cluster.drive import gates
 from tests.support.cluster.helper_machines import Machines
 from tests.support.cluster.ray_machines import until
+from tests.support.cluster.slow_training import impatience, worker
 
 START_SECONDS = 240.0
 """Until a gang serves its first trial, on cores that are busy with other tests: its processes import for that long."""
@@ -40,7 +42,52 @@ class Answer:
     epochs: list[list[str]] = field(compare=False)
 
 
-class Job:
+class Paced:
+    """A job whose training function a test traces and holds up: see `tests.support.cluster.slow_training`.
+
+    Args:
+        files: what the names of its files begin with.
+        slow: seconds that its epochs take, until `slow` says otherwise.
+        slow_after: those up to this one take none of them.
+    """
+
+    def __init__(self, files: Path, *, slow: float | None = None, slow_after: int = 0) -> None:
+        self._trace, self._slow = (files.with_suffix(end) for end in (".trace", ".slow"))
+        self.static = {"trace": str(self._trace), "slow": str(self._slow), "slow_after": slow_after}
+        """Hyperparameters that tell the function so."""
+        if slow is not None:
+            self.slow(slow)
+
+    def slow(self, seconds: float | None) -> None:
+        """Makes each epoch last so long from now on, the one that is being trained too; None lets all go on."""
+        if seconds is None:
+            self._slow.unlink()
+            return
+        whole = self._slow.with_suffix(".new")
+        whole.write_text(str(seconds))
+        whole.replace(self._slow)
+
+    def give_up_after(self, seconds: float) -> None:
+        """How long its workers wait for their storage, from their next epoch on."""
+        impatience(self._slow).write_text(str(seconds))
+
+    def at_work(self) -> tuple[str, int]:
+        """The machine, and its number of the process, of rank 0 of the gang that began an epoch last."""
+        machine, pid = worker(self._slow).read_text().split()
+        return machine, int(pid)
+
+    def trained(self) -> list[list[str]]:
+        """Of each epoch that was begun: its trial's seed, its number, how many workers."""
+        lines = self._trace.read_text().splitlines() if self._trace.exists() else []
+        return [line.split() for line in lines]
+
+    def trials(self) -> list[list[str]]:
+        """Of each epoch of the trials and the un-tuned run; the probe, which comes first, takes as long as it may."""
+        lines = self.trained()
+        return sorted(line for line in lines if line[0] != lines[0][0])
+
+
+class Job(Paced):
     """A job of `tests.support.cluster.drive`, beside the head of some machines; what `job` leaves out is `drive`'s.
 
     Its store is on the folder that all machines share, and so are its models, if nothing else is said.
@@ -68,16 +115,14 @@ class Job:
         self.name: str = job["name"]
         self._files = machines.base / self.name
         self._held = 0
-        self._trace, self._slow = (self._files.with_suffix(end) for end in (".trace", ".slow"))
-        if slow is not None:
-            self.slow(slow)
+        super().__init__(self._files, slow=slow, slow_after=slow_after)
         self.store = f"sqlite:///{machines.base}/store.db"
         self.log = self._files.with_suffix(".log")
         more = {
             "store": self.store,
             "storage_path": str(machines.base / "shared"),
             "hold": (str(self._files), holds),
-            "static": {"trace": str(self._trace), "slow": str(self._slow), "slow_after": slow_after},
+            "static": self.static,
         }
         command = ["python", "-m", "tests.support.cluster.drive", json.dumps({**more, **job})]
         with self.log.open("w") as log:
@@ -115,25 +160,6 @@ class Job:
         """Lets it go on."""
         _, goes = gates(str(self._files), self._held)
         goes.touch()
-
-    def slow(self, seconds: float | None) -> None:
-        """Makes each epoch last so long from now on, the one that is being trained too; None lets all go on."""
-        if seconds is None:
-            self._slow.unlink()
-            return
-        whole = self._slow.with_suffix(".new")
-        whole.write_text(str(seconds))
-        whole.replace(self._slow)
-
-    def trained(self) -> list[list[str]]:
-        """Of each epoch that was begun: its trial's seed, its number, how many workers."""
-        lines = self._trace.read_text().splitlines() if self._trace.exists() else []
-        return [line.split() for line in lines]
-
-    def trials(self) -> list[list[str]]:
-        """Of each epoch of the trials and the un-tuned run; the probe, which comes first, takes as long as it may."""
-        lines = self.trained()
-        return sorted(line for line in lines if line[0] != lines[0][0])
 
     def until_epoch(self, after: int, seen: int = 0) -> None:
         """Waits for an epoch later than number `after`, of any trial, beside the first `seen` that were begun."""

@@ -148,6 +148,12 @@ def signal_it(process: subprocess.Popen[str], number: int) -> None:
         os.kill(pid, number)
 
 
+def number_inside(pid: int) -> int:
+    """The number of a process on its own machine."""
+    [line] = [line for line in Path(f"/proc/{pid}/status").read_text().splitlines() if line.startswith("NSpid:")]
+    return int(line.split()[-1])
+
+
 def possible() -> bool:
     """Whether machines of this kind can be made here: it takes root's rights, and a kernel with these namespaces."""
     try:

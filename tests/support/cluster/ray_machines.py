@@ -56,12 +56,14 @@ class RayMachines:
     Args:
         dashboard: whether the head has Ray's dashboard, and with it the Jobs API, on port 8265 of its address.
         cpus: logical CPUs of the head.
+        environment: of every process on them, beside what they have anyway.
     """
 
     kind = "namespaces"
     own_network = own_disks = True
 
-    def __init__(self, *, dashboard: bool = False, cpus: int = 4) -> None:
+    def __init__(self, *, dashboard: bool = False, cpus: int = 4, environment: Mapping[str, str] | None = None) -> None:
+        self._own = dict(environment or {})
         self.base = Path(tempfile.mkdtemp(prefix="wb-"))
         """A folder that every machine sees, but for `private` in it, which each has as a disk of its own."""
         self.private = self.base / "own"
@@ -91,7 +93,7 @@ class RayMachines:
     @property
     def environment(self) -> dict[str, str]:
         """What every process on these machines is started with."""
-        return {**kept_environment(self.private), **SETTINGS, "RAY_AUTH_TOKEN": self._token}
+        return {**kept_environment(self.private), **SETTINGS, "RAY_AUTH_TOKEN": self._token, **self._own}
 
     def machine(self) -> Machine:
         """A machine on their network that runs no Ray, which one may join later."""

@@ -1,0 +1,268 @@
+"""Drivers that freeze, die, or run out of disk, on a real head with a second node and a real PostgreSQL as the record.
+
+Each job ends with the answer of one that nothing happened to, and leaves nothing behind. All in one module, for all of
+it stands on one cluster.
+"""
+
+from __future__ import annotations
+
+import getpass
+import os
+import signal
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpo.job_folder import MARK
+from hpo.store import Store
+from tests.support.cluster.commands import CommandedJob, driver_of, kill, left, until_left
+from tests.support.cluster.jobs import END_SECONDS, STANDING, Answer
+from tests.support.cluster.machine import Machine, possible
+from tests.support.cluster.ray_machines import RayMachines, executable, until
+from tests.support.postgres import Postgres
+from trainers.errors import ConfigurationError
+
+pytestmark = [pytest.mark.system, pytest.mark.fault]
+
+RUNG = 3
+"""After so many epochs a trial has six more to its next rung."""
+
+CLEAN_SECONDS = 120.0
+TAKEOVER_SECONDS = 60.0 + 90.0
+"""A driver that is silent holds its job for a minute; the rest is for busy cores."""
+
+OF_RAY = ("_AutoscalingCoordinatorActor", "ray::_AutoscalingCoordinatorActor")
+"""What Ray Train makes for a cluster's first run, and leaves for all that follow."""
+
+OF_TORCH = (f"torchinductor_{getpass.getuser()}",)
+"""What PyTorch makes on a machine for its first process, and leaves for all that follow."""
+
+
+class Disk:
+    """A disk of 2 MiB of its own that fills up, whatever is removed from it, until it is freed."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="wb-disk-"))
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "none", self.folder], check=True, timeout=30)
+        self._filler = self.folder / "filler"
+        self._full = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def fill(self) -> None:
+        """Lets nothing be written there from now on."""
+        self._full.set()
+        self._write()
+        self._thread = threading.Thread(target=self._keep_full, daemon=True)
+        self._thread.start()
+
+    def free(self) -> None:
+        """Makes room."""
+        if self._thread is not None:
+            self._full.clear()
+            self._thread.join()
+            self._thread = None
+        self._filler.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        """Takes it away."""
+        self.free()
+        subprocess.run(["umount", "--lazy", self.folder], check=True, timeout=30)
+        self.folder.rmdir()
+
+    def _keep_full(self) -> None:
+        while self._full.is_set():
+            self._write()
+            threading.Event().wait(0.02)
+
+    def _write(self) -> None:
+        with suppress(OSError), self._filler.open("ab", buffering=0) as filler:
+            while filler.write(bytes(4096)):
+                pass
+
+
+@pytest.fixture(scope="module")
+def disk() -> Iterator[Disk]:
+    """Mounted before there is any machine: what is mounted later, those that are there do not see."""
+    if not possible():
+        pytest.skip("needs machines of namespaces, and root's rights to make them")
+    made = Disk()
+    try:
+        yield made
+    finally:
+        made.close()
+
+
+@pytest.fixture(scope="module")
+def record(postgres: Postgres) -> Iterator[str]:
+    """A database that machines reach by the server's socket: their network has no way here."""
+    url = postgres.new_database()
+    yield postgres.by_socket(url)
+    postgres.drop(url)
+
+
+@pytest.fixture(scope="module")
+def cluster(disk: Disk, record: str) -> Iterator[RayMachines]:
+    """A head with its dashboard, and a second node."""
+    environment = {"WARMBAND_STORE": record, "PATH": f"{Path(executable('hpo')).parent}:{os.environ['PATH']}"}
+    with RayMachines(dashboard=True, cpus=8, environment=environment) as made:
+        made.add(8)
+        yield made
+
+
+@pytest.fixture(scope="module")
+def expected(cluster: RayMachines, record: str) -> Answer:
+    """What the job answers that nothing happens to; it, too, leaves nothing of its own behind."""
+    before = left(cluster)
+    job = CommandedJob(cluster, record, "undisturbed")
+    driver = job.tune(cluster.head)
+    assert driver.end() == 0, driver.said
+    answer = job.answer()
+    assert MARK in job.files(), "its folder says whose it is"
+    assert {line[2] for line in answer.epochs} == {"1", "2"}, "both sizes of gangs are to be tried"
+    until_left(cluster, before, CLEAN_SECONDS, beside=OF_RAY + OF_TORCH)
+    return answer
+
+
+@pytest.fixture
+def leaves_nothing(cluster: RayMachines, expected: Answer) -> Iterator[None]:
+    """Whatever the test does, nothing of it is there afterwards."""
+    before = left(cluster)
+    yield
+    until_left(cluster, before, CLEAN_SECONDS, beside=OF_TORCH)
+
+
+@pytest.fixture
+def begun(cluster: RayMachines, record: str, leaves_nothing: None) -> Iterator[Callable[..., CommandedJob]]:
+    """Makes jobs, whose drivers do not outlive the test, however it ends."""
+    jobs: list[CommandedJob] = []
+
+    def make(name: str, **options: Any) -> CommandedJob:
+        jobs.append(CommandedJob(cluster, record, name, slow=STANDING, slow_after=RUNG, **options))
+        return jobs[-1]
+
+    yield make
+    for job in jobs:
+        job.end()
+
+
+def second(cluster: RayMachines) -> Machine:
+    return cluster.machines[1]
+
+
+def test_a_job_is_taken_over_from_a_driver_that_froze_and_one_that_runs_is_not_deleted(
+    cluster: RayMachines, record: str, begun: Callable[..., CommandedJob], expected: Answer
+) -> None:
+    """Two jobs of drivers on the head: one is taken over while its driver stands still, one is deleted then."""
+    elsewhere = second(cluster)
+    taken = begun("taken")
+    lost = begun("lost")
+    first = {job.name: job.tune(cluster.head) for job in (taken, lost)}
+    for job in (taken, lost):
+        job.until_epoch(RUNG, driver=first[job.name])
+
+    # While they run, nobody else drives or deletes them.
+    until(lambda: not lost.replaced(), "what the last rung replaced to be removed", END_SECONDS)
+    held = lost.rows()["trials"], lost.files()
+    code, said = lost.hpo("delete", "lost", "--yes", on=elsewhere)
+    assert (code, "job 'lost' is InProgress, and cannot be deleted; first run: hpo stop lost" in said) == (2, True), (
+        said
+    )
+    refused = taken.resume(elsewhere)
+    assert refused.end() != 0
+    assert "cannot be driven from here" in refused.said
+    assert "machine1" in refused.said
+    assert (lost.rows()["trials"], lost.files()) == held
+    assert all(driver.runs for driver in first.values())
+
+    # They stand still; their gangs end what they were told, and wait.
+    for driver in first.values():
+        driver.signal(signal.SIGSTOP)
+    resumed = taken.resume(elsewhere)
+    for job in (taken, lost):
+        job.slow(None)
+    resumed.until_said("going on", TAKEOVER_SECONDS)
+    assert resumed.end() == 0, resumed.said
+    assert taken.answer() == expected
+    until(lambda: is_lost(lost), "the other driver to be taken for dead", TAKEOVER_SECONDS)
+    code, said = lost.hpo("delete", "lost", "--yes", on=elsewhere)
+    assert code == 0, said
+    assert not lost.models.exists()
+
+    # They go on, and find that they have nothing to drive any more.
+    before = taken.rows(), taken.files(), taken.trained(), lost.trained()
+    for driver in first.values():
+        driver.signal(signal.SIGCONT)
+    for name, why in (("taken", "took it over"), ("lost", "it was deleted")):
+        assert first[name].end() != 0
+        assert why in first[name].said
+    assert (taken.rows(), taken.files(), taken.trained(), lost.trained()) == before
+    assert not lost.models.exists()
+    assert not taken.strays()
+    with Store(record) as store, pytest.raises(ConfigurationError, match="no job named 'lost'"):
+        store.job("lost")
+
+
+def is_lost(job: CommandedJob) -> bool:
+    with Store(job.store) as store:
+        return store.job(job.name).lost
+
+
+def test_a_submitted_job_of_gangs_of_several_sizes_whose_workers_and_driver_are_killed(
+    cluster: RayMachines, begun: Callable[..., CommandedJob], expected: Answer
+) -> None:
+    job = begun("submitted")
+    said = job.submit(second(cluster))
+    assert "Submitted submitted to" in said, said
+    job.until_epoch(RUNG)
+    seen = len(job.trained())
+    kill([job.serving()])
+    until(lambda: job.attempts(), "the loss of a worker to be noticed", END_SECONDS)
+    job.until_epoch(RUNG, seen)
+    kill(driver_of(cluster.head, job.name))
+    resumed = job.resume(cluster.head)
+    resumed.until_said("going on", TAKEOVER_SECONDS)
+    job.until_epoch(RUNG, len(job.trained()), resumed)
+    before = job.attempts()
+    kill(job.workers())
+    job.slow(None)
+    assert resumed.end() == 0, resumed.said
+    assert job.answer() == expected
+    assert job.attempts() > before
+    assert not job.strays()
+
+
+def test_a_disk_that_fills_up_is_waited_for_and_one_that_stays_full_stops_the_job(
+    cluster: RayMachines, disk: Disk, begun: Callable[..., CommandedJob], expected: Answer
+) -> None:
+    job = begun("full", storage_path=disk.folder)
+    driver = job.tune(second(cluster))
+    job.until_epoch(RUNG, driver=driver)
+    disk.fill()
+    job.slow(0.0)
+    driver.until_said("waiting for the storage of checkpoints", END_SECONDS)
+    assert "its disk is full: free some of it" in driver.said
+    seen = len(job.trained())
+    job.slow(STANDING)
+    disk.free()
+    driver.until_said("the storage of checkpoints is back", END_SECONDS)
+    job.until_epoch(RUNG, seen, driver)
+
+    disk.fill()
+    job.give_up_after(2.0)
+    job.slow(None)
+    assert driver.end() == 0, driver.said
+    status, reason = job.status()
+    assert status == "Stopped", reason
+    assert "its disk is full" in reason
+    disk.free()
+    job.give_up_after(600.0)
+    resumed = job.resume(second(cluster))
+    assert resumed.end() == 0, resumed.said
+    assert job.answer() == expected
+    assert not job.strays()
