@@ -320,5 +320,5 @@ def notes_of(job: JobRow, heard: float) -> dict[str, Any]:
     before = job.summary.get(BEFORE, job.summary)
     found = known(job.summary)
     if any(entry["at"] >= ended for entry in job.spec.get(RAISED, ()) for _, ended in runs[-1:]):
-        found = {"probe": {**found["probe"], "verdict": ""}, "forecast": None}  # They were said of a smaller job.
+        found |= {"probe": {**found["probe"], "verdict": ""}, "forecast": None}  # They were said of a smaller job.
     return {**found, "runs": runs, "held": {}, "first_step_seconds": first, BEFORE: before}

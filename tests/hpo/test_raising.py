@@ -19,6 +19,7 @@ from hpo.assembly import opened
 from hpo.hyperband import Plan, lay_out
 from hpo.interrupt import Interrupts
 from hpo.job import known, notes_of
+from hpo.job_folder import CLAIMED
 from hpo.raising import RAISED
 from hpo.store import JobRow, Store
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, grown
@@ -338,9 +339,10 @@ def test_a_new_job_of_a_tuner_out_of_the_record_is_laid_out_from_its_settings(tm
 
 
 def test_what_was_foretold_goes_with_a_raise_and_stays_for_those_who_go_on_after_it() -> None:
-    summary = {"probe": {"verdict": "30 rounds at most"}, "forecast": {"seconds": 9.0}, "runs": [[0.0, 10.0]]}
+    summary = {"probe": {"verdict": "30 rounds at most"}, "forecast": {"seconds": 9.0}, CLAIMED: True}
+    summary["runs"] = [[0.0, 10.0]]
     job = JobRow(name="job", created_at=0.0, spec={RAISED: [{"at": 20.0, "max_jobs": [5, 9]}]}, summary=summary)
-    assert known(notes_of(job, 0.0)) == {"probe": {"verdict": ""}, "forecast": None}
+    assert known(notes_of(job, 0.0)) == {"probe": {"verdict": ""}, "forecast": None, CLAIMED: True}
     later = replace(job, summary={**summary, "runs": [[0.0, 10.0], [21.0, 30.0]]})
     assert known(notes_of(later, 0.0)) == known(summary), "they are of the job as it was raised"
     died = replace(job, summary={**summary, "runs": [[0.0, 10.0], [21.0, None]]})
