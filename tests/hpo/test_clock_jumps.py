@@ -116,6 +116,7 @@ def world(tmp_path: Path) -> Iterator[World]:
 def test_gangs_that_are_at_work_are_neither_recycled_nor_billed_for_it(
     wall: Wall, tmp_path: Path, seconds: float
 ) -> None:
+    began = time.monotonic()  # Before the clock of the gangs, which the bill goes by.
     gangs = Real(12, lambda: setattr(wall, "ahead", seconds))
 
     class OnThem(XGBoostTrainer):
@@ -128,7 +129,6 @@ def test_gangs_that_are_at_work_are_neither_recycled_nor_billed_for_it(
     with Store(url) as store:
         store.create_job(JobRow(name="job", created_at=time.time(), spec={**SPEC, "storage_path": search.storage_path}))
     goal = Goal(job="job", metric=METRIC, objective_type="Maximize", objective_value="last", plan=plan)
-    began = time.monotonic()
     with Interrupts(print) as interrupts:
         ended = Job(
             search=search,
