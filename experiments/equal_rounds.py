@@ -7,6 +7,9 @@ from collections.abc import Sequence
 
 from experiments.gap import Scores
 
+CLEAR = 2.0
+"""Standard errors from which on a difference is called better or worse."""
+
 
 def configurations(rounds: int, each: int) -> int:
     """How many configurations, run to the end, use as nearly as many rounds as an early-stopping search used.
@@ -30,8 +33,8 @@ def difference(one: Sequence[float], other: Sequence[float], row_error: float | 
 
 
 def unbeaten(scores: Scores) -> bool:
-    """Whether a difference of scores, of which more is better, is known and no gain beyond its standard error."""
-    return scores.mean <= (scores.error or 0.0)  # Of a NaN, nothing is said.
+    """Whether a difference of scores, of which more is better, is known and no gain beyond twice its standard error."""
+    return scores.mean <= CLEAR * (scores.error or 0.0)  # Of a NaN, nothing is said.
 
 
 def told(scores: Scores) -> str:
@@ -42,8 +45,8 @@ def told(scores: Scores) -> str:
         return f"{scores.mean:+.4f}"
     which = "its standard error" if scores.seed_error is not None else "the standard error of one score"
     figure = f"{scores.mean:+.4f} ± {scores.error:.4f}"
-    if not abs(scores.mean) > scores.error:
-        return f"{figure}, no more than {which}"
+    if not abs(scores.mean) > CLEAR * scores.error:
+        return f"{figure}, within twice {which}"
     word = "better" if scores.mean > 0 else "worse"
     times = f", {abs(scores.mean) / scores.error:.1f} times {which}" if scores.error else ""
     return f"{figure}, {word}{times}"

@@ -92,15 +92,15 @@ def test_the_tables_come_from_the_result_alone() -> None:
     assert "| rounds | 334 | 330 | 900 |" in tables["ways"]
     assert "| of all rounds | 37.1% | 36.7% | 100.0% |" in tables["ways"]
     assert "| 0.7850 ± 0.0050 | 0.7800 ± 0.0000 | 0.7900 ± 0.0000 |" in tables["ways"]
-    assert "| random, as many rounds | +0.0050 ± 0.0050, no more than its standard error |" in tables["differences"]
-    assert "| all to the end | -0.0050 ± 0.0050, no more than its standard error |" in tables["differences"]
+    assert "| random, as many rounds | +0.0050 ± 0.0050, within twice its standard error |" in tables["differences"]
+    assert "| all to the end | -0.0050 ± 0.0050, within twice its standard error |" in tables["differences"]
 
 
 @pytest.mark.parametrize(
     ("hyperband", "said", "beaten"),
     [
         ((0.785, 0.786), "it is +0.0055 ± 0.0005, better, 11.0 times its standard error.", False),
-        ((0.779, 0.782), "it is +0.0005 ± 0.0015, no more than its standard error: at equal rounds, Hyperband", True),
+        ((0.779, 0.782), "it is +0.0005 ± 0.0015, within twice its standard error: at equal rounds, Hyperband", True),
         ((0.770, 0.772), "it is -0.0090 ± 0.0010, worse, 9.0 times its standard error: at equal rounds", True),
     ],
 )

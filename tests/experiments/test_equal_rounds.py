@@ -27,13 +27,13 @@ def test_what_is_said_of_a_difference_comes_from_its_standard_error() -> None:
     zero = [0.0, 0.0]
     assert told(difference([0.01, 0.03], zero)) == "+0.0200 ± 0.0100, better, 2.0 times its standard error"
     assert told(difference([-0.01, -0.03], zero)) == "-0.0200 ± 0.0100, worse, 2.0 times its standard error"
-    assert told(difference([-0.01, 0.02], zero)) == "+0.0050 ± 0.0150, no more than its standard error"
-    assert told(difference([0.0, 0.0], zero)) == "+0.0000 ± 0.0000, no more than its standard error"
+    assert told(difference([-0.01, 0.02], zero)) == "+0.0050 ± 0.0150, within twice its standard error"
+    assert told(difference([0.0, 0.0], zero)) == "+0.0000 ± 0.0000, within twice its standard error"
     assert told(difference([0.5, 0.5], zero)) == "+0.5000 ± 0.0000, better"
 
 
 def test_a_single_seed_is_measured_by_its_rows() -> None:
-    assert told(difference([0.8], [0.79], 0.018)) == "+0.0100 ± 0.0180, no more than the standard error of one score"
+    assert told(difference([0.8], [0.79], 0.018)) == "+0.0100 ± 0.0180, within twice the standard error of one score"
     assert "better, 2.0 times the standard error of one score" in told(difference([0.8], [0.76], 0.02))
     assert told(difference([0.8], [0.79])) == "+0.0100"
 

@@ -95,7 +95,7 @@ def test_hyperband_is_compared_pair_by_pair(tmp_path: Path) -> None:
     assert untuned[0] == "without tuning"
     assert untuned[1].startswith("+0.0900 ± 0.0000, better")
     assert full[1].startswith("-0.0100 ± 0.0000, worse")
-    assert equal[1] == "+0.0050 ± 0.0050, no more than its standard error"
+    assert equal[1] == "+0.0050 ± 0.0050, within twice its standard error"
     assert full[3:5] == ("0.37 times", "0.35 times")
 
 
@@ -103,7 +103,7 @@ def test_hyperband_is_compared_pair_by_pair(tmp_path: Path) -> None:
     ("equal", "said", "beaten"),
     [
         ((0.78, 0.79), "Hyperband against that: +0.0150 ± 0.0050, better, 3.0 times its standard error.", False),
-        ((0.79, 0.82), "Hyperband against that: -0.0050 ± 0.0050, no more than its standard error: at equal", True),
+        ((0.79, 0.82), "Hyperband against that: -0.0050 ± 0.0050, within twice its standard error: at equal", True),
         ((0.81, 0.82), "Hyperband against that: -0.0150 ± 0.0050, worse, 3.0 times its standard error: at equal", True),
     ],
 )
@@ -131,9 +131,9 @@ def test_the_headline_has_the_four_scores(tmp_path: Path) -> None:
 
 def test_a_gain_within_the_noise_is_called_that(tmp_path: Path) -> None:
     came = found(tmp_path, [0.79], [0.80], [0.80], [0.80])
-    assert "+0.0100 ± 0.0200, no more than the standard error of one score. Hyperband trained" in verdict(came)
+    assert "+0.0100 ± 0.0200, within twice the standard error of one score. Hyperband trained" in verdict(came)
     untuned, *_ = against(came)
-    assert untuned[1:3] == ("+0.0100 ± 0.0200, no more than the standard error of one score", "+0.0100")
+    assert untuned[1:3] == ("+0.0100 ± 0.0200, within twice the standard error of one score", "+0.0100")
     unknown = [replace(outcome(0.80, 3), standard_error=None)]
     assert "standard error" not in verdict(replace(came, outcomes={**came.outcomes, Way.HYPERBAND: unknown}))
 
