@@ -291,7 +291,8 @@ def train_over_a_death(pool: Pool, gang: str, folder: Path) -> None:
     segment = segment_of(pool.until(lambda event: isinstance(event, Served)))
     assert not any(isinstance(event, GangLost | GangEnded) for event in pool.log)
     assert [report.step for report in segment.reports] == list(range(2, segment.reached + 1))
-    assert segment.training_seconds > 10, "xgboost_ray waits for 10 s before it goes on"
+    # Whether a part of that wait counts as training depends on when the actors that are left notice the death.
+    assert segment.starting_seconds + segment.training_seconds > 10, "xgboost_ray waits for 10 s before it goes on"
     expected = auc(segment.checkpoint, SMALL["validation"])
     assert segment.reports[-1].metrics["validation:auc"] == pytest.approx(expected, abs=1e-6)
 
