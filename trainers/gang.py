@@ -35,6 +35,7 @@ from trainers.assignment import (
     Served,
     StorageAway,
 )
+from trainers.ending import end_surely
 from trainers.errors import DivergedError, GangError, StorageError, UnsavedError, in_words
 from trainers.labels import label_logs
 from trainers.mailbox import MailboxHandle
@@ -282,6 +283,7 @@ class _TellLosses(UserCallback):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         # Unpickled in the controller's process before anywhere else: the mailbox keeps the first that says so.
+        end_surely()
         self.__dict__.update(state)
         self._mailbox.run_by(self._gang, ray.get_runtime_context().current_actor)
 
@@ -298,6 +300,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     """
     gang, program, mailbox = config["gang"], config["program"], config["mailbox"]
     calm_loaded()
+    end_surely()
     context = _worker_context(gang, mailbox)
     labels = label_logs(gang)
     incarnation = context.broadcast(uuid.uuid4().hex)

@@ -13,6 +13,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from trainers.assignment import Event, GangLost, GangUp, Goodbye, Halt, Order, Served
+from trainers.ending import end_surely
 
 NAMESPACE = "warmband"
 """Of the mailboxes' names, so that the jobs on one cluster find each other's."""
@@ -39,6 +40,7 @@ class Mailbox:
     """Orders wait here for gangs, events wait here for the driver; every wait is a long poll with a deadline."""
 
     def __init__(self) -> None:
+        end_surely()
         self._desks: dict[str, _Desk] = {}
         self._events: list[Event] = []
         self._arrived = asyncio.Event()

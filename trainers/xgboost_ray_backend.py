@@ -28,6 +28,7 @@ from trainers import steady
 from trainers.assignment import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Served
 from trainers.channels import PlacedChannel
 from trainers.draining import Notices
+from trainers.ending import end_surely
 from trainers.errors import GangError, StorageError, TrialError, WarmbandError
 from trainers.gang import AGREE_SECONDS, END_SECONDS, PROGRESS_SECONDS, one_line, resources_per_worker
 from trainers.patient_storage import PatientStorage
@@ -62,6 +63,7 @@ class Coordinator:
         resources: Mapping[str, float],
         ray_params: Mapping[str, Any],
     ) -> None:
+        end_surely()
         self._gang = gang
         self._workers = channels["train"].num_workers
         self._arguments = (channels, resources, ray_params)

@@ -9,6 +9,7 @@ from typing import Any
 import ray
 import torch
 
+from trainers.ending import end_surely
 from trainers.errors import GangError
 from trainers.parameter_server.listener import Listener
 from trainers.parameter_server.server import Server
@@ -22,6 +23,7 @@ class ServerActor:
     """A parameter server in a process of its own."""
 
     def __init__(self, name: str, token: bytes) -> None:
+        end_surely()
         # Its work is additions on rows of memory, and the cores are the workers'.
         torch.set_num_threads(1)
         self._listener = Listener(Server(name), ray.util.get_node_ip_address(), token)
