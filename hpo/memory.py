@@ -25,6 +25,11 @@ logger = logging.getLogger(__name__)
 GOES_ON_FROM = "goes_on_from"
 """Key of a trial's details: where it goes on from, if that is not its latest checkpoint."""
 
+DIVERGED_FROM = "diverged_from"
+"""Key of a diverged trial's details: the units of its last rung. Where it is missing, it had reached none."""
+
+_LOST = ("Failed", "Diverged")
+
 Sound = Callable[[str, int], bool]
 """Whether the checkpoint of a URI is there with all its bytes, given how many."""
 
@@ -133,15 +138,17 @@ class Memory:
         if end == row.resource:
             del self._open[run.id]
         reports = [report for step, report in self._reports[run.id].items() if run.resource < step <= end]
-        if row.status == "Diverged" and end == row.resource:
+        # How far it came says less: one may have diverged on its way to that rung, or in the first unit behind it.
+        stood = row.details.get(DIVERGED_FROM, 0) if row.status == "Diverged" else row.resource
+        if row.status == "Diverged" and end == row.resource and run.resource >= stood:
             return _refused(row, reports, diverged=True)
         if row.status == "Failed" and run.resource == end:
             return _refused(row, [], diverged=False)
         if run.resource == end or len(reports) < end - run.resource:
             return None  # The rest of it was never served, or not recorded.
-        if row.status == "Failed":
-            self._open[run.id] = row  # It failed further on.
-        last = end == row.resource
+        if row.status in _LOST:
+            self._open[run.id] = row  # That came further on.
+        last = end == stood
         checkpoint = self._checkpoint(row) if last else ""
         if last and end < stop and not checkpoint:
             return None  # It was halted on its way to a rung, and cannot go on from there.
@@ -152,7 +159,7 @@ class Memory:
             training_seconds=0.0,
             checkpointing_seconds=0.0,
             first_step_at=math.nan,
-            details=row.details if last else {},
+            details={key: value for key, value in row.details.items() if key != DIVERGED_FROM} if last else {},
         )
         return Served(gang="", trial_id=run.id, segment=segment)
 
@@ -160,7 +167,8 @@ class Memory:
 
     def is_behind(self, run: TrialRun) -> bool:
         """Whether the record knows more of a trial than was told of it again so far."""
-        return run.id in self._open and run.resource < self._open[run.id].resource
+        row = self._open.get(run.id)
+        return row is not None and (run.resource < row.resource or row.status in _LOST)
 
     def ended_at(self, run: TrialRun) -> float | None:
         """When a trial that has ended had ended before, with as many units; None where it had not."""

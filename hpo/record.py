@@ -13,7 +13,7 @@ from hpo.checkpoints import Checkpoints
 from hpo.controller import Controller
 from hpo.hyperband import Cut
 from hpo.ledger import Entry
-from hpo.memory import GOES_ON_FROM, Memory
+from hpo.memory import DIVERGED_FROM, GOES_ON_FROM, Memory
 from hpo.search import TrialRun
 from hpo.store import JobWriter, LedgerRow, ReportRow, TrialRow
 from hpo.tables import TrialStatus
@@ -101,7 +101,11 @@ class JobRecord:
                 failure_reason=run.failure or run.diverged,
                 traceback=run.traceback,
                 logs=run.logs,
-                details={**run.details, **({GOES_ON_FROM: run.back} if run.back else {})},
+                details={
+                    **run.details,
+                    **({GOES_ON_FROM: run.back} if run.back else {}),
+                    **({DIVERGED_FROM: run.diverged_from} if run.diverged_from else {}),
+                },
                 attempts=run.attempts,
                 started_at=run.started_at,
                 ended_at=run.ended_at,

@@ -104,6 +104,7 @@ class TrialRun:
         back: where it goes on from then, if that is not where it stands; see `hpo.memory.goes_on_from`.
         at_rung: where it stood at its last rung, if it was halted since; see `Comparison.standing`.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
+        diverged_from: the units of its last rung then; 0 where it had reached none.
     """
 
     trial: Trial
@@ -125,6 +126,7 @@ class TrialRun:
     traceback: str = ""
     logs: str = ""
     diverged: str = ""
+    diverged_from: int = 0
     cut: bool = False
     judged: bool = True
     ahead: bool = False

@@ -234,6 +234,7 @@ class Trials:
 
     def _diverge(self, run: TrialRun, reason: str, reports: Sequence[Report]) -> None:
         """Ends a trial whose numbers are not finite any more: at once, behind all others, and not as a failure."""
+        run.diverged_from = run.at_rung.get("resource", run.resource)
         for report in reports:
             self._follow(run, report)
         self.tell(run, reports)

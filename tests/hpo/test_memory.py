@@ -30,7 +30,7 @@ from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, grown, plan_
 from hpo.tables import decode, encode
 from tests.support.simulated import METRIC, WORKERS, Draws, search_of, uneven
 from trainers import patient_storage
-from trainers.assignment import Assignment, Event, GangUp, Report
+from trainers.assignment import Assignment, Event, GangUp, Report, Served
 from trainers.errors import DivergedError, StorageError
 
 START = 8.0
@@ -113,6 +113,18 @@ def curve(assignment: Assignment, step: int) -> float:
     return math.nan if found < 0.012 else found
 
 
+class Telling(Mortal):
+    """Every second trial that diverges has reported that unit before: its own code looked at the loss too late."""
+
+    def _serve(self, gang: str, assignment: Assignment, seconds: float) -> Served:
+        served = super()._serve(gang, assignment, seconds)
+        if not served.diverged or luck(assignment, 0) < 0.5:
+            return served
+        step = assignment.start + len(served.reports) + 1
+        told = Report(step=step, metrics={METRIC: luck(assignment, step)})
+        return replace(served, reports=(*served.reports, told))
+
+
 @dataclass(kw_only=True)
 class Service:
     """A search over several drivers' lives."""
@@ -120,6 +132,7 @@ class Service:
     plan: Plan
     parallel: int = 3
     curve: Curve = curve
+    gangs: type[Mortal] = Mortal
     options: dict[str, Any] = field(default_factory=dict)
     sound: Sound | None = None
     rows: Rows = field(default_factory=Rows)
@@ -143,7 +156,7 @@ class Service:
         self.now += GAP if job.summary else 0.0
         record = JobRecord(rows, METRIC, memory=memory, notes=notes_of(job, began))  # type: ignore[arg-type]
         record.note(runs=[*record.notes["runs"], [self.now, None]])
-        gangs = Mortal(
+        gangs = self.gangs(
             self.curve,
             metric=METRIC,
             losses=losses,
@@ -296,6 +309,92 @@ def test_trials_that_were_halted_resumed_and_lost_fail_where_they_would_have(
     for number, (killed, after, lost) in enumerate(ends):
         losses = frozenset() if lost is None or number > 1 else frozenset({lost})  # A trial may lose two gangs.
         ended = service.drive(losses=losses, **{"dies_at" if killed else "stop_at": after})
+        if ended is not None and not ended.stopped:
+            break
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+@pytest.mark.parametrize("rung", [0, 1])
+def test_a_trial_that_diverges_right_behind_a_rung_was_a_candidate_there(parallel: int, rung: int) -> None:
+    """Told again, it reaches its rung first, and another is not promoted in its place."""
+    plan = lay_out(30, 1, 30)
+    healthy = Service(plan=plan, parallel=1, curve=luck)
+    cuts = answer(healthy, healthy.drive())["cuts"]
+    at = plan.brackets[0].rungs[rung]
+    best, last = cuts[0, at][0][0], cuts[0, at][0][-1]
+
+    def breaks(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == best and step == at + 1:
+            raise DivergedError("the loss is not finite")
+        return luck(assignment, step)
+
+    whole = Service(plan=plan, parallel=parallel, curve=breaks)
+    expected = answer(whole, whole.drive())
+    assert expected["trials"][best][1:3] == ("Diverged", at)
+    assert {best, last} <= set(expected["cuts"][0, at][0])
+    for stop_at in range(10, 46, 3):
+        service = Service(plan=plan, parallel=parallel, curve=breaks)
+        service.drive(stop_at=stop_at)
+        controller = service.drive()
+        assert answer(service, controller) == expected, f"stopped at event {stop_at}"
+        assert controller is not None
+        check_bills(service, controller)
+
+
+@pytest.mark.parametrize(("raised", "status"), [(DivergedError, "Diverged"), (ValueError, "Failed")])
+def test_how_a_trial_ended_stays_on_record_until_its_rung_is_cut_again(raised: type[Exception], status: str) -> None:
+    """Another one's checkpoint is gone, and the driver dies while that one trains its rungs again."""
+    plan = lay_out(30, 1, 30)
+    healthy = Service(plan=plan, parallel=1, curve=luck)
+    went_on, stopped = answer(healthy, healthy.drive())["cuts"][0, 1]
+
+    def breaks(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == went_on[0] and step == 2:
+            raise raised("broken")
+        return luck(assignment, step)
+
+    whole = Service(plan=plan, parallel=1, curve=breaks)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan, parallel=1, curve=breaks)
+    service.drive(dies_at=20)
+    ended = service.rows.trials[went_on[0]]
+    assert (ended.status, ended.resource) == (status, 1)
+    again = service.rows.trials[stopped[0]]
+    service.rows.trials[again.trial_id] = replace(again, status="Running", resource=0, checkpoint="", ended_at=None)
+    service.drive(dies_at=1)
+    assert service.rows.trials[went_on[0]] == ended
+    assert answer(service, service.drive()) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.integers(1, 4),
+    st.integers(0, 1000),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 60)), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_trials_diverge_where_they_would_have_wherever_the_search_breaks_off(
+    plan: Plan, parallel: int, seed: int, ends: list[tuple[bool, int]], exact: bool
+) -> None:
+    """At any unit, before or behind their report of it: they are candidates at the same rungs."""
+
+    def breaks(assignment: Assignment, step: int) -> float:
+        if step == random.Random(f"{seed}/{assignment.trial_id}").randint(1, 20):
+            raise DivergedError("the loss is not finite")
+        return luck(assignment, step)
+
+    options = {"exact_from": lambda hyperparameters: exact}
+    whole, service = (
+        Service(plan=plan, parallel=of, curve=breaks, gangs=Telling, options=options) for of in (1, parallel)
+    )
+    expected = answer(whole, whole.drive())
+    for killed, after in ends:
+        ended = service.drive(**{"dies_at" if killed else "stop_at": after})
         if ended is not None and not ended.stopped:
             break
     controller = service.drive()
