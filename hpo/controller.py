@@ -84,7 +84,7 @@ class Controller:
         """Seconds of this run until gangs could be asked for."""
         first = memory.before.first_step_seconds
         self.first_step_at = None if first is None else self.started_at + first
-        self.ledger = Ledger(record.ledger, clock, memory.before.ledger)
+        self.ledger = Ledger(record.ledger, clock, memory.before.ledger, memory.before.gang_seconds)
         self.trials = Trials(
             search,
             searcher=searcher,
@@ -112,8 +112,6 @@ class Controller:
         self._storage = PatientStorage(self._tell_away, lambda: bool(self._stopping) or record.stop_requested)
         self._stopping = ""
         self._over = False  # What comes is the closing of gangs.
-        self._waited = self._listened = 0.0
-        """Seconds without a gang, until those that were looked at last."""
 
     def run(self) -> None:
         """Runs until every trial has ended, or a stop is asked for; closes the gangs either way.
@@ -354,16 +352,11 @@ class Controller:
 
     def _listen(self) -> None:
         self._record.progress(self)
-        waiting = not self._roster.sizes
         for event in self._gangs.events(self._poll_seconds):
             self._take_in(event)
         if self._record.stop_requested and not self._stopping:
             self.stop(STOP_REQUESTED)
-        now = self.seconds
-        if waiting:
-            self._waited += now - self._listened
-        self._listened = now
-        if (reached := self._budget.reached(now, self._waited)) and not self._stopping:
+        if (reached := self._budget.reached(self.seconds)) and not self._stopping:
             self.stop(reached)
         for gang, work in self._roster.silent(self.search.patience):
             self._gangs.recycle(gang, f"no report of {work.run.id} for {self.search.patience:.0f} s")

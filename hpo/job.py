@@ -19,7 +19,7 @@ from hpo.interrupt import INTERRUPTED, Interrupts, Requests
 from hpo.job_folder import CLAIMED, claim, was_claimed
 from hpo.lines import kept
 from hpo.logs import JobLog
-from hpo.memory import Memory
+from hpo.memory import Memory, gang_seconds
 from hpo.metrics import Metrics
 from hpo.pace import Probed
 from hpo.probe import Probing
@@ -159,7 +159,7 @@ class Job:
         now = self.clock()
         runs = [*record.notes["runs"][:-1], [record.notes["runs"][-1][0], now]]
         found = ended.summary or {**record.notes[BEFORE], **known(record.notes)}
-        ended = replace(ended, summary={**found, "runs": runs})
+        ended = replace(ended, summary={**found, "runs": runs, "gang_seconds": record.gang_seconds})
         kept(writer)(f"{self.search.name}: {ended.status}" + (f", {ended.reason}" if ended.reason else ""))
         writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=ended.summary)
         callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
@@ -321,4 +321,5 @@ def notes_of(job: JobRow, heard: float) -> dict[str, Any]:
     found = known(job.summary)
     if any(entry["at"] >= ended for entry in job.spec.get(RAISED, ()) for _, ended in runs[-1:]):
         found |= {"probe": {**found["probe"], "verdict": ""}, "forecast": None}  # They were said of a smaller job.
-    return {**found, "runs": runs, "held": {}, "first_step_seconds": first, BEFORE: before}
+    had = {"gang_seconds": gang_seconds(job, heard), "gang_since": None}
+    return {**found, "runs": runs, "held": {}, "first_step_seconds": first, **had, BEFORE: before}

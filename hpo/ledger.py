@@ -44,6 +44,7 @@ class Ledger:
         book: is given the entries as they arise.
         clock: seconds since the epoch; it does not jump.
         before: what was booked before this run, as the record has it.
+        gang_seconds: in which there was a gang before this run.
     """
 
     def __init__(
@@ -51,11 +52,14 @@ class Ledger:
         book: Callable[[list[Entry]], None],
         clock: Callable[[], float] = steady.now,
         before: Iterable[LedgerRow] = (),
+        gang_seconds: float = 0.0,
     ) -> None:
         self._book = book
         self._clock = clock
         self._workers: dict[str, int] = {}
         self._until: dict[str, float] = {}
+        self.with_gang: tuple[float, float | None] = (gang_seconds, None)
+        """Seconds in which there was a gang, until there was none; and since when there is one again, if there is."""
         self.totals: dict[Kind, float] = dict.fromkeys(Kind, 0.0)
         self.by_trial: dict[str, float] = defaultdict(float)
         self._before = set()
@@ -66,6 +70,8 @@ class Ledger:
 
     def up(self, gang: str, workers: int, held_since: float) -> None:
         """A gang came up; its time since `held_since`, or since it was lost, went into starting."""
+        if not self._until:
+            self.with_gang = (self.gang_seconds, self._clock())
         self._workers[gang] = workers
         self._until.setdefault(gang, held_since)
         self._account(gang, "", [(Kind.STARTING, None)])
@@ -99,6 +105,7 @@ class Ledger:
         if gang in self._until:
             self._account(gang, "", [(Kind.IDLE, None)])
             del self._until[gang]
+            self._without(self._clock())
 
     def close(self) -> None:
         """Every gang was given back, at this moment."""
@@ -107,6 +114,7 @@ class Ledger:
             for gang in list(self._until):
                 self._account(gang, "", [(Kind.IDLE, None)], now)
             self._until.clear()
+            self._without(now)
 
     @property
     def gangs(self) -> int:
@@ -119,6 +127,12 @@ class Ledger:
         return {gang: self._workers[gang] for gang in self._until}
 
     @property
+    def gang_seconds(self) -> float:
+        """Seconds in which there was a gang, until now; the others were waited for one."""
+        seconds, since = self.with_gang
+        return seconds if since is None else seconds + self._clock() - since
+
+    @property
     def total(self) -> float:
         """All billed worker-seconds."""
         return sum(self.totals.values())
@@ -128,6 +142,12 @@ class Ledger:
         """Worker-seconds for which gangs have been held since their last entries: known, but not yet for what."""
         now = self._clock()
         return sum(max(0.0, now - until) * self._workers[gang] for gang, until in self._until.items())
+
+    def _without(self, now: float) -> None:
+        """Stops counting the seconds with a gang where there is none any more."""
+        seconds, since = self.with_gang
+        if since is not None and not self._until:
+            self.with_gang = (seconds + now - since, None)
 
     def _account(
         self, gang: str, trial_id: str, parts: Iterable[tuple[Kind, float | None]], now: float | None = None

@@ -86,9 +86,9 @@ class Budget:
         """A gang's start took so long."""
         self._start_seconds = seconds
 
-    def reached(self, seconds: float, waited: float = 0.0) -> str:
-        """Which limit is reached so many seconds after the start, so many of them without a gang; empty if none is."""
-        return self._limits.reached(seconds, self._spent, waited)
+    def reached(self, seconds: float) -> str:
+        """Which limit is reached so many seconds after the start; empty if none is."""
+        return self._limits.reached(seconds, self._spent, max(0.0, seconds - self._ledger.gang_seconds))
 
     def pays_for(self, sizes: Mapping[int, int], there: Counter[int], starting: int) -> dict[int, int]:
         """The gangs that are wanted, without those whose start costs more than what is left.

@@ -40,12 +40,14 @@ class Before:
 
     Args:
         seconds: of wall time.
+        gang_seconds: those of them in which it had a gang.
         first_step_seconds: from its start to its first training step; None where there was none.
         ledger: what was billed.
         unbilled: what was not, since its driver died before it could.
     """
 
     seconds: float = 0.0
+    gang_seconds: float = 0.0
     first_step_seconds: float | None = None
     ledger: tuple[LedgerRow, ...] = ()
     unbilled: tuple[LedgerRow, ...] = ()
@@ -254,7 +256,24 @@ def used_before(job: JobRow, ledger: Sequence[LedgerRow], heard: float) -> Befor
     )
     first = job.summary.get("first_step_seconds")
     lost = tuple(unbilled(job, ledger, heard))
-    return Before(seconds=seconds, first_step_seconds=first, ledger=(*ledger, *lost), unbilled=lost)
+    return Before(
+        seconds=seconds,
+        gang_seconds=gang_seconds(job, heard),
+        first_step_seconds=first,
+        ledger=(*ledger, *lost),
+        unbilled=lost,
+    )
+
+
+def gang_seconds(job: JobRow, heard: float) -> float:
+    """Seconds in which a job had a gang until its driver was last heard of; 0 where an older Warmband drove it.
+
+    Args:
+        job: its row, whose summary says since when that driver had one.
+        heard: when that was, in unix seconds.
+    """
+    since = job.summary.get("gang_since")
+    return float(job.summary.get("gang_seconds", 0.0)) + (0.0 if since is None else max(0.0, heard - since))
 
 
 def unbilled(job: JobRow, ledger: Iterable[LedgerRow], heard: float) -> list[LedgerRow]:

@@ -195,11 +195,12 @@ def _check_goes_on(job: JobRow, changed: Mapping[str, Any]) -> None:
 def _used(job: JobRow, before: Before, begun: int) -> dict[str, tuple[float, str]]:
     """What a job has used of each limit: as a number, and in words."""
     seconds, worker_seconds = before.seconds, sum(row.worker_seconds for row in before.ledger)
+    ran = seconds if job.spec.get("max_wait") is None else before.gang_seconds
     tariff = Tariff.of_spec(job.spec)
     cost = tariff.of(worker_seconds) if tariff else math.nan
     return {
         "max_jobs": (begun, count(begun, "trial")),
-        "max_runtime_in_seconds": (seconds, f"{seconds:,.1f} s"),
+        "max_runtime_in_seconds": (ran, f"{ran:,.1f} s"),
         "max_wait": (seconds, f"{seconds:,.1f} s"),
         "max_cost": (cost, money(cost, tariff.currency) if tariff else ""),
     }

@@ -12,7 +12,7 @@ from ray.tune.experiment import Trial
 from hpo.checkpoints import Checkpoints
 from hpo.controller import Controller
 from hpo.hyperband import Cut
-from hpo.ledger import Entry
+from hpo.ledger import Entry, Ledger
 from hpo.memory import DIVERGED_FROM, GOES_ON_FROM, Memory
 from hpo.search import TrialRun
 from hpo.store import JobWriter, LedgerRow, ReportRow, TrialRow
@@ -50,6 +50,7 @@ class JobRecord:
         self._memory = Memory() if memory is None else memory
         self.notes = dict(notes or {})
         """The summary of the running job."""
+        self._bills: Ledger | None = None
 
     @property
     def stop_requested(self) -> bool:
@@ -61,6 +62,11 @@ class JobRecord:
         if self._writer.lost_lease:
             self._writer.job()  # which says who does
         return self._writer.stop_requested
+
+    @property
+    def gang_seconds(self) -> float:
+        """Seconds in which the job had a gang, those of its runs before included."""
+        return self._memory.before.gang_seconds if self._bills is None else self._bills.gang_seconds
 
     def note(self, **notes: Any) -> None:
         """Puts something into the summary of the running job."""
@@ -147,8 +153,10 @@ class JobRecord:
 
     def progress(self, controller: Controller) -> None:
         """Tells the watchers that the loop went round, and notes which gangs are held: whoever resumes bills them."""
+        self._bills = controller.ledger
         first = controller.first_step_at and controller.first_step_at - controller.started_at
-        self.note(held=controller.ledger.held, first_step_seconds=first)
+        seconds, since = self._bills.with_gang
+        self.note(held=self._bills.held, first_step_seconds=first, gang_seconds=seconds, gang_since=since)
         for watcher in self._watchers:
             watcher.progress(controller)
 

@@ -50,6 +50,11 @@ class Life:
     spent: dict[Kind, float] = field(default_factory=lambda: defaultdict(float))
 
 
+def there(lives: dict[str, Life]) -> bool:
+    """Whether there is a gang, be it one that comes back after a loss."""
+    return any(life.phase not in ("down", "ended") for life in lives.values())
+
+
 # Which gang, seconds that pass before, what happens to it if it can, and what the worker says it measured.
 EVENTS = st.lists(
     st.tuples(
@@ -68,10 +73,12 @@ def test_what_is_booked_is_workers_times_the_time_held(events: list[tuple[str, i
     """Whole seconds, so that sums are exact."""
     ledger, clock, entries = make()
     lives = {gang: Life() for gang in WORKERS}
-    trial = "a-trial"
+    trial, with_gang = "a-trial", 0
     for gang, seconds, what, training, checkpointing in events:
         life = lives[gang]
         clock.now += seconds
+        with_gang += seconds * there(lives)
+        assert ledger.gang_seconds == with_gang
         passed = int(clock.now) - life.since
         match life.phase, what:
             case "ended", _:
@@ -119,10 +126,13 @@ def test_what_is_booked_is_workers_times_the_time_held(events: list[tuple[str, i
                 life.phase = "free"
         life.since = int(clock.now)
     clock.now += 5
+    with_gang += 5 * there(lives)
     for life in lives.values():
         if life.phase not in ("down", "ended"):
             life.spent[Kind.IDLE] += clock.now - life.since
     ledger.close()
+    clock.now += 5
+    assert ledger.gang_seconds == with_gang
 
     for gang, life in lives.items():
         for kind in Kind:

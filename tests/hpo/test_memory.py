@@ -80,6 +80,7 @@ class Mortal(SimulatedGangs):
         super().__init__(*parts, **named)
         self.disk, self.dies_at, self.rows, self.heard_of = disk, dies_at, rows, 0
         self.up: set[str] = set()
+        self.up_at = math.inf
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         assert (assignment.checkpoint in self.disk) if assignment.start else assignment.checkpoint is None
@@ -94,6 +95,7 @@ class Mortal(SimulatedGangs):
         for event in found:
             if isinstance(event, GangUp):
                 self.up.add(event.gang)
+                self.up_at = min(self.up_at, self.now)
             if segment := getattr(event, "segment", None):
                 self.disk.add(segment.checkpoint)
         return found
@@ -141,6 +143,8 @@ class Service:
     served: list[Assignment] = field(default_factory=list)
     held: float = 0.0
     """Worker-seconds for which gangs were up."""
+    with_gang: float = 0.0
+    """Seconds in which there was one."""
 
     def drive(
         self, dies_at: float = math.inf, stop_at: float = math.inf, losses: frozenset[int] = frozenset()
@@ -185,8 +189,10 @@ class Service:
             controller = None  # type: ignore[assignment]
         self.served += gangs.served
         self.now = gangs.now
+        self.with_gang += max(0.0, self.now - gangs.up_at)
         if controller:
-            record.note(runs=[*record.notes["runs"][:-1], [record.notes["runs"][-1][0], self.now]], held={})
+            runs = [*record.notes["runs"][:-1], [record.notes["runs"][-1][0], self.now]]
+            record.note(runs=runs, held={}, gang_seconds=record.gang_seconds, gang_since=None)
         self.held += sum((self.now - gangs.held_since(gang)) * WORKERS for gang in gangs.up)
         return controller
 
@@ -240,6 +246,7 @@ def check_bills(service: Service, controller: Controller) -> None:
     billed = sum(row.worker_seconds for row in service.rows.bills)
     assert billed == pytest.approx(service.held)
     assert controller.ledger.total == pytest.approx(billed)
+    assert controller.ledger.gang_seconds == pytest.approx(service.with_gang)
 
 
 PLANS = [lay_out(30, 1, 30), lay_out(9, 1, 9), run_all(7, 12)]

@@ -190,6 +190,18 @@ REFUSED = [
 ]
 
 
+def test_time_in_which_it_waited_is_not_used_of_its_runtime(hpo: Command) -> None:
+    hpo.tune("cost.max_cost=0.000001", "tuning.max_wait=90000")
+    job, _ = found()
+    with Store() as store:
+        summary = {**job.summary, "runs": [[0.0, 5000.0]], "gang_seconds": 3700.0}
+        store.update_job("job", summary=summary, spec={**job.spec, "max_cost": None})
+    refused = hpo.resume("tuning.max_runtime_in_seconds=3650", code=2)
+    assert "has 3600, of which it has used 3,700.0 s already" in refused
+    hpo.resume("tuning.max_runtime_in_seconds=4000")
+    assert found()[0].status == "Completed"
+
+
 def test_what_cannot_be_raised_is_refused_by_name_and_nothing_is_changed(hpo: Command) -> None:
     hpo.tune("cost.max_cost=0.000001")
     before = found()

@@ -44,6 +44,7 @@ class Disturbance:
     losses: frozenset[int] = frozenset()
     no_head: bool = False
     max_seconds: float = math.inf
+    max_wait: float = math.inf
     written_every: int = 2
     """Events between one batch of its rows and the next; files are removed then, too."""
 

@@ -391,7 +391,7 @@ class World:
             best_value=aim.best_value,
             storage_path=str(self.folder),
             exact_from=lambda hyperparameters: aim.exact,
-            limits=Limits(max_seconds=driver.disturbance.max_seconds),
+            limits=Limits(max_seconds=driver.disturbance.max_seconds, max_wait=driver.disturbance.max_wait),
             completion=aim.criteria,
         )
 

@@ -1,0 +1,76 @@
+"""Seconds in which a job waits for machines, and those in which it has some, over all its runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import pytest
+
+from hpo.hyperband import lay_out
+from hpo.job import Ended
+from tests.support.drivers import WORKERS, Disturbance
+from tests.support.job_life import LOST, Aim, World
+
+START = 5.0
+"""Seconds in which a gang of a world starts: its job waits."""
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    made = World(aim=Aim(plan=lay_out(9, 1, 9)), parallel=1)
+    yield made
+    made.close()
+
+
+def trained(world: World) -> dict[str, int]:
+    """How far each trial has come."""
+    return {trial.trial_id: trial.resource for trial in world.rows()[1]}
+
+
+def test_a_job_that_ran_for_its_time_does_not_run_for_it_again_where_it_is_resumed(world: World) -> None:
+    limits = Disturbance(max_seconds=10.0, max_wait=1000.0)
+    first = world.drive(limits)
+    assert isinstance(first, Ended)
+    assert first.reason.startswith("max_runtime_in_seconds reached: 1")
+    before = trained(world)
+    world.now += LOST
+    second = world.drive(Disturbance(max_seconds=10.0, max_wait=1000.0))
+    assert isinstance(second, Ended)
+    assert second.reason.startswith("max_runtime_in_seconds reached: 1")
+    assert trained(world) == before
+    world.now += LOST
+    third = world.drive(Disturbance(max_seconds=1000.0, max_wait=2000.0))
+    assert isinstance(third, Ended)
+    assert third.status == "Completed"
+
+
+@pytest.mark.parametrize("ends", [("killed", "stopped"), ("stopped", "killed"), ("Ctrl-C twice", "killed")])
+def test_what_a_job_waited_counts_as_waiting_in_every_run(world: World, ends: tuple[str, str]) -> None:
+    acts: dict[str, Callable[[], None]] = {
+        "killed": partial(world.kill, heard=True),
+        "stopped": world.stop,
+        "Ctrl-C twice": partial(world.interrupt, 2),
+    }
+    for end in ends:
+        world.drive(Disturbance(acts={(4, 0): acts[end]}))
+        world.now += LOST
+    ended = world.drive(Disturbance(max_seconds=29.0, max_wait=30.0))
+    assert isinstance(ended, Ended)
+    waited = 3 * START
+    assert re.fullmatch(rf"max_wait reached: 3\d\.\d s of 30 s, {waited:.1f} s of them without a gang", ended.reason), (
+        ended.reason
+    )
+    assert ended.summary["wall_seconds"] - waited == pytest.approx(world.held / WORKERS - waited)
+    assert ended.summary["gang_seconds"] == pytest.approx(ended.summary["wall_seconds"] - waited)
+
+
+def test_a_job_that_only_waited_has_not_run(world: World) -> None:
+    """Its driver is killed as its first gang is about to come up, time and again."""
+    for _ in range(4):
+        world.drive(Disturbance(acts={(2, 0): partial(world.kill, heard=True)}))
+        world.now += LOST
+    ended = world.drive(Disturbance(max_seconds=3.0, max_wait=1000.0))
+    assert isinstance(ended, Ended)
+    assert ended.reason.startswith("max_runtime_in_seconds reached: 3")
