@@ -65,6 +65,8 @@ class Trials:
         self.completion = Completion(search.completion, plan, maximize=search.mode == "max")
         self.verdict: Verdict | None = None
         """Why the job is complete before its plan is."""
+        self._enough = False
+        """Whether a criterion is met, be it behind a stop: the job is then complete once it is resumed."""
         self.hopeless = False
         """Whether it was stopped since its first trials all failed."""
         self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
@@ -278,12 +280,13 @@ class Trials:
         self._judge()
 
     def _judge(self) -> None:
-        """Looks whether the job is complete, in the order of suggestion."""
-        if self.verdict is not None:
+        """Looks whether the job is complete, in the order of suggestion; no further than where it is."""
+        if self._enough:
             return
         before = self.completion.judged
         verdict = self.completion.judge()
         self._settle(self._by_number[before : self.completion.judged])
+        self._enough = verdict is not None
         if verdict is not None and self._end(verdict.reason):
             self.verdict = verdict
 

@@ -467,6 +467,20 @@ def test_a_storage_that_goes_just_when_a_worker_writes_is_not_made_anew(world: W
     assert not world.folder.exists()
 
 
+@pytest.mark.parametrize("world", [(2, 4, 4)], indirect=True)
+@pytest.mark.parametrize("stops", [(5, 6), (6, 6), (7, 4)])
+def test_a_criterion_that_is_met_behind_a_stop_lets_no_model_go_for_one_that_will_not_count(
+    world: World, stops: tuple[int, int]
+) -> None:
+    for event in stops:
+        world.now += LOST
+        world.drive(Disturbance(acts={(event, 0): world.stop}))
+        world.check()
+    world.now += LOST
+    world.drive(Disturbance())
+    assert world.answer() == undisturbed(2, 4)
+
+
 @pytest.mark.parametrize("world", [(0, 4, 4)], indirect=True)
 def test_a_trial_that_does_not_count_goes_on_from_nowhere(world: World) -> None:
     """It was halted on its way when the job was complete; its models are gone, and the record names none."""

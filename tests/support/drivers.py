@@ -16,7 +16,7 @@ from hpo.simulation import SimulatedGangs
 from hpo.store import JobWriter
 from trainers import XGBoostTrainer, storage
 from trainers.assignment import Assignment, Event, Segment, Served
-from trainers.errors import LeaseError, ResourcesError, StorageError, WarmbandError
+from trainers.errors import DivergedError, LeaseError, ResourcesError, StorageError, WarmbandError
 
 if TYPE_CHECKING:
     from tests.support.job_life import World
@@ -237,12 +237,14 @@ class TurnByTurn(Checkpoints):
 
 
 def value_of(assignment: Assignment, step: int) -> float:
-    """A trial's objective, of its configuration and step alone; some fail, some diverge."""
+    """A trial's objective, of its configuration and step alone; some fail, some diverge, also right behind a rung."""
     chance = random.Random(f"{assignment.seed}/{step}").random()
     if chance < 0.004:
         raise ValueError("a trial's own error")
+    if step in (2, 4) and random.Random(f"{assignment.seed} diverges").random() < 0.25:
+        raise DivergedError("the loss is not finite")
     rising = float(assignment.hyperparameters.get("eta", 0.3)) * (1 - 0.8**step)
-    return math.nan if chance < 0.01 else rising + chance / 5
+    return math.nan if chance < 0.013 else rising + chance / 5
 
 
 class Gangs(SimulatedGangs):
