@@ -26,8 +26,11 @@ WORKERS = "num_workers"
 
 _ALWAYS = ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy")
 _IF_GIVEN = ("accelerator_type", "label_selector", "elastic_resize_monitor_interval_s")
-_LABEL = r"[a-zA-Z0-9]([\w.-]*[a-zA-Z0-9])?"
-_CONDITION = re.compile(rf"!?({_LABEL}|in\({_LABEL}(, ?{_LABEL})*\))", re.ASCII)
+# As Ray has labels, their names and their values, from Kubernetes.
+_LABEL = r"[a-zA-Z0-9]([a-zA-Z0-9_.-]{0,61}[a-zA-Z0-9])?"
+_DOMAIN = r"[a-zA-Z0-9]([a-zA-Z0-9_-]{0,61}[a-zA-Z0-9])?"
+_KEY = re.compile(rf"((?=[^/]{{1,253}}/){_DOMAIN}(\.{_DOMAIN})*/)?{_LABEL}")
+_CONDITION = re.compile(rf"!?({_LABEL}|in\({_LABEL}(, ?{_LABEL})*\))")
 _PLACEMENTS = ("PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD")
 
 
@@ -152,7 +155,14 @@ def _check_nodes(scaling: ScalingConfig) -> None:
     if kind is not None and (not isinstance(kind, str) or not kind):
         raise ConfigurationError(f"ScalingConfig(accelerator_type={kind!r}): give Ray's word for it, such as 'A100'")
     plain = isinstance(selector, Mapping | None)
-    if not plain or not all(isinstance(key, str) and _is_condition(said) for key, said in (selector or {}).items()):
+    for key in (selector or {}) if plain else ():
+        if not isinstance(key, str) or not _KEY.fullmatch(key):
+            raise ConfigurationError(
+                f"ScalingConfig(label_selector={selector!r}): {key!r} cannot be the name of a label; give at most 63 "
+                "letters, digits, '-', '_' and '.', the first and the last a letter or digit, behind a domain and '/' "
+                "where Ray has one, such as 'zone' or 'ray.io/market-type'"
+            )
+    if not plain or not all(map(_is_condition, (selector or {}).values())):
         raise ConfigurationError(
             f"ScalingConfig(label_selector={selector!r}): give one dict for all workers, which are alike, such as "
             "{'market-type': 'spot'}, {'market-type': '!spot'} or {'zone': 'in(a, b)'}"

@@ -508,6 +508,12 @@ def test_one_mistake_is_one_line(path: Path, change: str, message: str) -> None:
         ("trainer.resources_per_worker={GPU: 1}", "--set ", "`use_gpu` is False"),
         ("trainer.accelerator_type=''", "--set ", "accelerator_type='')"),
         ("trainer.label_selector={zone: in(a}", "--set ", "label_selector={'zone': 'in(a'}): give one dict"),
+        (
+            "trainer.label_selector={a b: c}",
+            "--set ",
+            "label_selector={'a b': 'c'}): 'a b' cannot be the name of a label",
+        ),
+        ("trainer.label_selector={'': c}", "--set ", "label_selector={'': 'c'}): '' cannot be the name of a label"),
     ],
 )
 def test_what_only_the_tuner_finds_has_its_line_too(path: Path, change: str, place: str, message: str) -> None:

@@ -6,13 +6,14 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+import ray
+from hypothesis import example, given
 from hypothesis import strategies as st
 from ray.train import ScalingConfig
 
@@ -228,6 +229,13 @@ def test_a_worker_holds_what_ray_asks_for_it(given: dict[str, Any]) -> None:
         ({"label_selector": {"zone": "in(a"}}, r"label_selector=\{'zone': 'in\(a'\}\): give one dict for all workers"),
         ({"label_selector": [{"zone": "a"}]}, r"label_selector=\[.*give one dict for all workers, which are alike"),
         ({"label_selector": {"zone": 1}}, "give one dict for all workers"),
+        ({"label_selector": {"zone": "a" * 64}}, "give one dict for all workers"),
+        (
+            {"label_selector": {"": "a"}},
+            r"label_selector=\{'': 'a'\}\): '' cannot be the name of a label; give at most 63",
+        ),
+        ({"label_selector": {"zone": "a", "a b": "c"}}, "'a b' cannot be the name of a label; give at most 63 letters"),
+        ({"label_selector": {1: "a"}}, "1 cannot be the name of a label"),
         ({"accelerator_type": ""}, "accelerator_type=''\\): give Ray's word for it, such as 'A100'"),
         ({"use_tpu": True}, r"use_tpu=True, topology=None\): trainers train on CPUs and GPUs"),
     ],
@@ -235,6 +243,28 @@ def test_a_worker_holds_what_ray_asks_for_it(given: dict[str, Any]) -> None:
 def test_nodes_that_it_cannot_ask_for_are_named(given: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
         XGBoostTrainer(scaling=ScalingConfig(num_workers=1, **given))
+
+
+PARTS = st.from_regex(r"[aA1_.-]{0,3}", fullmatch=True) | st.sampled_from(["a" * 63, "a" * 64, "ray.io", "a b", "é"])
+
+
+@given(
+    st.lists(PARTS, min_size=1, max_size=3).map("/".join), PARTS | st.lists(PARTS).map(", ".join).map("!in({})".format)
+)
+@example(f"{'ab.' * 84}a/a", "a")
+@example(f"{'ab.' * 84}ab/a", "a")
+@example("zone\n", "a")
+def test_no_label_selector_passes_that_ray_refuses(name: str, condition: str) -> None:
+    selector: Any = {name: condition}
+    with suppress(ConfigurationError):
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=1, label_selector=selector))
+        ray.remote(label_selector=selector)(int)
+
+
+@pytest.mark.parametrize("name", ["a", "market-type", "A.b_c-1", "ray.io/market-type", "a" * 63, f"{'ab.' * 84}a/a"])
+def test_names_of_labels_pass(name: str) -> None:
+    selector: Any = {name: "!in(a, b)"}
+    assert XGBoostTrainer(scaling=ScalingConfig(num_workers=1, label_selector=selector)).to_json()["scaling"]
 
 
 def test_ray_does_not_say_that_it_trains_what_it_does_not(caplog: pytest.LogCaptureFixture) -> None:
