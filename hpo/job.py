@@ -123,6 +123,8 @@ class Job:
             writer.ledger(*memory.before.unbilled)
             record.note(runs=[*notes["runs"], [self.clock(), None]])
             writer.job(driver={key: value for key, value in job.driver.items() if key != HEARD_BEFORE})
+        if writer.left_behind:
+            self.notify(f"{job.name} is {writer.left_behind}")
         try:
             with self.interrupts.under_way():
                 callbacks.job_start(JobStart.of(job))

@@ -54,6 +54,21 @@ def refusal(job: JobRow, what: str) -> LeaseError:
     )
 
 
+def left_behind(job: JobRow) -> str:
+    """What to say of the process that a job is taken over from, by the row as it was before.
+
+    Returns:
+        Empty where that process gave its lease back, or is known to be dead.
+    """
+    if not job.lease or is_dead(job.driver):
+        return ""
+    return (
+        f"taken over from {holder_of(job.driver)}, last heard of {max(0.0, job.silent):.0f} s ago. If that only stands "
+        "still, its gangs hold their CPUs and GPUs until it is gone, and there may be no room for gangs of this one: "
+        f"end it there, with `kill -KILL {job.driver.get('pid', 'PID')}`"
+    )
+
+
 def holder_of(driver: Mapping[str, Any]) -> str:
     """A driver in words."""
     host, ip = driver.get("host", "an unknown host"), driver.get("ip")

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
 from hpo.database import clock, explained, open_engine, shown
-from hpo.lease import is_dead, refusal, this_process
+from hpo.lease import is_dead, left_behind, refusal, this_process
 from hpo.schema import prepare
 from hpo.store_writer import ROWS_AT_ONCE, JobWriter, job_changes
 from hpo.tables import (
@@ -164,7 +164,7 @@ class Store:
         }
         if not self._write(sa.update(JOBS).where(self._free(before)).values(values)):
             raise refusal(self.job(name), what)
-        return JobWriter(self._engine, self.url, self.job(name), lease)
+        return JobWriter(self._engine, self.url, self.job(name), lease, left_behind(before))
 
     def update_job(self, name: str, **changes: Any) -> None:
         """Changes fields of a job that nobody drives, as `JobWriter.job` does.

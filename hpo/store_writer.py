@@ -108,8 +108,10 @@ class JobWriter:
     at once, where this process has stood still for so long.
     """
 
-    def __init__(self, engine: sa.Engine, url: str, job: JobRow, lease: str) -> None:
+    def __init__(self, engine: sa.Engine, url: str, job: JobRow, lease: str, left_behind: str = "") -> None:
         self.name, self._lease = job.name, lease
+        self.left_behind = left_behind
+        """See `hpo.lease.left_behind`."""
         self._driver: Mapping[str, Any] = job.driver
         self._engine, self._url = engine, url
         self._upserts = {table.name: _upsert(engine, table) for table in OF_JOB}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import signal
 import threading
 import time
@@ -16,10 +17,11 @@ from rich.console import Console
 
 from hpo.driver import drive, wait_for_lease
 from hpo.interrupt import INTERRUPTED, LOOK_SECONDS, TERMINATED, Requests
+from hpo.lease import this_process
 from hpo.store import JobRow, Store
 from hpo.tables import LOST_AFTER
 from tests.support.driving import CHANNELS, FRAME, Counting, answer, row, run_until, tuner
-from tests.support.rows import silence
+from tests.support.rows import held_by, silence
 from trainers import ConfigurationError, DataError, LeaseError
 
 
@@ -153,6 +155,33 @@ def test_a_silent_driver_elsewhere_is_waited_for(tmp_path: Path, monkeypatch: py
         wait_for_lease(store, "job", said.append, sleep)
     assert 0.0 < sum(slept) <= 3.0 + LOOK_SECONDS
     assert said[0].startswith("process 1 on gone (192.0.2.7) drives job: waiting up to 3 s")
+
+
+TAKEN = (
+    r"job is taken over from process 4711 on elsewhere \(192\.0\.2\.7\), last heard of (\d+) s ago\. If that only "
+    r"stands still, its gangs hold their CPUs and GPUs until it is gone, and there may be no room for gangs of this "
+    r"one: end it there, with `kill -KILL 4711`"
+)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_who_takes_a_job_over_says_what_the_driver_before_may_hold(tmp_path: Path, there: bool) -> None:
+    """Unless that is known to be dead, or has ended the job itself."""
+    interrupted(tmp_path, 3)
+    with Store(f"sqlite:///{tmp_path}/record.db") as store:
+        where = {"host": "elsewhere", "ip": "192.0.2.7", "pid": 4711}
+        here = {**this_process(), "pid": 4711, "started": -1.0}
+        store.update_job("job", status="InProgress", reason="", ended_at=None)
+        held_by(store, where if there else here, "job")
+        silence(store, LOST_AFTER + 10.0)
+        said = resumed(tmp_path, "job")
+        lines = " ".join(line.text for line in store.lines("job"))
+    for text in (said.replace("\n", " "), lines):
+        found = re.search(TAKEN, text)
+        assert bool(found) is there, text
+        assert not there or float(found[1]) >= LOST_AFTER + 10.0
+        assert "going on" in text
+    assert "taken over" not in resumed(tmp_path, "job")
 
 
 # ---- killed

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -293,7 +294,9 @@ def test_a_job_whose_driver_is_gone_has_failed_for_whoever_looks(store, ahead):
     assert not is_held(row)
     status, reason = status_and_reason(row)
     assert status == "Failed"
-    assert reason.startswith("its driver was last heard of 65 s ago")
+    found = re.match(r"its driver was last heard of (\d+) s ago", reason)
+    assert found, reason
+    assert LOST_AFTER + 5.0 <= float(found[1]) < LOST_AFTER + 95.0
 
 
 def test_a_job_whose_driver_has_another_clock_runs_for_whoever_looks(store, ahead):
