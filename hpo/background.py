@@ -6,7 +6,7 @@ import os
 import secrets
 import socket
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -19,7 +19,7 @@ import sqlalchemy as sa
 from hpo import supervisor
 from hpo.database import is_away
 from hpo.inputs import remove_copies
-from hpo.lease import is_dead, is_held, refusal, this_process
+from hpo.lease import is_dead, this_process
 from hpo.store import JobRow, Store
 from hpo.submission import ADDRESS_VARIABLES, JobsServer
 from hpo.tags import tags_of
@@ -86,6 +86,7 @@ def start(
     *,
     resume: bool = False,
     allowed: Collection[str] = (),
+    limits: Mapping[str, float] | None = None,
 ) -> str:
     """Starts the driver of a job of the record, and returns once it has taken the job.
 
@@ -95,27 +96,25 @@ def start(
         server: the cluster it runs on; None is this machine.
         resume: also where the job has ended as Stopped or Failed.
         allowed: the code that the driver may import, each as "module:name".
+        limits: larger ones that it is resumed under, by name.
 
     Returns:
         Where it runs, in words.
 
     Raises:
-        ConfigurationError: the driver could not reach the record from there, or refuses to run; or the job to be
-            resumed is Completed.
-        LeaseError: another process drives it.
+        ConfigurationError: the driver could not reach the record from there, or refuses to run.
         WarmbandError: it does not start.
     """
     with Store(store) as opened:
         before = opened.job(name)
-        if resume:
-            _check_resumable(before)
         try:
             if server is None:
-                pid = supervisor.start(name, store, resume=resume, allowed=allowed)
+                pid = supervisor.start(name, store, resume=resume, allowed=allowed, limits=limits)
                 where = f"in the background, as process {pid}; its log is {supervisor.log_file(name)}"
                 failed = partial(supervisor.failure, name, pid)
             else:
-                submission = _submitted(before, opened, server, resume=resume, allowed=allowed)
+                given = supervisor.options(resume=resume, allowed=allowed, limits=limits)
+                submission = _submitted(before, opened, server, given, resume=resume, allowed=allowed)
                 where, failed = f"as Ray job {submission} on {server.address}", partial(server.failure, submission)
         except WarmbandError:
             if not resume:  # Nothing was run: the name is free again.
@@ -125,24 +124,18 @@ def start(
     return where if begun else f"{where}; it has not begun after {START_SECONDS:g} s"
 
 
-def _submitted(job: JobRow, store: Store, server: JobsServer, *, resume: bool, allowed: Collection[str]) -> str:
+def _submitted(
+    job: JobRow, store: Store, server: JobsServer, options: Sequence[str], *, resume: bool, allowed: Collection[str]
+) -> str:
     """Hands a job's driver to a cluster; returns Ray's name for it, of which it takes each once."""
     return server.submit(
         job.name,
-        ["python", "-m", "hpo.driver", job.name, *supervisor.options(resume=resume, allowed=allowed)],
+        ["python", "-m", "hpo.driver", job.name, *options],
         working_dir=_working_dir(allowed),
         environment=_reaching(store, server),
         tags=tags_of(job.spec.get("tags")),
         submission_id=f"{job.name}-{secrets.token_hex(3)}" if resume else job.name,
     )
-
-
-def _check_resumable(job: JobRow) -> None:
-    """Refuses what there is nothing to go on with, or what another process drives."""
-    if job.status == "Completed":
-        raise ConfigurationError(f"job {job.name!r} is Completed; there is nothing left to run")
-    if is_held(job):
-        raise refusal(job, "resumed")
 
 
 def _wait_until_driven(store: Store, before: JobRow, failed: Callable[[], str]) -> bool:

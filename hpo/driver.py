@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -34,7 +34,7 @@ from hpo.summary import show_next, show_summary
 from hpo.tables import LOST_AFTER
 from trainers import steady
 from trainers.channels import Channel
-from trainers.errors import ConfigurationError, LeaseError, WarmbandError
+from trainers.errors import ConfigurationError, WarmbandError
 
 if TYPE_CHECKING:
     from hpo.tuner import HyperparameterTuner
@@ -88,7 +88,7 @@ def drive(
         wait_for_lease(found, name, say)
         job = recorded = found.job(name)
         if limits:
-            job = _raised(found, job, limits)
+            job = raised_now(found, job, limits)
     if job.status == "Completed":
         say(f"{name} is Completed: there is nothing left to run")
         return Ended(status=job.status, reason=job.reason, summary=job.summary)
@@ -113,37 +113,31 @@ def drive(
         return run(tuner, job, channels, forecast, interrupts, store=store, console=console, verbose=verbose)
 
 
-def raise_limits(store: str | None, name: str, limits: Mapping[str, Any]) -> Callable[[], None]:
-    """Puts larger limits of a job that nobody drives on record, for the process that is to drive it.
+def check_resumable(store: str | None, name: str, limits: Mapping[str, Any]) -> None:
+    """Refuses to have another process resume a job, where it would refuse.
+
+    The limits are raised by that process, once it has taken the job up: one that refuses to, for want of data say,
+    leaves the record as it is.
 
     Args:
         store: as `drive` takes it.
         name: the job's.
-        limits: by name; none changes nothing.
-
-    Returns:
-        Puts the record back as it was, unless the job was driven or changed since: where that process refuses.
+        limits: larger ones, by name.
 
     Raises:
-        ConfigurationError: its limits cannot be raised to these.
+        ConfigurationError: its limits cannot be raised to these, or there is nothing to go on with.
         LeaseError: a process drives it.
     """
     with Store(store) as found:
-        before = found.job(name)
-        after = _raised(found, before, limits) if limits else before
-        if changed := changes(before, after):
-            found.update_job(name, **changed)
-
-    def put_back() -> None:
-        with suppress(LeaseError), Store(store) as found:
-            now = found.job(name)
-            if changed and now.heartbeat == before.heartbeat and now.spec == after.spec:
-                found.update_job(name, **changes(now, before))
-
-    return put_back
+        job = found.job(name)
+        if is_held(job):
+            raise refusal(job, "resumed")
+        if (raised_now(found, job, limits) if limits else job).status == "Completed":
+            raise ConfigurationError(f"job {name!r} is Completed; there is nothing left to run")
 
 
-def _raised(store: Store, job: JobRow, limits: Mapping[str, Any]) -> JobRow:
+def raised_now(store: Store, job: JobRow, limits: Mapping[str, Any]) -> JobRow:
+    """A job's row under larger limits than those that it has used up, as `hpo.raising.raised` has it."""
     before = used_before(job, store.ledger(job.name), job.held_until)
     begun = sum(trial.number >= 0 for trial in store.trials(job.name))
     return raised(job, limits, before=before, begun=begun, now=steady.now())
@@ -288,6 +282,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--allow-code", action="append", default=[], metavar="MODULE:NAME", help="code that the job may name"
     )
+    parser.add_argument("--limits", type=json.loads, metavar="JSON", help="larger limits to resume it under, by name")
     given = parser.parse_args(arguments)
     console = Console(highlight=False)
     try:
@@ -300,6 +295,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             verbose=given.verbose,
             resume=given.resume,
             allowed=given.allow_code,
+            limits=given.limits,
         )
         return exit_code(ended)
     except KeyboardInterrupt:

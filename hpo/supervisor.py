@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -38,6 +39,11 @@ LOOK_SECONDS = 0.5
 RESUME = "--resume"
 
 ALLOW_CODE = "--allow-code"
+
+LIMITS = "--limits"
+
+_FIRST = (RESUME, LIMITS)
+"""Options of a driver's first start alone: once it has taken the job up, the record has what they ask for."""
 
 _PYTHON = (sys.executable, "-P", "-m")
 """-P: no module is looked for in the working directory, unless this process does."""
@@ -88,12 +94,23 @@ def log_file(name: str) -> Path:
     return home() / "jobs" / name / "driver.log"
 
 
-def options(*, resume: bool, allowed: Collection[str]) -> list[str]:
+def options(*, resume: bool, allowed: Collection[str], limits: Mapping[str, float] | None = None) -> list[str]:
     """The driver's options on its command line."""
-    return [*([RESUME] if resume else []), *(f"{ALLOW_CODE}={code}" for code in sorted(allowed))]
+    return [
+        *([RESUME] if resume else []),
+        *([f"{LIMITS}={json.dumps(dict(limits))}"] if limits else []),
+        *(f"{ALLOW_CODE}={code}" for code in sorted(allowed)),
+    ]
 
 
-def start(name: str, store: str | None, *, resume: bool = False, allowed: Collection[str] = ()) -> int:
+def start(
+    name: str,
+    store: str | None,
+    *,
+    resume: bool = False,
+    allowed: Collection[str] = (),
+    limits: Mapping[str, float] | None = None,
+) -> int:
     """Starts a job of the record in the background, where it outlives this process, its shell and its terminal.
 
     Args:
@@ -102,6 +119,7 @@ def start(name: str, store: str | None, *, resume: bool = False, allowed: Collec
             password and all users see command lines.
         resume: also where the job has ended as Stopped or Failed.
         allowed: the code that the driver may import, each as "module:name".
+        limits: larger ones that it is resumed under, by name.
 
     Returns:
         The process that looks after the driver.
@@ -115,7 +133,7 @@ def start(name: str, store: str | None, *, resume: bool = False, allowed: Collec
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as log:
             done = subprocess.run(
-                [*_PYTHON, "hpo.supervisor", name, *options(resume=resume, allowed=allowed)],
+                [*_PYTHON, "hpo.supervisor", name, *options(resume=resume, allowed=allowed, limits=limits)],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,
@@ -156,7 +174,7 @@ class Supervisor:
     Args:
         name: the job's.
         log: where the driver's output goes.
-        given: options of the driver; that it may begin with a job that has ended is for its first start.
+        given: options of the driver; those of a resume are for its first start.
     """
 
     def __init__(self, name: str, log: Path, given: Sequence[str]) -> None:
@@ -171,7 +189,7 @@ class Supervisor:
         deaths = 0
         while True:
             began = time.monotonic()
-            code = self._drive([option for option in self._given if option != RESUME or not deaths])
+            code = self._drive([option for option in self._given if not deaths or not option.startswith(_FIRST)])
             deaths = 1 if time.monotonic() - began > LONG_RUN else deaths + 1
             if _patiently(partial(self._over, code, deaths)):
                 return

@@ -295,12 +295,8 @@ class HyperparameterTuner:
                     "resume(inputs=..., wait=True)"
                 )
             server = self._apart()
-            put_back = driver.raise_limits(self._store, name, limits)
-            try:
-                self._started(server, resume=True)
-            except WarmbandError:
-                put_back()
-                raise
+            driver.check_resumable(self._store, name, limits)
+            self._started(server, resume=True, limits=limits)
             return
         self._ended(
             driver.drive(
@@ -483,9 +479,16 @@ class HyperparameterTuner:
         background.check_can_follow(self)
         return background.cluster_for(self)
 
-    def _started(self, server: JobsServer | None, *, resume: bool = False) -> None:
+    def _started(
+        self,
+        server: JobsServer | None,
+        *,
+        resume: bool = False,
+        limits: Mapping[str, float] | None = None,
+    ) -> None:
         name = self._name()
-        self._say(f"{name} runs {background.start(name, self._store, server, resume=resume, allowed=self._allowed)}")
+        where = background.start(name, self._store, server, resume=resume, allowed=self._allowed, limits=limits)
+        self._say(f"{name} runs {where}")
         self._say(f"Look with: hpo logs {name} --follow, hpo describe {name}; stop with: hpo stop {name}")
 
     def _announce(self, name: str, plan: Plan, forecast: Forecast | None, record: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from hpo import HyperparameterTuner, Prices, driver
+from hpo import HyperparameterTuner, Prices, background, driver, supervisor
 from hpo.assembly import opened
 from hpo.hyperband import Plan, lay_out
 from hpo.interrupt import Interrupts
@@ -25,6 +26,7 @@ from hpo.store import JobRow, Store
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, grown
 from tests.support.command import run
 from tests.support.driving import CHANNELS, answer, row, tuner
+from tests.support.rows import until
 from trainers import ConfigurationError, DataError, LeaseError
 
 JOB = """
@@ -253,27 +255,20 @@ def test_rows_in_memory_are_given_again_where_their_copies_are_gone(tmp_path: Pa
         again.resume(max_parallel_jobs=9)
 
 
-def test_a_raise_for_another_process_is_on_record_before_that_begins(tmp_path: Path) -> None:
-    """A job that was Completed is Stopped until it is driven."""
-    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
-    store = f"sqlite:///{tmp_path}/record.db"
-    driver.raise_limits(store, "job", {"max_jobs": 9})
-    assert (row(tmp_path).status, row(tmp_path).reason) == ("Stopped", "max_jobs raised from 5 to 9")
-    driver.drive(store, "job", console=Console(file=io.StringIO()), resume=True, inputs=CHANNELS)
-    assert (row(tmp_path).status, row(tmp_path).reason) == ("Completed", "")
-    assert len(answer(tmp_path, "job")["trials"]) == 10, "the un-tuned run among them"
-
-
 def test_who_read_the_limits_before_another_raised_them_does_not_drive(tmp_path: Path) -> None:
     made = tuner(tmp_path, max_jobs=5, prices=Prices(per_worker_hour=3600.0), max_cost=1e-6)
     made.fit(CHANNELS, job_name="job")
     store, old = f"sqlite:///{tmp_path}/record.db", row(tmp_path)
-    driver.raise_limits(store, "job", {"max_jobs": 9})
+    raise_and_drive(store, max_jobs=9)
     with pytest.raises(LeaseError, match="another process raised the limits of job 'job' just now"):
         drive_row(made, old, store)
     with Store(store) as record:
         assert not record.job("job").lease
     assert row(tmp_path).spec["max_jobs"] == 9
+
+
+def raise_and_drive(store: str, **limits: float) -> None:
+    driver.drive(store, "job", console=Console(file=io.StringIO()), resume=True, inputs=CHANNELS, limits=limits)
 
 
 def drive_row(made: HyperparameterTuner, old: JobRow, store: str) -> None:
@@ -291,28 +286,42 @@ def drive_row(made: HyperparameterTuner, old: JobRow, store: str) -> None:
 
 
 @pytest.mark.process
-def test_a_raise_is_taken_back_where_the_other_process_refuses_to_run(home: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("waits", [True, False])
+def test_another_process_that_refuses_to_run_raises_nothing_however_late(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], waits: bool
+) -> None:
     """Completed, with the copies of its rows gone: nobody could go on with it, or have it Completed again."""
     tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
     before, store = row(tmp_path), f"sqlite:///{tmp_path}/record.db"
-    with pytest.raises(ConfigurationError, match=r"did not start: channel 'train' cannot be opened again"):
-        HyperparameterTuner.attach("job", store=store).resume(wait=False, max_jobs=9)
-    after = row(tmp_path)
-    assert (after.spec, after.plan) == (before.spec, before.plan)
-    assert (after.status, after.reason, after.ended_at) == ("Completed", "", before.ended_at)
+    made = HyperparameterTuner.attach("job", store=store)
+    if waits:
+        with pytest.raises(ConfigurationError, match=r"did not start: channel 'train' cannot be opened again"):
+            made.resume(wait=False, max_jobs=9)
+    else:
+        monkeypatch.setattr(background, "START_SECONDS", 0.0)
+        made.resume(wait=False, max_jobs=9)
+        said = capsys.readouterr().out
+        begun = re.search(r"in the background, as process (\d+);", said)
+        assert begun, said
+        until(lambda: bool(supervisor.failure("job", int(begun[1]))))
+        assert "channel 'train' cannot be opened again" in supervisor.log_file("job").read_text()
+    assert row(tmp_path) == before
 
 
-def test_a_raise_is_taken_back_only_if_nobody_drove_or_raised_the_job_since(tmp_path: Path) -> None:
-    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
-    store = f"sqlite:///{tmp_path}/record.db"
-    put_back = driver.raise_limits(store, "job", {"max_jobs": 7})
-    driver.raise_limits(store, "job", {"max_jobs": 9})
-    put_back()
-    assert row(tmp_path).spec["max_jobs"] == 9
-    put_back = driver.raise_limits(store, "job", {"max_jobs": 11})
-    driver.drive(store, "job", console=Console(file=io.StringIO()), resume=True, inputs=CHANNELS)
-    put_back()
-    assert (row(tmp_path).spec["max_jobs"], row(tmp_path).status) == (11, "Completed")
+@pytest.mark.process
+def test_another_process_that_takes_the_job_up_raises_its_limits(hpo: Command) -> None:
+    hpo.tune()
+    made = HyperparameterTuner.attach("job")
+    made.resume(wait=False, max_jobs=9)
+    made.wait()
+    job, trials = found()
+    assert (job.status, len(trials), job.spec["max_jobs"]) == ("Completed", 9, 9)
+    assert [entry["max_jobs"] for entry in job.spec[RAISED]] == [[5, 9]]
+    assert "job: max_jobs raised from 5 to 9" in supervisor.log_file("job").read_text()
+    with pytest.raises(ConfigurationError, match="job 'job' is Completed; there is nothing left to run"):
+        made.resume(wait=False, max_jobs=9)
+    with pytest.raises(ConfigurationError, match="max_jobs is 7, and job 'job' has 9"):
+        made.resume(wait=False, max_jobs=7)
 
 
 class Slow(dict[str, Any]):
@@ -332,8 +341,8 @@ def test_a_raise_of_another_process_while_data_are_opened_is_not_lost(tmp_path: 
     store = f"sqlite:///{tmp_path}/record.db"
 
     def other() -> None:
-        if row(tmp_path).status == "Completed":
-            driver.raise_limits(store, "job", {"max_jobs": 9})
+        if row(tmp_path).spec["max_jobs"] == 5:
+            raise_and_drive(store, max_jobs=9)
 
     with pytest.raises(LeaseError, match="another process raised the limits of job 'job' just now"):
         HyperparameterTuner.attach("job", store=store).resume(inputs=Slow(other), max_jobs=7)

@@ -26,7 +26,7 @@ from sqlalchemy.exc import OperationalError
 import hpo.job
 from hpo import ContinuousParameter, checkpoints, database, store, store_writer
 from hpo.completion import TuningJobCompletionCriteriaConfig
-from hpo.driver import raise_limits
+from hpo.driver import raised_now
 from hpo.hyperband import Plan
 from hpo.interrupt import Interrupts
 from hpo.job import Ended, Job
@@ -34,7 +34,7 @@ from hpo.job_folder import CLAIMED, FOLDER_ID
 from hpo.limits import Limits
 from hpo.memory import GOES_ON_FROM, unbilled
 from hpo.progress import Goal, Progress
-from hpo.raising import RAISED
+from hpo.raising import RAISED, changes
 from hpo.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.strategies import make_strategy
 from tests.support.drivers import (
@@ -354,7 +354,9 @@ class World:
 
     def more_trials(self, more: int) -> None:
         """Its `max_jobs` is raised, as `hpo resume --set` does it."""
-        raise_limits(self.url, "job", {"max_jobs": self.plan.trials + more})
+        with Store(self.url) as record:
+            job = record.job("job")
+            record.update_job("job", **changes(job, raised_now(record, job, {"max_jobs": self.plan.trials + more})))
         self.plan = Plan.from_json(self.rows()[0].plan)
 
     # ---- driving
