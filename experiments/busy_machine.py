@@ -33,6 +33,7 @@ import typer
 from rich.console import Console
 
 from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from hpo.cli.terminal import errors_in_words
 from trainers.openmp import POLICY, VARIABLE
 
 UNITS = {"XGBoost": 100, "job in hand": 100, "small network": 3000, "larger network": 60}
@@ -271,4 +272,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

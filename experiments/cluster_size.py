@@ -44,6 +44,7 @@ from experiments.published import (
 from experiments.searches import Outcome, Searches, rows
 from experiments.tradeoff import Advice, Choice, by_budget, by_deadline, front, take
 from hpo import CategoricalParameter
+from hpo.cli.terminal import errors_in_words
 from hpo.report import Column, Figure, JobData, Measured, Page, Section, Table, Text, job_sections, look
 from hpo.report.cells import with_error
 from hpo.store import Store
@@ -375,4 +376,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

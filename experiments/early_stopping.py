@@ -28,6 +28,7 @@ from experiments.benchmark import markdown, table, write
 from experiments.boosting import RANGES
 from experiments.equal_rounds import configurations, difference, told, unbeaten
 from experiments.gap import Scores
+from hpo.cli.terminal import errors_in_words
 from hpo.controller import Controller
 from hpo.hyperband import Bracket, Cut, Plan, lay_out
 from hpo.ledger import Entry
@@ -287,6 +288,7 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     return {
         "verdict": verdict(result),
         "share": f"{_share(found):.1%}",
+        "row_error": f"{result['standard_error_of_one']['validation']:.3f}",
         "against_all": told(_against(result, Way.ALL, "validation")),
         "against_equal": told(_against(result, Way.EQUAL, "validation")),
         "ways": markdown(("", *Way), _ways(result)),
@@ -368,4 +370,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

@@ -35,6 +35,7 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
 from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from hpo.cli.terminal import errors_in_words
 from trainers import DivergedError, ParameterServerTrainer, TorchTrainer, TrainContext, Trainer
 from trainers.cluster import cluster
 from trainers.datasets import Dataset, load
@@ -307,4 +308,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

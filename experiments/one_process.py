@@ -33,6 +33,7 @@ from experiments.benchmark import Target, markdown, promised, promises, table, t
 from experiments.boosting import RANGES
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
 from hpo.analytics import tuned_trials
+from hpo.cli.terminal import errors_in_words
 from hpo.ranges import ParameterRange
 from hpo.search import derive_seed
 from hpo.store import Store
@@ -268,4 +269,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

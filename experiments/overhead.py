@@ -57,6 +57,7 @@ from experiments.empty_searches import (
     searches,
 )
 from experiments.optuna_studies import IN_MEMORY, PRUNERS, STORAGES, Study, blocks
+from hpo.cli.terminal import errors_in_words
 
 EVERY = "every report"
 DECISIONS = ("plan", "trials", "reports", "scheduler", "loop", "durable", "durable, wall", "peak, MB")
@@ -248,4 +249,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

@@ -37,6 +37,7 @@ from experiments.benchmark import Target, markdown, promised, promises, table, t
 from experiments.documented import start_ray
 from experiments.loops import layers
 from experiments.on_gang import OnGang
+from hpo.cli.terminal import errors_in_words
 from trainers import ParameterServerTrainer, TrainContext
 from trainers.datasets import load
 from trainers.trainer import open_channels
@@ -312,4 +313,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

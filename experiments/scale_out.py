@@ -37,6 +37,7 @@ from experiments.gap import Scores
 from experiments.mnist import Setting, channels
 from experiments.problems import trees
 from experiments.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
+from hpo.cli.terminal import errors_in_words
 from hpo.report.cells import with_error
 from hpo.uncertainty import standard_error
 from trainers import Channel, DivergedError, Trainer, XGBoostTrainer
@@ -375,4 +376,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

@@ -24,6 +24,7 @@ from rich.table import Table
 
 from experiments.warm_start import RANGES, STATIC
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
+from hpo.cli.terminal import errors_in_words
 from hpo.store import Store
 from trainers import XGBoostTrainer
 from trainers.assignment import Assignment, GangUp, Segment, Served
@@ -156,4 +157,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

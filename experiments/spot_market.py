@@ -28,6 +28,7 @@ from rich.console import Console, Group
 
 from experiments.benchmark import markdown, table, write
 from experiments.empty_searches import RANGES, NoRecord, curve
+from hpo.cli.terminal import errors_in_words
 from hpo.controller import Controller
 from hpo.hyperband import lay_out
 from hpo.random_search import RandomSearch
@@ -334,4 +335,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

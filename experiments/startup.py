@@ -40,6 +40,7 @@ from experiments.benchmark import Target, markdown, promised, promises, table, t
 from experiments.documented import ROUNDS, WORKERS, Documented, as_documented
 from experiments.warm_start import AT_ONCE, SEED, TRIALS, WarmGangs, WarmJob, on_warm_gangs, parameters, warm_job
 from experiments.whole_trials import PlainOptuna, starts_in_hand, with_optuna
+from hpo.cli.terminal import errors_in_words
 from hpo.store import TrialRow
 from trainers.datasets import find, load
 from trainers.gang import POLL_SECONDS
@@ -325,4 +326,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

@@ -21,6 +21,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from experiments.benchmark import markdown, write
+from hpo.cli.terminal import errors_in_words
 from hpo.database import open_engine
 from hpo.store import JobRow, ReportRow, Store, TrialRow
 
@@ -118,4 +119,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with errors_in_words():
+        main()

@@ -43,6 +43,7 @@ from experiments.published import (
     titled,
 )
 from experiments.searches import Outcome, Searches, rows
+from hpo.cli.terminal import errors_in_words
 from hpo.report import JobData, Page, Section, Table, Text, comparison_figures, job_sections
 from hpo.store import Store
 from trainers.datasets import Dataset
@@ -362,4 +363,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

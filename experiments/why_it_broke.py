@@ -50,6 +50,7 @@ from experiments.twins import (
     xgboost_case,
 )
 from hpo.cli.options import AllowCode
+from hpo.cli.terminal import errors_in_words
 from hpo.report.cells import with_error
 from trainers import ConfigurationError, Trainer, TrialError
 
@@ -350,4 +351,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

@@ -51,6 +51,7 @@ from experiments.benchmark import Target, apart, markdown, promised, promises, t
 from experiments.noted_job import AT_ONCE, SEED, STATIC, Memory, Share, memory, share
 from experiments.shared_evaluation import Evaluating
 from experiments.trial_by_turns import Turns, turns
+from hpo.cli.terminal import errors_in_words
 from trainers import Channel, XGBoostTrainer
 from trainers.datasets import find, load
 
@@ -302,4 +303,5 @@ def main(
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with errors_in_words():
+        typer.run(main)

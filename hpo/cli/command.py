@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated
 
 import typer
@@ -10,7 +9,6 @@ from typer.core import TyperGroup
 
 from hpo.cli import data, db, export, files, forecast, logs, records, report, resume, submit, tuning
 from hpo.cli.options import Command, Group
-from trainers.errors import ConfigurationError, DataError, WarmbandError
 from trainers.loopback import on_loopback
 
 # No module here imports Ray, pandas or a model library before a command needs it: --help answers at once.
@@ -110,11 +108,7 @@ def root() -> TyperGroup:
 
 def main() -> None:
     """Runs the command, and exits with one of `EXIT_CODES`."""
-    try:
-        with on_loopback():
-            app(prog_name="hpo")
-    except WarmbandError as error:
-        from hpo.cli.terminal import terminal
+    from hpo.cli.terminal import errors_in_words
 
-        terminal(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
-        sys.exit(2 if isinstance(error, ConfigurationError | DataError) else 1)
+    with errors_in_words(), on_loopback():
+        app(prog_name="hpo")

@@ -6,11 +6,14 @@ import json
 import math
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any
 
 from rich.console import Console, RenderableType
+
+from trainers.errors import ConfigurationError, DataError, WarmbandError
 
 WIDE = 500
 """Columns where nobody looks and nothing says how many: a line of a table stays one line for grep."""
@@ -32,6 +35,19 @@ def terminal(*, stderr: bool = False) -> Terminal:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() or "COLUMNS" in os.environ else WIDE
     return Terminal(stderr=stderr, highlight=False, width=width)
+
+
+@contextmanager
+def errors_in_words() -> Iterator[None]:
+    """An error of Warmband's that leaves the block ends the process, and is printed without a traceback.
+
+    The exit code is 2 where what was asked for is wrong, else 1.
+    """
+    try:
+        yield
+    except WarmbandError as error:
+        terminal(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        sys.exit(2 if isinstance(error, ConfigurationError | DataError) else 1)
 
 
 def show(*what: RenderableType) -> None:

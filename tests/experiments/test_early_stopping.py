@@ -88,6 +88,7 @@ def test_random_search_is_the_first_of_the_same_trials_for_as_many_rounds(tmp_pa
 
 def test_the_tables_come_from_the_result_alone() -> None:
     tables = page_tables(made(0.78, 0.79))
+    assert f"| validation AUC (standard error of one: {tables['row_error']}) |" in tables["ways"]
     assert "| configurations | 30 | 11 | 30 |" in tables["ways"]
     assert "| rounds | 334 | 330 | 900 |" in tables["ways"]
     assert "| of all rounds | 37.1% | 36.7% | 100.0% |" in tables["ways"]
