@@ -22,8 +22,9 @@ import sqlalchemy as sa
 
 from experiments.benchmark import markdown, write
 from hpo.cli.terminal import errors_in_words
-from hpo.database import open_engine
+from hpo.database import explained, open_engine, shown
 from hpo.store import JobRow, ReportRow, Store, TrialRow
+from trainers.errors import ConfigurationError
 
 REPORTS_A_TRIAL = 100
 
@@ -76,7 +77,7 @@ def server_version(url: str) -> str:
     """What the server calls itself."""
     engine = open_engine(url)
     try:
-        with engine.connect() as connection:
+        with explained(shown(engine.url), "opened", ConfigurationError), engine.connect() as connection:
             return str(connection.scalar(sa.text("SHOW server_version")))
     finally:
         engine.dispose()

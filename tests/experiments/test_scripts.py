@@ -32,15 +32,28 @@ def test_errors_of_every_script_are_said_in_words(name: str) -> None:
     assert SCRIPTS[name].startswith("with errors_in_words():\n"), SCRIPTS[name]
 
 
+@pytest.mark.parametrize(
+    ("name", "argument", "named"),
+    [
+        ("why_it_broke", "nothing.yaml", "job file 'nothing.yaml' cannot be read"),
+        ("store_rate", "postgresql+psycopg://me:secret@127.0.0.1:1/none", "me:***@127.0.0.1:1/none cannot be opened"),
+        ("store_rate", "nothing", "the store's URL cannot be used"),
+    ],
+)
 def test_a_mistake_in_its_arguments_is_one_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str,
+    argument: str,
+    named: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["why_it_broke", "nothing.yaml", "--out", str(tmp_path / "out")])
-    monkeypatch.delitem(sys.modules, "experiments.why_it_broke", raising=False)
+    monkeypatch.setattr(sys, "argv", [name, argument, "--out", str(tmp_path / "out")])
+    monkeypatch.delitem(sys.modules, f"experiments.{name}", raising=False)
     with pytest.raises(SystemExit) as ended:
-        runpy.run_module("experiments.why_it_broke", run_name="__main__")
+        runpy.run_module(f"experiments.{name}", run_name="__main__")
     assert ended.value.code == 2
     said = capsys.readouterr().err.splitlines()
     assert len(said) == 1, said
     assert said[0].startswith("error: ")
-    assert "nothing.yaml" in said[0]
+    assert named in said[0]
