@@ -103,8 +103,8 @@ def drive(
         check_same(job.spec["inputs"], channels)
     forecast = _forecast(tuner, job, store)
     with Interrupts(say) as interrupts:
-        changed = changes(recorded, replace(job, status="InProgress", reason="", ended_at=None))
-        if resume and changed:
+        taken_up = replace(job, status="InProgress", reason="", ended_at=None) if resume else job
+        if changed := changes(recorded, taken_up):
             with Store(store) as found:
                 check_current(found.job(name), recorded.spec.get(RAISED, ()))  # Opening its data may have taken long.
                 found.update_job(name, **changed)  # A stop that was asked for was for the driver before.

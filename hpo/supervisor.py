@@ -42,9 +42,6 @@ ALLOW_CODE = "--allow-code"
 
 LIMITS = "--limits"
 
-_FIRST = (RESUME, LIMITS)
-"""Options of a driver's first start alone: once it has taken the job up, the record has what they ask for."""
-
 _PYTHON = (sys.executable, "-P", "-m")
 """-P: no module is looked for in the working directory, unless this process does."""
 
@@ -174,7 +171,8 @@ class Supervisor:
     Args:
         name: the job's.
         log: where the driver's output goes.
-        given: options of the driver; those of a resume are for its first start.
+        given: options of the driver; that it may begin with a job that has ended is for its first start. Limits are
+            for each, as one may die before it has taken the job up and raised them.
     """
 
     def __init__(self, name: str, log: Path, given: Sequence[str]) -> None:
@@ -189,7 +187,7 @@ class Supervisor:
         deaths = 0
         while True:
             began = time.monotonic()
-            code = self._drive([option for option in self._given if not deaths or not option.startswith(_FIRST)])
+            code = self._drive([option for option in self._given if option != RESUME or not deaths])
             deaths = 1 if time.monotonic() - began > LONG_RUN else deaths + 1
             if _patiently(partial(self._over, code, deaths)):
                 return

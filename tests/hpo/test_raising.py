@@ -21,12 +21,13 @@ from hpo.hyperband import Plan, lay_out
 from hpo.interrupt import Interrupts
 from hpo.job import known, notes_of
 from hpo.job_folder import CLAIMED
+from hpo.lease import this_process
 from hpo.raising import RAISED
 from hpo.store import JobRow, Store
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, grown
 from tests.support.command import run
 from tests.support.driving import CHANNELS, answer, row, tuner
-from tests.support.rows import until
+from tests.support.rows import held_by, until
 from trainers import ConfigurationError, DataError, LeaseError
 
 JOB = """
@@ -253,6 +254,20 @@ def test_rows_in_memory_are_given_again_where_their_copies_are_gone(tmp_path: Pa
     assert found["untuned"]["value"] == first["untuned"]["value"]
     with pytest.raises(ConfigurationError, match="max_parallel_jobs cannot be made 9 in a job"):
         again.resume(max_parallel_jobs=9)
+
+
+def test_a_driver_that_died_before_it_raised_the_limits_is_followed_by_one_that_does(tmp_path: Path) -> None:
+    """As its supervisor starts it again: not to begin anew with a job that was stopped meanwhile, limits as before."""
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    store = f"sqlite:///{tmp_path}/record.db"
+    with Store(store) as record:
+        record.update_job("job", status="InProgress", ended_at=None)
+        held_by(record, {**this_process(), "started": -1.0}, "job")
+    for _ in range(2):  # The second finds it Completed.
+        driver.drive(store, "job", console=Console(file=io.StringIO()), inputs=CHANNELS, limits={"max_jobs": 9})
+    job = row(tmp_path)
+    assert (job.status, job.spec["max_jobs"], len(job.spec[RAISED])) == ("Completed", 9, 1)
+    assert len(answer(tmp_path, "job")["trials"]) == 10, "the un-tuned run among them"
 
 
 def test_who_read_the_limits_before_another_raised_them_does_not_drive(tmp_path: Path) -> None:
