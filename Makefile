@@ -60,6 +60,7 @@ check: $(STAMP)
 
 docs: $(STAMP)
 	$(VENV)/bin/python -m hpo.cli.reference docs/cli.md
+	$(VENV)/bin/python docs/house.py docs/architecture.md
 	$(VENV)/bin/python -m experiments.results_page README.md docs/*.md docs/results
 
 clean:

@@ -8,7 +8,7 @@ take turns, on the machine as it is and beside as many busy processes as it has 
 
 - spinning: GOMP_SPINCOUNT=300000, which is what libgomp does where nothing is set (its manual);
 - here: nothing is set, and `hpo` is imported before the library;
-- calmed: nothing is set, and the library is imported before `hpo`: see `trainers/openmp.py`.
+- calmed: nothing is set, and the library is imported before `hpo`: see `trainers/process/openmp.py`.
 
 Compared are medians over the repeats of the mean time of a round or step, since what a busy machine costs is in the few
 that wait for a core; of a job, its training time by rounds.
@@ -34,7 +34,7 @@ from rich.console import Console
 
 from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from hpo.cli.terminal import errors_in_words
-from trainers.openmp import POLICY, VARIABLE
+from trainers.process.openmp import POLICY, VARIABLE
 
 UNITS = {"XGBoost": 100, "job in hand": 100, "small network": 3000, "larger network": 60}
 """Rounds or steps of each work."""
@@ -119,7 +119,7 @@ def boosting(rounds: int, threads: int) -> float:
     import xgboost
 
     from trainers.datasets import load
-    from trainers.openmp import calm_loaded
+    from trainers.process.openmp import calm_loaded
 
     calm_loaded()  # As every job does.
     train = load("bank-marketing-synthetic").train
@@ -167,7 +167,7 @@ def network(name: str) -> Callable[[int, int], float]:
         import torch
         from torch import nn
 
-        from trainers.openmp import calm_loaded
+        from trainers.process.openmp import calm_loaded
 
         calm_loaded()  # As every job does.
         torch.set_num_threads(threads)

@@ -14,8 +14,8 @@ from typing import Any
 from experiments.theories import Theory
 from hpo import CategoricalParameter, ContinuousParameter
 from hpo.ranges import ParameterRange
-from hpo.words import short
-from trainers.pytorch.batches import GLOBAL, PER_WORKER, BatchSize
+from hpo.text import short
+from trainers.pytorch.data.batches import GLOBAL, PER_WORKER, BatchSize
 from trainers.pytorch.rates import RULE
 
 RATES, MOMENTA = ("lr", "learning_rate"), ("momentum", "beta1")

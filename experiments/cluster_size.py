@@ -45,9 +45,10 @@ from experiments.searches import Outcome, Searches, rows
 from experiments.tradeoff import Advice, Choice, by_budget, by_deadline, front, take
 from hpo import CategoricalParameter
 from hpo.cli.terminal import errors_in_words
-from hpo.report import Column, Figure, JobData, Measured, Page, Section, Table, Text, job_sections, look
-from hpo.report.cells import with_error
-from hpo.store import Store
+from hpo.record.store import Store
+from hpo.report import Column, Figure, JobData, Measured, Page, Section, Table, Text, job_sections
+from hpo.report.page.cells import with_error
+from hpo.report.pictures import look
 from trainers.datasets import Dataset
 
 

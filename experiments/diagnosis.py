@@ -10,8 +10,8 @@ from experiments.causes import Cause, Change, Run, changes, ranges
 from experiments.gap import Gap, Scores, Share, interact
 from experiments.judgement import Judgement, judgements
 from hpo.ranges import ParameterRange
-from hpo.report.cells import with_error
-from hpo.words import count
+from hpo.report.page.cells import with_error
+from hpo.text import count
 
 ENOUGH = 0.9
 """The share of a gap that a change has to give back to be called enough by itself."""

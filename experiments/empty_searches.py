@@ -1,7 +1,7 @@
 """Searches without training: the real searcher, scheduler, controller, ledger and store on gangs that answer at once.
 
-`hpo.simulation` stands in for the workers. Two plans: "Hyperband", `lay_out(trials, 1, 50)`, and "every report",
-`run_all(trials, 50)`, in which each of the trials reports 50 times and none is stopped.
+`hpo.search.simulated_gangs` stands in for the workers. Two plans: "Hyperband", `lay_out(trials, 1, 50)`, and "every
+report", `run_all(trials, 50)`, in which each of the trials reports 50 times and none is stopped.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from ray.tune.experiment import Trial
 from experiments.benchmark import apart
 from experiments.looking import held
 from hpo import ContinuousParameter, IntegerParameter
-from hpo.controller import Controller
-from hpo.hyperband import Cut, Plan, lay_out, run_all
-from hpo.ledger import Entry
-from hpo.random_search import RandomSearch
+from hpo.cost.ledger import Entry
+from hpo.jobs.recorder import JobRecord
 from hpo.ranges import ParameterRange, decode, search_space
-from hpo.record import JobRecord
-from hpo.scheduler import RESOURCE, SynchronousHyperBandScheduler
-from hpo.search import Search, TrialRun
-from hpo.simulation import SimulatedGangs
-from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from trainers.assignment import Assignment, Report
+from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.search.controller import Controller
+from hpo.search.simulated_gangs import SimulatedGangs
+from hpo.search.trial import Search, TrialRun
+from hpo.strategies.hyperband import Cut, Plan, lay_out, run_all
+from hpo.strategies.random_search import RandomSearch
+from hpo.strategies.scheduler import RESOURCE, SynchronousHyperBandScheduler
+from trainers.gangs.messages import Assignment, Report
 
 REPORTS, AT_ONCE, BATCHES, SEED = 50, 8, 200, 1729
 WRITTEN_SECONDS = 300.0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from experiments.causes import Cause, Run
 from experiments.theories import Theory
-from hpo.words import short
+from hpo.text import short
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

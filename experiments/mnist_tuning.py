@@ -19,12 +19,12 @@ from rich.console import Console, Group
 from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from experiments.mnist import BLOG, GOOD, SEED, Setting, channels
 from hpo import CategoricalParameter, ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from hpo.analytics import tuned_trials
 from hpo.ranges import ParameterRange
-from hpo.search import UNTUNED
-from hpo.store import Store
-from hpo.words import short
-from trainers.cluster import cluster
+from hpo.record.store import Store
+from hpo.sagemaker.analytics import tuned_trials
+from hpo.search.trial import UNTUNED
+from hpo.text import short
+from trainers.cluster.session import cluster
 from trainers.datasets import Dataset
 
 LEARNING: dict[str, ParameterRange] = {

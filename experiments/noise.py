@@ -25,9 +25,9 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from trainers import TrainContext
-from trainers.pytorch import random_state
 from trainers.pytorch.distribution import trained
 from trainers.pytorch.function import TrainFunction
+from trainers.pytorch.state import random_state
 
 PART = 4
 """A measurement compares the gradient of a batch with those of so many parts of it."""

@@ -15,9 +15,9 @@ from rich.console import Console
 from experiments.looking import Looking
 from experiments.noting import FOLDER, NotingTrainer
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
-from hpo.analytics import tuned_trials
 from hpo.ranges import ParameterRange
-from hpo.store import Store
+from hpo.record.store import Store
+from hpo.sagemaker.analytics import tuned_trials
 from trainers.datasets import Dataset, load
 
 JOB, SEED, AT_ONCE = "efficiency", 1729, 1

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from trainers import XGBoostTrainer
-from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
-from trainers.gang import WorkerContext, never
-from trainers.xgboost_program import XGBoostProgram
+from trainers.gangs.gang import WorkerContext, never
+from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.xgboost.program import XGBoostProgram
 
 FOLDER = "WARMBAND_NOTES"
 """Variable of the driver's environment: the folder in which each worker has a file, named by its process id."""

@@ -16,7 +16,7 @@ IN_MEMORY, DEFAULTS, ADJUSTED, JOURNAL = "in memory", "SQLite", "SQLite, set up 
 
 
 def adjusted(path: str) -> sqlite3.Connection:
-    """A connection with the settings of SQLite that Warmband's store has, see `hpo.database`."""
+    """A connection with the settings of SQLite that Warmband's store has, see `hpo.record.database`."""
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, check_same_thread=False)
     for setting in ("journal_mode=WAL", "synchronous=NORMAL"):
         connection.execute(f"PRAGMA {setting}")

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure as Still
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from hpo.report import look
-from hpo.report.cells import with_error
-from hpo.report.figure import Figure
+from hpo.report.page.cells import with_error
+from hpo.report.pictures import look
+from hpo.report.pictures.figure import Figure
 
 COLOURS = (look.BLUE, look.GREEN, look.ROSE, look.OCHRE, look.VIOLET, look.GREY, look.BEST)
 _ROW = 34
@@ -30,7 +30,7 @@ class Dot:
         label: what it is of.
         value: the score.
         error: its standard error; None where that is not known.
-        colour: of `hpo.report.look`.
+        colour: of `hpo.report.pictures.look`.
     """
 
     label: str
@@ -46,7 +46,7 @@ class Line:
     Args:
         label: what it is.
         curves: a curve a seed; shorter ones end early.
-        colour: of `hpo.report.look`.
+        colour: of `hpo.report.pictures.look`.
     """
 
     label: str

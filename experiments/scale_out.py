@@ -38,8 +38,8 @@ from experiments.mnist import Setting, channels
 from experiments.problems import trees
 from experiments.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
 from hpo.cli.terminal import errors_in_words
-from hpo.report.cells import with_error
-from hpo.uncertainty import standard_error
+from hpo.report.page.cells import with_error
+from hpo.search.uncertainty import standard_error
 from trainers import Channel, DivergedError, Trainer, XGBoostTrainer
 from trainers.datasets import Dataset
 

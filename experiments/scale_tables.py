@@ -8,8 +8,8 @@ from typing import Any
 
 from experiments.benchmark import markdown
 from experiments.blog import FIRST, NOTEBOOK
-from hpo.report.cells import with_error
-from hpo.words import count
+from hpo.report.page.cells import with_error
+from hpo.text import count
 
 COLUMNS = (
     *("", "workers", "distribution", "validation", "best", "test", "the blog's", "its minutes"),

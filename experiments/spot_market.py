@@ -3,8 +3,8 @@
     python -m experiments.spot_market [--seeds 20] [--unit-seconds 60] [--out DIR] [--quick]
 
 Everything here is simulated but the decisions: controller, scheduler and ledger are the real ones, on gangs that train
-nothing and have a clock of their own (`hpo.simulation`). No market's figures are used: the rates are assumptions, from
-none to two reclaims an hour of a machine.
+nothing and have a clock of their own (`hpo.search.simulated_gangs`). No market's figures are used: the rates are
+assumptions, from none to two reclaims an hour of a machine.
 
 Each gang is one machine. It is reclaimed after a time that is drawn from an exponential distribution, by the seed and
 the number of the machine; `NOTICE_SECONDS` before, it is given notice. Another takes its place at once, which is billed
@@ -29,14 +29,14 @@ from rich.console import Console, Group
 from experiments.benchmark import markdown, table, write
 from experiments.empty_searches import RANGES, NoRecord, curve
 from hpo.cli.terminal import errors_in_words
-from hpo.controller import Controller
-from hpo.hyperband import lay_out
-from hpo.random_search import RandomSearch
 from hpo.ranges import decode, search_space
-from hpo.scheduler import SynchronousHyperBandScheduler
-from hpo.search import Search
-from hpo.simulation import SimulatedGangs
-from trainers.assignment import Event, GangEnded, GangUp, Served
+from hpo.search.controller import Controller
+from hpo.search.simulated_gangs import SimulatedGangs
+from hpo.search.trial import Search
+from hpo.strategies.hyperband import lay_out
+from hpo.strategies.random_search import RandomSearch
+from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+from trainers.gangs.messages import Event, GangEnded, GangUp, Served
 
 NOTICE_SECONDS, START_SECONDS = 120.0, 90.0
 RATES = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0)

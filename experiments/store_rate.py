@@ -22,8 +22,8 @@ import sqlalchemy as sa
 
 from experiments.benchmark import markdown, write
 from hpo.cli.terminal import errors_in_words
-from hpo.database import explained, open_engine, shown
-from hpo.store import JobRow, ReportRow, Store, TrialRow
+from hpo.record.database import explained, open_engine, shown
+from hpo.record.store import JobRow, ReportRow, Store, TrialRow
 from trainers.errors import ConfigurationError
 
 REPORTS_A_TRIAL = 100

@@ -35,8 +35,7 @@ import ray
 import torch
 import typer
 from ray.train import Checkpoint, RunConfig, ScalingConfig
-from ray.train.torch import TorchTrainer as RayTorchTrainer
-from ray.train.torch import prepare_model
+from ray.train.torch import TorchTrainer as RayTorchTrainer, prepare_model
 from rich.console import Console, Group
 
 from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write

@@ -44,8 +44,8 @@ from experiments.published import (
 )
 from experiments.searches import Outcome, Searches, rows
 from hpo.cli.terminal import errors_in_words
+from hpo.record.store import Store
 from hpo.report import JobData, Page, Section, Table, Text, comparison_figures, job_sections
-from hpo.store import Store
 from trainers.datasets import Dataset
 
 

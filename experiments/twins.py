@@ -17,8 +17,8 @@ from experiments.gap import Scores
 from experiments.noise import NOISE, SIGNAL, watched
 from experiments.problems import trees
 from experiments.published import Options
-from hpo.spec import read_job
-from hpo.uncertainty import standard_error
+from hpo.job_file.models import read_job
+from hpo.search.uncertainty import standard_error
 from trainers import Channel, ConfigurationError, DivergedError, ParameterServerTrainer, TorchTrainer, Trainer
 from trainers.channels import Table
 from trainers.pytorch.function import ARGUMENT

@@ -51,7 +51,7 @@ from experiments.twins import (
 )
 from hpo.cli.options import AllowCode
 from hpo.cli.terminal import errors_in_words
-from hpo.report.cells import with_error
+from hpo.report.page.cells import with_error
 from trainers import ConfigurationError, Trainer, TrialError
 
 EPOCHS, QUICK_EPOCHS, ROUNDS = 5, 40, 150

@@ -13,11 +13,11 @@ from experiments.gap import Scores
 from experiments.judgement import MATTERS
 from experiments.mechanisms import mechanism
 from experiments.twins import ALONE, DISTRIBUTED, EXACT
-from hpo.report import Code, Column, Facts, Figure, Measured, Page, Section, Text, look
-from hpo.report import Table as Rows
-from hpo.report.cells import with_error
-from hpo.report.page import Block
-from hpo.words import count
+from hpo.report import Code, Column, Facts, Figure, Measured, Page, Section, Table as Rows, Text
+from hpo.report.page.cells import with_error
+from hpo.report.page.page import Block
+from hpo.report.pictures import look
+from hpo.text import count
 
 if TYPE_CHECKING:
     from experiments.why_it_broke import Experiment

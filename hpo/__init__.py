@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from hpo.analytics import HyperparameterTuningJobAnalytics
-    from hpo.callbacks import Callback
-    from hpo.completion import TuningJobCompletionCriteriaConfig
-    from hpo.prices import Prices
+    from hpo.cost.prices import Prices
+    from hpo.observers.callbacks import Callback
     from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
-    from hpo.strategies import HyperbandStrategyConfig, StrategyConfig
+    from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics
+    from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
+    from hpo.strategies.registry import HyperbandStrategyConfig, StrategyConfig
     from hpo.tuner import HyperparameterTuner
 
 __all__ = [
@@ -32,15 +32,15 @@ __all__ = [
 load_when_used(
     __name__,
     {
-        "Callback": "hpo.callbacks",
+        "Callback": "hpo.observers.callbacks",
         "CategoricalParameter": "hpo.ranges",
         "ContinuousParameter": "hpo.ranges",
-        "HyperbandStrategyConfig": "hpo.strategies",
+        "HyperbandStrategyConfig": "hpo.strategies.registry",
         "HyperparameterTuner": "hpo.tuner",
-        "HyperparameterTuningJobAnalytics": "hpo.analytics",
+        "HyperparameterTuningJobAnalytics": "hpo.sagemaker.analytics",
         "IntegerParameter": "hpo.ranges",
-        "Prices": "hpo.prices",
-        "StrategyConfig": "hpo.strategies",
-        "TuningJobCompletionCriteriaConfig": "hpo.completion",
+        "Prices": "hpo.cost.prices",
+        "StrategyConfig": "hpo.strategies.registry",
+        "TuningJobCompletionCriteriaConfig": "hpo.strategies.completion_criteria",
     },
 )

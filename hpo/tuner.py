@@ -13,13 +13,15 @@ from typing import Any, ClassVar, Literal, Never, Self
 
 from rich.console import Console
 
-from hpo import background, driver, job_folder, made_with, whereabouts
-from hpo.analytics import HyperparameterTuningJobAnalytics, tuned_trials
-from hpo.assembly import TuningJob, new_name, opened, outlook_for, plan_of, search_for, warnings
-from hpo.busy import LOOK_SECONDS, Look
-from hpo.callbacks import Callback
-from hpo.checkpoints import NUM_TO_KEEP, check_num_to_keep, dropped
-from hpo.checks import (
+from hpo.cost.prices import Prices
+from hpo.forecasts.busy import LOOK_SECONDS, Look
+from hpo.forecasts.dry_run import rehearse
+from hpo.forecasts.forecast import PROBE, Forecast
+from hpo.forecasts.from_history import forecast_from
+from hpo.forecasts.probe import joins, threads_for
+from hpo.jobs import driver, settings as made_with
+from hpo.jobs.build import TuningJob, new_name, opened, outlook_for, plan_of, search_for, warnings
+from hpo.jobs.checks import (
     check_arguments,
     check_cost,
     check_job_name,
@@ -28,25 +30,25 @@ from hpo.checks import (
     check_not_there_yet,
     trial_name,
 )
-from hpo.completion import TuningJobCompletionCriteriaConfig
-from hpo.describe import best_trial, describe, status_and_reason
-from hpo.earlier import forecast_from
-from hpo.forecast import PROBE, Forecast
-from hpo.hyperband import Plan
-from hpo.inputs import copy_inputs, record_inputs
-from hpo.interrupt import EXIT_CODES, INTERRUPTED, TERMINATED, Interrupts
-from hpo.job import Ended
-from hpo.live import console_for
-from hpo.named_code import check_allowed, check_record, in_record
-from hpo.prices import Prices
-from hpo.probe import joins, threads_for
+from hpo.jobs.files import folder as job_folder
+from hpo.jobs.files.inputs import copy_inputs, record_inputs
+from hpo.jobs.files.retention import NUM_TO_KEEP, check_num_to_keep, dropped
+from hpo.jobs.launch import background, whereabouts
+from hpo.jobs.launch.ray_jobs import JobsServer
+from hpo.jobs.named_code import check_allowed, check_record, in_record
+from hpo.jobs.run import Ended
+from hpo.jobs.stop_signals import EXIT_CODES, INTERRUPTED, TERMINATED, Interrupts
+from hpo.observers.callbacks import Callback
+from hpo.observers.live_view import console_for
+from hpo.observers.summary import show_plan, show_summary
 from hpo.ranges import ParameterRange
-from hpo.rehearsal import rehearse
-from hpo.store import JobRow, Store, TrialRow
-from hpo.strategies import StrategyConfig
-from hpo.submission import JobsServer
-from hpo.summary import show_plan, show_summary
-from hpo.tags import tags_from
+from hpo.record.store import JobRow, Store, TrialRow
+from hpo.record.tags import tags_from
+from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
+from hpo.sagemaker.description import best_trial, describe, status_and_reason
+from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
+from hpo.strategies.hyperband import Plan
+from hpo.strategies.registry import StrategyConfig
 from trainers import storage
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home

@@ -31,7 +31,7 @@ def ray_cluster() -> Iterator[None]:
     """Ray with more logical CPUs than this machine has cores: four gangs of three fit, and a little more."""
     import ray
 
-    from trainers.cluster import started
+    from trainers.cluster.session import started
 
     started(  # Again, where the machine is busy.
         partial(

@@ -12,7 +12,7 @@ import pytest
 import torch
 import yaml
 
-from hpo.trainer_spec import CustomSpec
+from hpo.job_file.trainer_models import CustomSpec
 from trainers import ConfigurationError
 from trainers.registry import trainer_from_json
 

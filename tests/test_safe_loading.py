@@ -22,11 +22,11 @@ from pyarrow import parquet
 from ray.train import ScalingConfig
 
 from trainers import Channel, DataError, Trainer, TrialError, XGBoostTrainer
-from trainers.assignment import Assignment
+from trainers.gangs.messages import Assignment
+from trainers.parameter_server.trainer import ParameterServerTrainer
+from trainers.pytorch.allreduce_trainer import TorchTrainer
 from trainers.pytorch.context import TrainContext
 from trainers.result import serve_alone
-from trainers.torch_allreduce import TorchTrainer
-from trainers.torch_parameter_server import ParameterServerTrainer
 from trainers.trainer import open_channels
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -36,10 +36,10 @@ ALLOWED = {
     # What the workers and servers of one gang send each other, over connections that showed the gang's own token. An
     # optimizer may be a class of the user's own script.
     "trainers/parameter_server/opening.py": {"ray.cloudpickle", "torch.load(weights_only=False)"},
-    "trainers/parameter_server/listener.py": {"pickle", "pickle.loads"},
+    "trainers/parameter_server/server/listener.py": {"pickle", "pickle.loads"},
     "trainers/parameter_server/wire.py": {"pickle", "pickle.loads"},
     # The name of the error that `torch.load(weights_only=True)` raises.
-    "trainers/pytorch/checkpoint.py": {"pickle"},
+    "trainers/pytorch/state/checkpoint.py": {"pickle"},
 }
 """Modules that may use what runs code on loading, and what; no file or store is read with it."""
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from hpo.database import open_engine, shown
-from hpo.words import holds_secret, masked
+from hpo.record.database import open_engine, shown
+from hpo.text import holds_secret, masked
 from tests.support.command import run as hpo
 from tests.support.postgres import Postgres
 from trainers import ConfigurationError, DataError, storage

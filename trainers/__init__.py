@@ -17,18 +17,18 @@ from trainers.errors import (
     WarmbandError,
 )
 from trainers.lazy import load_when_used
-from trainers.openmp import spin_less
+from trainers.process.openmp import spin_less
 
 if TYPE_CHECKING:
     from ray.train import ScalingConfig
 
     from trainers.channels import Channel
+    from trainers.parameter_server.trainer import ParameterServerTrainer
+    from trainers.pytorch.allreduce_trainer import TorchTrainer
     from trainers.pytorch.context import TrainContext
     from trainers.result import TrainingResult
-    from trainers.torch_allreduce import TorchTrainer
-    from trainers.torch_parameter_server import ParameterServerTrainer
     from trainers.trainer import Trainer
-    from trainers.xgboost_allreduce import XGBoostTrainer
+    from trainers.xgboost.trainer import XGBoostTrainer
 
 __all__ = [
     "Channel",
@@ -50,9 +50,9 @@ __all__ = [
 ]
 
 TRAINERS = {
-    "ParameterServerTrainer": "trainers.torch_parameter_server",
-    "TorchTrainer": "trainers.torch_allreduce",
-    "XGBoostTrainer": "trainers.xgboost_allreduce",
+    "ParameterServerTrainer": "trainers.parameter_server.trainer",
+    "TorchTrainer": "trainers.pytorch.allreduce_trainer",
+    "XGBoostTrainer": "trainers.xgboost.trainer",
 }
 """The modules of the trainers that a record may name."""
 
@@ -62,7 +62,7 @@ load_when_used(
     {
         "Channel": "trainers.channels",
         "ParameterServerTrainer": TRAINERS["ParameterServerTrainer"],
-        "ScalingConfig": "trainers.scaling",
+        "ScalingConfig": "trainers.gangs.scaling",
         "TorchTrainer": TRAINERS["TorchTrainer"],
         "TrainContext": "trainers.pytorch.context",
         "Trainer": "trainers.trainer",

@@ -8,9 +8,19 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from trainers import steady
-from trainers.assignment import Assignment, GangEnded, GangLost, GangUp, Progress, Report, Segment, Served, StorageAway
 from trainers.errors import DivergedError, GangError, StorageError, TrialError
-from trainers.gangs import Gangs
+from trainers.gangs.base import Gangs
+from trainers.gangs.messages import (
+    Assignment,
+    GangEnded,
+    GangLost,
+    GangUp,
+    Progress,
+    Report,
+    Segment,
+    Served,
+    StorageAway,
+)
 from trainers.notebook import facts_html
 
 if TYPE_CHECKING:

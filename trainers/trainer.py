@@ -15,20 +15,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from ray.train import ScalingConfig
 
 from trainers import TRAINERS, steady, storage
-from trainers.assignment import Assignment
 from trainers.channels import Channel, LabelRule, PlacedChannel
-from trainers.cluster import Cluster, cluster
+from trainers.cluster.session import Cluster, cluster
+from trainers.cluster.shared_paths import reaching
 from trainers.errors import ConfigurationError
-from trainers.gang import Program, resources_per_worker
-from trainers.gangs import Gangs
+from trainers.gangs.base import Gangs
+from trainers.gangs.capacity import check_capacity
+from trainers.gangs.gang import Program, resources_per_worker
+from trainers.gangs.in_process import InHand, cores
+from trainers.gangs.messages import Assignment
+from trainers.gangs.ray_gangs import RayGangs
+from trainers.gangs.scaling import WORKERS, check_resources, check_scaling, labels_of, range_of, recorded_scaling
 from trainers.home import home
-from trainers.in_hand import InHand, cores
-from trainers.named import name_of
-from trainers.ray_gangs import RayGangs
-from trainers.reach import reaching
+from trainers.process.named import name_of
 from trainers.result import TrainingResult, serve_alone
-from trainers.room import check_capacity
-from trainers.scaling import WORKERS, check_resources, check_scaling, labels_of, range_of, recorded_scaling
 
 if TYPE_CHECKING:
     pass

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from hpo.cli import data, db, export, files, forecast, logs, records, report, resume, submit, tuning
+from hpo.cli.commands import data, db, export, files, forecast, logs, records, report, resume, submit, tuning
 from hpo.cli.options import Command, Group
 from trainers.loopback import on_loopback
 

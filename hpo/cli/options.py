@@ -7,7 +7,7 @@ from typing import Annotated, Any, Optional
 import typer
 from typer.core import TyperCommand, TyperGroup, TyperOption
 
-from hpo.cli.completion import dataset_names, job_names
+from hpo.cli.shell_completion import dataset_names, job_names
 
 # typer reads the annotations, and wants `Optional`.
 JobName = Annotated[str, typer.Argument(metavar="NAME", help="The job's name.", autocompletion=job_names)]

@@ -12,10 +12,10 @@ import typer
 from rich.text import Text
 
 from hpo.cli.command import EXIT_CODES, root
-from hpo.job_keys import Key, keys
-from hpo.spec import JobSpec
+from hpo.job_file.known_keys import Key, keys
+from hpo.job_file.models import JobSpec
 
-HEAD = """<!-- Made by `make docs` from hpo/cli/ and hpo/spec.py: change those. -->
+HEAD = """<!-- Made by `make docs` from hpo/cli/ and hpo/job_file/models.py: change those. -->
 
 # The `hpo` command
 

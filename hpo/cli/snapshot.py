@@ -6,11 +6,20 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from hpo.analytics import tuned_trials
-from hpo.describe import best_trial, counters, describe, describe_trial, objective, ranked, runtime, status_and_reason
-from hpo.prices import Tariff
-from hpo.store import JobRow, Store, TrialRow
-from hpo.totals import Totals
+from hpo.cost.prices import Tariff
+from hpo.record.store import JobRow, Store, TrialRow
+from hpo.record.totals import Totals
+from hpo.sagemaker.analytics import tuned_trials
+from hpo.sagemaker.description import (
+    best_trial,
+    counters,
+    describe,
+    describe_trial,
+    objective,
+    ranked,
+    runtime,
+    status_and_reason,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

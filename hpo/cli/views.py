@@ -14,13 +14,13 @@ from rich.table import Table
 from rich.text import Text
 
 from hpo.cli.snapshot import Overview, Snapshot
-from hpo.describe import when
-from hpo.lease import holder_of
-from hpo.prices import Tariff
-from hpo.raising import raises
-from hpo.tables import LedgerKind, TrialRow
-from hpo.tags import tags_of
-from hpo.words import details_text, forecast_text, money, range_text, untuned_text, workers_text
+from hpo.cost.prices import Tariff
+from hpo.jobs.raising import raises
+from hpo.record.lease import holder_of
+from hpo.record.tables import LedgerKind, TrialRow
+from hpo.record.tags import tags_of
+from hpo.sagemaker.description import when
+from hpo.text import details_text, forecast_text, money, range_text, untuned_text, workers_text
 
 STYLES = {
     "Completed": "green",

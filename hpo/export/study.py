@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 
-from hpo.describe import best_trial, objective, status_and_reason
 from hpo.export.columns import as_json
 from hpo.ranges import CategoricalParameter, ContinuousParameter, ParameterRange, range_from_json
-from hpo.store import JobRow, ReportRow, Store, TrialRow
-from hpo.tables import encode
-from hpo.words import masked
+from hpo.record.store import JobRow, ReportRow, Store, TrialRow
+from hpo.record.tables import encode
+from hpo.sagemaker.description import best_trial, objective, status_and_reason
+from hpo.text import masked
 from trainers.errors import ConfigurationError, WarmbandError
 
 if TYPE_CHECKING:

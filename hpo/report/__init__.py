@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from hpo.report.blocks import Code, Column, Facts, Measured, Table, Text
-    from hpo.report.comparison import comparison_page
     from hpo.report.data import JobData
-    from hpo.report.figure import Figure
-    from hpo.report.figures import comparison_figures, job_figures
-    from hpo.report.page import Page, Section
-    from hpo.report.sections import job_page, job_sections
+    from hpo.report.page.blocks import Code, Column, Facts, Measured, Table, Text
+    from hpo.report.page.comparison import comparison_page
+    from hpo.report.page.page import Page, Section
+    from hpo.report.page.sections import job_page, job_sections
+    from hpo.report.pictures.figure import Figure
+    from hpo.report.pictures.figures import comparison_figures, job_figures
 
 __all__ = [
     "Code",
@@ -37,20 +37,20 @@ __all__ = [
 load_when_used(
     __name__,
     {
-        "Code": "hpo.report.blocks",
-        "Column": "hpo.report.blocks",
-        "Facts": "hpo.report.blocks",
-        "Figure": "hpo.report.figure",
+        "Code": "hpo.report.page.blocks",
+        "Column": "hpo.report.page.blocks",
+        "Facts": "hpo.report.page.blocks",
+        "Figure": "hpo.report.pictures.figure",
         "JobData": "hpo.report.data",
-        "Measured": "hpo.report.blocks",
-        "Page": "hpo.report.page",
-        "Section": "hpo.report.page",
-        "Table": "hpo.report.blocks",
-        "Text": "hpo.report.blocks",
-        "comparison_page": "hpo.report.comparison",
-        "comparison_figures": "hpo.report.figures",
-        "job_figures": "hpo.report.figures",
-        "job_page": "hpo.report.sections",
-        "job_sections": "hpo.report.sections",
+        "Measured": "hpo.report.page.blocks",
+        "Page": "hpo.report.page.page",
+        "Section": "hpo.report.page.page",
+        "Table": "hpo.report.page.blocks",
+        "Text": "hpo.report.page.blocks",
+        "comparison_page": "hpo.report.page.comparison",
+        "comparison_figures": "hpo.report.pictures.figures",
+        "job_figures": "hpo.report.pictures.figures",
+        "job_page": "hpo.report.page.sections",
+        "job_sections": "hpo.report.page.sections",
     },
 )

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-from hpo.describe import best_trial, objective, status_and_reason
 from hpo.ranges import ParameterRange, range_from_json
-from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.sagemaker.description import best_trial, objective, status_and_reason
 
 UNITS = {"ParameterServerTrainer": "epoch", "TorchTrainer": "epoch", "XGBoostTrainer": "round"}
 """What trainers call one unit of resource; spelled out here since looking it up there imports Ray."""

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hpo.describe import ranked
-from hpo.hyperband import Plan
-from hpo.report.blocks import Column, Table
-from hpo.report.cells import cell
+from hpo.record.store import Store
 from hpo.report.data import JobData
-from hpo.report.render import template
-from hpo.report.verdict import places, subtitle, verdict
-from hpo.store import Store
-from hpo.words import range_text, short
+from hpo.report.page.blocks import Column, Table
+from hpo.report.page.cells import cell
+from hpo.report.page.conclusion import places, subtitle, verdict
+from hpo.report.page.render import template
+from hpo.sagemaker.description import ranked
+from hpo.strategies.hyperband import Plan
+from hpo.text import range_text, short
 
 BEST = 10
 """Trials that are shown."""

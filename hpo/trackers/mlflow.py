@@ -11,10 +11,10 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from hpo.callbacks import JobEnd, JobStart, TrialInfo
-from hpo.tables import encode
+from hpo.observers.callbacks import JobEnd, JobStart, TrialInfo
+from hpo.record.tables import encode
+from hpo.text import masked
 from hpo.trackers.tracker import Finished, Log, Reported, Tracker, job_numbers, job_words, trial_numbers
-from hpo.words import masked
 
 if TYPE_CHECKING:
     from mlflow import MlflowClient

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from hpo.words import count, first_line, masked
+from hpo.text import count, first_line, masked
 from trainers.errors import WarmbandError
 
 MOST_WAITING = 50_000

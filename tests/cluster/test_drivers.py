@@ -19,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from hpo.job_folder import MARK
-from hpo.store import Store
+from hpo.jobs.files.folder import MARK
+from hpo.record.store import Store
 from tests.support.cluster.commands import CommandedJob, driver_of, kill, left, until_left
 from tests.support.cluster.jobs import END_SECONDS, STANDING, Answer
 from tests.support.cluster.machine import Machine, possible

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from hpo.store import Store
+from hpo.record.store import Store
 from tests.support.cluster.drive import ROUNDS
 from tests.support.cluster.helper_machines import Machines
 from tests.support.cluster.jobs import END_SECONDS, STANDING, START_SECONDS, WORKER, Answer, Job, freeze
@@ -195,7 +195,7 @@ def test_on_an_object_store_a_machine_is_killed_and_the_next_cut_off_in_the_midd
 
 
 JOIN = """
-from trainers.cluster import cluster
+from trainers.cluster.session import cluster
 from trainers.errors import ConfigurationError
 try:
     with cluster(1):
@@ -217,7 +217,7 @@ import io, json, sys
 import ray
 from rich.console import Console
 from ray.util import placement_group_table
-from hpo.store import Store
+from hpo.record.store import Store
 from tests.support.cluster.drive import table, tuner
 from trainers import ConfigurationError
 

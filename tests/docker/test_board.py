@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from hpo.metrics import JOB, METRICS
+from hpo.observers.prometheus import JOB, METRICS
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"

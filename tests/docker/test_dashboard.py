@@ -23,9 +23,9 @@ from typing import Any, cast
 
 import pytest
 
-from hpo.analytics import tuned_trials
-from hpo.metrics import CHECKPOINTS, METRICS, STARTS
-from hpo.store import Store
+from hpo.observers.prometheus import CHECKPOINTS, METRICS, STARTS
+from hpo.record.store import Store
+from hpo.sagemaker.analytics import tuned_trials
 from tests.support.docker.showing import Held, Values, expected, wrong
 from tests.support.docker.watched_job import JOB
 

@@ -29,7 +29,7 @@ from experiments.problems import problems
 from experiments.published import Options, Steps
 from experiments.searches import Outcome, Searches
 from experiments.tradeoff import by_deadline
-from hpo.store import Store
+from hpo.record.store import Store
 from trainers import Trainer
 
 
@@ -107,7 +107,7 @@ def test_sizes_are_whole_numbers() -> None:
 
 
 def in_hand(workers: int, units: int) -> Trainer:
-    """The network's trainer with its workers in this process; gangs of several sizes: tests/hpo/test_sizes.py."""
+    """The network's trainer with its workers in this process; gangs of several sizes: tests/hpo/jobs/test_sizes.py."""
     return Setting(name="image", workers=workers, asynchronous=True).trainer(units, in_hand=True)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
+from hypothesis import assume, given, strategies as st
 
 from experiments.causes import Cause, Change, Run, changes
 from experiments.diagnosis import Diagnosis, diagnose, listed, pairs_of, percent

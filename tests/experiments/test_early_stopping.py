@@ -11,10 +11,10 @@ import pytest
 from ray.train import ScalingConfig
 
 from experiments.early_stopping import STATIC, Found, KeptGangs, Pairs, Way, each_way, nothing_cut, page_tables, result
-from hpo.hyperband import lay_out
+from hpo.strategies.hyperband import lay_out
 from trainers import Channel, XGBoostTrainer
 from trainers.datasets import load
-from trainers.in_hand import InHand
+from trainers.gangs.in_process import InHand
 
 MARKETING = load("bank-marketing-synthetic")
 

@@ -28,9 +28,9 @@ from experiments.mnist import (
     targets,
 )
 from experiments.mnist_tuning import JOBS, Tuned, tune
-from hpo.analytics import tuned_trials
-from hpo.spec import read_job
-from hpo.store import Store
+from hpo.job_file.models import read_job
+from hpo.record.store import Store
+from hpo.sagemaker.analytics import tuned_trials
 from trainers.datasets import Dataset, load
 
 

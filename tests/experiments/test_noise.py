@@ -12,8 +12,7 @@ from typing import Any
 import pytest
 import ray.cloudpickle
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from ray.train import ScalingConfig
 from torch import Tensor, nn
 from torch.nn import functional as F  # noqa: N812  # as everybody calls it

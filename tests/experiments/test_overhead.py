@@ -28,8 +28,8 @@ from experiments.empty_searches import (
 )
 from experiments.optuna_studies import ADJUSTED, DEFAULTS, IN_MEMORY, PRUNERS, STORAGES, Block, Study, blocks
 from experiments.overhead import Measured, page_tables, result, show, targets
-from hpo.database import open_engine
-from hpo.store import Store
+from hpo.record.database import open_engine
+from hpo.record.store import Store
 
 
 def searched(plan: str, trials: int, durable: float) -> Searched:

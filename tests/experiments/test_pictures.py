@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from experiments.pictures import Dot, Line, bars, histogram, learning, scores
-from hpo.report import Figure, look
+from hpo.report import Figure
+from hpo.report.pictures import look
 
 LINES = [
     Line(label="<b>one</b>", curves=[[0.1, 0.5, 0.9], [0.3, 0.7]], colour=look.GREY),

@@ -34,7 +34,7 @@ from experiments.scale_page import most_apart, no_drop, page, table
 from experiments.scale_tables import speed_up
 from experiments.shard_models import WithoutSharing, mean_of_parts
 from hpo.report import Measured as Value
-from hpo.uncertainty import auc_standard_error, proportion_standard_error
+from hpo.search.uncertainty import auc_standard_error, proportion_standard_error
 from trainers import Trainer
 from trainers.datasets import load
 

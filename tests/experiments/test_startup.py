@@ -17,7 +17,7 @@ from experiments.documented import Documented
 from experiments.startup import Startup, main, page_tables, result, show, targets
 from experiments.warm_start import TINY_ASSIGNMENTS, TRIALS, WarmGangs, WarmJob, parameters, warm_job
 from experiments.whole_trials import PlainOptuna, starts_in_hand, with_optuna
-from hpo.store import TrialRow
+from hpo.record.store import TrialRow
 from trainers.datasets import load
 
 AUCS = [0.7, 0.75, 0.6, 0.7]

@@ -34,8 +34,8 @@ from experiments.tune_distributed import (
     verdict,
 )
 from hpo import HyperparameterTuner
-from hpo.analytics import tuned_trials
-from hpo.store import Store
+from hpo.record.store import Store
+from hpo.sagemaker.analytics import tuned_trials
 from trainers import WarmbandError, XGBoostTrainer
 from trainers.datasets import Dataset, load
 

@@ -24,9 +24,9 @@ from hpo import (
     IntegerParameter,
     StrategyConfig,
 )
-from hpo.assembly import warnings
-from hpo.checks import inert_lengths, longest
-from hpo.store import JobRow, Store
+from hpo.jobs.build import warnings
+from hpo.jobs.checks import inert_lengths, longest
+from hpo.record.store import JobRow, Store
 from tests.support.bad_input import GOOD, RANGES, STATIC, make, rows
 from trainers import ConfigurationError, DataError, GangError, WarmbandError, XGBoostTrainer
 from trainers.channels import Channel, files
@@ -344,7 +344,7 @@ def test_ray_is_not_started_for_any_of_it(home: Path) -> None:
 def test_a_worker_says_the_same_of_files_too_large_to_be_read_first(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A worker in this process; what one elsewhere says comes from its gang: tests/trainers/test_gang.py."""
+    """A worker in this process; what one elsewhere says comes from its gang: tests/trainers/gangs/test_gang.py."""
     monkeypatch.setattr(files, "QUICK_BYTES", 0)
     with pytest.raises(GangError, match="channel 'validation': every label is 1, and objective_metric_name 'validat"):
         make(0).fit({"train": GOOD, "validation": damaged(tmp_path, "one class")})

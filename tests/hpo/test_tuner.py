@@ -19,7 +19,7 @@ from hpo import (
     HyperparameterTuningJobAnalytics,
     IntegerParameter,
 )
-from hpo.store import Store
+from hpo.record.store import Store
 from tests.support.boosting import CHANNELS, RANGES, STATIC, make
 from trainers import ConfigurationError, DataError, WarmbandError, XGBoostTrainer
 
@@ -98,11 +98,11 @@ def test_attach_keeps_scaling_types_and_categorical_types(home: Path) -> None:
         "tree_method": CategoricalParameter(["hist", "approx"]),
         "validate_parameters": CategoricalParameter([0, "1", None, True]),
     }
-    from hpo.inputs import record_inputs
+    from hpo.jobs.files.inputs import record_inputs
     from trainers.trainer import open_channels
 
     with Store() as store:
-        from hpo.store import JobRow
+        from hpo.record.store import JobRow
 
         spec = tuner._spec(record_inputs(open_channels(CHANNELS), str(home)), 5)
         store.create_job(JobRow(name="a-job", created_at=1.0, spec=spec))

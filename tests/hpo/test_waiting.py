@@ -8,8 +8,8 @@ from functools import partial
 
 import pytest
 
-from hpo.hyperband import lay_out
-from hpo.job import Ended
+from hpo.jobs.run import Ended
+from hpo.strategies.hyperband import lay_out
 from tests.support.drivers import WORKERS, Disturbance
 from tests.support.job_life import LOST, Aim, World
 

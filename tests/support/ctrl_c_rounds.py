@@ -17,8 +17,8 @@ from typing import Any
 import yaml
 
 from experiments.busy_machine import busy_processes
-from hpo.search import UNTUNED
-from hpo.store import Store
+from hpo.record.store import Store
+from hpo.search.trial import UNTUNED
 from tests.support.marked_job import LEAST, METRIC, MOST, NAME, STATIC, UNITS, channels
 from tests.support.terminals import CTRL_C, left_behind, terminal_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hpo.ranges import CategoricalParameter, ContinuousParameter
-from hpo.store import TrialRow
+from hpo.record.store import TrialRow
 
 SPEC = {
     "strategy": "Hyperband",

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpo.checkpoints import Checkpoints
-from hpo.simulation import SimulatedGangs
-from hpo.store import JobWriter
+from hpo.jobs.files.retention import Checkpoints
+from hpo.record.store import JobWriter
+from hpo.search.simulated_gangs import SimulatedGangs
 from trainers import XGBoostTrainer, storage
-from trainers.assignment import Assignment, Event, Segment, Served
 from trainers.errors import DivergedError, LeaseError, ResourcesError, StorageError, WarmbandError
+from trainers.gangs.messages import Assignment, Event, Segment, Served
 
 if TYPE_CHECKING:
     from tests.support.job_life import World

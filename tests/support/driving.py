@@ -17,7 +17,7 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from hpo import Callback, ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from hpo.store import JobRow, Store
+from hpo.record.store import JobRow, Store
 from trainers import XGBoostTrainer, storage
 
 ROWS = np.random.default_rng(7)

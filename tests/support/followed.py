@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from hpo import Callback
-from hpo.callbacks import Callbacks, JobEnd, JobStart
-from hpo.controller import Controller
-from hpo.hyperband import Cut, lay_out
-from hpo.search import TrialRun
+from hpo.observers.callbacks import Callbacks, JobEnd, JobStart
+from hpo.search.controller import Controller
+from hpo.search.trial import TrialRun
+from hpo.strategies.hyperband import Cut, lay_out
 from tests.support.simulated import METRIC, Kept, simulate
-from trainers.assignment import Assignment, Report
+from trainers.gangs.messages import Assignment, Report
 
 PLAN = lay_out(6, 1, 3)
 STATIC = {"num_round": 3, "objective": "binary:logistic", "seed": None, "monotone": [1, 0]}

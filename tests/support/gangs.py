@@ -11,9 +11,9 @@ import numpy as np
 from ray.train import ScalingConfig
 
 from trainers import Channel, XGBoostTrainer
-from trainers.assignment import Assignment, Event, GangUp, Served
-from trainers.gang import Program
-from trainers.ray_gangs import RayGangs
+from trainers.gangs.gang import Program
+from trainers.gangs.messages import Assignment, Event, GangUp, Served
+from trainers.gangs.ray_gangs import RayGangs
 
 WORKERS = 2
 

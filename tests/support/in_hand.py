@@ -10,7 +10,7 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from hpo.store import Store
+from hpo.record.store import Store
 from tests.support.boosting import CHANNELS, RANGES, STATIC
 from trainers import XGBoostTrainer, storage
 

@@ -23,20 +23,22 @@ import sqlalchemy as sa
 from ray.train import ScalingConfig
 from sqlalchemy.exc import OperationalError
 
-import hpo.job
-from hpo import ContinuousParameter, checkpoints, database, store, store_writer
-from hpo.completion import TuningJobCompletionCriteriaConfig
-from hpo.driver import raised_now
-from hpo.hyperband import Plan
-from hpo.interrupt import Interrupts
-from hpo.job import Ended, Job
-from hpo.job_folder import CLAIMED, FOLDER_ID
-from hpo.limits import Limits
-from hpo.memory import GOES_ON_FROM, unbilled
-from hpo.progress import Goal, Progress
-from hpo.raising import RAISED, changes
-from hpo.store import JobRow, LedgerRow, Store, TrialRow
-from hpo.strategies import make_strategy
+import hpo.jobs.run
+from hpo import ContinuousParameter
+from hpo.cost.limits import Limits
+from hpo.jobs.driver import raised_now
+from hpo.jobs.files import retention as checkpoints
+from hpo.jobs.files.folder import CLAIMED, FOLDER_ID
+from hpo.jobs.raising import RAISED, changes
+from hpo.jobs.replay import GOES_ON_FROM, unbilled
+from hpo.jobs.run import Ended, Job
+from hpo.jobs.stop_signals import Interrupts
+from hpo.observers.progress import Goal, Progress
+from hpo.record import database, store, writer as store_writer
+from hpo.record.store import JobRow, LedgerRow, Store, TrialRow
+from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
+from hpo.strategies.hyperband import Plan
+from hpo.strategies.registry import make_strategy
 from tests.support.drivers import (
     METRIC,
     MODEL,
@@ -176,7 +178,7 @@ class World:
             (store, "JobWriter", self._writer),
             (store_writer, "FLUSH_EVERY", 3600.0),
             (store_writer, "LONGEST_PAUSE", 0.005),
-            (hpo.job, "Checkpoints", self._files),
+            (hpo.jobs.run, "Checkpoints", self._files),
             (checkpoints, "BATCH_SECONDS", 0.0),
             (patient_storage, "PAUSES", (0.0,)),
             (patient_storage, "GIVE_UP_SECONDS", 0.0),
@@ -377,7 +379,7 @@ class World:
             self.driver, self.last = before, driver
 
     def _drive(self, driver: Driver) -> Ended:
-        """As `hpo.driver.drive` does."""
+        """As `hpo.jobs.driver.drive` does."""
         aim = self.aim
         trainer = Trainer(scaling=ScalingConfig(num_workers=0), hyperparameters={"objective": "binary:logistic"})
         trainer.driver = driver

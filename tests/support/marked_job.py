@@ -55,10 +55,10 @@ def main(trials: int, command: list[str]) -> None:
     """Runs a job of so many trials; with a command, as `hpo` does it, else as a user's script does."""
     mark("import")
     from hpo import HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
-    from hpo.callbacks import Callbacks
     from hpo.cli import main as run_hpo
+    from hpo.observers.callbacks import Callbacks
     from trainers import XGBoostTrainer
-    from trainers.ray_gangs import RayGangs
+    from trainers.gangs.ray_gangs import RayGangs
 
     ray = import_module("ray")  # Behind ours; see trainers.loopback.
     train = import_module("ray.train")

@@ -12,9 +12,9 @@ from torch.nn import functional
 
 from tests.support.process_gang import serve_alone
 from trainers import ParameterServerTrainer
-from trainers.assignment import Assignment, Segment
 from trainers.channels import Channel
-from trainers.pytorch.checkpoint import TorchCheckpoint
+from trainers.gangs.messages import Assignment, Segment
+from trainers.pytorch.state.checkpoint import TorchCheckpoint
 
 
 def data(rows: int = 96, columns: int = 6) -> tuple[np.ndarray, np.ndarray]:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 from trainers import ScalingConfig, TrainContext, Trainer, XGBoostTrainer, storage
-from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
-from trainers.gang import WorkerContext, never
+from trainers.gangs.gang import WorkerContext, never
+from trainers.gangs.messages import Assignment, Report, Segment
 
 
 class Churn(XGBoostTrainer):

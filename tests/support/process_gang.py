@@ -15,9 +15,9 @@ from typing import Any
 
 from ray import cloudpickle
 
-from trainers.assignment import Assignment, Report, Segment
-from trainers.gang import Program, WorkerContext
-from trainers.in_hand import alone
+from trainers.gangs.gang import Program, WorkerContext
+from trainers.gangs.in_process import alone
+from trainers.gangs.messages import Assignment, Report, Segment
 
 SECONDS = 120.0
 

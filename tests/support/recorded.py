@@ -7,7 +7,7 @@ import random
 from typing import Any
 
 from hpo import CategoricalParameter, ContinuousParameter, IntegerParameter
-from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
 
 METRIC = "validation:auc"
 STARTED = 1_760_000_000.0

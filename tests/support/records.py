@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hpo.hyperband import Hyperband, Plan, State, lay_out
+from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.report.data import JobData
-from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.strategies.hyperband import Hyperband, Plan, State, lay_out
 
 CREATED = 1_700_000_000.0
 START_SECONDS = 8.0

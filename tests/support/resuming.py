@@ -9,7 +9,7 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from hpo.callbacks import Callback
+from hpo.observers.callbacks import Callback
 from tests.support.torch_job import train
 from trainers import TorchTrainer
 from trainers.datasets import load

@@ -8,8 +8,8 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.tables import JOBS
+from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.record.tables import JOBS
 
 
 def job(name: str = "bank", **changes) -> JobRow:

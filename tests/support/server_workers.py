@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from trainers.parameter_server.distribution import ServerDistribution
-from trainers.parameter_server.listener import Listener
-from trainers.parameter_server.server import Server
+from trainers.parameter_server.server.listener import Listener
+from trainers.parameter_server.server.server import Server
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.wire import SocketLink
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers

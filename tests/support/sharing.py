@@ -15,11 +15,11 @@ from typing import Any
 import ray
 from ray.train import ScalingConfig
 
-from trainers import shares
-from trainers.assignment import Assignment, GangUp, Report, Segment
-from trainers.cluster import Cluster
-from trainers.gang import WorkerContext
-from trainers.ray_gangs import RayGangs
+from trainers.cluster.session import Cluster
+from trainers.gangs.gang import WorkerContext
+from trainers.gangs.messages import Assignment, GangUp, Report, Segment
+from trainers.gangs.ray_gangs import RayGangs
+from trainers.gangs.sharing import fair_share as shares
 
 WAIT_SECONDS = 600.0
 """Until a test gives up; it says what it waited for."""

@@ -10,15 +10,15 @@ from typing import Any
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
-from hpo.controller import Controller
-from hpo.hyperband import Cut, Plan, lay_out
-from hpo.ledger import Entry
-from hpo.pace import Probed
-from hpo.scheduler import SynchronousHyperBandScheduler
-from hpo.search import Search, TrialRun
-from hpo.simulation import Curve, SimulatedGangs
-from hpo.watch import Record
-from trainers.assignment import Assignment, Report
+from hpo.cost.ledger import Entry
+from hpo.cost.throughput import Probed
+from hpo.search.controller import Controller
+from hpo.search.simulated_gangs import Curve, SimulatedGangs
+from hpo.search.trial import Search, TrialRun
+from hpo.search.watch import Record
+from hpo.strategies.hyperband import Cut, Plan, lay_out
+from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+from trainers.gangs.messages import Assignment, Report
 
 METRIC = "validation:auc"
 WORKERS = 3

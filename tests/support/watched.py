@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hpo.progress import Progress
+from hpo.observers.progress import Progress
 from tests.support.simulated import Kept
 
 

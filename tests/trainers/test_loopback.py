@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from hpo.snippets import as_python
+from hpo.observers.snippets import as_python
 from trainers import ScalingConfig, XGBoostTrainer
 from trainers.loopback import VARIABLE, on_loopback
 
@@ -82,7 +82,7 @@ JOB = """
     import dataclasses, json, os, threading, time
     import numpy as np
     from trainers import ParameterServerTrainer, TorchTrainer, XGBoostTrainer
-    from trainers.cluster import cluster
+    from trainers.cluster.session import cluster
     from trainers.trainer import open_channels
     import ray, torch
     from experiments.on_gang import OnGang

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import ray
-from hypothesis import example, given
-from hypothesis import strategies as st
+from hypothesis import example, given, strategies as st
 from ray.train import ScalingConfig
 
 from trainers import (
@@ -27,13 +26,13 @@ from trainers import (
     TrainingResult,
     XGBoostTrainer,
 )
-from trainers.assignment import Assignment, Event, GangUp, Report, Segment, Served
 from trainers.errors import DivergedError
-from trainers.gang import resources_per_worker
+from trainers.gangs.gang import resources_per_worker
+from trainers.gangs.messages import Assignment, Event, GangUp, Report, Segment, Served
 from trainers.registry import trainer_from_json
 from trainers.trainer import open_channels
-from trainers.xgboost_booster import booster_parameters, segment_seed
-from trainers.xgboost_parameters import ROUNDS
+from trainers.xgboost.booster import booster_parameters, segment_seed
+from trainers.xgboost.parameters import ROUNDS
 
 STATIC = {"objective": "binary:logistic", "eval_metric": ["logloss", "auc"], "eta": 0.3}
 SMALL = {"num_round": 6, "max_depth": 3}

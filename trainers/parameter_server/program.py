@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 
-from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel
-from trainers.gang import WorkerContext, never
-from trainers.parameter_server.actor import Servers
+from trainers.gangs.gang import WorkerContext, never
+from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.gangs.scaling import WORKERS
 from trainers.parameter_server.distribution import ServerDistribution
+from trainers.parameter_server.server.actor import Servers
 from trainers.parameter_server.settings import Settings
-from trainers.parameter_server.simulation import simulate
-from trainers.pytorch import switches
-from trainers.pytorch.checkpoint import TorchCheckpoint
+from trainers.parameter_server.simulation.workers import simulate
 from trainers.pytorch.context import Worker
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.program import FunctionSettings, device_of, held, threads, worker_of
 from trainers.pytorch.segment import train_segment
-from trainers.scaling import WORKERS
+from trainers.pytorch.state import switches
+from trainers.pytorch.state.checkpoint import TorchCheckpoint
 
 
 class Serving:
@@ -57,7 +57,7 @@ class Serving:
 
 
 class SimulatedProgram:
-    """Simulates a gang and its servers in this process; see `trainers.gang.Program`.
+    """Simulates a gang and its servers in this process; see `trainers.gangs.gang.Program`.
 
     Args:
         channels: placed for this process; each simulated worker reads its shard of them.

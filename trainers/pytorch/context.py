@@ -14,18 +14,18 @@ from torch.optim import Optimizer
 from torch.utils.data import DataLoader
 
 from trainers import steady
-from trainers.assignment import Assignment, Report
 from trainers.errors import DivergedError, TrialError
-from trainers.pytorch import random_state
-from trainers.pytorch.batches import GLOBAL, PER_WORKER, BatchSize, unplanned
-from trainers.pytorch.checkpoint import TorchCheckpoint
+from trainers.gangs.messages import Assignment, Report
+from trainers.pytorch.data.batches import GLOBAL, PER_WORKER, BatchSize, unplanned
+from trainers.pytorch.data.loaders import loader_batches
+from trainers.pytorch.data.loading import Batches, Place, Shard, shard_batches
+from trainers.pytorch.data.streaming import Stream, stream_batches
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, trained
-from trainers.pytorch.loaders import loader_batches
-from trainers.pytorch.loading import Batches, Place, Shard, shard_batches
-from trainers.pytorch.models import Models
 from trainers.pytorch.plain import norm, number, plain
 from trainers.pytorch.rates import LearningRateRule, scaled
-from trainers.pytorch.streaming import Stream, stream_batches
+from trainers.pytorch.state import random_state
+from trainers.pytorch.state.checkpoint import TorchCheckpoint
+from trainers.pytorch.state.models import Models
 
 Model = TypeVar("Model", bound=nn.Module)
 
@@ -422,11 +422,11 @@ class _Passes:
         self._context = context
 
     def begin(self, micro: MicroBatch, done: float) -> None:
-        """See `trainers.pytorch.loading.Passes`."""
+        """See `trainers.pytorch.data.loading.Passes`."""
         self._context._micro, self._context._done = micro, done
 
     def end(self) -> None:
-        """See `trainers.pytorch.loading.Passes`; a pass that was not trained on needs no synchronizing."""
+        """See `trainers.pytorch.data.loading.Passes`; a pass that was not trained on needs no synchronizing."""
         self._context._micro = None
         if self._context._behind:
             self._context.synchronize()

@@ -13,19 +13,19 @@ from typing import Protocol
 import numpy as np
 import torch
 
-from trainers.assignment import Assignment, Report, Segment
 from trainers.channels import PlacedChannel, Table
 from trainers.errors import DataError, GangError, UnsavedError
-from trainers.gang import WorkerContext, never
-from trainers.pytorch import switches
+from trainers.gangs.gang import WorkerContext, never
+from trainers.gangs.messages import Assignment, Report, Segment
 from trainers.pytorch.context import Worker
+from trainers.pytorch.data.loading import Shard
+from trainers.pytorch.data.streaming import Stream
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
-from trainers.pytorch.loading import Shard
-from trainers.pytorch.models import Models
-from trainers.pytorch.peers import Alone, ProcessGroup
+from trainers.pytorch.gradients.peers import Alone, ProcessGroup
 from trainers.pytorch.segment import train_segment
-from trainers.pytorch.streaming import Stream
+from trainers.pytorch.state import switches
+from trainers.pytorch.state.models import Models
 
 _RESIDENT = 0.5
 """The part of a GPU's free memory that a gang's data may fill; what does not fit stays in the host's."""
@@ -66,7 +66,7 @@ class Distributing(Protocol):
 
 
 class FunctionProgram:
-    """Trains functions, on data and a process group that last as long as the gang; see `trainers.gang.Program`.
+    """Trains functions, on data and a process group that last as long as the gang; see `trainers.gangs.gang.Program`.
 
     Args:
         channels: what each worker reads its shard of.

@@ -10,15 +10,16 @@ from dataclasses import replace
 from typing import Any
 
 from trainers import steady, storage
-from trainers.assignment import Assignment, Report, Segment
 from trainers.errors import TrialError, WarmbandError
+from trainers.gangs.messages import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
-from trainers.pytorch import own_steps, random_state
-from trainers.pytorch.checkpoint import TorchCheckpoint
 from trainers.pytorch.context import TrainContext, Worker
 from trainers.pytorch.deadline import Deadline
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
+from trainers.pytorch.gradients import own_steps
+from trainers.pytorch.state import random_state
+from trainers.pytorch.state.checkpoint import TorchCheckpoint
 
 _LONGER = 1.25
 """A function has longer to a report than workers wait for each other, so that the wait can say who is missing."""
@@ -45,13 +46,13 @@ def train_segment(
         peers: the gang's workers.
         distribute: makes what turns their gradients into updates, given how many there were before this assignment.
         on_report: is told of each report.
-        halted: see `trainers.gang.Program.train`.
+        halted: see `trainers.gangs.gang.Program.train`.
         report_timeout_s: how long the function may train without one.
         place: where checkpoints are read and written.
 
     Raises:
         TrialError: what is wrong with the function or the checkpoint.
-        StorageError, UnsavedError: see `trainers.gang.Program.train`.
+        StorageError, UnsavedError: see `trainers.gangs.gang.Program.train`.
         DivergedError: the trial diverged.
     """
     deadline = Deadline(report_timeout_s * _LONGER)

@@ -11,16 +11,15 @@ from typing import Any
 import pandas
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from pyarrow import csv, parquet
 from typer.testing import CliRunner
 
 from hpo.cli import app
 from hpo.export import files, to_csv, to_parquet
 from hpo.export.columns import job_tables, value_column
-from hpo.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.tables import decode
+from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.record.tables import decode
 from tests.support.bad_input import STATIC, make, rows
 from tests.support.recorded import METRIC, record
 from trainers.errors import ConfigurationError, WarmbandError

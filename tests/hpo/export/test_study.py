@@ -21,10 +21,9 @@ from optuna.trial import TrialState
 from typer.testing import CliRunner
 
 from hpo.cli import app
-from hpo.describe import describe
-from hpo.export import study as module
-from hpo.export import to_optuna
-from hpo.store import JobRow, Store
+from hpo.export import study as module, to_optuna
+from hpo.record.store import JobRow, Store
+from hpo.sagemaker.description import describe
 from tests.support.recorded import METRIC, RANGES, STARTED, record, spec
 from trainers.errors import ConfigurationError, WarmbandError
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hpo.report import Measured
-from hpo.report.cells import NOTHING, cell, decimal, with_error
+from hpo.report.page.cells import NOTHING, cell, decimal, with_error
 
 
 @pytest.mark.parametrize(

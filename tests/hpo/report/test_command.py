@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from hpo.cli import app
-from hpo.store import Store
+from hpo.record.store import Store
 from tests.support.records import made_up, write
 from trainers.errors import ConfigurationError
 

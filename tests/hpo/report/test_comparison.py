@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpo.report import JobData, Measured, Table, comparison_page
-from hpo.report.figure import Figure
+from hpo.report.pictures.figure import Figure
 from tests.support.records import made_up
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hpo.report.costs import cost, costs, costs_compared, side_by_side
+from hpo.report.pictures.costs import cost, costs, costs_compared, side_by_side
 from tests.support.records import made_up
 
 

@@ -6,13 +6,12 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
-from hpo.hyperband import lay_out
-from hpo.report.curves import curves, headline, learning_curves, thinned
+from hpo.record.store import JobRow, ReportRow, TrialRow
 from hpo.report.data import JobData
-from hpo.store import JobRow, ReportRow, TrialRow
+from hpo.report.pictures.curves import curves, headline, learning_curves, thinned
+from hpo.strategies.hyperband import lay_out
 from tests.support.calls import calls_of
 from tests.support.records import made_up
 

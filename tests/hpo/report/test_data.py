@@ -6,10 +6,10 @@ from importlib import import_module
 
 import pytest
 
+from hpo.record.store import JobRow, Store
 from hpo.report.data import UNITS, JobData
-from hpo.report.figures import job_figures
-from hpo.report.gantt import brackets
-from hpo.store import JobRow, Store
+from hpo.report.pictures.figures import job_figures
+from hpo.report.pictures.gantt import brackets
 from tests.support.records import HOSTILE, made_up, write
 from trainers import TRAINERS
 from trainers.errors import ConfigurationError

@@ -5,9 +5,9 @@ import re
 
 import pytest
 
-from hpo.report import look
-from hpo.report.figures import comparison_figures, job_figures
-from hpo.report.gantt import brackets
+from hpo.report.pictures import look
+from hpo.report.pictures.figures import comparison_figures, job_figures
+from hpo.report.pictures.gantt import brackets
 from tests.support.records import HOSTILE, large, made_up
 
 NAMES = ["learning-curves", "brackets", "cost", "progress", "importance", "parallel-coordinates"]

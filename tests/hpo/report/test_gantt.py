@@ -4,8 +4,8 @@ from collections import defaultdict
 
 import pytest
 
-from hpo.report.gantt import brackets, chart
-from hpo.report.look import KINDS
+from hpo.report.pictures.gantt import brackets, chart
+from hpo.report.pictures.look import KINDS
 from tests.support.records import made_up
 
 

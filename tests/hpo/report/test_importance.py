@@ -7,7 +7,7 @@ from dataclasses import replace
 import optuna
 import pytest
 
-from hpo.report.importance import MOST, SEEDS, Importance, headline, importance, importances
+from hpo.report.pictures.importance import MOST, SEEDS, Importance, headline, importance, importances
 from tests.support.records import HOSTILE, large, made_up
 
 

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from hpo import HyperparameterTuner, HyperparameterTuningJobAnalytics
+from hpo.job_file.models import read_job
+from hpo.record.store import Store
 from hpo.report.notebook import job_html
-from hpo.spec import read_job
-from hpo.store import Store
 from tests.support.pages import Read
 from tests.support.records import HOSTILE, made_up, write
 from trainers import TrainingResult, XGBoostTrainer
-from trainers.assignment import Report
+from trainers.gangs.messages import Report
 
 BANK = Path(__file__).resolve().parents[3] / "experiments" / "bank-marketing.yaml"
 

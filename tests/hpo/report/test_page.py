@@ -7,12 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from hpo.report import Code, Column, Facts, Figure, Page, Section, Table, Text
-from hpo.report.look import canvas, interactive, styled
-from hpo.report.page import Block, inline
+from hpo.report.page.page import Block, inline
+from hpo.report.pictures.look import canvas, interactive, styled
 from tests.support.pages import Read
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\0"), min_size=1)

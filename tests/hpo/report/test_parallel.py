@@ -6,12 +6,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
-from hpo.report.parallel import GROUPS, LOST, MOST_LINES, coordinates, parallel
-from hpo.report.scales import fixed, position
+from hpo.report.pictures.parallel import GROUPS, LOST, MOST_LINES, coordinates, parallel
+from hpo.report.pictures.scales import fixed, position
 from tests.support.records import made_up
 
 

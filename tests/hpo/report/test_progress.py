@@ -5,12 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
+from hpo.record.store import JobRow, LedgerRow, ReportRow, TrialRow
 from hpo.report.data import JobData
-from hpo.report.progress import LIKELY, baseline, best_by_cost, best_compared, full_scores, progress
-from hpo.store import JobRow, LedgerRow, ReportRow, TrialRow
+from hpo.report.pictures.progress import LIKELY, baseline, best_by_cost, best_compared, full_scores, progress
 from tests.support.records import made_up
 
 

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from hpo.report import Code, Facts, JobData, Table, job_page, job_sections
-from hpo.report.cells import cell
-from hpo.report.figure import Figure
-from hpo.report.page import Block
-from hpo.report.sections import OPENED_FAILURES
+from hpo.report.page.cells import cell
+from hpo.report.page.page import Block
+from hpo.report.page.sections import OPENED_FAILURES
+from hpo.report.pictures.figure import Figure
 from tests.support.records import made_up
 
 

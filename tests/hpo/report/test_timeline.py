@@ -5,12 +5,11 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
+from hpo.record.store import JobRow, LedgerRow
 from hpo.report.data import JobData
-from hpo.report.timeline import billed_until, by_gang, spans, workers_of
-from hpo.store import JobRow, LedgerRow
+from hpo.report.pictures.timeline import billed_until, by_gang, spans, workers_of
 from tests.support.records import CREATED, made_up
 
 KINDS = ("starting", "training", "checkpointing", "idle")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from hpo.record.store import JobRow, LedgerRow, TrialRow
 from hpo.report import JobData
-from hpo.report.verdict import comparison, subtitle, verdict
-from hpo.store import JobRow, LedgerRow, TrialRow
+from hpo.report.page.conclusion import comparison, subtitle, verdict
 
 BASE = 1_700_000_000.0
 

@@ -14,19 +14,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow.utils.validation import MAX_ENTITY_KEY_LENGTH, path_not_unique, validate_param_and_metric_name
 
-from hpo.callbacks import Callbacks, JobEnd, TrialEnd, TrialInfo
-from hpo.record import status_of
+from hpo.jobs.recorder import status_of
+from hpo.observers.callbacks import Callbacks, JobEnd, TrialEnd, TrialInfo
 from hpo.trackers import MLflow, tracker
 from hpo.trackers.mlflow import STATUS, Keys
 from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, follow, start
 from tests.support.simulated import METRIC
-from trainers.assignment import Report
+from trainers.gangs.messages import Report
 
 LARGEST = sys.float_info.max
 """MLflow's infinity."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import yaml
 
-from hpo.job_folder import MARK
-from hpo.search import PROBE
-from hpo.store import Store
+from hpo.jobs.files.folder import MARK
+from hpo.record.store import Store
+from hpo.search.trial import PROBE
 from tests.support.cluster.drive import ROUNDS, table
 from tests.support.cluster.jobs import END_SECONDS, START_SECONDS, WORKER, Answer, Paced
 from tests.support.cluster.machine import Machine, children, number_inside, signal_it

@@ -21,7 +21,7 @@ from hpo import (
     IntegerParameter,
     StrategyConfig,
 )
-from hpo.hyperband import Cut
+from hpo.strategies.hyperband import Cut
 from tests.support.cluster.ray_machines import until
 from tests.support.cluster.slow_training import train
 from trainers import TorchTrainer, XGBoostTrainer, storage

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hpo.store import Store
+from hpo.record.store import Store
 from tests.support.cluster.drive import gates
 from tests.support.cluster.helper_machines import Machines
 from tests.support.cluster.ray_machines import until

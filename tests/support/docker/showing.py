@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from hpo.analytics import tuned_trials
-from hpo.hyperband import Bracket, Hyperband, Plan, State
-from hpo.metrics import by_staleness
-from hpo.store import Store
-from hpo.tables import LedgerRow, TrialRow
+from hpo.observers.prometheus import by_staleness
+from hpo.record.store import Store
+from hpo.record.tables import LedgerRow, TrialRow
+from hpo.sagemaker.analytics import tuned_trials
+from hpo.strategies.hyperband import Bracket, Hyperband, Plan, State
 from tests.support.docker.watched_job import JOB
 
 Values = dict[tuple[str, ...], float]

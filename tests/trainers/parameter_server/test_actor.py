@@ -11,8 +11,8 @@ import ray
 
 from tests.support.server_workers import Training, alone
 from trainers.errors import GangError
-from trainers.parameter_server.actor import Servers
 from trainers.parameter_server.distribution import ServerDistribution
+from trainers.parameter_server.server.actor import Servers
 from trainers.parameter_server.settings import Settings
 
 

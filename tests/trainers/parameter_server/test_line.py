@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from tests.support.server_workers import Trained, Training, over_sockets
 from trainers.errors import TrialError
-from trainers.parameter_server.line import Line
+from trainers.parameter_server.server.line import Line
 from trainers.parameter_server.settings import Settings
-from trainers.parameter_server.simulation import JITTER, STEP_SECONDS, simulate
+from trainers.parameter_server.simulation.workers import JITTER, STEP_SECONDS, simulate
 
 BUFFERS = 8 * sum(-(-elements // 8) * 8 for elements in (48, 8, 48, 6))
 """Bytes of the test network's parameters, as they are sent."""

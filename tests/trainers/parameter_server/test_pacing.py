@@ -7,10 +7,9 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
-from trainers.parameter_server.pacing import Pacing
+from trainers.parameter_server.server.pacing import Pacing
 from trainers.parameter_server.settings import Settings
 
 

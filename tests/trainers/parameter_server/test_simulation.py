@@ -26,7 +26,7 @@ from tests.support.server_workers import (
 )
 from trainers.errors import DivergedError, TrialError
 from trainers.parameter_server.settings import Settings
-from trainers.parameter_server.simulation import simulate
+from trainers.parameter_server.simulation.workers import simulate
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
 
 ASYNC = Settings.of({"mode": "async", "num_servers": 2}, 4)

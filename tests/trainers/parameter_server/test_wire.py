@@ -21,10 +21,10 @@ from tests.support.process_gang import warm_context
 from tests.support.server_workers import Training, over_sockets, served, wrapped
 from trainers.errors import DivergedError, GangError, TrialError
 from trainers.parameter_server.distribution import ServerDistribution
-from trainers.parameter_server.listener import Listener
-from trainers.parameter_server.server import Server
+from trainers.parameter_server.server.listener import Listener
+from trainers.parameter_server.server.server import Server
 from trainers.parameter_server.settings import Settings
-from trainers.parameter_server.simulation import simulate
+from trainers.parameter_server.simulation.workers import simulate
 from trainers.parameter_server.wire import Address, SocketLink
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
 

@@ -1,0 +1,99 @@
+"""The packages of each floor from the top down, and the tables of them in docs/architecture.md.
+
+`python docs/house.py docs/architecture.md` fills the tables from the first sentences of packages and modules.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+HOUSE = {
+    "hpo": (
+        "cli",
+        "tuner",
+        "job_file",
+        "report",
+        "export",
+        "sagemaker",
+        "jobs",
+        "forecasts",
+        "trackers",
+        "observers",
+        "search",
+        "strategies",
+        "cost",
+        "record",
+        "ranges",
+        "text",
+    ),
+    "trainers": (
+        "registry",
+        "parameter_server",
+        "pytorch",
+        "xgboost",
+        "trainer",
+        "result",
+        "gangs",
+        "cluster",
+        "channels",
+        "datasets",
+        "patient_storage",
+        "storage",
+        "notebook",
+        "steady",
+        "process",
+        "home",
+        "lazy",
+        "loopback",
+        "errors",
+    ),
+}
+"""Packages and modules of each floor: each imports only from those below it."""
+
+_BLOCK = re.compile(r"(<!-- house (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+
+
+def sentence(path: Path) -> str:
+    """The first sentence of a module's docstring, without its full stop."""
+    doc = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
+    return doc.partition("\n")[0].removesuffix(".")
+
+
+def table(floor: str) -> str:
+    """The packages of a floor and their modules, from the top down."""
+    rows = ["| | what it is |", "|---|---|"]
+    for name in HOUSE[floor]:
+        rows += [f"| {cell} | {text} |" for cell, text in _rows(ROOT / floor / name, 0)]
+    return "\n".join(rows) + "\n"
+
+
+def _rows(path: Path, depth: int) -> Iterator[tuple[str, str]]:
+    indent = "&emsp;" * depth
+    if not path.is_dir():
+        yield f"{indent}`{path.name.removesuffix('.py')}.py`", sentence(path.with_suffix(".py"))
+        return
+    yield f"{indent}**`{path.name}/`**", f"**{sentence(path / '__init__.py')}**"
+    within = sorted(p for p in path.iterdir() if p.is_dir() or p.suffix == ".py")
+    for entry in within:
+        if entry.name != "versions" and not entry.name.startswith("__"):
+            yield from _rows(entry, depth + 1)
+
+
+def main(pages: Sequence[str]) -> None:
+    """Fills the tables of pages.
+
+    Args:
+        pages: paths of Markdown files.
+    """
+    for page in map(Path, pages):
+        text = page.read_text(encoding="utf-8")
+        page.write_text(_BLOCK.sub(lambda block: block[1] + table(block[2]) + block[3], text), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

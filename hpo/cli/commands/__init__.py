@@ -1,0 +1,1 @@
+"""The subcommands of `hpo`, a module each group."""

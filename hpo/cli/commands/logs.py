@@ -1,0 +1,208 @@
+"""The command that shows what a job's driver printed, wherever it runs."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import socket
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Optional, TextIO
+
+import typer
+
+from hpo.cli.options import Address, JobName, StoreUrl
+from trainers.errors import ConfigurationError, WarmbandError
+from trainers.gangs.output import found
+
+if TYPE_CHECKING:
+    from hpo.jobs.launch.ray_jobs import JobsServer
+    from hpo.record.store import JobRow, Store, TrialRow
+
+POLL_SECONDS, RECORD_SECONDS = 0.3, 1.0
+SUMMARY_SECONDS = 10.0
+
+
+def logs(
+    name: JobName,
+    follow: Annotated[
+        bool, typer.Option("--follow", "-f", help="Go on with what it prints, until the job ends.")
+    ] = False,
+    trial: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option(metavar="ID", help="The output of the worker that failed this trial, instead."),
+    ] = None,
+    tail: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(min=0, metavar="N", help="Begin with the last N lines."),
+    ] = None,
+    address: Address = None,
+    store: StoreUrl = None,
+) -> None:
+    """Show what a job's driver printed.
+
+    Of a job that was submitted to a cluster it comes from Ray, of one in
+    the background of this machine from its file. Where neither can be
+    reached from here, and of a driver in the foreground, it comes from
+    the record, which keeps what happened, a line an event.
+    """
+    from hpo.record.store import Store
+
+    with Store(store) as opened:
+        if trial is not None:
+            _print(_tail(_worker_output(opened, name, trial), tail))
+            return
+        try:
+            job: JobRow | None = opened.job(name)
+        except ConfigurationError:
+            if address is None:
+                raise
+            job = None  # It may write to a record that is not to be reached from here.
+        goes_on = (lambda: _goes_on(opened, name)) if follow else None
+        submission = name if job is None else job.driver.get("submission_id", "")
+        if submission and (server := _server(address, job)) is not None:
+            _print(_of_ray(server, submission, tail, follow=follow))
+        elif job is not None and (file := _own_file(job)) is not None:
+            _print(_of_file(file, tail, goes_on))
+        else:
+            _print(_of_record(opened, name, tail, goes_on))
+
+
+def _print(pieces: Iterator[str]) -> None:
+    from hpo.cli.terminal import terminal
+
+    out = terminal()
+    try:
+        for piece in pieces:
+            out.out(piece, end="", highlight=False)
+            if out.quiet:  # Whoever read it, `head` say, has enough.
+                return
+    except KeyboardInterrupt:
+        raise typer.Exit(130) from None
+
+
+def _of_ray(server: JobsServer, submission: str, tail: int | None, *, follow: bool) -> Iterator[str]:
+    before = server.log(submission)
+    yield from _tail(before.splitlines(keepends=True), tail)
+    seen = len(before)
+    for piece in server.follow(submission) if follow else ():  # Ray begins with all that was printed so far.
+        yield piece[seen:]
+        seen = max(0, seen - len(piece))
+
+
+def _of_file(file: Path, tail: int | None, goes_on: Callable[[], bool] | None) -> Iterator[str]:
+    """The lines of a file, and what is written to it as long as `goes_on`."""
+    with _opened(file) as stream:
+        yield from _tail(stream, tail)
+        while goes_on is not None:
+            more = goes_on()  # Asked first, so that what is written before the end is read.
+            yield from stream
+            if not more:
+                return
+            time.sleep(POLL_SECONDS)
+
+
+def _of_record(store: Store, name: str, tail: int | None, goes_on: Callable[[], bool] | None) -> Iterator[str]:
+    """The lines that the record keeps, and what comes as long as `goes_on`."""
+    rows = store.lines(name)
+    if not rows and goes_on is None:
+        raise ConfigurationError(
+            f"the record keeps nothing of what {name!r} said: an older Warmband ran it, or it has not begun; look at "
+            f"what it found with: hpo describe {name}"
+        )
+    yield from _tail([f"{row.text}\n" for row in rows], tail)
+    seen = {row.id for row in rows}
+    while goes_on is not None:
+        more = goes_on()
+        for row in store.lines(name):
+            if row.id not in seen:
+                seen.add(row.id)
+                yield f"{row.text}\n"
+        if not more:
+            return
+        time.sleep(RECORD_SECONDS)
+
+
+def _tail(lines: Iterable[str], count: int | None) -> Iterator[str]:
+    yield from lines if count is None else deque(lines, maxlen=count)
+
+
+def _goes_on(store: Store, name: str) -> bool:
+    """Whether more is to be expected: a driver prints its summary behind the job's end."""
+    from hpo.record.lease import is_dead
+
+    job = store.job(name)
+    if job.status in ("InProgress", "Stopping"):
+        return not job.lost
+    return job.now - (job.ended_at or 0.0) < SUMMARY_SECONDS and not is_dead(job.driver)
+
+
+def _server(address: str | None, job: JobRow | None) -> JobsServer | None:
+    """The jobs server that a job was submitted to; None where it is gone and the record has to do.
+
+    Raises:
+        ConfigurationError: it was named, or nothing but it knows the job, and it cannot be reached.
+    """
+    from hpo.jobs.launch.ray_jobs import JobsServer
+
+    try:
+        return JobsServer(address or (job and job.driver.get("address")) or None)
+    except WarmbandError:
+        if address is not None or job is None:
+            raise
+        return None
+
+
+def _own_file(job: JobRow) -> Path | None:
+    """The log of a job in the background of this machine, if it is one and has it still."""
+    file = Path(job.driver.get("log") or os.devnull)
+    return file if job.driver.get("host") == socket.gethostname() and file.is_file() else None
+
+
+def _worker_output(store: Store, name: str, trial_id: str) -> Iterator[str]:
+    """The output of the worker that failed a trial.
+
+    Raises:
+        ConfigurationError: there is no such trial, none is recorded of it, or it is not to be read from here.
+    """
+    trial = _trial(store, name, trial_id)
+    why = f"hpo trials {name} --tracebacks" if trial.status == "Failed" else f"hpo trials {name}"
+    if not trial.logs and store.job(name).spec["estimator"]["scaling"].get("num_workers") == 0:
+        raise ConfigurationError(
+            f"trial {trial_id!r} is {trial.status}, and had no worker: its job trains in its own process, whose output "
+            f"goes where that runs; look at: {why}"
+        )
+    if not trial.logs and trial.status == "Failed":
+        raise ConfigurationError(
+            f"trial {trial_id!r} is Failed, and no worker said where its output is; Ray's dashboard, or `ray logs "
+            f"cluster`, shows that of all workers, and why it failed: {why}"
+        )
+    if not trial.logs:
+        raise ConfigurationError(
+            f"trial {trial_id!r} is {trial.status}, and where its workers' output is stands in the record of failed "
+            "trials alone; Ray's dashboard, or `ray logs cluster`, shows that of all workers"
+        )
+    address, file = found(trial.logs)
+    if not file.is_file():
+        raise ConfigurationError(
+            f"the output of the worker that failed {trial_id!r} is, or was, {file} on {address}; look there"
+        )
+    with _opened(file) as stream:
+        yield from stream
+
+
+def _trial(store: Store, name: str, trial_id: str) -> TrialRow:
+    trials = {trial.trial_id: trial for trial in store.trials(name)}
+    if trial_id in trials:
+        return trials[trial_id]
+    near = difflib.get_close_matches(trial_id, trials, n=1)
+    raise ConfigurationError(f"job {name!r} has no trial {trial_id!r}" + (f"; {near[0]!r}?" if near else ""))
+
+
+def _opened(file: Path) -> TextIO:
+    try:
+        return file.open(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise ConfigurationError(f"the log {file} cannot be read: {error.strerror or error}") from error

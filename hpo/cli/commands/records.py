@@ -1,0 +1,198 @@
+"""Commands that look at jobs in the record, stop one, or delete one."""
+
+from __future__ import annotations
+
+import sys
+import time
+from typing import TYPE_CHECKING, Annotated, Optional
+
+import typer
+
+from hpo.cli.options import AsJson, JobName, StoreUrl
+
+if TYPE_CHECKING:
+    from hpo.record.store import Store
+
+POLL_SECONDS = 0.5
+
+
+def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
+    """List the tuning jobs, newest first.
+
+    best is the objective of the best trial so far, worker-s are billed
+    worker-seconds. A wide terminal also shows who owns a job and where its
+    driver runs, or last ran.
+    """
+    from hpo.cli.snapshot import overviews
+    from hpo.cli.terminal import show, show_json, terminal
+    from hpo.cli.views import jobs_table
+    from hpo.record.store import Store
+
+    with Store(store) as opened:
+        found = overviews(opened)
+        url = opened.url
+    if as_json:
+        show_json([job.summary() for job in found])
+    elif found:
+        show(jobs_table(found, terminal().width))
+    else:
+        show(f"No jobs in {url}. To run the first: hpo init, then hpo tune job.yaml")
+
+
+def describe(name: JobName, store: StoreUrl = None, as_json: AsJson = False) -> None:
+    """Show a job: what it found, what it used, and what it was made with.
+
+    With --json, the response of SageMaker's
+    DescribeHyperParameterTuningJob, and a Summary in it.
+    """
+    from hpo.cli.snapshot import Snapshot
+    from hpo.cli.terminal import show, show_json
+    from hpo.cli.views import job_page
+    from hpo.record.store import Store
+    from hpo.sagemaker.description import describe
+
+    with Store(store) as opened:
+        snapshot = Snapshot.of(opened, opened.job(name))
+    if as_json:
+        show_json(describe(snapshot.job, snapshot.trials))
+    else:
+        show(job_page(snapshot))
+
+
+def trials(
+    name: JobName,
+    csv: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--csv", metavar="FILE", help="Write all columns to FILE, in the order of suggestion."),
+    ] = None,
+    tracebacks: Annotated[bool, typer.Option("--tracebacks", help="Show where failed trials failed.")] = False,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """List a job's trials, the best first.
+
+    Why trials failed, or diverged, stands below the table.
+    """
+    from hpo.cli.snapshot import Snapshot
+    from hpo.cli.terminal import show, show_json, terminal
+    from hpo.cli.views import failures, trials_table, trials_text
+    from hpo.record.store import Store
+
+    with Store(store) as opened:
+        snapshot = Snapshot.of(opened, opened.job(name))
+    if csv is not None:
+        _write_csv(name, csv, store)
+    if as_json:
+        show_json(snapshot.trial_summaries())
+    elif csv is not None:
+        show(f"Wrote {trials_text(len(snapshot.trials))} to {csv}")
+    elif not snapshot.trials:
+        show(f"{name} has no trials yet: it is {snapshot.status}.")
+    else:
+        show(trials_table(snapshot, terminal().width))
+        failed = failures(snapshot.trials, tracebacks=tracebacks)
+        if failed:
+            show("", failed)
+
+
+def stop(
+    name: JobName,
+    wait: Annotated[
+        float, typer.Option("--wait", metavar="SECONDS", min=0, help="How long to wait for its end.")
+    ] = 60.0,
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Ask a running job to stop, and wait for its end.
+
+    Its trials end at their next report, with a checkpoint. Trials, models
+    and the record are kept, and hpo resume goes on with them. A job that
+    has ended is left as it is; one whose driver has died is ended here. The
+    end of the wait, or Ctrl-C, leaves the job to stop by itself.
+    """
+    from hpo.cli.snapshot import Snapshot
+    from hpo.cli.terminal import show_json, terminal
+    from hpo.cli.views import trials_text, value_text
+    from hpo.jobs.launch.background import end_abandoned
+    from hpo.record.store import Store
+    from hpo.sagemaker.description import describe, status_and_reason
+
+    out = terminal(stderr=as_json)
+    with Store(store) as opened:
+        asked = not end_abandoned(opened, name) and opened.request_stop(name)
+        if asked:
+            out.print(f"Asked {name} to stop; its trials end at their next report.", markup=False)
+            _wait_for_end(opened, name, wait)
+        snapshot = Snapshot.of(opened, opened.job(name))
+    status, reason = status_and_reason(snapshot.job)
+    if as_json:
+        show_json(describe(snapshot.job, snapshot.trials))
+        return
+    if asked and status == "Stopping":
+        out.print(
+            f"It is still stopping after {wait:g} s, and goes on to; look with: hpo describe {name}", markup=False
+        )
+        return
+    out.print(f"{name} is {status}{f': {reason}' if reason else ''}", markup=False)
+    best = snapshot.best
+    found = f", the best {value_text(snapshot.objective(best))} ({best.trial_id})" if best else ""
+    out.print(f"Kept: {trials_text(len(snapshot.trials))}{found}; look with: hpo trials {name}", markup=False)
+
+
+def delete(
+    name: JobName,
+    keep_files: Annotated[
+        bool, typer.Option("--keep-files", help="Leave models, copies of data and the log where they are.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    store: StoreUrl = None,
+) -> None:
+    """Delete a job that is not running: its record, and its files.
+
+    Its files are its models, copies of data that were in memory, and the
+    log of its driver. On a terminal the command asks first; where nobody
+    can answer, in a script say, it wants --yes.
+    """
+    from hpo.cli.snapshot import Snapshot
+    from hpo.cli.terminal import show
+    from hpo.cli.views import trials_text
+    from hpo.jobs.files.deletion import Files, check_over
+    from hpo.record.store import Store
+    from trainers.errors import ConfigurationError
+
+    with Store(store) as opened:
+        snapshot = Snapshot.of(opened, opened.job(name))
+        check_over(snapshot.job)
+        files = Files.of(snapshot.job)
+        what = f"the record of {trials_text(len(snapshot.trials))}"
+        what += "" if keep_files else f", and {files.text}"
+        if not yes:
+            if not (sys.stdin.isatty() and sys.stdout.isatty()):
+                raise ConfigurationError(
+                    f"{name} is not deleted: nobody can be asked here, as this is no terminal; to delete {what}: "
+                    f"hpo delete {name} --yes{' --keep-files' if keep_files else ''}"
+                )
+            typer.confirm(f"Delete {name}, {snapshot.status}: {what}?", abort=True)
+        opened.delete_job(name, (lambda: None) if keep_files else files.remove)
+    show(f"Deleted {name}: {what}")
+    if keep_files:
+        show(f"Kept {files.text}")
+
+
+def _wait_for_end(store: Store, name: str, seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        job = store.job(name)
+        if job.status != "Stopping" or job.lost:
+            return
+        time.sleep(min(POLL_SECONDS, max(0.0, deadline - time.monotonic())))
+
+
+def _write_csv(name: str, file: str, store: str | None) -> None:
+    from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics
+    from trainers.errors import ConfigurationError
+
+    try:
+        HyperparameterTuningJobAnalytics(name, store=store).export_csv(file)
+    except OSError as error:
+        raise ConfigurationError(f"--csv {file!r} cannot be written: {error.strerror or error}") from error

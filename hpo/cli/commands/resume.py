@@ -1,0 +1,79 @@
+"""The command that goes on with a job whose driver died, or that was stopped."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated, Optional
+
+import typer
+
+from hpo.cli.options import AllowCode, AsJson, DataDir, JobName, StoreUrl, Verbose
+
+
+def resume(
+    name: JobName,
+    set_: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option(
+            "--set",
+            metavar="LIMIT=VALUE",
+            help="A larger limit, for good: tuning.max_jobs, tuning.max_runtime_in_seconds, tuning.max_wait or "
+            "cost.max_cost; may be repeated.",
+        ),
+    ] = None,
+    data_dir: DataDir = None,
+    store: StoreUrl = None,
+    allow_code: AllowCode = False,
+    verbose: Verbose = False,
+    as_json: AsJson = False,
+) -> None:
+    """Go on with a job whose driver died, or that was stopped, here.
+
+    Trials that have ended are not run again, others go on from their last
+    rung, and the result is that of a job that was never interrupted. A job
+    that another process drives is refused; a driver that was silent is
+    waited for until its hold on the job expires, a minute at most.
+
+    A job that a limit stopped stops again at once, unless --set raises
+    it. With a larger tuning.max_jobs a job that is Completed goes on, too:
+    its trials and rungs stay, and more come behind them.
+    """
+    from contextlib import nullcontext, redirect_stdout
+
+    from hpo.cli.terminal import show_json, terminal
+    from hpo.jobs.driver import drive, exit_code
+    from hpo.jobs.named_code import check_allowed, in_record, look_here_too
+    from hpo.jobs.raising import limits_of
+    from hpo.jobs.stop_signals import EXIT_CODES, INTERRUPTED
+    from hpo.record.store import Store
+    from hpo.sagemaker.analytics import tuned_trials
+    from hpo.sagemaker.description import describe
+
+    limits = limits_of(set_ or ())
+    with Store(store) as opened:
+        named = in_record(opened.job(name).spec, here=True)
+    check_allowed(named, allow_code, f"job {name!r}")
+    if named:
+        look_here_too()
+    allowed = [code.name for code in named]
+    console = terminal(stderr=as_json)
+    # Whatever else prints, Ray for one, would stand in the way of the JSON.
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        try:
+            ended = drive(
+                store,
+                name,
+                console=console,
+                verbose=verbose,
+                resume=True,
+                data_dir=data_dir,
+                allowed=allowed,
+                limits=limits,
+            )
+        except KeyboardInterrupt:
+            raise typer.Exit(EXIT_CODES[INTERRUPTED]) from None
+    if as_json:
+        with Store(store) as opened:
+            show_json(describe(opened.job(name), tuned_trials(opened, name)))
+    if code := exit_code(ended):
+        raise typer.Exit(code)

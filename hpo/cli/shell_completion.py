@@ -1,0 +1,23 @@
+"""What a shell offers for half a word, names of jobs and of datasets, and nothing where it cannot tell."""
+
+from __future__ import annotations
+
+from trainers.errors import WarmbandError
+
+
+def job_names(incomplete: str) -> list[str]:
+    """Jobs of the default store."""
+    from hpo.record.store import Store
+
+    try:
+        with Store() as store:
+            return [job.name for job in store.jobs() if job.name.startswith(incomplete)]
+    except WarmbandError:
+        return []
+
+
+def dataset_names(incomplete: str) -> list[str]:
+    """Datasets that have a name."""
+    from trainers.datasets import DATASETS
+
+    return [name for name in DATASETS if name.startswith(incomplete)]

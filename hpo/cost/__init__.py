@@ -1,0 +1,1 @@
+"""Prices, limits, the ledger of billed seconds, and throughput."""

@@ -1,0 +1,129 @@
+"""A job's probe without the job: the first gang, a few units on it, and no trial."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from ray.tune.schedulers import FIFOScheduler
+from ray.tune.search import Searcher
+
+from hpo.cost.ledger import Entry
+from hpo.cost.limits import Limits
+from hpo.cost.throughput import ManyWorkers, Probed
+from hpo.forecasts.busy import Busy, Look
+from hpo.forecasts.probe import joins, threads_for
+from hpo.search.controller import Controller
+from hpo.search.trial import Search, TrialRun
+from hpo.strategies.hyperband import Cut
+from trainers import steady, storage
+from trainers.channels import Channel
+from trainers.errors import TrialError, WarmbandError
+from trainers.gangs.messages import Report
+from trainers.trainer import Trainer
+
+if TYPE_CHECKING:
+    from hpo.search.watch import Record
+
+logger = logging.getLogger(__name__)
+
+
+@steady.measuring()
+def rehearse(
+    search: Search,
+    estimator: Trainer,
+    channels: Mapping[str, Channel],
+    *,
+    notify: Callable[[str], None],
+    verbose: bool = False,
+) -> tuple[ManyWorkers, Busy | None]:
+    """Starts one gang, or none in hand, trains the search's probes on it and gives it back.
+
+    Args:
+        search: whose probes, without its limits; its checkpoints' folder is removed afterwards.
+        estimator: whose static hyperparameters are trained.
+        channels: what it reads.
+        notify: is told what the user should know.
+        verbose: show Ray's own logs and what workers print.
+
+    Returns:
+        The gang's pace, and what other processes used meanwhile if that was too much.
+
+    Raises:
+        ResourcesError, GangError: no gang fits, or starts.
+        TrialError: the probe could not be trained.
+    """
+    measured: list[tuple[ManyWorkers, Busy | None]] = []
+    look = Look(joined=not estimator.in_hand and joins())
+    workers = estimator.workers_for(estimator.hyperparameters)
+
+    def probed(found: Probed) -> None:
+        # Here, as a cluster that is ended takes along what its processes have used.
+        measured.append((ManyWorkers.of(found, workers), look.until_now(threads_for(estimator))))
+
+    record: Record = _Unrecorded()
+    storage.make_folder(search.storage_path)
+    began = steady.now()
+    try:
+        with estimator.gangs(
+            search.name, channels, workers=workers, storage_path=search.storage_path, notify=notify, verbose=verbose
+        ) as gangs:
+            controller = Controller(
+                replace(search, max_jobs=1, max_parallel_jobs=1, untuned=False, limits=Limits()),
+                searcher=_NoTrials(),
+                scheduler=FIFOScheduler(),
+                decode=dict,
+                gangs=gangs,
+                record=record,
+                on_probe=probed,
+                began=began,
+            )
+            controller.run()
+    finally:
+        try:
+            storage.delete_folder(search.storage_path)
+        except (OSError, WarmbandError) as error:
+            logger.debug("%s stays: %r", search.storage_path, error)
+    if not measured:
+        raise TrialError(
+            "a few units of the static hyperparameters could not be trained, so nothing can be forecast: "
+            f"{controller.probe_failure or controller.stopped}"
+        )
+    return measured[0]
+
+
+class _NoTrials(Searcher):
+    """Has nothing to suggest."""
+
+    def suggest(self, trial_id: str) -> Any:
+        """See Ray Tune's."""
+        return Searcher.FINISHED
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        """See Ray Tune's."""
+
+
+class _Unrecorded:
+    """Keeps nothing; see `Record`."""
+
+    stop_requested = False
+
+    def trial(self, run: TrialRun) -> None:
+        """Nothing."""
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        """Nothing."""
+
+    def rung(self, cut: Cut) -> None:
+        """Nothing."""
+
+    def leave_out(self, last: int) -> None:
+        """Nothing."""
+
+    def progress(self, controller: Controller) -> None:
+        """Nothing."""
+
+    def ledger(self, entries: Sequence[Entry]) -> None:
+        """Nothing."""

@@ -1,0 +1,1 @@
+"""A tuning job as a YAML file."""

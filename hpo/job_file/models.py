@@ -1,0 +1,340 @@
+"""A tuning job as a YAML file: typed, checked, and turned into a tuner and its channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+
+from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+
+from hpo.job_file import yaml_file as job_file
+from hpo.job_file.cost_models import Cost
+from hpo.job_file.known_keys import Give, Strict, did_you_mean, own_fields, problems
+from hpo.job_file.tracker_models import Trackers
+from hpo.job_file.trainer_models import TrainerSpec
+from hpo.job_file.wording import about
+from hpo.job_file.yaml_file import JobFile, Problem
+from hpo.jobs.named_code import NamedCode, check_allowed
+from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
+from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
+from hpo.strategies.hyperband import lay_out, run_all
+from hpo.strategies.registry import HyperbandStrategyConfig, StrategyConfig
+from trainers.datasets import DATASETS
+from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hpo.tuner import HyperparameterTuner
+
+Positive = Annotated[int, Field(ge=1)]
+
+
+class _Range(Strict):
+    """What ranges share: they are checked where they stand."""
+
+    def parameter(self) -> ParameterRange:
+        """In the Python API's form."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        with about():
+            self.parameter()
+        return self
+
+
+class ContinuousRange(_Range):
+    """Any number between two."""
+
+    type: Literal["continuous"] = Field(description="any number from min to max")
+    min: float = Field(description="the least value")
+    max: float = Field(description="the greatest value")
+    scaling: Literal["Auto", "Linear", "Logarithmic", "ReverseLogarithmic"] = Field(
+        "Auto",
+        description="where to search most: Linear, alike everywhere; Logarithmic, alike in every order of magnitude "
+        "(needs min above 0); ReverseLogarithmic, the same of the distance to 1 (needs 0 <= min and max < 1); Auto, "
+        "Logarithmic where max is at least 1000 times min",
+    )
+
+    def parameter(self) -> ParameterRange:
+        """In the Python API's form."""
+        return ContinuousParameter(self.min, self.max, self.scaling)
+
+
+class IntegerRange(_Range):
+    """Any whole number between two."""
+
+    type: Literal["integer"] = Field(description="any whole number from min to max")
+    min: int = Field(description="the least value")
+    max: int = Field(description="the greatest value, which is included")
+    scaling: Literal["Auto", "Linear", "Logarithmic"] = Field("Auto", description="as for a continuous range")
+
+    def parameter(self) -> ParameterRange:
+        """In the Python API's form."""
+        return IntegerParameter(self.min, self.max, self.scaling)
+
+
+class CategoricalRange(_Range):
+    """A choice among values, whose types are kept."""
+
+    type: Literal["categorical"] = Field(description="one of some values")
+    values: list[Any] = Field(description="the values: text, numbers, true, false or null; 1 and '1' are two")
+
+    def parameter(self) -> ParameterRange:
+        """In the Python API's form."""
+        return CategoricalParameter(self.values)
+
+
+Range = Annotated[
+    ContinuousRange | IntegerRange | CategoricalRange,
+    Field(discriminator="type"),
+    Give("a range such as {type: continuous, min: 0, max: 1}"),
+]
+
+
+class Files(Strict):
+    """Where a channel's rows are."""
+
+    path: Annotated[str | list[str], Give("a path, or a list of paths")] = Field(
+        description="CSV or Parquet files: a path, a folder, a pattern such as part-*.csv, a URI (s3://, gs://), or a "
+        "list of these",
+    )
+    target: Annotated[str | int | None, Give("a column's name, or its position")] = Field(
+        None, description="the column to predict, by name or by position from 0; null is the first column"
+    )
+    header: bool | None = Field(
+        None, description="whether a CSV file's first line has names; null looks whether one of its cells is no number"
+    )
+    delimiter: Annotated[str, Give("one character, such as ';'")] = Field(
+        ",", min_length=1, max_length=1, description="what separates the cells of a CSV file"
+    )
+
+
+class Data(Strict):
+    """Either a named dataset, or files by channel."""
+
+    dataset: str | None = Field(None, description="a dataset that has a name: see `hpo data list`")
+    repeat: Positive = Field(1, description="how often each train and validation row of the dataset appears")
+    channels: Annotated[dict[str, Files] | None, Give("names and files, such as {train: {path: train.csv}}")] = Field(
+        None, description="files by the channel's name; train is what models learn from, the others score them"
+    )
+
+    @field_validator("dataset")
+    @classmethod
+    def _known(cls, dataset: str | None) -> str | None:
+        if dataset is not None and dataset not in DATASETS:
+            near = did_you_mean(dataset, list(DATASETS))
+            raise ConfigurationError(f"there is no dataset {dataset!r}; give one of {', '.join(DATASETS)}{near}")
+        return dataset
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.dataset is None) == (self.channels is None):
+            raise ConfigurationError("give either dataset or channels")
+        if self.channels is not None and "train" not in self.channels:
+            raise ConfigurationError(f"channels are {', '.join(self.channels) or 'none'}; give one called train")
+        return self
+
+    def open(self, data_dir: str | None) -> dict[str, Any]:
+        """The channels, as `HyperparameterTuner.fit` takes them."""
+        if self.channels is not None:
+            from trainers import Channel
+
+            return {
+                name: Channel.of(f.path, target=f.target, header=f.header, delimiter=f.delimiter, name=name)
+                for name, f in self.channels.items()
+            }
+        from hpo.jobs.files.inputs import dataset_channels
+
+        return dict(dataset_channels(str(self.dataset), data_dir=data_dir, repeat=self.repeat))
+
+
+class Hyperband(Strict):
+    """Hyperband's own configuration, in units of resource: boosting rounds, epochs."""
+
+    max_resource: Positive = Field(
+        description="units of a trial that runs to the end, instead of num_round or epochs; one unit is a boosting "
+        "round, or an epoch"
+    )
+    min_resource: Positive = Field(1, description="units before a trial can be stopped")
+    reduction_factor: Annotated[int, Field(ge=2)] = Field(3, description="one trial in so many goes on at each rung")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        lay_out(1, self.min_resource, self.max_resource, self.reduction_factor)
+        return self
+
+
+class Completion(Strict):
+    """What ends a job before all its trials have run; whichever comes first."""
+
+    target_objective_metric_value: float | None = Field(
+        None, description="the job ends when a trial reaches this value at a rung, or at its end"
+    )
+    max_number_of_training_jobs_not_improving: Annotated[int, Field(ge=3)] | None = Field(
+        None, description="the job ends when so many trials in a row have not improved the best objective by 1%"
+    )
+
+
+class Tuning(Strict):
+    """The search. What is not made into something else goes to `HyperparameterTuner` under its own name."""
+
+    objective_metric_name: Annotated[str, Give("text such as validation:auc")] = Field(
+        description="what trials are compared by: a channel, a colon and one of the trainer's metrics"
+    )
+    objective_type: Literal["Maximize", "Minimize"] = Field("Maximize", description="which end of it is the better one")
+    objective_value: Literal["last", "best"] = Field(
+        "last", description="compare trials by the last value they reported, or by the best so far"
+    )
+    strategy: Literal["Hyperband", "Random"] = Field(
+        "Hyperband", description="Hyperband stops trials that fall behind; Random trains all to the end"
+    )
+    hyperband: Hyperband | None = Field(
+        None, description="for the strategy Hyperband; null trains from 1 unit to the trainer's num_round, or epochs"
+    )
+    max_jobs: Positive = Field(1, description="trials in all")
+    max_parallel_jobs: Positive = Field(1, description="trials at once; each holds a gang of workers")
+    priority: Annotated[int, Field(ge=1, le=100)] = Field(
+        1, description="the job's weight where several share a cluster: 2 may hold twice what 1 may"
+    )
+    max_runtime_in_seconds: Positive | None = Field(
+        None, description="the job stops after this long, with what it has found; null is no limit"
+    )
+    max_wait: Positive | None = Field(
+        None,
+        description="the job stops after this many seconds of waiting for machines and running together; "
+        "max_runtime_in_seconds then counts running alone. null waits 120 s for room",
+    )
+    completion: Completion | None = Field(None, description="what else ends the job early; null is nothing")
+    random_seed: Annotated[int, Field(ge=0)] | None = Field(
+        None, description="the same seed gives the same trials, rungs and winner; null draws one and records it"
+    )
+    ranges: Annotated[dict[str, Range], Give("names of hyperparameters and their ranges")] = Field(
+        min_length=1, description="what to tune: a hyperparameter's name, and the range to search"
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name in self.ranges:
+            if not name or "/" in name:
+                raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")
+        if self.strategy != "Hyperband" and self.hyperband is not None:
+            raise ConfigurationError(f"hyperband is for the strategy Hyperband, not for {self.strategy}; leave it out")
+        run_all(self.max_jobs, 1)
+        return self
+
+    def arguments(self) -> dict[str, Any]:
+        """In the Python API's form."""
+        return {
+            "objective_metric_name": self.objective_metric_name,
+            "hyperparameter_ranges": {name: bounds.parameter() for name, bounds in self.ranges.items()},
+            "strategy_config": self.hyperband
+            and StrategyConfig(HyperbandStrategyConfig(**self.hyperband.model_dump())),
+            "completion_criteria_config": self.completion
+            and TuningJobCompletionCriteriaConfig(**self.completion.model_dump()),
+            **own_fields(self, "objective_metric_name", "ranges", "hyperband", "completion"),
+        }
+
+
+class JobSpec(Strict):
+    """A tuning job."""
+
+    name: Annotated[str | None, Give("at most 32 letters, digits and hyphens, no hyphen first or last")] = Field(
+        None,
+        pattern=r"^[a-zA-Z0-9]([a-zA-Z0-9-]*[a-zA-Z0-9])?$",
+        max_length=32,
+        description="what the job is called, once in a store; null makes a name with the time in it",
+    )
+    data: Data = Field(description="what to train on: a dataset that has a name, or files")
+    trainer: TrainerSpec = Field(description="how one trial is trained")
+    tuning: Tuning = Field(description="what to search, and how")
+    cost: Cost | None = Field(None, description="what workers cost, and the most that the job may; null is unknown")
+    storage_path: str | None = Field(
+        None, description="folder or URI (s3://, gs://) for models; null is WARMBAND_HOME/jobs"
+    )
+    num_to_keep: Positive | None = Field(
+        5, description="trials whose models stay, the best ones; null keeps every trial's"
+    )
+    store: str | None = Field(
+        None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
+    )
+
+    tags: dict[str, str] = Field(
+        default_factory=dict, description="words of your own and their values, kept with the job and in Ray's metadata"
+    )
+    trackers: Annotated[Trackers | None, Give("a group of keys, such as {tensorboard: {folder: runs}}")] = Field(
+        None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
+    )
+
+    _file: JobFile | None = PrivateAttr(None)
+    """What it was read from, which knows the line of each key."""
+
+    def code(self) -> list[NamedCode]:
+        """What it names of Python code, which would be imported and called."""
+        return self.trainer.code()
+
+    def tuner(self, **options: Any) -> HyperparameterTuner:
+        """In the Python API's form.
+
+        Args:
+            **options: what is not for a job file: `console`, `verbose`.
+        """
+        from hpo.job_file.problems import placed
+        from hpo.jobs.checks import check_cost
+        from hpo.tuner import HyperparameterTuner
+
+        with placed(self._file, "trainer"):
+            trainer = self.trainer.trainer()
+        cost = self.cost.arguments() if self.cost else {}
+        with placed(self._file, "cost"):
+            check_cost(trainer, **cost)
+        with placed(self._file, "tuning"):
+            own = own_fields(self, "name", "data", "trainer", "tuning", "cost", "tags", "trackers")
+            tags = [{"Key": key, "Value": value} for key, value in self.tags.items()]
+            callbacks = self.trackers.callbacks() if self.trackers else ()
+            return HyperparameterTuner(
+                trainer,
+                **self.tuning.arguments(),
+                **cost,
+                **own,
+                tags=tags or None,
+                callbacks=callbacks,
+                **options,
+            )
+
+
+def read_job(path: str | Path, overrides: Iterable[str] = (), *, allow_code: bool = False) -> JobSpec:
+    """Reads a job file. It runs nothing, and names nothing that would run later unless that is allowed.
+
+    Args:
+        path: the YAML file.
+        overrides: "dotted.key=value", the value as YAML, over what the file says.
+        allow_code: whether the job may name Python functions of the user's own.
+
+    Raises:
+        ConfigurationError: it is not there, not YAML, or keys or values are wrong; the message names each and its line.
+            Or it names code, and that is not allowed.
+    """
+    from hpo.job_file.problems import problems_beside
+
+    file = job_file.read(path, overrides)
+    found: list[Problem] = []
+    try:
+        spec = JobSpec.model_validate(file.values)
+    except ValidationError as error:
+        found = problems(error, JobSpec, file)
+    found += problems_beside(file.values, found)
+    if found or file.problems:
+        raise file.refusal(found)
+    check_allowed(spec.code(), allow_code, f"job file {str(path)!r}")
+    spec._file = file
+    return spec
+
+
+def json_schema() -> dict[str, Any]:
+    """What a job file may hold, as a JSON schema for editors."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        **JobSpec.model_json_schema(),
+        "title": "Warmband tuning job",
+    }

@@ -1,0 +1,206 @@
+"""What is wrong with a job file beside its form: what its trainer does not take, and what it does not report."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from pydantic import TypeAdapter, ValidationError
+
+from hpo.job_file.models import Data, Tuning
+from hpo.job_file.trainer_models import CustomSpec, ParameterServerSpec, TorchSpec, TrainerSpec, XGBoostSpec
+from hpo.job_file.wording import about, in_its_words
+from hpo.job_file.yaml_file import JobFile, Keys, Problem
+from hpo.jobs.checks import TakesValues, check_objective, check_objective_name, check_trainer_ranges, longest
+from hpo.strategies.registry import plan_for
+from trainers.errors import ConfigurationError
+
+Model = TypeVar("Model")
+Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec
+
+PARTS = ("train", "validation", "test")
+"""The channels of a dataset that has a name."""
+
+HYPERPARAMETERS, RANGES = ("trainer", "hyperparameters"), ("tuning", "ranges")
+LENGTHS = (HYPERPARAMETERS, RANGES, ("tuning", "hyperband"), ("tuning", "strategy"))
+"""Where it may stand how long a trial trains."""
+
+
+def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[Problem]:
+    """What is wrong with the groups of a job file whose form is right once what is wrong with that is left out.
+
+    It runs nothing, and does without Ray: what only the trainer and the tuner find is said when they are made.
+
+    Args:
+        values: of the file.
+        form: what is wrong with its form.
+    """
+    form = list(form)
+    left = copy.deepcopy(dict(values))
+    for problem in form:
+        _drop(left, problem.keys)
+    trainer = _valid(TypeAdapter[Spec](TrainerSpec), left.get("trainer"))
+    tuning, data = _valid(TypeAdapter(Tuning), left.get("tuning")), _valid(TypeAdapter(Data), left.get("data"))
+    found: list[Problem] = []
+    takes: _Takes | None = None
+    if isinstance(trainer, XGBoostSpec):
+        takes = _Takes(hyperparameters=dict(trainer.hyperparameters))
+        found += _of_hyperparameters(takes)
+        if not found and not any(_related(problem.keys, keys) for problem in form for keys in LENGTHS):
+            found += _left_out(takes, tuning)
+    if tuning is not None and takes is not None:
+        found += _of_ranges(tuning, takes, [problem.keys[-1] for problem in found])
+    if tuning is not None:
+        reported = takes.metrics() if takes else getattr(trainer, "metrics", None)
+        channels = None if data is None else PARTS if data.channels is None else tuple(data.channels)
+        found += _of_objective(tuning.objective_metric_name, reported, channels, scored=takes is not None)
+    return [each for each in found if not any(_related(each.keys, problem.keys) for problem in form)]
+
+
+@contextmanager
+def placed(file: JobFile | None, group: str) -> Iterator[None]:
+    """Says errors of the Python API in the job file's words, with the line that they are about.
+
+    Args:
+        file: what the job came from; None where it did not come from a file.
+        group: of the keys that the API is given meanwhile.
+    """
+    try:
+        with about(group):
+            yield
+    except ConfigurationError as error:
+        if file is None:
+            raise
+        text = str(error)
+        raise file.refusal([Problem(keys=_keys(file, group, text), text=text)]) from error
+
+
+@dataclass(slots=True, kw_only=True)
+class _Takes:
+    """What XGBoost takes, without a trainer."""
+
+    hyperparameters: dict[str, Any]
+
+    @property
+    def resource_names(self) -> tuple[str, ...]:
+        """See `Trainer.resource_names`."""
+        from trainers.xgboost.parameters import ROUNDS
+
+        return ROUNDS
+
+    def check(self, hyperparameters: Mapping[str, Any]) -> None:
+        """See `Trainer.check`; what depends on workers is left to the trainer."""
+        from trainers.xgboost.parameters import check_parameters
+
+        own = ("num_workers", "early_stopping_rounds")
+        check_parameters({name: value for name, value in hyperparameters.items() if name not in own})
+
+    def metrics(self) -> list[str] | None:
+        """The metrics that it reports of a channel; None where the trainer will say what is wrong."""
+        from trainers.xgboost.parameters import metric_names
+
+        given = self.hyperparameters.get("eval_metric")
+        return None if given is None else metric_names(given)
+
+
+def _of_hyperparameters(takes: _Takes) -> Iterator[Problem]:
+    """What is wrong with static hyperparameters, each of which is left out of those from then on."""
+    gone: set[str] = set()
+    while True:
+        try:
+            takes.check(takes.hyperparameters)
+            return
+        except ConfigurationError as error:
+            named = [name for name in re.findall(r"'([^']+)'", str(error)) if name in {*takes.hyperparameters, *gone}]
+            if not named or named[0] in gone:
+                return  # That it is missing is not the file's fault.
+            yield _said((*HYPERPARAMETERS, named[0]), error)
+            gone.add(named[0])
+            del takes.hyperparameters[named[0]]
+
+
+def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
+    """What static hyperparameters lack."""
+    if takes.hyperparameters.get("eval_metric") is None:
+        text = "trainer: hyperparameters have no 'eval_metric', so nothing would be reported; give one, such as auc"
+        yield Problem(keys=(*HYPERPARAMETERS, "eval_metric"), text=text)
+    if tuning is None:
+        return
+    made = tuning.arguments()
+    units = longest(takes.resource_names, made["hyperparameter_ranges"], takes.hyperparameters)
+    try:
+        plan_for(tuning.strategy, made["strategy_config"], tuning.max_jobs, units)
+    except ConfigurationError as error:
+        yield _said(("tuning", "hyperband"), error)
+
+
+def _of_ranges(tuning: Tuning, takes: TakesValues, gone: Sequence[str | int]) -> Iterator[Problem]:
+    for name, bounds in tuning.ranges.items():
+        try:
+            check_trainer_ranges(takes, {name: bounds.parameter()})
+        except ConfigurationError as error:
+            if not any(f"'{other}'" in str(error) for other in gone if other != name):
+                yield _said((*RANGES, name), error)
+
+
+def _of_objective(
+    name: str, reported: Sequence[str] | None, channels: tuple[str, ...] | None, *, scored: bool
+) -> Iterator[Problem]:
+    """What is wrong with the objective.
+
+    Args:
+        name: it.
+        reported: metrics; None where they are not known.
+        channels: the job's; None where they are not known: then its own is taken to be there.
+        scored: whether every metric is reported of every channel but the one that is trained on.
+    """
+    try:
+        check_objective_name(name)
+        if scored and reported is not None:
+            others = [channel for channel in channels or (name.partition(":")[0],) if channel != "train"]
+            reported = [f"{channel}:{metric}" for channel in others for metric in reported]
+        check_objective(name, reported)
+    except ConfigurationError as error:
+        yield _said(("tuning", "objective_metric_name"), error)
+
+
+def _said(keys: Keys, error: ConfigurationError) -> Problem:
+    return Problem(keys=keys, text=f"{keys[0]}: {in_its_words(str(error))}")
+
+
+def _valid(form: TypeAdapter[Model], values: Any) -> Model | None:
+    try:
+        return form.validate_python(values)
+    except ValidationError:
+        return None
+
+
+def _related(keys: Keys, wrong: Keys) -> bool:
+    """Whether what is wrong at some keys may be all that is wrong at others: one of them is within the other."""
+    return all(one == other for one, other in zip(keys, wrong, strict=False))
+
+
+def _drop(values: dict[str, Any], keys: Keys) -> None:
+    """Leaves out what stands at keys, or the innermost of the groups around it that there is."""
+    group, inner = values, values
+    for key in keys:
+        if not isinstance(inner, dict) or key not in inner:
+            break
+        group, last, inner = inner, key, inner[key]
+    if inner is not values:
+        del group[last]
+
+
+def _keys(file: JobFile, group: str, text: str) -> Keys:
+    """The keys that an error is about: the first that it names and the file has, else the whole group."""
+    tables = (RANGES, HYPERPARAMETERS) if group == "tuning" else (HYPERPARAMETERS,)
+    named = re.findall(r"['`](\w+)['`]|\b(\w+_\w+)\b", text)
+    for name in (quoted or word for quoted, word in named):
+        for keys in ((group, name), *((*values, name) for values in tables), (name,)):
+            if keys in file.places:
+                return keys
+    return (group,)

@@ -1,0 +1,90 @@
+"""The trackers of a job file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+
+from hpo.job_file.known_keys import Give, Strict
+
+if TYPE_CHECKING:
+    from hpo.observers.callbacks import Callback
+    from hpo.trackers.tracker import Tracker
+
+
+class _Tracked(Strict):
+    """What trackers share: they are checked where they stand."""
+
+    def tracker(self) -> Tracker:
+        """In the Python API's form."""
+        raise NotImplementedError
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        self.tracker()
+        return self
+
+
+class TensorBoardSpec(_Tracked):
+    """TensorBoard."""
+
+    folder: str = Field(description="where event files go: FOLDER/JOB/TRIAL")
+
+    def tracker(self) -> Tracker:
+        """In the Python API's form."""
+        from hpo.trackers import TensorBoard
+
+        return TensorBoard(self.folder)
+
+
+class MLflowSpec(_Tracked):
+    """MLflow."""
+
+    tracking_uri: str | None = Field(
+        None,
+        description="server or database, such as http://host:5000 or sqlite:///mlflow.db; null is MLflow's own choice, "
+        "by MLFLOW_TRACKING_URI say. Leave passwords to MLFLOW_TRACKING_PASSWORD",
+    )
+    experiment: str = Field("warmband", min_length=1, description="the experiment's name; made where it is not there")
+
+    def tracker(self) -> Tracker:
+        """In the Python API's form."""
+        from hpo.trackers import MLflow
+
+        return MLflow(self.tracking_uri, self.experiment)
+
+
+class WeightsAndBiasesSpec(_Tracked):
+    """Weights & Biases."""
+
+    project: str = Field(min_length=1, description="the project's name")
+    entity: str | None = Field(None, description="the user or team; null is the account's own")
+    mode: Literal["online", "offline"] | None = Field(
+        None, description="offline keeps files for `wandb sync`; null is what wandb is set to, by WANDB_MODE say"
+    )
+    folder: str | None = Field(None, description="where its files go; null is WARMBAND_HOME")
+
+    def tracker(self) -> Tracker:
+        """In the Python API's form."""
+        from hpo.trackers import WeightsAndBiases
+
+        return WeightsAndBiases(self.project, self.entity, self.mode, self.folder)
+
+
+class Trackers(Strict):
+    """Trackers that a job is logged to, beside its record."""
+
+    tensorboard: Annotated[TensorBoardSpec | None, Give("a group of keys, such as {folder: runs}")] = Field(
+        None, description="event files; null is none"
+    )
+    mlflow: Annotated[
+        MLflowSpec | None, Give("a group of keys, such as {experiment: churn}; {} takes all defaults")
+    ] = Field(None, description="an MLflow server or database; null is none")
+    wandb: Annotated[WeightsAndBiasesSpec | None, Give("a group of keys, such as {project: churn}")] = Field(
+        None, description="Weights & Biases; null is none"
+    )
+
+    def callbacks(self) -> list[Callback]:
+        """In the Python API's form."""
+        return [given.tracker() for given in (self.tensorboard, self.mlflow, self.wandb) if given is not None]

@@ -1,0 +1,181 @@
+"""The trainer of a job file: one model a trainer, each made into what the Python API takes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from hpo.job_file.known_keys import Give, Strict, own_fields
+from hpo.jobs.named_code import NamedCode, look_here_too
+from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from trainers import Trainer
+
+
+class _TrainerSpec(Strict):
+    """A trainer and its workers. What is not about workers goes to the trainer under its own name."""
+
+    type: str
+    num_workers: Annotated[
+        Annotated[int, Field(ge=0)] | Annotated[list[Annotated[int, Field(ge=1)]], Field(min_length=2, max_length=2)],
+        Give("a whole number, 0 or more, or the least and the most, such as [2, 4]"),
+    ] = Field(
+        1,
+        description="processes that train one trial together; [2, 4]: as many as there is room for, 2 at least; 0: in "
+        "the command's own process, without Ray",
+    )
+    use_gpu: bool = Field(False, description="whether each worker holds a GPU")
+    resources_per_worker: dict[str, Annotated[float, Field(ge=0)]] | None = Field(
+        None, description="what each worker holds, in Ray's units, such as {CPU: 2}; null is one CPU, or one GPU"
+    )
+    placement: Literal["PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"] = Field(
+        "PACK",
+        description="how a gang's workers are laid over nodes: PACK puts them on one where they fit, SPREAD on as many "
+        "as there are; STRICT_PACK and STRICT_SPREAD insist on it",
+    )
+    accelerator_type: str | None = Field(
+        None, description="nodes with this accelerator alone, in Ray's word for it, such as A100; null: any"
+    )
+    label_selector: dict[str, str] | None = Field(
+        None, description="nodes with these labels alone, such as {zone: in(a, b)} or {market-type: '!spot'}; null: any"
+    )
+    hyperparameters: dict[str, Any] = Field(
+        default_factory=dict, description="the trainer's own, the same in every trial; tuned ones override them"
+    )
+
+    def trainer(self) -> Trainer:
+        """In the Python API's form."""
+        raise NotImplementedError
+
+    def code(self) -> list[NamedCode]:
+        """What it names of Python code, which would be imported and called."""
+        return []
+
+    def arguments(self) -> dict[str, Any]:
+        """What every trainer is made with, and what this one takes beside it."""
+        from trainers import ScalingConfig
+
+        workers: Any = tuple(self.num_workers) if isinstance(self.num_workers, list) else self.num_workers
+        nodes: dict[str, Any] = {"accelerator_type": self.accelerator_type, "label_selector": self.label_selector}
+        try:
+            scaling = ScalingConfig(
+                num_workers=workers,
+                use_gpu=self.use_gpu,
+                resources_per_worker=self.resources_per_worker,
+                placement_strategy=self.placement,
+                **nodes,
+            )
+        except ValueError as error:
+            raise ConfigurationError(str(error)) from error
+        scaled = ("num_workers", "use_gpu", "resources_per_worker", "placement", "accelerator_type", "label_selector")
+        own = own_fields(self, "type", *scaled, "train_loop", "trainer_class", "options")
+        return {"scaling": scaling, **own}
+
+
+class XGBoostSpec(_TrainerSpec):
+    """XGBoost."""
+
+    type: Literal["xgboost"] = Field(description="XGBoost, its rows sharded over the workers")
+    backend: Literal["native", "xgboost_ray"] = Field(
+        "native", description="native: XGBoost's own collective, on workers that stay warm; or the package xgboost_ray"
+    )
+    ray_params: dict[str, Any] = Field(
+        default_factory=dict, description="for xgboost_ray: fields of its RayParams, such as elastic_training"
+    )
+
+    def trainer(self) -> Trainer:
+        """In the Python API's form."""
+        from trainers import XGBoostTrainer
+
+        return XGBoostTrainer(**self.arguments())
+
+
+class _FunctionSpec(_TrainerSpec):
+    """A trainer of a PyTorch training function."""
+
+    train_loop: Annotated[str, Give("a module and a function, such as mnist:train")] = Field(
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        description="the training function as module:name, which runs with --allow-code alone; the module is looked "
+        "for in the working directory too",
+    )
+    metrics: Annotated[list[str], Give("a list of names, such as [validation:accuracy]")] | None = Field(
+        None, description="what the function reports, so that the objective is checked before the job starts; null: not"
+    )
+    report_timeout_s: float = Field(
+        1800.0, gt=0, description="seconds that the function may take to a report, and workers wait for each other"
+    )
+
+    def code(self) -> list[NamedCode]:
+        """See `_TrainerSpec.code`."""
+        return [NamedCode(key="trainer.train_loop", name=self.train_loop)]
+
+    def arguments(self) -> dict[str, Any]:
+        """What every trainer is made with, and what this one takes beside it."""
+        look_here_too()
+        return {"train_loop_per_worker": self.train_loop, **super().arguments()}
+
+
+class TorchSpec(_FunctionSpec):
+    """PyTorch over AllReduce."""
+
+    type: Literal["torch"] = Field(description="PyTorch, a training function on every worker, gradients by AllReduce")
+    precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: mixed precision")
+    compile: bool = Field(False, description="compile models with torch.compile")
+
+    def trainer(self) -> Trainer:
+        """In the Python API's form."""
+        from trainers.pytorch.allreduce_trainer import TorchTrainer
+
+        return TorchTrainer(**self.arguments())
+
+
+class ParameterServerSpec(_FunctionSpec):
+    """PyTorch over parameter servers."""
+
+    type: Literal["parameter_server"] = Field(
+        description="PyTorch, a training function on every worker, gradients pushed to parameter servers"
+    )
+
+    def trainer(self) -> Trainer:
+        """In the Python API's form."""
+        from trainers.parameter_server.trainer import ParameterServerTrainer
+
+        return ParameterServerTrainer(**self.arguments())
+
+
+class CustomSpec(_TrainerSpec):
+    """A trainer of the user's own."""
+
+    type: Literal["custom"] = Field(description="a trainer of your own: a subclass of trainers.Trainer")
+    trainer_class: Annotated[str, Give("a module and a class, such as shop.trainers:Churn")] = Field(
+        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        description="the class as module:name, which runs with --allow-code alone; the module is looked for in the "
+        "working directory too",
+    )
+    options: dict[str, Any] = Field(
+        default_factory=dict, description="what the class takes beside scaling and hyperparameters"
+    )
+
+    def code(self) -> list[NamedCode]:
+        """See `_TrainerSpec.code`."""
+        return [NamedCode(key="trainer.trainer_class", name=self.trainer_class)]
+
+    def trainer(self) -> Trainer:
+        """In the Python API's form."""
+        from trainers.registry import trainer_class
+
+        look_here_too()
+        kind = trainer_class(self.trainer_class)
+        try:
+            return kind(**self.arguments(), **self.options)
+        except TypeError as error:
+            raise ConfigurationError(f"options are {self.options}: {error}") from error
+
+
+TrainerSpec = Annotated[
+    XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec,
+    Field(discriminator="type"),
+    Give("a group of keys, type among them"),
+]

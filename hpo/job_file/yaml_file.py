@@ -1,0 +1,281 @@
+"""A job file: YAML read into plain values, each with the place where it stands.
+
+YAML as version 1.2 has it, which editors go by: `1e-3` is a number, `yes` and `2026-01-31` are text.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import yaml
+
+from hpo.text import masked
+from trainers.errors import ConfigurationError
+
+Keys: TypeAlias = tuple[str | int, ...]
+
+DEEPEST = 20
+MOST_VALUES = 10_000
+
+_TAG = "tag:yaml.org,2002:"
+_PATTERNS = {
+    "null": (r"~|null|Null|NULL|", "~nN\0"),
+    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
+    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
+    "float": (
+        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+.0123456789",
+    ),
+}
+_REMEDIES = {
+    "mapping values are not allowed": "check the indentation, and quote text that holds a colon and a space",
+    "'\\t'": "indent with spaces, not with tabs",
+    "another document": "keep one job in a file: remove the line ---",
+    "undefined alias": "quote text that begins with *",
+    "cannot start any token": "quote text that begins with a sign",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Place:
+    """Where a value stands: a line of the file, or an option of the command line."""
+
+    override: str = ""
+    line: int = 0
+
+    def __str__(self) -> str:
+        return self.override or f"line {self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What is wrong with the value at `keys`; `place` where that is not where the value stands."""
+
+    keys: Keys
+    text: str
+    place: Place | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class JobFile:
+    """What a job file says.
+
+    Args:
+        path: the file; empty where there is none, but options of the command line alone.
+        values: its keys and values, with what overrides them.
+        places: where each value stands, by its keys.
+        problems: what cannot be read.
+    """
+
+    path: str
+    values: dict[str, Any] = field(default_factory=dict)
+    places: dict[Keys, Place] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def place(self, keys: Keys) -> Place | None:
+        """Where the value stands, or the group that it is missing from."""
+        return next((self.places[keys[:end]] for end in range(len(keys), 0, -1) if keys[:end] in self.places), None)
+
+    def refusal(self, problems: Iterable[Problem]) -> ConfigurationError:
+        """Says all that is wrong, by line; of several problems with one value, the first."""
+        first: dict[Keys, Problem] = {}
+        for problem in (*self.problems, *problems):
+            first.setdefault(problem.keys, problem)
+        lines = sorted((problem.place or self.place(keys) or Place(), problem.text) for keys, problem in first.items())
+        texts = "\n".join(f"  {f'{place}: ' if place != Place() else ''}{text}" for place, text in lines)
+        return ConfigurationError(f"job file {self.path!r}:\n{texts}" if self.path else texts.strip())
+
+
+def read(path: str | Path, overrides: Iterable[str] = ()) -> JobFile:
+    """Reads a job file's values; whether they make a job is not looked at.
+
+    Args:
+        path: the YAML file.
+        overrides: "dotted.key=value", the value as YAML, over what the file says.
+
+    Raises:
+        ConfigurationError: it is not there, not YAML, or holds no keys.
+    """
+    found = JobFile(path=str(path))
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+        node = _compose(text)
+    except OSError as error:
+        raise ConfigurationError(f"job file {found.path!r} cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"job file {found.path!r} is not YAML: it is not text in UTF-8") from error
+    except ValueError as error:
+        raise ConfigurationError(f"job file {found.path!r} is not YAML: {error}") from error
+    reader = _Reader(found, lambda node: Place(line=node.start_mark.line + 1))
+    values = reader.value(node, ()) if node is not None else None
+    if not isinstance(values, dict):
+        raise ConfigurationError(f"job file {found.path!r} holds no keys; `hpo init` writes a file to start from")
+    found.values = values
+    for override in overrides:
+        _override(found, override)
+    return found
+
+
+def overridden(overrides: Iterable[str]) -> JobFile:
+    """What options of the command line say where there is no file.
+
+    Args:
+        overrides: as `read` takes them.
+    """
+    found = JobFile(path="")
+    for override in overrides:
+        _override(found, override)
+    return found
+
+
+def dotted(keys: Keys) -> str:
+    """Keys as people write them; a key that is not plain is quoted."""
+    return ".".join(str(key) if re.fullmatch(r"[\w/:-]+", str(key)) else repr(key) for key in keys)
+
+
+def shown(value: Any) -> str:
+    """A value as a job file would have it, on one short line."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    if isinstance(value, dict):
+        text = "{" + ", ".join(f"{key}: {shown(item)}" for key, item in list(value.items())[:9]) + "}"
+    elif isinstance(value, list):
+        text = "[" + ", ".join(shown(item) for item in value[:9]) + "]"
+    else:
+        text = masked(repr(value))
+    return text if len(text) <= 50 else f"{text[:40]} ..."
+
+
+class _Loader(yaml.SafeLoader):
+    """PyYAML's, with YAML 1.2's rules for what is a number, a truth value or null."""
+
+    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  # PyYAML's own
+
+
+for _kind, (_pattern, _first) in _PATTERNS.items():
+    _Loader.add_implicit_resolver(_TAG + _kind, re.compile(rf"(?:{_pattern})\Z"), [*_first.replace("\0", ""), ""])
+
+
+def _compose(text: str) -> yaml.Node | None:
+    """The tree of a document.
+
+    Raises:
+        ValueError: it is not YAML; the message says where.
+    """
+    try:
+        return yaml.compose(text, _Loader)
+    except yaml.reader.ReaderError as error:
+        line = text.count("\n", 0, error.position) + 1
+        raise ValueError(f"line {line} holds the character {chr(error.character)!r}; remove it") from error
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        problem = str(error.problem or error.context)
+        remedy = next((remedy for sign, remedy in _REMEDIES.items() if sign in problem), "check brackets and quotes")
+        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
+        raise ValueError(f"{where}{problem}; {remedy}") from error
+    except RecursionError:
+        raise ValueError(f"it nests deeper than {DEEPEST} levels") from None
+
+
+class _Reader:
+    """Turns YAML's tree into plain values, and notes where each stands and what cannot be one."""
+
+    def __init__(self, found: JobFile, place: Callable[[yaml.Node], Place]) -> None:
+        self._found = found
+        self._place = place
+        self._values = 0
+
+    def value(self, node: yaml.Node, keys: Keys) -> Any:
+        """The value of a node."""
+        self._found.places.setdefault(keys, self._place(node))
+        self._values += 1
+        if self._values > MOST_VALUES:
+            raise ConfigurationError(
+                f"job file {self._found.path!r} has more than {MOST_VALUES} values, its aliases spelled out; "
+                "no job needs so many"
+            )
+        if len(keys) > DEEPEST:
+            return self._problem(keys[:DEEPEST], f"{dotted(keys[:3])}: nested deeper than {DEEPEST} levels")
+        kind = node.tag.removeprefix(_TAG)
+        if isinstance(node, yaml.MappingNode) and kind == "map":
+            return dict(self._entries(node, keys))
+        if isinstance(node, yaml.SequenceNode) and kind == "seq":
+            return [self.value(item, (*keys, place)) for place, item in enumerate(node.value)]
+        if isinstance(node, yaml.ScalarNode) and kind in _SCALARS:
+            try:
+                return _SCALARS[kind](node.value)
+            except (KeyError, ValueError):
+                text = f"{dotted(keys)} is {shown(node.value)}, which cannot be read as {kind}; give another value"
+                return self._problem(keys, text)
+        return self._problem(keys, f"{dotted(keys)} has the tag {node.tag!r}; leave the tag out")
+
+    def _entries(self, node: yaml.MappingNode, keys: Keys) -> Iterator[tuple[str, Any]]:
+        lines: dict[str, Place] = {}
+        for key_node, value_node in node.value:
+            place = self._place(key_node)
+            if not isinstance(key_node, yaml.ScalarNode):
+                self._problem((*keys, "?"), f"{dotted(keys) or 'the file'} has a key that is not text", place)
+                continue
+            key = key_node.value
+            inner = (*keys, key)
+            if key_node.tag != f"{_TAG}str":
+                self._problem(inner, f"{dotted(inner)}: a key has to be text; put {key} into quotes", place)
+                continue
+            if key in lines:
+                text = f"{dotted(inner)}: given a second time, first on {lines[key]}; remove one of them"
+                self._problem((*inner, "?"), text, place)
+                continue
+            lines[key] = self._found.places[inner] = place
+            yield key, self.value(value_node, inner)
+
+    def _problem(self, keys: Keys, text: str, place: Place | None = None) -> None:
+        self._found.problems.append(Problem(keys=keys, text=text, place=place))
+
+
+_SCALARS: dict[str, Callable[[str], Any]] = {
+    "null": lambda text: None,
+    "bool": lambda text: {"true": True, "false": False}[text.lower()],
+    "int": lambda text: int(text, {"0o": 8, "0x": 16}.get(text[:2], 10)),
+    "float": lambda text: float(text.lower().replace(".inf", "inf").replace(".nan", "nan")),
+    "str": str,
+}
+
+
+def _override(found: JobFile, override: str) -> None:
+    """Puts a value of the command line over the file's."""
+    place = Place(override=f"--set {override}")
+
+    def refuse(text: str) -> None:
+        found.problems.append(Problem(keys=(str(place),), text=text, place=place))
+
+    key, equals, text = override.partition("=")
+    keys: Keys = tuple(key.split("."))
+    if not equals:
+        return refuse("it has no value; give key=value, such as tuning.max_jobs=10")
+    if not all(keys):
+        return refuse("it has no key, or an empty part in it; give key=value, such as tuning.max_jobs=10")
+    group: Any = found.values
+    for end, parent in enumerate(keys[:-1], 1):
+        if group.get(parent) is None:
+            group[parent] = {}
+            found.places[keys[:end]] = place
+        group = group[parent]
+        if not isinstance(group, dict):
+            return refuse(f"{dotted(keys[:end])} is {shown(group)}, not a group of keys")
+    try:
+        node = _compose(text)
+    except ValueError as error:
+        return refuse(f"the value is not YAML: {error}")
+    for old in [old for old in found.places if old[: len(keys)] == keys]:
+        del found.places[old]
+    found.places[keys] = place
+    found.problems = [problem for problem in found.problems if problem.place or problem.keys[: len(keys)] != keys]
+    group[keys[-1]] = None if node is None else _Reader(found, lambda _: place).value(node, keys)
+    return None

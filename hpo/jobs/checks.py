@@ -1,0 +1,396 @@
+"""What a tuner is given, checked before anything starts: arguments, ranges for the trainer, names, lengths."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from hpo.cost.prices import Prices, Tariff
+from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
+from hpo.strategies.hyperband import MOST_JOBS
+from hpo.strategies.registry import StrategyConfig, check_strategy
+from trainers import storage
+from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from trainers.trainer import Trainer
+
+MOST_PRIORITY = 100
+
+_KINDS: dict[str, tuple[Any, str]] = {
+    "metric_definitions": (list | None, "a list, or leave it out"),
+    "strategy": (str, "'Hyperband' or 'Random'"),
+    "objective_type": (str, "'Maximize' or 'Minimize'"),
+    "objective_value": (str, "'last' or 'best'"),
+    "early_stopping_type": (str, "'Off'"),
+    "strategy_config": (
+        StrategyConfig | None,
+        "StrategyConfig(HyperbandStrategyConfig(max_resource=..., min_resource=...))",
+    ),
+    "base_tuning_job_name": (str | None, "a string"),
+    "estimator_name": (str | None, "a string"),
+    "storage_path": (str | None, "a string"),
+    "store": (str | None, "a string"),
+}
+
+
+class TakesValues(Protocol):
+    """What of a trainer says which hyperparameters it takes; a job file is checked by less than a trainer."""
+
+    @property
+    def resource_names(self) -> tuple[str, ...]:
+        """See `Trainer.resource_names`."""
+
+    @property
+    def hyperparameters(self) -> Mapping[str, Any]:
+        """The static ones."""
+
+    def check(self, hyperparameters: Mapping[str, Any]) -> None:
+        """See `Trainer.check`."""
+
+
+_NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
+
+
+_LIMITS = ("max_jobs", "max_parallel_jobs", "max_runtime_in_seconds", "max_wait")
+_WORDS = {"objective_type": ("Maximize", "Minimize"), "objective_value": ("last", "best")}
+_RAY_TUNES = ("search_alg", "searcher", "scheduler", "param_space", "tune_config", "run_config")
+_LATER = ("warm_start_config", "autotune", "hyperparameters_to_keep_static")
+
+
+def check_arguments(
+    estimator: object, objective_metric_name: object, hyperparameter_ranges: object, **options: Any
+) -> None:
+    """Refuses arguments of a tuner that are of another kind than they have to be, and ranges the trainer cannot take.
+
+    Args:
+        estimator: a `Trainer`.
+        objective_metric_name: "channel:metric".
+        hyperparameter_ranges: ranges by name.
+        **options: the tuner's other arguments, by name; what is left out is not checked.
+
+    Raises:
+        ConfigurationError: naming the argument, its value and what to give.
+    """
+    # Imported here: a job file is checked without waiting for Ray.
+    from trainers.trainer import Trainer
+
+    if not isinstance(estimator, Trainer):
+        raise ConfigurationError(f"estimator is {estimator!r}; give a trainer, such as XGBoostTrainer(...)")
+    check_objective_name(objective_metric_name)
+    if not isinstance(hyperparameter_ranges, Mapping) or not hyperparameter_ranges:
+        raise ConfigurationError(
+            f"hyperparameter_ranges is {hyperparameter_ranges!r}; give a dict with a range for each hyperparameter to "
+            "tune, such as {'eta': ContinuousParameter(0.01, 0.3)}"
+        )
+    check_limits(**{field: value for field, value in options.items() if field in _LIMITS})
+    if "priority" in options and not _is_whole(options["priority"], 1, MOST_PRIORITY, none=False):
+        raise ConfigurationError(f"priority is {options['priority']!r}; give a whole number from 1 to {MOST_PRIORITY}")
+    for field, (kind, remedy) in _KINDS.items():
+        if field in options and not isinstance(options[field], kind):
+            raise ConfigurationError(f"{field} is {options[field]!r}; give {remedy}")
+    if options.get("storage_path"):
+        storage.check_no_credentials(options["storage_path"], "storage_path")
+    base = options.get("base_tuning_job_name")
+    if base is not None and not _NAME.fullmatch(base):
+        raise ConfigurationError(
+            f"base_tuning_job_name is {base!r}; give letters, digits and hyphens, a letter or digit first and last"
+        )
+    check_trainer_ranges(estimator, hyperparameter_ranges)
+    check_not_there_yet(**{field: options[field] or None for field in _LATER if field in options})
+    if options.get("metric_definitions"):
+        raise ConfigurationError(
+            "metric_definitions are regular expressions for logs, and trainers report their metrics; leave them out"
+        )
+    if "strategy" in options:
+        check_strategy(options["strategy"], options["strategy_config"], options["early_stopping_type"])
+    for field, allowed in _WORDS.items():
+        if field in options:
+            _check_one_of(field, options[field], allowed)
+    _check_least("random_seed", options.get("random_seed"), 0)
+
+
+def check_limits(**limits: Any) -> None:
+    """Refuses limits in trials and seconds that are none, and such as do not go together.
+
+    Args:
+        **limits: by the tuner's names for them; what is left out is not checked.
+
+    Raises:
+        ConfigurationError: naming the limit, its value and what to give.
+    """
+    for field in ("max_jobs", "max_parallel_jobs"):
+        if field in limits and not _is_whole(limits[field], 1, MOST_JOBS, none=field == "max_jobs"):
+            raise ConfigurationError(f"{field} is {limits[field]!r}; give a whole number from 1 to {MOST_JOBS}")
+    longest_wait, longest_run = limits.get("max_wait"), limits.get("max_runtime_in_seconds")
+    _check_least("max_runtime_in_seconds", longest_run, 1)
+    _check_least("max_wait", longest_wait, 1)
+    if longest_wait is not None and longest_run is not None and longest_wait < longest_run:
+        raise ConfigurationError(
+            f"max_wait is {longest_wait} and max_runtime_in_seconds {longest_run}; give a max_wait of as many seconds "
+            "or more, since it counts waiting and running together"
+        )
+
+
+def check_no_others(others: Mapping[str, object], known: Iterable[str]) -> None:
+    """Refuses arguments of a tuner that it does not have.
+
+    Args:
+        others: what was given beside those it has.
+        known: those it has.
+
+    Raises:
+        ConfigurationError: naming the first, and the nearest that there is.
+    """
+    for name in others:
+        if name in _RAY_TUNES:
+            raise ConfigurationError(
+                f"{name} is Ray Tune's; a HyperparameterTuner has its searchers and schedulers by name: give strategy "
+                "'Hyperband' or 'Random'"
+            )
+        raise ConfigurationError(
+            f"a HyperparameterTuner has no argument {name!r}; leave it out" + _did_you_mean(name, list(known))
+        )
+
+
+def trial_name(given: object) -> str | None:
+    """The trial that somebody asks for, by its name or as the `BestTrainingJob` of `describe()`; None for the best.
+
+    Raises:
+        ConfigurationError: it is neither.
+    """
+    name = given.get("TrainingJobName", given) if isinstance(given, Mapping) else given
+    if name is None or isinstance(name, str):
+        return name
+    raise ConfigurationError(
+        f"best_training_job is {given!r}; give a trial's name, or a dict with it as TrainingJobName, as "
+        "describe()['BestTrainingJob'] is one"
+    )
+
+
+def check_not_there_yet(**fields: object) -> None:
+    """Refuses arguments of SageMaker's that nothing stands behind yet, where they are not None."""
+    for field, value in fields.items():
+        if value is not None:
+            raise ConfigurationError(f"{field} is not there yet; leave it out")
+
+
+def check_cost(estimator: Trainer, prices: object = None, max_cost: object = None) -> Tariff | None:
+    """Refuses prices that are none, that this trainer's workers do not fit, and a limit that cannot be one.
+
+    Returns:
+        What a worker costs; None where there are no prices.
+
+    Raises:
+        ConfigurationError: naming the argument, its value and what to give.
+    """
+    if not isinstance(prices, Prices | None):
+        raise ConfigurationError(f"prices is {prices!r}; give hpo.Prices(per_worker_hour=...), or leave it out")
+    check_amount("max_cost", max_cost)
+    if prices is None and max_cost is not None:
+        raise ConfigurationError(f"max_cost is {max_cost!r}, and nothing says what a worker costs; give prices too")
+    return None if prices is None else prices.tariff(estimator.worker_resources)
+
+
+def check_amount(field: str, amount: object) -> None:
+    """Refuses what is neither an amount of money nor None.
+
+    Raises:
+        ConfigurationError: naming the field, its value and what to give.
+    """
+    wrong = isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf
+    if amount is not None and wrong:
+        raise ConfigurationError(f"{field} is {amount!r}; give an amount above 0")
+
+
+def check_objective_name(name: object) -> None:
+    """Refuses what cannot name a metric of a channel."""
+    if not isinstance(name, str) or not all(name.partition(":")):
+        raise ConfigurationError(
+            f"objective_metric_name is {name!r}; give a channel and its metric, such as 'validation:auc'"
+        )
+
+
+def check_objective(name: str, reported: Sequence[str] | None) -> None:
+    """Refuses an objective that the trainer does not report, where that is known: `reported` is not None.
+
+    Raises:
+        ConfigurationError: naming what is reported, and the nearest of it.
+    """
+    if reported is None or name in reported:
+        return
+    if not reported:
+        raise ConfigurationError(
+            f"objective_metric_name {name!r} is not reported, since only channels beside 'train' are evaluated; "
+            f"give a channel {name.partition(':')[0]!r} to fit()"
+        )
+    raise ConfigurationError(
+        f"objective_metric_name {name!r} is not reported; the trainer reports {', '.join(reported)}"
+        + _did_you_mean(name, reported)
+    )
+
+
+def check_trainer_ranges(estimator: TakesValues, ranges: Mapping[str, ParameterRange]) -> None:
+    """Refuses ranges that hold values which the trainer does.
+
+    An end that only the end itself is wrong at is let pass where values between are drawn: nobody draws it.
+
+    Raises:
+        ConfigurationError: naming the range and its wrong value.
+    """
+    check_ranges(ranges)
+    for name, bounds in ranges.items():
+        if name in estimator.resource_names:
+            _check_length(name, bounds)
+        for value, inside in _extremes(bounds):
+            error = _refusal(estimator, {name: value})
+            if error and (inside is None or _refusal(estimator, {name: inside})):
+                raise ConfigurationError(f"hyperparameter_ranges[{name!r}] is {bounds!r}: {error}") from error
+    together = {name: _extremes(bounds)[0] for name, bounds in ranges.items()}
+    error = _refusal(
+        estimator, {name: value if inside is None else inside for name, (value, inside) in together.items()}
+    )
+    if error:
+        raise ConfigurationError(f"hyperparameter_ranges {', '.join(map(repr, ranges))} do not go together: {error}")
+
+
+def gang_sizes(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> tuple[int, int]:
+    """Workers of the smallest and of the largest gang that a job may need; where ranges decide, their ends do."""
+    sizes = [estimator.workers_for(estimator.hyperparameters)]
+    for choose in (min, max):
+        values = dict(estimator.hyperparameters)
+        for name, bounds in ranges.items():
+            ends = [value for value, _ in _extremes(bounds)]
+            values[name] = choose(ends, key=lambda value: estimator.workers_for({**values, name: value}))
+        sizes.append(estimator.workers_for(values))
+    return min(sizes), max(sizes)
+
+
+def longest(names: Iterable[str], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]) -> int | None:
+    """Units of the longest trial where the strategy does not say.
+
+    Args:
+        names: hyperparameters that say how long a trial trains, the one that counts first.
+        ranges: the tuned ones.
+        static: the trainer's own hyperparameters.
+    """
+    for name in names:
+        match ranges.get(name, static.get(name)):
+            case IntegerParameter() as bounds:
+                return int(bounds.max_value)
+            case CategoricalParameter() as bounds:
+                return max(int(value) for value in bounds.values if value is not None)
+            case int(units):
+                return units
+    return None
+
+
+def inert_lengths(
+    names: Sequence[str],
+    ranges: Mapping[str, ParameterRange],
+    static: Mapping[str, Any],
+    strategy: str,
+    max_resource: int,
+) -> list[str]:
+    """Warnings about tuned lengths that change nothing.
+
+    Args:
+        names: hyperparameters that say how long a trial trains, the one that counts first.
+        ranges: the tuned ones.
+        static: the trainer's own hyperparameters.
+        strategy: its name.
+        max_resource: units of a trial that runs to the end.
+    """
+    tuned = [name for name in names if name in ranges]
+    if strategy == "Hyperband":
+        return [
+            f"{name} is tuned and has no effect: Hyperband trains until its rungs, at most {max_resource} units; leave "
+            f"{name} out of the ranges"
+            for name in tuned
+        ]
+    counts = next((name for name in names if name in ranges or static.get(name) is not None), None)
+    told = f"tuned as {counts}" if counts in ranges else f"static {counts}={static.get(counts or '')}"
+    return [
+        f"{name} is tuned and has no effect: {told} goes before it; leave one of the two out"
+        for name in tuned
+        if name != counts
+    ]
+
+
+def check_job_name(name: object, longest: int) -> None:
+    """Refuses what cannot name a job.
+
+    Raises:
+        ConfigurationError: naming it.
+    """
+    if not isinstance(name, str) or len(name) > longest or not _NAME.fullmatch(name):
+        raise ConfigurationError(
+            f"job_name is {name!r}; give at most {longest} letters, digits and hyphens, a letter or digit first and "
+            "last"
+        )
+
+
+def check_name_free(name: str, taken: Iterable[str], where: str) -> None:
+    """Refuses the name of a job that is in the record.
+
+    Raises:
+        ConfigurationError: naming the job, the record and what to do.
+    """
+    if name in taken:
+        raise ConfigurationError(
+            f"a job named {name!r} is already in {where}; give another job_name, or attach({name!r}) to that job"
+        )
+
+
+def _check_length(name: str, bounds: ParameterRange) -> None:
+    values = bounds.values if isinstance(bounds, CategoricalParameter) else [bounds.min_value]
+    whole = not isinstance(bounds, ContinuousParameter)
+    if not whole or not all(_is_whole(value, 1, math.inf) for value in values):
+        raise ConfigurationError(
+            f"hyperparameter_ranges[{name!r}] is {bounds!r}, and says how long a trial trains; give an "
+            "IntegerParameter with a min_value of 1 or more"
+        )
+
+
+def _extremes(bounds: ParameterRange) -> list[tuple[Any, Any]]:
+    """Values to try of a range, each with the next that may be drawn instead of it, or None."""
+    if isinstance(bounds, CategoricalParameter):
+        return [(value, None) for value in bounds.values]
+    low, high = bounds.min_value, bounds.max_value
+    if isinstance(bounds, IntegerParameter) or low == high:
+        return [(low, None), (high, None)]
+    return [(low, math.nextafter(low, high)), (high, math.nextafter(high, low))]
+
+
+def _refusal(estimator: TakesValues, values: Mapping[str, Any]) -> ConfigurationError | None:
+    try:
+        estimator.check({**estimator.hyperparameters, **values})
+    except ConfigurationError as error:
+        return error
+    return None
+
+
+def _is_whole(value: object, least: float, most: float, *, none: bool = False) -> bool:
+    if value is None:
+        return none
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _check_least(field: str, value: object, least: int) -> None:
+    if not _is_whole(value, least, math.inf, none=True):
+        raise ConfigurationError(f"{field} is {value!r}; give a whole number, {least} or more")
+
+
+def _check_one_of(field: str, value: str, allowed: tuple[str, ...]) -> None:
+    if value not in allowed:
+        near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.3)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise ConfigurationError(f"{field} is {value!r}; give one of {', '.join(allowed)}{hint}")
+
+
+def _did_you_mean(given: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(given, known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""

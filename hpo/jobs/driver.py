@@ -1,0 +1,309 @@
+"""A job's driver: takes the job's row in the record, and runs it from there to its end."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Container, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+
+from hpo.forecasts.forecast import Forecast
+from hpo.forecasts.from_history import forecast_from
+from hpo.jobs import settings as made_with
+from hpo.jobs.build import goal_for, opened, outlook_for, search_for
+from hpo.jobs.files.inputs import check_same, open_inputs
+from hpo.jobs.launch.ray_jobs import check_pinned
+from hpo.jobs.named_code import check_record
+from hpo.jobs.raising import RAISED, changes, check_current, raised, said
+from hpo.jobs.replay import used_before
+from hpo.jobs.run import Ended, Job
+from hpo.jobs.stop_signals import EXIT_CODES, INTERRUPTED, LOOK_SECONDS, Interrupts
+from hpo.observers.callbacks import Callback
+from hpo.observers.live_view import watcher_for
+from hpo.observers.summary import show_next, show_summary
+from hpo.record.database import is_away
+from hpo.record.lease import holder_of, is_held, refusal
+from hpo.record.store import JobRow, Store
+from hpo.record.tables import LOST_AFTER
+from hpo.record.writer import LONGEST_WAIT
+from hpo.strategies.registry import make_strategy
+from trainers import steady
+from trainers.channels import Channel
+from trainers.errors import ConfigurationError, WarmbandError
+
+if TYPE_CHECKING:
+    from hpo.tuner import HyperparameterTuner
+
+
+def drive(
+    store: str | None,
+    name: str,
+    *,
+    console: Console,
+    verbose: bool = False,
+    resume: bool = False,
+    inputs: Mapping[str, Any] | None = None,
+    data_dir: str | None = None,
+    callbacks: Sequence[Callback] = (),
+    allowed: Container[str] = (),
+    limits: Mapping[str, Any] | None = None,
+) -> Ended:
+    """Runs a job of the record to its end; what the record already holds of it is not done again.
+
+    Args:
+        store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
+        name: the job's; its row has all that it is made with.
+        console: where progress and summary are printed.
+        verbose: also show Ray's own logs and what workers print.
+        resume: also where it has ended as Stopped or Failed, or was asked to stop.
+        inputs: its channels, where the record cannot open them: the rows have to be the same.
+        data_dir: where named datasets lie, where that is not where they were.
+        callbacks: the user's own code, which no record keeps.
+        allowed: the code that the record may name, each as "module:name"; it is imported here.
+        limits: larger ones that it is resumed under, by name; None leaves them as they are.
+
+    Returns:
+        How it ended, now or, where it was Completed already, before.
+
+    Raises:
+        ConfigurationError: there is no such job, it has ended and `resume` is False, it names code that is not
+            allowed, it cannot be made again here, or its limits cannot be raised to these.
+        LeaseError: another process drives it, and lives; one that is silent is waited for. Or another raised its
+            limits meanwhile.
+        DataError: its data cannot be opened from here, or has changed.
+        WarmbandError: the job could not be run.
+        KeyboardInterrupt: a second Ctrl-C.
+    """
+    from hpo.tuner import HyperparameterTuner  # which drives its own jobs with `run`
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, markup=False)
+
+    with Store(store) as found:
+        wait_for_lease(found, name, say)
+        job = recorded = found.job(name)
+        if limits:
+            job = raised_now(found, job, limits)
+    if job.status == "Completed":
+        say(f"{name} is Completed: there is nothing left to run")
+        return Ended(status=job.status, reason=job.reason, summary=job.summary)
+    if job.status in ("Stopped", "Failed") and not resume:
+        raise ConfigurationError(f"job {name!r} is {job.status}: {job.reason}; to go on with it: hpo resume {name}")
+    check_record(job.spec, allowed, name)
+    tuner = made_with.tuner_of(
+        HyperparameterTuner, job, allow_code=True, store=store, callbacks=callbacks, console=console, verbose=verbose
+    )
+    channels = opened(tuner, open_inputs(job.spec["inputs"], data_dir=data_dir) if inputs is None else inputs)
+    if inputs is not None:
+        check_same(job.spec["inputs"], channels)
+    forecast = _forecast(tuner, job, store)
+    with Interrupts(say) as interrupts:
+        taken_up = replace(job, status="InProgress", reason="", ended_at=None) if resume else job
+        if changed := changes(recorded, taken_up):
+            with Store(store) as found:
+                check_current(found.job(name), recorded.spec.get(RAISED, ()))  # Opening its data may have taken long.
+                found.update_job(name, **changed)  # A stop that was asked for was for the driver before.
+            if "spec" in changed:
+                say(f"{name}: {said(job.spec[RAISED][-1])}")
+        return run(tuner, job, channels, forecast, interrupts, store=store, console=console, verbose=verbose)
+
+
+def check_resumable(store: str | None, name: str, limits: Mapping[str, Any]) -> None:
+    """Refuses to have another process resume a job, where it would refuse.
+
+    The limits are raised by that process, once it has taken the job up: one that refuses to, for want of data say,
+    leaves the record as it is.
+
+    Args:
+        store: as `drive` takes it.
+        name: the job's.
+        limits: larger ones, by name.
+
+    Raises:
+        ConfigurationError: its limits cannot be raised to these, or there is nothing to go on with.
+        LeaseError: a process drives it.
+    """
+    with Store(store) as found:
+        job = found.job(name)
+        if is_held(job):
+            raise refusal(job, "resumed")
+        if (raised_now(found, job, limits) if limits else job).status == "Completed":
+            raise ConfigurationError(f"job {name!r} is Completed; there is nothing left to run")
+
+
+def raised_now(store: Store, job: JobRow, limits: Mapping[str, Any]) -> JobRow:
+    """A job's row under larger limits than those that it has used up, as `hpo.jobs.raising.raised` has it."""
+    before = used_before(job, store.ledger(job.name), job.held_until)
+    begun = sum(trial.number >= 0 for trial in store.trials(job.name))
+    return raised(job, limits, before=before, begun=begun, now=steady.now())
+
+
+def wait_for_store(store: str | None, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> None:
+    """Waits until a record's database answers, for as long as a driver waits for it later on.
+
+    Args:
+        store: as `drive` takes it.
+        say: prints what is waited for.
+        sleep: waits so many seconds.
+
+    Raises:
+        ConfigurationError: it does not answer, or refuses.
+    """
+    deadline = time.monotonic() + LONGEST_WAIT
+    told = False
+    while True:
+        try:
+            Store(store).close()
+            return
+        except ConfigurationError as error:
+            if not is_away(error) or time.monotonic() > deadline:
+                raise
+            if not told:
+                say(f"waiting up to {LONGEST_WAIT:.0f} s: {error}")
+                told = True
+        sleep(LOOK_SECONDS)
+
+
+def wait_for_lease(
+    store: Store, name: str, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep
+) -> None:
+    """Waits until nobody holds a job's lease; a driver that died on another machine holds it for `LOST_AFTER` seconds.
+
+    Args:
+        store: the record.
+        name: the job's.
+        say: prints what is waited for.
+        sleep: waits so many seconds.
+
+    Raises:
+        LeaseError: its driver is alive.
+    """
+    first = store.job(name)
+    if not is_held(first):
+        return
+    most = LOST_AFTER - max(0.0, first.silent)
+    say(
+        f"{holder_of(first.driver)} drives {name}: waiting up to {most:.0f} s for word of it, or for its "
+        "lease to expire"
+    )
+    while is_held(job := store.job(name)):
+        if job.heartbeat > first.heartbeat or job.lease != first.lease:
+            raise refusal(job, "driven from here")
+        sleep(LOOK_SECONDS)
+
+
+def run(
+    tuner: HyperparameterTuner,
+    job: JobRow,
+    channels: Mapping[str, Channel],
+    forecast: Forecast | None,
+    interrupts: Interrupts,
+    *,
+    store: str | None,
+    console: Console,
+    verbose: bool,
+    copied: bool = True,
+) -> Ended:
+    """Runs a job in this process and prints what it came to.
+
+    Args:
+        tuner: made with what the job's row says.
+        job: its row.
+        channels: as `hpo.jobs.build.opened` gives them.
+        forecast: what earlier jobs say that it takes.
+        interrupts: in whose block it runs, and says its last words.
+        store: as `drive` takes it.
+        console: as `drive` takes it.
+        verbose: as `drive` takes it.
+        copied: the copies of its inputs that the row speaks of are there; False makes them while the first gang starts.
+
+    Raises:
+        WarmbandError: the job could not be run.
+        KeyboardInterrupt: a second Ctrl-C.
+    """
+
+    def say(text: str) -> None:
+        console.print(text, soft_wrap=True, markup=False)
+
+    search, plan = search_for(tuner, job.name, job.spec["random_seed"]), tuner.plan()
+    ended = Job(
+        search=search,
+        strategy=make_strategy(plan, tuner.ranges, metric=search.metric, mode=search.mode, seed=search.seed),
+        ranges=tuner.ranges,
+        estimator=tuner.estimator,
+        channels=channels,
+        recorded={} if copied else job.spec["inputs"],
+        store=store,
+        watcher=watcher_for(console, goal_for(tuner, job.name)),
+        forecast=forecast,
+        callbacks=tuner.callbacks,
+        num_to_keep=tuner.num_to_keep,
+        priority=tuner.priority,
+        raised=job.spec.get(RAISED, ()),
+        notify=say,
+        interrupts=interrupts,
+        verbose=verbose,
+    ).run()
+    console.print(show_summary(job.name, ended.status, search.metric, ended.summary))
+    console.print(show_next(job.name, ended.summary, store), soft_wrap=True)
+    return ended
+
+
+def _forecast(tuner: HyperparameterTuner, job: JobRow, store: str | None) -> Forecast | None:
+    """What earlier jobs say that this one takes."""
+    search = search_for(tuner, job.name, job.spec["random_seed"])
+    with Store(store) as found:
+        return forecast_from(found, job.spec, outlook_for(tuner, search))
+
+
+def exit_code(ended: Ended) -> int:
+    """What a process that ran a job says of it, as the `hpo` command does."""
+    return 1 if ended.status == "Failed" else EXIT_CODES.get(ended.reason, 0)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs a job of the record, whose database `WARMBAND_STORE` names.
+
+    Args:
+        arguments: of the command line.
+
+    Returns:
+        The exit code.
+    """
+    parser = argparse.ArgumentParser(prog="python -m hpo.jobs.driver", description=main.__doc__.partition("\n")[0])  # type: ignore[union-attr]
+    parser.add_argument("name", help="the job's name")
+    parser.add_argument("--resume", action="store_true", help="also if it is Stopped or Failed")
+    parser.add_argument("--verbose", action="store_true", help="show Ray's own logs too, and what workers print")
+    parser.add_argument(
+        "--allow-code", action="append", default=[], metavar="MODULE:NAME", help="code that the job may name"
+    )
+    parser.add_argument("--limits", type=json.loads, metavar="JSON", help="larger limits to resume it under, by name")
+    given = parser.parse_args(arguments)
+    console = Console(highlight=False)
+    try:
+        check_pinned()
+        wait_for_store(None, lambda text: console.print(text, soft_wrap=True, markup=False))
+        ended = drive(
+            None,
+            given.name,
+            console=console,
+            verbose=given.verbose,
+            resume=given.resume,
+            allowed=given.allow_code,
+            limits=given.limits,
+        )
+        return exit_code(ended)
+    except KeyboardInterrupt:
+        return EXIT_CODES[INTERRUPTED]
+    except WarmbandError as error:
+        Console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        return 2 if isinstance(error, ValueError) and not is_away(error) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

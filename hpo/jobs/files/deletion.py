@@ -1,0 +1,80 @@
+"""What is left of a job beside its record, and how it is disposed of."""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from hpo.jobs.files.folder import is_of
+from hpo.record.lease import is_held
+from hpo.record.store import JobRow
+from trainers import storage
+from trainers.errors import ConfigurationError, DataError
+from trainers.home import home
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """The files of one job that can be removed from here.
+
+    Args:
+        folder: where its models and copies of data are, or an empty string where they are on another machine.
+        log: its driver's log, if that is on this machine.
+        elsewhere: what is left alone, on another machine or as another job's, in words; empty where nothing is.
+    """
+
+    folder: str
+    log: Path | None
+    elsewhere: str
+
+    @classmethod
+    def of(cls, job: JobRow) -> Self:
+        """The files of a job."""
+        folder = storage.join(job.spec.get("storage_path") or f"{home()}/jobs", job.name)
+        host, log = job.driver.get("host"), job.driver.get("log")
+        here = host in (None, socket.gethostname())
+        there = here or "://" in folder or Path(folder).is_dir()
+        own = there and _is_of(folder, job)
+        left = f"{folder}, which is another job's" if there else f"models in {folder} on {host}, which stay there"
+        return cls(folder=folder if own else "", log=Path(log) if log and here else None, elsewhere="" if own else left)
+
+    @property
+    def text(self) -> str:
+        """What they are, for people."""
+        return self.elsewhere or f"its files in {storage.shown(self.folder)}"
+
+    def remove(self) -> None:
+        """Removes them; that they are gone already is no error.
+
+        Raises:
+            DataError: they are there and cannot be removed.
+        """
+        if self.folder:
+            storage.delete_folder(self.folder)
+        if self.log is not None:
+            storage.delete(str(self.log))
+            with suppress(OSError):  # Another store's job of that name may have its files there.
+                self.log.parent.rmdir()
+
+
+def _is_of(folder: str, job: JobRow) -> bool:
+    """Whether a folder is a job's own; where it cannot be looked at, who removes it will hear why."""
+    try:
+        return is_of(folder, job)
+    except DataError:
+        return True
+
+
+def check_over(job: JobRow) -> None:
+    """Refuses a job that runs, or is about to.
+
+    Raises:
+        ConfigurationError: it does.
+    """
+    if is_held(job) or (job.status in ("InProgress", "Stopping") and not job.lease and not job.lost):
+        raise ConfigurationError(
+            f"job {job.name!r} is {job.status}, and cannot be deleted; first run: hpo stop {job.name}"
+        )

@@ -1,0 +1,102 @@
+"""The folder of a job's files, and the mark in it that says whose it is."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from hpo.record.store import JobRow
+from trainers import storage
+from trainers.errors import ConfigurationError, DataError, StorageError
+
+MARK = ".warmband-job.json"
+"""Name of the mark: a file that names the job by what no other has."""
+
+FOLDER_ID = "folder_id"
+"""Key of a job's spec: what the mark in its folder says."""
+
+CLAIMED = "claimed"
+"""Key of a job's summary: whether a driver has made its folder."""
+
+
+def check_free(folder: str, name: str) -> None:
+    """Refuses a folder that holds files of another job: one of another record, or one that was deleted.
+
+    Args:
+        folder: where a new job's files would go.
+        name: the job's.
+
+    Raises:
+        ConfigurationError: it is another's.
+        DataError: it cannot be looked at.
+    """
+    held = storage.names(folder)
+    if MARK in held:
+        raise _taken(folder, name, _read(folder))
+    if any(each.startswith(f"{name}-") and each.removeprefix(f"{name}-").isdigit() for each in held):
+        raise _taken(folder, name, {})
+
+
+def was_claimed(job: JobRow) -> bool:
+    """Whether a driver before has made the folder of a job; one whose folder has no mark may have removed it again."""
+    return bool(job.spec.get(FOLDER_ID) and job.summary.get(CLAIMED))
+
+
+def claim(folder: str, job: JobRow, *, begun: bool) -> None:
+    """Makes the folder of a job that is driven from here, and marks it; or sees that it is the job's.
+
+    Args:
+        folder: of its files.
+        job: its row.
+        begun: whether it has been there before, so that it is not made anew.
+
+    Raises:
+        ConfigurationError: the folder is another job's.
+        StorageError: it is not there though it should be, or cannot be read or written.
+    """
+    mine = job.spec.get(FOLDER_ID, "")
+    if MARK in storage.names(folder):
+        mark = _read(folder)
+        if mark.get("id") != mine:
+            raise _taken(folder, job.name, mark)
+        return
+    if not begun:
+        storage.make_folder(folder)
+    elif not storage.is_there(folder):
+        raise StorageError(
+            f"{storage.shown(folder)!r}, the folder of the job's models, is not there; mount its disk, or put it back. "
+            "If they are gone for good, make an empty one: what is needed of them is trained again"
+        )
+    if mine:  # A job of an earlier version has none.
+        mark = {"job": job.name, "id": mine, "created_at": job.created_at}
+        storage.write(storage.join(folder, MARK), json.dumps(mark).encode())
+
+
+def is_of(folder: str, job: JobRow) -> bool:
+    """Whether a folder is a job's own; one that bears no mark is.
+
+    Raises:
+        DataError: it cannot be looked at.
+    """
+    return MARK not in storage.names(folder) or _read(folder).get("id") == job.spec.get(FOLDER_ID, "")
+
+
+def _read(folder: str) -> dict[str, Any]:
+    """The mark of a folder; empty where it is cut short."""
+    try:
+        mark = json.loads(storage.read(storage.join(folder, MARK)))
+    except StorageError:
+        raise
+    except (DataError, ValueError):
+        return {}
+    return mark if isinstance(mark, dict) else {}
+
+
+def _taken(folder: str, name: str, mark: dict[str, Any]) -> ConfigurationError:
+    made = mark.get("created_at")
+    since = f" of {datetime.fromtimestamp(made, UTC):%Y-%m-%d %H:%M} UTC" if isinstance(made, int | float) else ""
+    return ConfigurationError(
+        f"{storage.shown(folder)!r} holds the models of another job {mark.get('job', name)!r}{since}, which is in "
+        "another record or was deleted without its files; give another job_name or storage_path, or move the folder"
+    )

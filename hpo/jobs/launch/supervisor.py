@@ -1,0 +1,307 @@
+"""A job in the background of one machine: its driver in a process apart, started again when it dies."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import FrameType
+
+from hpo.jobs.launch.whereabouts import JOB_CONFIG, LOG
+from hpo.record.lease import is_held
+from hpo.record.store import JobRow, Store
+from hpo.record.writer import LONGEST_WAIT
+from trainers.errors import ConfigurationError, LeaseError, WarmbandError
+from trainers.home import home
+from trainers.loopback import VARIABLE
+
+RESTARTS = 5
+"""How often a driver that keeps dying is started again."""
+
+LONG_RUN = 600.0
+"""Seconds after which a driver's death is not counted with those before."""
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+"""Seconds before the first start again, doubled each time. At most half of what makes others take the job for lost."""
+
+START_SECONDS = 30.0
+
+LOOK_SECONDS = 0.5
+
+RESUME = "--resume"
+
+ALLOW_CODE = "--allow-code"
+
+LIMITS = "--limits"
+
+_PYTHON = (sys.executable, "-P", "-m")
+"""-P: no module is looked for in the working directory, unless this process does."""
+
+_ENDED = ("Completed", "Failed", "Stopped")
+_WRONG = 2
+"""The exit code of what is wrong however often it is tried."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What comes after a driver's end.
+
+    Args:
+        again: seconds until the driver is started again; None where it is not.
+        reason: why the job has failed; empty where it has not, or its driver has said so itself.
+    """
+
+    again: float | None = None
+    reason: str = ""
+
+
+def judge(status: str, code: int, deaths: int, said: str = "") -> Verdict:
+    """What comes after a driver's end.
+
+    Args:
+        status: the job's, in the record.
+        code: the driver's exit code, the negative number of a signal.
+        deaths: how often in a row it has ended without being asked to, this time included.
+        said: the last line that it printed.
+    """
+    if status in _ENDED:
+        return Verdict()
+    if code == _WRONG:
+        return Verdict(reason=f"its driver refused to run: {said.removeprefix('error: ')}")
+    if deaths > RESTARTS:
+        return Verdict(reason=f"its driver died {deaths} times in a row, the last time {ended(code)}")
+    return Verdict(again=min(FIRST_PAUSE * 2 ** (deaths - 1), LONGEST_PAUSE))
+
+
+def ended(code: int) -> str:
+    """How a process ended, in words."""
+    return f"by {signal.Signals(-code).name}" if code < 0 else f"with code {code}"
+
+
+def log_file(name: str) -> Path:
+    """Where the output of a background job's driver goes."""
+    return home() / "jobs" / name / "driver.log"
+
+
+def options(*, resume: bool, allowed: Collection[str], limits: Mapping[str, float] | None = None) -> list[str]:
+    """The driver's options on its command line."""
+    return [
+        *([RESUME] if resume else []),
+        *([f"{LIMITS}={json.dumps(dict(limits))}"] if limits else []),
+        *(f"{ALLOW_CODE}={code}" for code in sorted(allowed)),
+    ]
+
+
+def start(
+    name: str,
+    store: str | None,
+    *,
+    resume: bool = False,
+    allowed: Collection[str] = (),
+    limits: Mapping[str, float] | None = None,
+) -> int:
+    """Starts a job of the record in the background, where it outlives this process, its shell and its terminal.
+
+    Args:
+        name: the job's.
+        store: database URL of the record; None is the default one. It goes by the environment, as it may hold a
+            password and all users see command lines.
+        resume: also where the job has ended as Stopped or Failed.
+        allowed: the code that the driver may import, each as "module:name".
+        limits: larger ones that it is resumed under, by name.
+
+    Returns:
+        The process that looks after the driver.
+
+    Raises:
+        ConfigurationError: the log cannot be written.
+        WarmbandError: the process could not be started.
+    """
+    file = log_file(name)
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        with file.open("ab") as log:
+            done = subprocess.run(
+                [*_PYTHON, "hpo.jobs.launch.supervisor", name, *options(resume=resume, allowed=allowed, limits=limits)],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env=_environment(store, file),
+                start_new_session=True,
+                timeout=START_SECONDS,
+                check=False,
+            )
+    except OSError as error:
+        raise ConfigurationError(
+            f"the log of job {name!r}, {file}, cannot be written: {error.strerror or error}; set WARMBAND_HOME to a "
+            "folder that can be written to"
+        ) from error
+    except subprocess.TimeoutExpired as error:
+        raise WarmbandError(f"job {name!r} was not in the background after {START_SECONDS:g} s; see {file}") from error
+    if done.returncode != 0:
+        raise WarmbandError(f"job {name!r} could not be started in the background: {_last_line(file)}; see {file}")
+    return int(done.stdout)
+
+
+def failure(name: str, pid: int) -> str:
+    """Why the background of a job that `start` has started is gone, in its last line; empty where it is there.
+
+    Args:
+        name: the job's.
+        pid: as `start` returned it.
+    """
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
+    except OSError:
+        state = "X"
+    return _last_line(log_file(name)).removeprefix("error: ") if state in "ZX" else ""
+
+
+class Supervisor:
+    """Looks after the driver of one job until the job has ended.
+
+    Args:
+        name: the job's.
+        log: where the driver's output goes.
+        given: options of the driver; that it may begin with a job that has ended is for its first start. Limits are
+            for each, as one may die before it has taken the job up and raised them.
+    """
+
+    def __init__(self, name: str, log: Path, given: Sequence[str]) -> None:
+        self._name, self._log, self._given = name, log, list(given)
+        self._asked = False
+
+    def run(self) -> None:
+        """Starts the driver, and starts it again when it dies, until the job has ended or there is no hope."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._stop)
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        deaths = 0
+        while True:
+            began = time.monotonic()
+            code = self._drive([option for option in self._given if option != RESUME or not deaths])
+            deaths = 1 if time.monotonic() - began > LONG_RUN else deaths + 1
+            if _patiently(partial(self._over, code, deaths)):
+                return
+
+    def _drive(self, given: Sequence[str]) -> int:
+        with self._log.open("ab") as log:
+            driver = subprocess.Popen(
+                [*_PYTHON, "hpo.jobs.driver", self._name, *given],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+            )
+            told = False
+            while True:
+                try:
+                    return driver.wait(LOOK_SECONDS)
+                except subprocess.TimeoutExpired:
+                    if self._asked and not told:
+                        self._ask_to_stop()
+                        told = True
+
+    def _ask_to_stop(self) -> None:
+        """By the record: a machine that shuts down has sent the driver its signal already, and the second is harsh."""
+        with suppress(WarmbandError), Store() as store:
+            store.request_stop(self._name)
+
+    def _over(self, code: int, deaths: int) -> bool:
+        """Waits until the driver is to be started again; returns whether it is not."""
+        with Store() as store:
+            job = next((each for each in store.jobs() if each.name == self._name), None)
+            if job is None:
+                return True  # It was deleted.
+            verdict = judge(job.status, code, deaths, _last_line(self._log))
+            if verdict.reason:
+                self._say(f"{verdict.reason}; given up")
+                end(store, job, "Failed", f"{verdict.reason} (log: {self._log}; to go on: hpo resume {self._name})")
+            if verdict.again is None:
+                return True
+            self._say(f"the driver ended {ended(code)}; it is started again in {verdict.again:g} s")
+            deadline = time.monotonic() + verdict.again
+            while time.monotonic() < deadline and not self._asked:
+                time.sleep(0.1)
+            job = store.job(self._name)
+            if self._asked or job.status == "Stopping":
+                end(store, job, "Stopped", "stop requested")
+            return self._asked or job.status != "InProgress" or is_held(job)
+
+    def _say(self, text: str) -> None:
+        with self._log.open("a", encoding="utf-8") as log:
+            log.write(f"supervisor: {text}\n")
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._asked = True
+
+
+def end(store: Store, job: JobRow, status: str, reason: str) -> None:
+    """Writes the end of a job that nobody drives.
+
+    Raises:
+        LeaseError: somebody does.
+    """
+    store.update_job(job.name, status=status, reason=reason, ended_at=time.time())
+
+
+def _environment(store: str | None, log: Path) -> dict[str, str]:
+    """The background's: as here, and what this process can import, whose script's folder is not on a child's path."""
+    here = os.getcwd()
+    path = [sys.path[0] or here, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
+    if here in sys.path or "" in sys.path:  # As in a notebook, whose kernel does not begin with it.
+        path.append(here)
+    given = {"WARMBAND_STORE": store} if store else {}
+    # The background is no part of the Ray job that this process may be.
+    kept = {name: value for name, value in os.environ.items() if name != JOB_CONFIG}
+    # Before the driver imports Ray: it is then kept to this machine, as a driver that runs here is.
+    return {
+        VARIABLE: "0",
+        **kept,
+        **given,
+        LOG: str(log),
+        "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path))),
+    }
+
+
+def _patiently(call: Callable[[], bool]) -> bool:
+    """Calls, and again while the record cannot be reached; gives up as a driver would."""
+    deadline = time.monotonic() + LONGEST_WAIT
+    while True:
+        try:
+            return call()
+        except LeaseError:
+            return True  # Somebody else drives the job now.
+        except WarmbandError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(5.0)
+
+
+def _last_line(file: Path) -> str:
+    lines = file.read_text(encoding="utf-8", errors="replace").strip().splitlines()
+    return lines[-1] if lines else "it said nothing"
+
+
+def main() -> None:
+    """Goes into the background, says under which number, and looks after the driver of the job that it was given."""
+    name = sys.argv[1]
+    if (child := os.fork()) > 0:
+        sys.stdout.write(f"{child}\n")
+        sys.stdout.flush()
+        os._exit(0)
+    os.setsid()
+    with open(os.devnull, "rb+", buffering=0) as nowhere:
+        os.dup2(nowhere.fileno(), 1)
+    Supervisor(name, Path(os.environ[LOG]), sys.argv[2:]).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,206 @@
+"""Limits of a job that are raised where it is resumed: what may be given, and the job's row under them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from hpo.cost.prices import Tariff
+from hpo.job_file import yaml_file as job_file
+from hpo.job_file.yaml_file import Problem, dotted, shown
+from hpo.jobs.checks import check_amount, check_limits
+from hpo.record.tables import JobRow
+from hpo.strategies.hyperband import Plan
+from hpo.strategies.registry import StrategyConfig, grown
+from hpo.text import count, enumerated, money
+from trainers.errors import ConfigurationError, LeaseError
+
+if TYPE_CHECKING:
+    from hpo.jobs.replay import Before
+
+RAISED = "raised"
+"""Key of a job's spec: each raise of its limits, with its time as "at", and of each limit what it was and became."""
+
+KEYS = {
+    "max_jobs": "tuning.max_jobs",
+    "max_runtime_in_seconds": "tuning.max_runtime_in_seconds",
+    "max_wait": "tuning.max_wait",
+    "max_cost": "cost.max_cost",
+}
+"""The limits, and where they stand in a job file."""
+
+
+def limits_of(options: Iterable[str]) -> dict[str, Any]:
+    """The limits that options of the command line give, by name.
+
+    Args:
+        options: "dotted.key=value", the value as YAML, as for a job file.
+
+    Raises:
+        ConfigurationError: one of them is no limit, or cannot be read; the message says all that is wrong.
+    """
+    given = job_file.overridden(options)
+    names = {key: name for name, key in KEYS.items()}
+    found, problems = {}, []
+    for keys, value in _leaves(given.values):
+        if (key := dotted(keys)) in names:
+            found[names[key]] = value
+        else:
+            problems.append(Problem(keys=keys, text=_stays(key, shown(value), list(names))))
+    if problems or given.problems:
+        raise given.refusal(problems)
+    return found
+
+
+def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int, now: float) -> JobRow:
+    """A job's row under larger limits; the row itself where it has them already.
+
+    Its plan keeps its brackets, and the trials that are added get brackets of their own, so that nothing that was
+    decided is decided otherwise. A job that was Completed is Stopped then, until somebody drives it.
+
+    Args:
+        job: its row.
+        limits: the new ones, by name.
+        before: what it has used.
+        begun: how many trials it has begun.
+        now: unix seconds.
+
+    Raises:
+        ConfigurationError: one of them is no limit, or not a larger one than the job has; or more of it would not let
+            the job go on.
+    """
+    for name, value in limits.items():
+        if name not in KEYS:
+            raise ConfigurationError(_stays(name, repr(value), list(KEYS)))
+        _check_given(name, value)
+    changed = {name: value for name, value in limits.items() if value != job.spec.get(name)}
+    for name, value in changed.items():
+        _check_larger(job, name, value, _used(job, before, begun))
+    spec = {**job.spec, **changed}
+    check_limits(**{name: spec.get(name) for name in ("max_jobs", "max_runtime_in_seconds", "max_wait")})
+    if not changed:
+        return job
+    if job.status == "Completed":
+        _check_goes_on(job, changed)
+    entry = {"at": now, **{name: [job.spec[name], value] for name, value in changed.items()}}
+    spec[RAISED] = [*job.spec.get(RAISED, []), entry]
+    config = job.spec["strategy_config"]
+    plan = Plan.from_json(job.plan)
+    if "max_jobs" in changed:
+        plan = grown(
+            plan, job.spec["strategy"], None if config is None else StrategyConfig.from_json(config), spec["max_jobs"]
+        )
+    row = replace(job, spec=spec, plan=plan.to_json())
+    return replace(row, status="Stopped", reason=said(entry)) if job.status == "Completed" else row
+
+
+def changes(before: JobRow, after: JobRow) -> dict[str, Any]:
+    """What of a job the record has to be told whose limits were raised, or whose end is undone; by field."""
+    fields = ("spec", "plan", "status", "reason", "ended_at")
+    return {name: value for name in fields if (value := getattr(after, name)) != getattr(before, name)}
+
+
+def check_current(job: JobRow, driven: Sequence[Mapping[str, Any]]) -> None:
+    """Refuses to drive a job under limits that are not those of its record any more.
+
+    Args:
+        job: its row, read with its lease in hand.
+        driven: how its limits were raised when they were read.
+
+    Raises:
+        LeaseError: another process has raised them since.
+    """
+    if list(job.spec.get(RAISED, [])) != list(driven):
+        raise LeaseError(
+            f"another process raised the limits of job {job.name!r} just now; run `hpo resume {job.name}` again"
+        )
+
+
+def said(entry: Mapping[str, Any]) -> str:
+    """A raise, in words: "max_jobs raised from 30 to 50"."""
+    parts = [f"{name} raised from {before} to {after}" for name, (before, after) in _limits(entry)]
+    return enumerated(parts)
+
+
+def raises(spec: Mapping[str, Any]) -> list[str]:
+    """How a job's limits were raised, a line each time."""
+    return [
+        f"{said(entry)}, {datetime.fromtimestamp(entry['at'], UTC):%Y-%m-%d %H:%M:%S} UTC"
+        for entry in spec.get(RAISED, [])
+    ]
+
+
+# ---- within
+
+
+def _limits(entry: Mapping[str, Any]) -> Iterable[tuple[str, Sequence[Any]]]:
+    return ((name, entry[name]) for name in KEYS if name in entry)
+
+
+def _leaves(values: Mapping[str, Any], under: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """What stands within groups of keys, each with its keys."""
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*under, key))
+        else:
+            yield (*under, key), value
+
+
+def _stays(name: str, value: str, limits: list[str]) -> str:
+    """That something is no limit."""
+    return (
+        f"{name} cannot be made {value} in a job that has begun; what can be raised where it is resumed is "
+        f"{', '.join(limits[:-1])} or {limits[-1]}"
+    )
+
+
+def _check_given(name: str, value: Any) -> None:
+    """Refuses what is no limit; None, which is none, is not more than one."""
+    if value is None:
+        raise ConfigurationError(f"{name} is null, which raises nothing; give a larger number than the job has")
+    if name == "max_cost":
+        check_amount(name, value)
+    else:
+        check_limits(**{name: value})
+
+
+def _check_larger(job: JobRow, name: str, value: float, used: Mapping[str, tuple[float, str]]) -> None:
+    had = job.spec.get(name)
+    if had is None:
+        raise ConfigurationError(f"{name} is {value}, and job {job.name!r} has no such limit to raise; leave it out")
+    amount, words = used[name]
+    if value <= max(had, amount):
+        raise ConfigurationError(
+            f"{name} is {value}, and job {job.name!r} has {had}, of which it has used {words} already; a limit can be "
+            f"raised, not lowered: give more than {max(had, amount):.10g}"
+        )
+
+
+def _check_goes_on(job: JobRow, changed: Mapping[str, Any]) -> None:
+    if job.reason:
+        raise ConfigurationError(
+            f"job {job.name!r} is Completed, {job.reason}: larger limits change nothing about that; begin another job"
+        )
+    if "max_jobs" not in changed:
+        name, value = next(iter(changed.items()))
+        raise ConfigurationError(
+            f"{name} is {value} for job {job.name!r}, which is Completed with all its trials; to go on with more of "
+            f"them, give a larger max_jobs than {job.spec['max_jobs']}"
+        )
+
+
+def _used(job: JobRow, before: Before, begun: int) -> dict[str, tuple[float, str]]:
+    """What a job has used of each limit: as a number, and in words."""
+    seconds, worker_seconds = before.seconds, sum(row.worker_seconds for row in before.ledger)
+    ran = seconds if job.spec.get("max_wait") is None else before.gang_seconds
+    tariff = Tariff.of_spec(job.spec)
+    cost = tariff.of(worker_seconds) if tariff else math.nan
+    return {
+        "max_jobs": (begun, count(begun, "trial")),
+        "max_runtime_in_seconds": (ran, f"{ran:,.1f} s"),
+        "max_wait": (seconds, f"{seconds:,.1f} s"),
+        "max_cost": (cost, money(cost, tariff.currency) if tariff else ""),
+    }

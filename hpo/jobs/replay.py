@@ -1,0 +1,320 @@
+"""What the record holds of a job that is taken up again: it answers assignments that were served before.
+
+The controller of such a job decides anew, from its first trial on. What it hands out is looked for here before a gang
+gets it, so the same decisions follow from the same results, and gangs train what is not known yet.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.search.trial import TrialRun
+from trainers import storage
+from trainers.errors import StorageError
+from trainers.gangs.messages import Report, Segment, Served
+
+logger = logging.getLogger(__name__)
+
+GOES_ON_FROM = "goes_on_from"
+"""Key of a trial's details: where it goes on from, if that is not its latest checkpoint."""
+
+DIVERGED_FROM = "diverged_from"
+"""Key of a diverged trial's details: the units of its last rung. Where it is missing, it had reached none."""
+
+_LOST = ("Failed", "Diverged")
+
+Sound = Callable[[str, int], bool]
+"""Whether the checkpoint of a URI is there with all its bytes, given how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Before:
+    """What a job used before it was taken up again.
+
+    Args:
+        seconds: of wall time.
+        gang_seconds: those of them in which it had a gang.
+        first_step_seconds: from its start to its first training step; None where there was none.
+        ledger: what was billed.
+        unbilled: what was not, since its driver died before it could.
+    """
+
+    seconds: float = 0.0
+    gang_seconds: float = 0.0
+    first_step_seconds: float | None = None
+    ledger: tuple[LedgerRow, ...] = ()
+    unbilled: tuple[LedgerRow, ...] = ()
+
+
+class Memory:
+    """What is known of a job's trials. A new job's is empty, and false; one that has answered all is false, too.
+
+    Args:
+        trials: as the record has them.
+        reports: as the record has them; no more of them is held than what an answer takes.
+        before: what the job used.
+        sound: see `Sound`.
+    """
+
+    def __init__(
+        self,
+        trials: Iterable[TrialRow] = (),
+        reports: Iterable[ReportRow] = (),
+        before: Before | None = None,
+        sound: Sound | None = None,
+    ) -> None:
+        self.before = before or Before()
+        self._sound = sound or is_sound
+        rows = [_whole(row) for row in trials]
+        if not any(row.resource for row in rows):
+            # Where nothing was ever trained, what failed is tried again: its cause may be mended.
+            rows = [replace(row, status="Pending", attempts=0) if row.status == "Failed" else row for row in rows]
+        self._rows = {row.trial_id: row for row in rows}
+        self._numbered = {row.number: row for row in rows if row.number >= 0}
+        self._open = dict(self._rows)
+        """Those that may still answer."""
+        self._reports: dict[str, dict[int, Report]] = defaultdict(dict)
+        for report in reports:
+            # One copy of each name: a row of JSON has its own.
+            metrics = {sys.intern(name): value for name, value in report.metrics.items()}
+            self._reports[report.trial_id][report.step] = Report(step=report.step, metrics=metrics)
+
+    @classmethod
+    def of(cls, store: Store, job: JobRow, *, heard: float) -> Self:
+        """A job's memory.
+
+        Args:
+            store: the record.
+            job: its row.
+            heard: when the driver before was last heard of, in unix seconds.
+        """
+        before = used_before(job, store.ledger(job.name), heard)
+        return cls(store.trials(job.name), store.each_report(job.name), before)
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    # ---- for the controller
+
+    def suggested(self, number: int) -> TrialRow | None:
+        """The trial of that number, if there was one."""
+        return self._numbered.get(number)
+
+    def begin(self, run: TrialRun) -> None:
+        """A trial is made again: what is known of it beside its training."""
+        if row := self._rows.get(run.id):
+            run.started_at, run.attempts = row.started_at, row.attempts
+
+    def knows(self, trial_id: str) -> bool:
+        """Whether there is something to answer of a trial."""
+        return trial_id in self._open
+
+    def answer(self, run: TrialRun, stop: int) -> Served | None:
+        """What training a trial on from where it stands gave before; None where that is not known.
+
+        Args:
+            run: the trial.
+            stop: the units at which its assignment would end.
+
+        Raises:
+            StorageError: its checkpoint cannot be looked at; ask again later.
+        """
+        row = self._open.get(run.id)
+        if row is None:
+            return None
+        try:
+            return self._answer(row, run, stop)
+        except StorageError:
+            self._open[run.id] = row
+            raise
+
+    def _answer(self, row: TrialRow, run: TrialRun, stop: int) -> Served | None:
+        end = min(stop, row.resource)
+        if end == row.resource:
+            del self._open[run.id]
+        reports = [report for step, report in self._reports[run.id].items() if run.resource < step <= end]
+        # How far it came says less: one may have diverged on its way to that rung, or in the first unit behind it.
+        stood = row.details.get(DIVERGED_FROM, 0) if row.status == "Diverged" else row.resource
+        if row.status == "Diverged" and end == row.resource and run.resource >= stood:
+            return _refused(row, reports, diverged=True)
+        if row.status == "Failed" and run.resource == end:
+            return _refused(row, [], diverged=False)
+        if run.resource == end or len(reports) < end - run.resource:
+            return None  # The rest of it was never served, or not recorded.
+        if row.status in _LOST:
+            self._open[run.id] = row  # That came further on.
+        last = end == stood
+        checkpoint = self._checkpoint(row) if last else ""
+        if last and end < stop and not checkpoint:
+            return None  # It was halted on its way to a rung, and cannot go on from there.
+        segment = Segment(
+            reports=tuple(reports),
+            checkpoint=checkpoint,
+            checkpoint_bytes=row.checkpoint_bytes if last else 0,
+            training_seconds=0.0,
+            checkpointing_seconds=0.0,
+            first_step_at=math.nan,
+            details={key: value for key, value in row.details.items() if key != DIVERGED_FROM} if last else {},
+        )
+        return Served(gang="", trial_id=run.id, segment=segment)
+
+    # ---- for those who follow the job
+
+    def is_behind(self, run: TrialRun) -> bool:
+        """Whether the record knows more of a trial than was told of it again so far."""
+        row = self._open.get(run.id)
+        return row is not None and (run.resource < row.resource or row.status in _LOST)
+
+    def ended_at(self, run: TrialRun) -> float | None:
+        """When a trial that has ended had ended before, with as many units; None where it had not."""
+        row = self._rows.get(run.id)
+        return row.ended_at if row and row.resource == run.resource else None
+
+    def reported(self, trial_id: str) -> int:
+        """The last step that a trial reported."""
+        return max(self._reports.get(trial_id, {}), default=0)
+
+    def kept(self, trial_id: str) -> int:
+        """Units up to which its reports are in the record for good; those beyond may come again."""
+        return self._rows[trial_id].resource if trial_id in self._rows else 0
+
+    def reached(self, trial_id: str, resource: int) -> bool:
+        """Whether a trial had come so far."""
+        return self.kept(trial_id) >= resource
+
+    @property
+    def unanswered(self) -> list[TrialRow]:
+        """The trials of which the record knows more than was asked for."""
+        return list(self._open.values())
+
+    @property
+    def has_checkpoints(self) -> bool:
+        """Whether the record names any."""
+        return any(row.checkpoint for row in self._rows.values())
+
+    @property
+    def trials(self) -> int:
+        """How many tuned trials there were."""
+        return len(self._numbered)
+
+    @property
+    def ended(self) -> list[str]:
+        """Those that had ended, as they are now again."""
+        return [row.trial_id for row in self._numbered.values() if row.ended_at is not None]
+
+    # ---- within
+
+    def _checkpoint(self, row: TrialRow) -> str:
+        """A trial's latest checkpoint, if it is there; one that does not go on needs none."""
+        if not row.checkpoint or self._sound(row.checkpoint, row.checkpoint_bytes):
+            return row.checkpoint
+        logger.warning(
+            "the checkpoint of trial %s, %s, is gone or cut short: it starts again if it goes on, with the same result",
+            row.trial_id,
+            storage.shown(row.checkpoint),
+        )
+        return ""
+
+
+def is_sound(uri: str, size: int) -> bool:
+    """Whether a checkpoint is there with all its bytes.
+
+    Raises:
+        StorageError: it cannot be looked at, or the folder of the job is not there.
+    """
+    storage.check_job_folder(uri)
+    return storage.size(uri) == size
+
+
+def goes_on_from(run: TrialRun) -> dict[str, Any]:
+    """Where a trial stands, for the details of one that was halted and will have to go on from here."""
+    return {
+        "resource": run.resource,
+        "checkpoint": run.checkpoint or "",
+        "checkpoint_bytes": run.checkpoint_bytes,
+        "details": run.details,
+    }
+
+
+def used_before(job: JobRow, ledger: Sequence[LedgerRow], heard: float) -> Before:
+    """What a job used until its driver was last heard of, gangs that it held then included.
+
+    Args:
+        job: its row.
+        ledger: of the job.
+        heard: when that was, in unix seconds.
+    """
+    seconds = sum(
+        (max(began, heard) if ended is None else ended) - began for began, ended in job.summary.get("runs", [])
+    )
+    first = job.summary.get("first_step_seconds")
+    lost = tuple(unbilled(job, ledger, heard))
+    return Before(
+        seconds=seconds,
+        gang_seconds=gang_seconds(job, heard),
+        first_step_seconds=first,
+        ledger=(*ledger, *lost),
+        unbilled=lost,
+    )
+
+
+def gang_seconds(job: JobRow, heard: float) -> float:
+    """Seconds in which a job had a gang until its driver was last heard of; 0 where an older Warmband drove it.
+
+    Args:
+        job: its row, whose summary says since when that driver had one.
+        heard: when that was, in unix seconds.
+    """
+    since = job.summary.get("gang_since")
+    return float(job.summary.get("gang_seconds", 0.0)) + (0.0 if since is None else max(0.0, heard - since))
+
+
+def unbilled(job: JobRow, ledger: Iterable[LedgerRow], heard: float) -> list[LedgerRow]:
+    """Rows for the gangs that a driver held when it died: from their last rows on, until it was last heard of.
+
+    Args:
+        job: its row, whose summary says which gangs it held.
+        ledger: of the job.
+        heard: when that was, in unix seconds.
+    """
+    until: dict[str, float] = defaultdict(float)
+    for row in ledger:
+        until[row.gang] = max(until[row.gang], row.at)
+    return [
+        LedgerRow(
+            job=job.name,
+            gang=gang,
+            kind="training",
+            worker_seconds=(heard - until[gang]) * workers,
+            at=heard,
+            workers=workers,
+        )
+        for gang, workers in (job.summary.get("held") or {}).items()
+        if gang in until and heard > until[gang]
+    ]
+
+
+def _whole(row: TrialRow) -> TrialRow:
+    """A trial as it was where it goes on from."""
+    details = dict(row.details)
+    back = details.pop(GOES_ON_FROM, None)
+    return replace(row, details=details) if back is None else replace(row, **back)
+
+
+def _refused(row: TrialRow, reports: list[Report], *, diverged: bool) -> Served:
+    return Served(
+        gang="",
+        trial_id=row.trial_id,
+        error=row.failure_reason,
+        traceback=row.traceback,
+        logs=row.logs,
+        diverged=diverged,
+        reports=tuple(reports),
+    )

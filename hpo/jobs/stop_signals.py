@@ -1,0 +1,140 @@
+"""What asks a job to stop from outside its loop: Ctrl-C, SIGTERM and, where it trains in this process, its record."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+from trainers.process.uninterrupted import interrupt
+
+INTERRUPTED = "interrupted by Ctrl-C"
+TERMINATED = "terminated by SIGTERM"
+
+EXIT_CODES = {INTERRUPTED: 130, TERMINATED: 143}
+"""Of a process whose job ended so."""
+
+AT_ONCE = 10
+"""The signal that is `KeyboardInterrupt` wherever the job is, and each behind it."""
+
+LOOK_SECONDS = 0.5
+
+_REASONS = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
+
+
+class Interrupts:
+    """Takes Ctrl-C and SIGTERM for the length of a block; where that is not in the main thread, it does nothing.
+
+    The block is a job from its row in the record to its last words. SIGTERM is what `docker stop`, `kill` and `ray job
+    stop` send. The first signal asks the job to stop, or, while the job is not there yet, is kept for it. The second
+    raises `KeyboardInterrupt`, once, and only while the search is `under_way`: what comes before it and behind it is
+    short, and would leave the record untrue or processes behind if it were cut. Further ones are ignored, until with
+    the `AT_ONCE`th it is raised anywhere: a database, or a callback of the user's own, may hold those moments up.
+
+    Args:
+        say: prints a line.
+    """
+
+    def __init__(self, say: Callable[[str], None]) -> None:
+        self._say = say
+        self._stop: Callable[[str], None] | None = None
+        self._reason = ""
+        """Of the first signal; empty as long as there was none."""
+        self._count = 0
+        self._raises = False
+        self._before: dict[signal.Signals, Any] = {}
+        self._main = threading.current_thread() is threading.main_thread()
+
+    def __enter__(self) -> Self:
+        if self._main:
+            self._before = {number: signal.getsignal(number) for number in _REASONS}
+            self._take()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        for number, before in self._before.items():
+            signal.signal(number, before if before is not None else signal.SIG_DFL)
+
+    def stops(self, stop: Callable[[str], None]) -> None:
+        """From now on there is a job, and this stops it gracefully; at once if that was asked for before."""
+        if self._main:
+            self._take()  # Ray takes SIGTERM for itself whenever it starts (ray 2.60).
+        self._stop = stop
+        if self._reason:
+            stop(self._reason)
+
+    @property
+    def reason(self) -> str:
+        """Why the job was asked to stop; empty if it was not."""
+        return self._reason
+
+    @contextmanager
+    def under_way(self) -> Iterator[None]:
+        """The block in which a second signal raises `KeyboardInterrupt`; one that came before it does so at once."""
+        self._raises = True
+        try:
+            if self._count > 1:
+                raise KeyboardInterrupt
+            yield
+        finally:
+            self._raises = False
+
+    def closing(self) -> None:
+        """The search is over, and what it held is being released: no signal is heard any more."""
+        self._raises = False
+        self._stop = _ignored
+
+    def _take(self) -> None:
+        for number in _REASONS:
+            signal.signal(number, self._interrupt)
+
+    def _interrupt(self, number: int, frame: FrameType | None) -> None:
+        self._count += 1
+        if (self._count == 2 and self._raises) or self._count >= AT_ONCE:
+            interrupt()
+        if self._count > 1:
+            return
+        self._reason = _REASONS[signal.Signals(number)]
+        if self._stop is None:
+            with suppress(RuntimeError):  # In the middle of another line; the job's own loop says it too.
+                self._say("stopping as soon as the job has started; Ctrl-C again stops now")
+        else:
+            self._stop(self._reason)  # Whoever follows the job says so, in the job's own loop.
+
+
+def _ignored(reason: str) -> None:
+    pass
+
+
+class Requests:
+    """Looks for a request to stop in a thread, for the length of a block: who trains in the loop itself hears none.
+
+    Args:
+        asked: whether somebody asked for a stop.
+        stop: is called then, once.
+    """
+
+    def __init__(self, asked: Callable[[], bool], stop: Callable[[], None]) -> None:
+        self._asked = asked
+        self._stop = stop
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="requests to stop", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._over.wait(LOOK_SECONDS):
+            if self._asked():
+                self._stop()
+                return

@@ -1,8 +1,0 @@
-"""What Alembic runs: the revisions, on the connection and in the transaction that `hpo.schema` hands it."""
-
-from alembic import context
-
-from hpo.tables import MARK, METADATA
-
-context.configure(connection=context.config.attributes["connection"], target_metadata=METADATA, version_table=MARK.name)
-context.run_migrations()

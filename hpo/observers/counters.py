@@ -1,0 +1,155 @@
+"""What a running job's trials add up to, counted as they change so that showing it never scans them."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from hpo.jobs.recorder import status_of
+from hpo.search.trial import UNTUNED, TrialRun
+from hpo.strategies.hyperband import Bracket, Cut, Plan
+from trainers.gangs.messages import Report
+
+_UNDER_WAY = ("Pending", "Running", "Paused")
+
+
+@dataclass(slots=True, kw_only=True)
+class Places:
+    """One rung of one or more brackets that are alike.
+
+    Args:
+        size: its places in the plan.
+        reached: trials that have trained to it.
+        went_on: trials that its decision let go on.
+        stopped: trials that its decision stopped.
+        alike: of how many brackets this is the sum.
+        decisions: in how many of them the rung was decided.
+    """
+
+    size: int
+    reached: int = 0
+    went_on: int = 0
+    stopped: int = 0
+    alike: int = 1
+    decisions: int = 0
+
+    @property
+    def decided(self) -> bool:
+        """Whether all that reached it were told what becomes of them."""
+        return self.decisions == self.alike > 0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Seen:
+    """A trial as it was when it last changed."""
+
+    run: TrialRun
+    status: str = ""
+    rungs: int = 0
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts trials, rungs and the best so far; a change costs the same however many trials there are.
+
+    Only where the best trial gets worse, or fails, the others are looked through for the best again.
+
+    Args:
+        plan: the job's brackets.
+        maximize: whether larger objectives are better.
+        by_best: compare trials by their best value so far instead of their last.
+    """
+
+    plan: Plan
+    maximize: bool
+    by_best: bool
+    places: list[list[Places]] = field(init=False)
+    """By bracket, by rung."""
+    kinds: dict[Bracket, list[Places]] = field(init=False)
+    """The same, added up over brackets that are alike."""
+    statuses: Counter[str] = field(default_factory=Counter)
+    best: TrialRun | None = None
+    best_value: float = math.nan
+    _seen: dict[str, _Seen] = field(default_factory=dict)
+    _ahead: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.places = [[Places(size=size) for size in bracket.sizes] for bracket in self.plan.brackets]
+        self.kinds = {
+            bracket: [Places(size=size * alike, alike=alike) for size in bracket.sizes]
+            for bracket, alike in Counter(self.plan.brackets).items()
+        }
+
+    def trial(self, run: TrialRun) -> bool:
+        """A trial changed; returns whether the best so far improved."""
+        if run.trial.status != "RUNNING":
+            self._ahead.pop(run.id, None)
+        if run.id == UNTUNED:
+            return False
+        seen = self._seen.setdefault(run.id, _Seen(run=run))
+        status = status_of(run)
+        if status != seen.status:
+            self.statuses[seen.status] -= bool(seen.status)
+            self.statuses[status] += 1
+            seen.status = status
+        self._climb(seen)
+        return self._compare(run)
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        """A trial reported, perhaps in the middle of an assignment."""
+        if reports and run.id != UNTUNED and reports[-1].step > run.resource:
+            self._ahead[run.id] = reports[-1].step - run.resource
+
+    def rung(self, cut: Cut) -> None:
+        """A rung was decided."""
+        for places in self._both(cut.bracket, self.plan.brackets[cut.bracket].rungs.index(cut.resource)):
+            places.went_on += len(cut.went_on)
+            places.stopped += len(cut.stopped)
+            places.decisions += 1
+
+    @property
+    def ahead(self) -> int:
+        """Units that trials have reported since the end of their last assignments."""
+        return sum(self._ahead.values())
+
+    @property
+    def ended(self) -> int:
+        """Trials that will not train again."""
+        return self.statuses.total() - sum(self.statuses[status] for status in _UNDER_WAY)
+
+    def value(self, run: TrialRun) -> float:
+        """What trials are compared by."""
+        return run.best_value if self.by_best else run.value
+
+    def _climb(self, seen: _Seen) -> None:
+        """Counts the rungs newly reached; a trial whose own length is shorter reaches the rest at its end."""
+        if seen.run.bracket is None:
+            return
+        rungs = self.plan.brackets[seen.run.bracket].rungs
+        while seen.rungs < len(rungs) and (seen.run.resource >= rungs[seen.rungs] or seen.status == "Completed"):
+            for places in self._both(seen.run.bracket, seen.rungs):
+                places.reached += 1
+            seen.rungs += 1
+
+    def _both(self, bracket: int, rung: int) -> tuple[Places, Places]:
+        return self.places[bracket][rung], self.kinds[self.plan.brackets[bracket]][rung]
+
+    def _compare(self, run: TrialRun) -> bool:
+        value = math.nan if run.failure else self.value(run)
+        if run is self.best and not (math.isfinite(value) and self._rank(value) >= self._rank(self.best_value)):
+            self.best, self.best_value = None, math.nan
+            for seen in self._seen.values():
+                self._compare(seen.run)
+            return False
+        if not math.isfinite(value):
+            return False
+        ahead = self._rank(value) - self._rank(self.best_value) if self.best else math.inf
+        if self.best is None or ahead > 0 or (ahead == 0 and run.number < self.best.number):
+            self.best, self.best_value = run, value
+            return ahead > 0
+        return False
+
+    def _rank(self, value: float) -> float:
+        return value if self.maximize else -value

@@ -1,0 +1,20 @@
+"""What a job's driver says, kept in the record for those who are not at its terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+
+from hpo.record.store import JobWriter, LineRow
+from trainers import steady
+from trainers.errors import WarmbandError
+
+
+def kept(writer: JobWriter) -> Callable[[str], None]:
+    """What records a text of the writer's job, as of now; what cannot be recorded is no reason to end a job."""
+
+    def keep(text: str) -> None:
+        with suppress(WarmbandError):
+            writer.line(LineRow(job=writer.name, text=text, at=steady.now()))
+
+    return keep

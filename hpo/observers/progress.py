@@ -1,0 +1,197 @@
+"""What is said while a job runs: one line an event, where no terminal can draw a live view."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Self
+
+from hpo.cost.ledger import Entry
+from hpo.cost.throughput import Countdown
+from hpo.jobs.stop_signals import INTERRUPTED
+from hpo.observers.counters import Tally
+from hpo.search.controller import DRAIN_SECONDS, Controller
+from hpo.search.trial import UNTUNED, TrialRun
+from hpo.strategies.hyperband import Cut, Plan
+from hpo.text import count, first_line, roughly
+from trainers.gangs.messages import Report
+from trainers.patient_storage import BACK, away
+
+STILL_RUNNING_SECONDS = 60.0
+"""The longest silence of a job that runs."""
+
+SAME_FAILURES = 3
+"""How many trials that fail, or diverge, with the same words are named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Goal:
+    """What a job is after.
+
+    Args:
+        job: its name.
+        metric: the objective.
+        objective_type: "Maximize" or "Minimize".
+        objective_value: "last" or "best".
+        plan: its brackets.
+    """
+
+    job: str
+    metric: str
+    objective_type: str
+    objective_value: str
+    plan: Plan
+
+
+class Progress:
+    """What the plain lines and the live view have in common; a `Watcher`, and the block in which the job runs.
+
+    Args:
+        goal: what the job is after.
+        say: prints a line.
+        clock: seconds, on any clock that runs forward.
+    """
+
+    def __init__(self, goal: Goal, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self.goal = goal
+        self.tally = Tally(
+            plan=goal.plan, maximize=goal.objective_type == "Maximize", by_best=goal.objective_value == "best"
+        )
+        # Kept, since a plan of many brackets adds them up each time.
+        self._trials, self._resource = goal.plan.trials, goal.plan.resource
+        self._say = say
+        self._clock = clock
+        self._began = clock()
+        self._countdown = Countdown()
+        self._failures: Counter[str] = Counter()
+        self._failed: set[str] = set()
+        self._been_up = False
+        self._told_stop = self._told_away = False
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        pass
+
+    def trial(self, run: TrialRun) -> None:
+        """See `Watcher.trial`."""
+        if self.tally.trial(run):
+            self.improved(run)
+        if (run.failure or run.diverged) and run.id not in self._failed:
+            self._failed.add(run.id)
+            self._tell_failure(run)
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        """See `Watcher.reports`."""
+        self.tally.reports(run, reports)
+
+    def rung(self, cut: Cut) -> None:
+        """See `Watcher.rung`."""
+        self.tally.rung(cut)
+
+    def ledger(self, entries: Sequence[Entry]) -> None:
+        """See `Watcher.ledger`; the ledger itself says what it adds up to."""
+
+    def progress(self, controller: Controller) -> None:
+        """See `Watcher.progress`."""
+        self._been_up = self._been_up or controller.gangs_busy + controller.gangs_idle > 0
+        self._countdown.see(self._clock(), controller.seconds_left())
+        if bool(controller.storage_away) is not self._told_away:
+            self._told_away = not self._told_away
+            self.say(away(controller.storage_away) if self._told_away else BACK)
+        if controller.stopped and not self._told_stop:
+            self._told_stop = True
+            self.say(stopping(controller))
+
+    def improved(self, run: TrialRun) -> None:
+        """The best so far is another trial, or better."""
+
+    def say(self, text: str) -> None:
+        """Prints a line."""
+        self._say(text)
+
+    def left(self, controller: Controller) -> str:
+        """What is left, as far as it can be said."""
+        up = controller.gangs_busy + controller.gangs_idle
+        untuned = controller.untuned is not None and not controller.untuned.trial.is_finished()
+        if controller.stopped:
+            return "stopping: trials end at their next report"
+        if controller.storage_away:
+            return "waiting for the storage of checkpoints"
+        if self.tally.ended >= self._trials:
+            return "the un-tuned run, for comparison" if untuned else "ending the gangs"
+        if not up and not self._been_up:
+            return "the first gang is starting" if controller.gangs_starting else "waiting for room on the cluster"
+        if not up:
+            return "waiting for a gang"
+        seconds = self._countdown.left(self._clock())
+        return "measuring" if seconds is None else f"at most about {roughly(seconds)}"
+
+    def _tell_failure(self, run: TrialRun) -> None:
+        words = f"failed: {first_line(run.failure)}" if run.failure else f"diverged: {first_line(run.diverged)}"
+        self._failures[words] += 1
+        if self._failures[words] <= SAME_FAILURES:
+            self.say(f"{'the un-tuned run' if run.id == UNTUNED else run.id} {words}")
+        elif self._failures[words] == SAME_FAILURES + 1:
+            do = "fail" if run.failure else "diverge"
+            self.say(f"more trials {do} with the same words; they are counted, and named no more")
+
+
+class PlainProgress(Progress):
+    """One line an event, with the seconds since the start in front; a line a minute where nothing happens."""
+
+    def __init__(self, goal: Goal, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        super().__init__(goal, say, clock)
+        self._spoke = self._began
+        self._gangs = (0, 0)
+
+    def improved(self, run: TrialRun) -> None:
+        """See `Progress.improved`."""
+        self.say(f"{run.id}: {self.goal.metric} {self.tally.best_value:.5f} after {count(run.resource, 'unit')}")
+
+    def rung(self, cut: Cut) -> None:
+        """See `Watcher.rung`."""
+        super().rung(cut)
+        self.say(
+            f"bracket {cut.bracket + 1} of {len(self.goal.plan.brackets)} at {count(cut.resource, 'unit')}: "
+            f"{len(cut.went_on)} went on, {len(cut.stopped)} stopped"
+        )
+
+    def progress(self, controller: Controller) -> None:
+        """See `Watcher.progress`."""
+        super().progress(controller)
+        self._tell_gangs(controller)
+        if self._clock() - self._spoke >= STILL_RUNNING_SECONDS:
+            self.say(
+                f"still running: {controller.trained + self.tally.ahead} of {self._resource} units, "
+                f"{self.tally.ended} of {self._trials} trials ended, left: {self.left(controller)}"
+            )
+
+    def say(self, text: str) -> None:
+        """See `Progress.say`."""
+        self._spoke = self._clock()
+        super().say(f"{self._spoke - self._began:8.1f} s  {text}")
+
+    def _tell_gangs(self, controller: Controller) -> None:
+        starting, up = controller.gangs_starting, controller.gangs_busy + controller.gangs_idle
+        before_starting, before_up = self._gangs
+        self._gangs = (starting, up)
+        if up != before_up:
+            self.say(f"{count(up, 'gang')} up, {starting} starting")
+        elif starting > before_starting:
+            self.say("a gang is starting" if up else "the first gang is starting")
+
+
+def stopping(controller: Controller) -> str:
+    """What is said as soon as a job is asked to stop."""
+    first = (
+        f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if controller.gangs_busy else "gangs are ended"
+    )
+    again = "; Ctrl-C again stops now" if controller.stopped == INTERRUPTED else ""
+    return f"stopping, {controller.stopped}: {first}{again}"

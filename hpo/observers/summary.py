@@ -1,0 +1,229 @@
+"""What a job says when it ends: its trials, what they used and cost, and what they found."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hpo.jobs.recorder import status_of
+from hpo.observers.snippets import as_attached, as_python, as_yaml
+from hpo.search.controller import Controller
+from hpo.search.trial import TrialRun
+from hpo.strategies.hyperband import Plan
+from hpo.text import (
+    count,
+    details_text,
+    first_line,
+    forecast_text,
+    holds_secret,
+    in_bytes,
+    money,
+    short,
+    untuned_text,
+)
+from trainers.trainer import Trainer
+
+DISTINCT_ERRORS = 3
+
+
+def summarize(
+    controller: Controller, plan: Plan, noise: Callable[[float], float | None], trainer: Trainer
+) -> dict[str, Any]:
+    """The summary of a run, as the record keeps it.
+
+    Args:
+        controller: the run.
+        plan: its brackets.
+        noise: the standard error of an objective's value, where it is known.
+        trainer: what trained.
+    """
+    statuses = [status_of(run) for run in controller.runs.values()]
+    best, untuned = controller.best(), controller.untuned
+    billed = {kind.value: seconds for kind, seconds in controller.ledger.totals.items()}
+    return {
+        "trials": {status: statuses.count(status) for status in ("Completed", "Stopped", "Diverged", "Failed")},
+        "resource_used": controller.trained,
+        "resource_planned": plan.resource,
+        "resource_possible": plan.full_resource,
+        "worker_seconds": billed,
+        "cost": tariff.shares(billed) if (tariff := controller.search.limits.tariff) else None,
+        "wall_seconds": controller.seconds,
+        "first_step_seconds": controller.first_step_at and controller.first_step_at - controller.started_at,
+        "gangs": controller.ledger.gangs,
+        "best": best
+        and {
+            "trial": best.id,
+            "value": controller.objective(best),
+            "resource": best.best_resource if controller.search.best_value else best.resource,
+            "standard_error": noise(controller.objective(best)),
+            "metrics": best.metrics,
+            "hyperparameters": best.hyperparameters,
+            "checkpoint": best.checkpoint,
+            "trainer": _tuned(trainer, best),
+            "load": trainer.load_code(best.checkpoint or ""),
+            "details": best.details,
+        },
+        "untuned": untuned and _beside(controller, untuned),
+        "stopped": controller.stopped,
+        "trials_not_improving": controller.trials.completion.not_improving,
+        "errors": distinct_errors(controller),
+    }
+
+
+def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:
+    """What the un-tuned run came to."""
+    if untuned.diverged:
+        return {"diverged": untuned.diverged, "resource": untuned.resource}
+    value = controller.objective(untuned)
+    if untuned.failure or not math.isfinite(value):
+        return {"failure": untuned.failure or "it was stopped before it had reported anything"}
+    best, sign = controller.best(), 1.0 if controller.search.mode == "max" else -1.0
+    ahead = best is not None and sign * value >= sign * controller.objective(best)
+    return {"value": value, "resource": untuned.resource, "metrics": untuned.metrics, "ahead": ahead}
+
+
+def distinct_errors(controller: Controller) -> list[dict[str, Any]]:
+    """The first few distinct errors of trials: the message, how many had it, the first of them, its logs."""
+    errors: dict[str, dict[str, Any]] = {}
+    for run in controller.runs.values():
+        if run.failure:
+            error = errors.setdefault(
+                run.failure, {"error": run.failure, "trials": 0, "first": run.id, "logs": run.logs}
+            )
+            error["trials"] += 1
+    return list(errors.values())[:DISTINCT_ERRORS]
+
+
+def show_plan(plan: Plan) -> RenderableType:
+    """The brackets before a job starts, and the most that it can use."""
+    table = Table(title="Brackets", title_justify="left", box=None, pad_edge=False, padding=(0, 2))
+    table.add_column("", justify="right")
+    table.add_column("trials at each rung", justify="left")
+    table.add_column("units", justify="right")
+    for bracket, alike in Counter(plan.brackets).items():
+        rungs = "  ->  ".join(f"{size} to {rung}" for rung, size in zip(bracket.rungs, bracket.sizes, strict=True))
+        table.add_row(f"{alike} x" if alike > 1 else "", rungs, str(bracket.resource * alike))
+    share = plan.resource / plan.full_resource
+    most = f"At most {plan.resource} of the {plan.full_resource} units of {plan.trials} full trials: {share:.0%}."
+    return Group(table, Text(most))
+
+
+def show_summary(name: str, status: str, metric: str, summary: dict[str, Any]) -> RenderableType:
+    """The summary as a table for people."""
+    table = Table(title=f"{name}: {status}", title_justify="left", show_header=False, box=None, padding=(0, 2))
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    if reason := summary.get("reason") or summary["stopped"]:
+        table.add_row("reason", Text(reason))
+    for heading, words in [*_costs(summary), *_found(metric, summary)]:
+        table.add_row(heading, Text(words))
+    return table
+
+
+def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> Text:
+    """What to do with what a job found, ready to be copied; print it with `soft_wrap`.
+
+    Args:
+        name: the job.
+        summary: its summary.
+        store: database URL of its record, where that is not the one that is found by itself; one with a password in it
+            is not repeated.
+    """
+    best = summary["best"]
+    if not best or "trainer" not in best:
+        return Text(how_to_look(name))
+    path, trainer = best["checkpoint"], best["trainer"]
+    secret = bool(store) and holds_secret(str(store))
+    given = ", with the store's URL in WARMBAND_STORE" if secret else ""
+    parts = [
+        (f"{best['trial']} in a job file, under trainer:", f"  hyperparameters:\n{as_yaml(trainer)}"),
+        ("the same in Python:", as_python(trainer)),
+        (
+            f"its model, trained, in {path}{given}:",
+            f"from hpo import HyperparameterTuner\n"
+            f"model = {as_attached(name, trainer, None if secret else store)}.best_estimator().model()",
+        ),
+    ]
+    if best.get("load"):
+        imported, _, code = best["load"].partition("\n")
+        parts.append((f"or without Warmband, after {imported}:", code))
+    text = Text()
+    for heading, code in parts:
+        text.append(f"{heading}\n", style="bold").append(f"{code}\n")
+    return text.append(how_to_look(name))
+
+
+def how_to_look(name: str) -> str:
+    """What is said of a job that is over, however it ended."""
+    return f"To look again: hpo describe {name}, hpo trials {name}"
+
+
+def _tuned(trainer: Trainer, best: TrialRun) -> dict[str, Any]:
+    """The trainer with the best's configuration, trained as long as the best was, in the form of `Trainer.to_json`."""
+    values = {**trainer.hyperparameters, **best.hyperparameters}
+    lengths = [name for name in trainer.resource_names if name in values] or list(trainer.resource_names)
+    values = {name: value for name, value in values.items() if name not in lengths}
+    return {**trainer.to_json(), "hyperparameters": {**values, **dict.fromkeys(lengths[:1], best.resource)}}
+
+
+def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    counts = summary["trials"]
+    yield "trials", ", ".join(f"{number} {status.lower()}" for status, number in counts.items() if number) or "none"
+    for error in summary.get("errors", ()):
+        logs = f"; logs: {error['logs']}" if error.get("logs") else ""
+        yield "", f"{count(error['trials'], 'trial')}, first {error['first']}: {first_line(error['error'])}{logs}"
+    used, possible = summary["resource_used"], summary["resource_possible"]
+    yield "units used", f"{used} of {possible} possible ({used / possible:.1%})"
+    kinds = summary["worker_seconds"]
+    parts = ", ".join(f"{kind} {seconds:.1f}" for kind, seconds in kinds.items())
+    yield "billed", f"{sum(kinds.values()):.1f} worker-seconds{_money(summary.get('cost'))}: {parts}"
+    first = summary["first_step_seconds"]
+    yield (
+        "wall time",
+        f"{summary['wall_seconds']:.1f} s on {count(summary['gangs'], 'gang')}"
+        + (f", training from {first:.1f} s on" if first else ""),
+    )
+    if kept := summary.get("checkpoints"):
+        sizes = f"{in_bytes(kept['kept_bytes'])} of {in_bytes(kept['written_bytes'])} written"
+        yield "checkpoints", f"{kept['kept']} kept, {sizes}"
+    if verdict := (summary.get("probe") or {}).get("verdict"):
+        yield "probe", verdict.removeprefix("Probe: ")
+    if forecast := summary.get("forecast"):
+        yield "forecast", forecast_text(forecast, stopped=bool(summary["stopped"]))
+
+
+def _money(cost: dict[str, Any] | None) -> str:
+    """What is put behind worker-seconds where they have a price."""
+    return f", {money(cost['total'], cost['currency'])}" if cost else ""
+
+
+def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    best, untuned = summary["best"], summary["untuned"]
+    if best:
+        yield "best", f"{_scores(metric, best)} ({best['trial']}, {best['resource']} units)"
+        if best["standard_error"]:
+            yield "", f"standard error of one {metric}, from its rows: {best['standard_error']:.4f}"
+        yield "", ", ".join(f"{key}={short(value)}" for key, value in best["hyperparameters"].items())
+        if details := details_text(best.get("details", {})):
+            yield "", details
+    else:
+        yield "best", "none: no trial reported a finite value"
+    if untuned and "value" in untuned:
+        yield "un-tuned", f"{_scores(metric, untuned)} (static hyperparameters, {untuned['resource']} units)"
+        if untuned.get("ahead"):
+            yield "", "tuning found nothing better than the un-tuned run"
+    elif untuned:
+        yield "un-tuned", untuned_text(untuned)
+
+
+def _scores(metric: str, found: dict[str, Any]) -> str:
+    """The objective, and the same metric on other channels, such as rows that chose nothing."""
+    kind = metric.partition(":")[2]
+    others = [(name, value) for name, value in found["metrics"].items() if name != metric and name.endswith(f":{kind}")]
+    return ", ".join(f"{name} {value:.5f}" for name, value in [(metric, found["value"]), *others])

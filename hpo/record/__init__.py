@@ -1,0 +1,1 @@
+"""The record of jobs in SQL."""

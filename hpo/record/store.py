@@ -1,0 +1,237 @@
+"""The record of jobs, trials, reports, billed seconds and what drivers said, in SQL.
+
+A job has one writer, which queues rows and writes them in batches; any number of readers look on. Times are unix
+seconds. SQLite serves one machine; a PostgreSQL URL serves many.
+"""
+
+from __future__ import annotations
+
+import difflib
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, Self, TypeVar
+
+import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
+
+from hpo.record.database import clock, explained, open_engine, shown
+from hpo.record.lease import is_dead, left_behind, refusal, this_process
+from hpo.record.schema import prepare
+from hpo.record.tables import (
+    HEARD_BEFORE,
+    JOBS,
+    LEDGER,
+    LINES,
+    LOST_AFTER,
+    OF_JOB,
+    REPORTS,
+    TRIALS,
+    JobRow,
+    LedgerRow,
+    LineRow,
+    ReportRow,
+    TrialRow,
+    checked,
+    decode,
+    encode,
+)
+from hpo.record.totals import Totals, billed, totals_of
+from hpo.record.writer import ROWS_AT_ONCE, JobWriter, job_changes
+from hpo.text import holds_secret
+from trainers import steady
+from trainers.errors import ConfigurationError, WarmbandError
+
+__all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", "TrialRow"]
+
+_JOB_VALUES = checked(JOBS)
+_Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow)
+
+
+class Store:
+    """The record; safe to share between threads, not across a fork.
+
+    A method that takes a job's name raises ConfigurationError where there is no such job, naming the nearest; all raise
+    WarmbandError where the database cannot be read or written.
+
+    Args:
+        url: a SQLAlchemy URL of SQLite or PostgreSQL; by default the environment's, see `open_engine`.
+
+    Raises:
+        ConfigurationError: the URL is wrong, the database cannot be opened, or another version of Warmband wrote it.
+            A SQLite file of an older one is brought up to this; a PostgreSQL database is by `hpo db upgrade`.
+    """
+
+    def __init__(self, url: str | None = None) -> None:
+        self._engine = open_engine(url)
+        self._clock = clock(self._engine)
+        self.url = shown(self._engine.url)
+        self.has_secret = holds_secret(self._engine.url.render_as_string(hide_password=False))
+        """Whether `url` leaves a password out."""
+        with explained(self.url, "opened", ConfigurationError):
+            prepare(self._engine)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def create_job(self, job: JobRow) -> None:
+        """Records a new job, heard of now.
+
+        Raises:
+            ConfigurationError: there is one of that name.
+        """
+        try:
+            self._write(sa.insert(JOBS).values({**_JOB_VALUES(job), "heartbeat": self._clock}))
+        except WarmbandError as error:
+            if not isinstance(error.__cause__, IntegrityError):
+                raise
+            raise ConfigurationError(
+                f"a job named {job.name!r} is already in {self.url}; give another name, or attach to that job"
+            ) from None
+
+    def job(self, name: str) -> JobRow:
+        """The job of that name."""
+        for row in self._read(JobRow, JOBS, {"name": name}):
+            return row
+        names = [job.name for job in self.jobs()]
+        near = ", ".join(map(repr, difflib.get_close_matches(name, names, cutoff=0.5) or names[:3]))
+        raise ConfigurationError(f"no job named {name!r} in {self.url}; " + (f"give {near}" if near else "it has none"))
+
+    def jobs(self) -> list[JobRow]:
+        """Every job, newest first."""
+        return self._read(JobRow, JOBS, {}, "created_at", "name")[::-1]
+
+    def trials(self, name: str) -> list[TrialRow]:
+        """A job's trials, in the order in which they were suggested."""
+        return self._read(TrialRow, TRIALS, {"job": name}, "number") or self._none(name)
+
+    def reports(self, name: str, trial_id: str | None = None) -> list[ReportRow]:
+        """A job's reports, or one trial's, by trial and step."""
+        where = {"job": name} if trial_id is None else {"job": name, "trial_id": trial_id}
+        return self._read(ReportRow, REPORTS, where, "trial_id", "step") or self._none(name)
+
+    def each_report(self, name: str) -> Iterator[ReportRow]:
+        """A job's reports likewise, of which few are in memory at a time; none where there is no such job."""
+        return self._rows(ReportRow, REPORTS, {"job": name}, "trial_id", "step")
+
+    def ledger(self, name: str) -> list[LedgerRow]:
+        """A job's billed seconds, by time."""
+        return self._read(LedgerRow, LEDGER, {"job": name}, "at", "id") or self._none(name)
+
+    def totals(self, jobs: Iterable[JobRow]) -> dict[str, Totals]:
+        """What the trials and bills of jobs come to, by name; no trial and no bill is read for it."""
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return totals_of(connection, jobs)
+
+    def billed(self, name: str) -> dict[tuple[str, str], float]:
+        """A job's billed worker-seconds, by trial and kind; those of a gang's own are under no trial's name."""
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return billed(connection, name) or dict(self._none(name))
+
+    def lines(self, name: str) -> list[LineRow]:
+        """What a job's drivers said, by time."""
+        return self._read(LineRow, LINES, {"job": name}, "at", "id") or self._none(name)
+
+    def request_stop(self, name: str) -> bool:
+        """Asks a job to stop; its writer sees that within a second or two. False if it has ended."""
+        running = sa.update(JOBS).where(JOBS.c.name == name, JOBS.c.status == "InProgress")
+        return self._write(running.values(status="Stopping")) > 0 or self.job(name).status == "Stopping"
+
+    def writer(self, name: str, driver: Mapping[str, Any] | None = None) -> JobWriter:
+        """The one writer of a job, which holds its lease until it is closed; close it before the store.
+
+        The lease is free, or its holder has not been heard of for `LOST_AFTER` seconds, or was a process of this
+        machine that is gone.
+
+        Args:
+            name: the job's.
+            driver: what is known of where this process runs, beside what `hpo.record.lease.this_process` tells.
+
+        Raises:
+            LeaseError: another process drives the job.
+        """
+        return self._take(name, driver or {}, "driven from here")
+
+    def _take(self, name: str, driver: Mapping[str, Any], what: str) -> JobWriter:
+        """The writer of a job; where another has it, the error says `what` cannot be done."""
+        lease, before = uuid.uuid4().hex, self.job(name)
+        values = {
+            "lease": lease,
+            "driver": encode({**this_process(), "ahead": self._ahead(), HEARD_BEFORE: before.held_until, **driver}),
+            "heartbeat": self._clock,
+        }
+        if not self._write(sa.update(JOBS).where(self._free(before)).values(values)):
+            raise refusal(self.job(name), what)
+        return JobWriter(self._engine, self.url, self.job(name), lease, left_behind(before))
+
+    def update_job(self, name: str, **changes: Any) -> None:
+        """Changes fields of a job that nobody drives, as `JobWriter.job` does.
+
+        Raises:
+            LeaseError: a process drives the job.
+        """
+        values = job_changes(changes)
+        if not self._write(sa.update(JOBS).where(self._free(self.job(name))).values(values)):
+            raise refusal(self.job(name), "changed")
+
+    def delete_job(self, name: str, remove: Callable[[], None] = lambda: None) -> None:
+        """Deletes a job that nobody drives, and all that the record holds of it.
+
+        Args:
+            name: the job's.
+            remove: removes its files first, with its lease in hand, so that nobody goes on with the job meanwhile. What
+                it raises leaves the record as it is: what could not be removed is still in it.
+
+        Raises:
+            LeaseError: a process drives the job.
+        """
+        before = self.job(name)
+        with self._take(name, {}, "deleted") as writer:
+            try:
+                remove()
+            except BaseException:
+                writer.job(driver={**before.driver, HEARD_BEFORE: before.held_until})
+                raise
+            writer.delete()
+
+    def _free(self, job: JobRow) -> sa.ColumnElement[bool]:
+        """The condition that a job is there and nobody drives it."""
+        silent = self._clock - JOBS.c.heartbeat > LOST_AFTER
+        gone = JOBS.c.lease == (job.lease if is_dead(job.driver) else "")
+        return sa.and_(JOBS.c.name == job.name, sa.or_(JOBS.c.lease == "", gone, silent))
+
+    def _ahead(self) -> float:
+        """Seconds by which this machine's clock is ahead of the database's, as far as one question tells."""
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            return round(steady.now() - float(connection.scalar(sa.select(self._clock)) or 0.0), 3)
+
+    def close(self) -> None:
+        """Lets go of the database."""
+        self._engine.dispose()
+
+    def _write(self, statement: sa.Insert | sa.Update) -> int:
+        with explained(self.url, "written"), self._engine.begin() as connection:
+            return connection.execute(statement).rowcount
+
+    def _read(self, row: type[_Row], table: sa.Table, where: dict[str, str], *order: str) -> list[_Row]:
+        return list(self._rows(row, table, where, *order))
+
+    def _rows(self, row: type[_Row], table: sa.Table, where: dict[str, str], *order: str) -> Iterator[_Row]:
+        worked_out = [(self._clock - JOBS.c.heartbeat).label("silent")] if table is JOBS else []
+        query = sa.select(table, *worked_out).filter_by(**where).order_by(*(table.c[name] for name in order))
+        names = [column.name for column in query.selected_columns]
+        nested = [column.name for column in table.columns if isinstance(column.type, sa.JSON)]
+        with explained(self.url, "read"), self._engine.connect() as connection:
+            if table in OF_JOB:  # Of which there may be very many; so they are not all in memory twice.
+                query = query.execution_options(yield_per=ROWS_AT_ONCE)
+            for found in connection.execute(query):
+                values = dict(zip(names, found, strict=True))
+                for name in nested:
+                    values[name] = decode(values[name])
+                yield row(**values)
+
+    def _none(self, name: str) -> list[Any]:
+        self.job(name)  # That there are no rows may be a mistyped name.
+        return []

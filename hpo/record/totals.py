@@ -1,0 +1,100 @@
+"""What trials and bills come to, added up by the database: a list of jobs reads no trial of any."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+import sqlalchemy as sa
+
+from hpo.record.tables import LEDGER, TRIALS, JobRow
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What a trial is counted by: its status, whether it has ended, and whether it has an objective."""
+
+    status: str
+    ended: bool
+    valued: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """A job's sums.
+
+    Args:
+        trials: the tuned ones, by their state.
+        best: the best objective of those that neither failed nor diverged; None where none has one.
+        seconds: billed worker-seconds, by kind.
+    """
+
+    trials: Mapping[State, int] = field(default_factory=Counter)
+    best: float | None = None
+    seconds: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def ended(self) -> int:
+        """Trials that have ended."""
+        return sum(count for state, count in self.trials.items() if state.ended)
+
+    @property
+    def worker_seconds(self) -> float:
+        """Billed worker-seconds in all."""
+        return sum(self.seconds.values())
+
+
+def totals_of(connection: sa.Connection, jobs: Iterable[JobRow]) -> dict[str, Totals]:
+    """The sums of jobs, by name."""
+    by_name = {job.name: job for job in jobs}
+    states: dict[str, Counter[State]] = defaultdict(Counter)
+    best: dict[str, float] = {}
+    for row in connection.execute(_TRIALS):
+        job = by_name.get(row.job)
+        if job is None:
+            continue  # It was recorded behind the jobs that were read.
+        by_best = job.spec["objective_value"] == "best"
+        better = max if job.spec["objective_type"] == "Maximize" else min
+        valued = row.has_best if by_best else row.has_last
+        state = State(status=row.status, ended=bool(row.ended), valued=bool(valued))
+        states[row.job][state] += row.trials
+        if valued and row.status not in ("Failed", "Diverged"):
+            low, high = (row.best_low, row.best_high) if by_best else (row.last_low, row.last_high)
+            value = high if better is max else low
+            best[row.job] = better(best.get(row.job, value), value)
+    seconds: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in connection.execute(_SECONDS):
+        seconds[row.job][row.kind] = row.seconds
+    return {name: Totals(trials=states[name], best=best.get(name), seconds=seconds.get(name, {})) for name in by_name}
+
+
+def billed(connection: sa.Connection, name: str) -> dict[tuple[str, str], float]:
+    """Billed worker-seconds of a job by trial, empty for a gang's own, and kind."""
+    kinds = (LEDGER.c.trial_id, LEDGER.c.kind)
+    query = sa.select(*kinds, sa.func.sum(LEDGER.c.worker_seconds)).where(LEDGER.c.job == name).group_by(*kinds)
+    return {(trial, kind): seconds for trial, kind, seconds in connection.execute(query)}
+
+
+_COUNTED = (
+    TRIALS.c.job,
+    TRIALS.c.status,
+    TRIALS.c.ended_at.is_not(None).label("ended"),
+    TRIALS.c.objective.is_not(None).label("has_last"),
+    TRIALS.c.best_objective.is_not(None).label("has_best"),
+)
+_TRIALS = (
+    sa.select(
+        *_COUNTED,
+        sa.func.count().label("trials"),
+        sa.func.min(TRIALS.c.objective).label("last_low"),
+        sa.func.max(TRIALS.c.objective).label("last_high"),
+        sa.func.min(TRIALS.c.best_objective).label("best_low"),
+        sa.func.max(TRIALS.c.best_objective).label("best_high"),
+    )
+    .where(TRIALS.c.number >= 0)
+    .group_by(*_COUNTED)
+)
+_SECONDS = sa.select(LEDGER.c.job, LEDGER.c.kind, sa.func.sum(LEDGER.c.worker_seconds).label("seconds")).group_by(
+    LEDGER.c.job, LEDGER.c.kind
+)

@@ -1,0 +1,439 @@
+"""How one job is written: rows are queued by any thread, and a thread of the writer's own sends them in batches."""
+
+from __future__ import annotations
+
+import logging
+import math
+import operator
+import os
+import threading
+import time
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
+
+from hpo.record.database import cause, clock
+from hpo.record.lease import holder_of
+from hpo.record.tables import (
+    JOBS,
+    LEDGER,
+    LINES,
+    LOST_AFTER,
+    OF_JOB,
+    REPORTS,
+    TRIALS,
+    JobRow,
+    LedgerRow,
+    LineRow,
+    ReportRow,
+    TrialRow,
+    checked,
+    holder,
+)
+from trainers import steady
+from trainers.errors import ConfigurationError, LeaseError, WarmbandError
+
+FLUSH_EVERY, LOOK_EVERY, BEAT_EVERY, LONGEST_PAUSE = 0.25, 1.0, 5.0, 4.0
+
+MOST_WAITING = 100_000
+"""Rows that may wait in memory, some 100 MB; from then on whoever has another one waits too."""
+
+LONGEST_WAIT = 600.0
+"""Seconds for which it does."""
+
+ROWS_AT_ONCE = 5_000
+"""Rows of a statement: a server that hears nothing for long in the middle of a batch takes its driver for gone."""
+
+CLOCK_SLACK = 5.0
+"""Seconds by which clocks may seem to differ from what they did, since a database was slow to answer."""
+
+SURE_WITHIN = 5.0
+"""How long a driver that stood still waits for word of its lease, where the database may be away."""
+
+CLOSE_WITHIN = 120.0
+"""Seconds for which a job that has ended waits for its store: a database that is away for half a minute comes back."""
+
+_log = logging.getLogger(__name__)
+
+_VALUES = {table.name: checked(table) for table in OF_JOB}
+_KEYS = {table.name: operator.itemgetter(*(column.name for column in table.primary_key)) for table in OF_JOB}
+_HOLDERS = {column.name: holder(column) for column in JOBS.columns}
+
+
+@dataclass(slots=True)
+class _Batch:
+    """What waits to be written: changes of the job, and by table the last values of each primary key.
+
+    `beat` asks for a heartbeat even where there is nothing else, which shows that the lease is still held; `delete` for
+    the end of all that the record has of the job, in place of anything else.
+    """
+
+    beat: bool = False
+    delete: bool = False
+    job: dict[str, Any] = field(default_factory=dict)
+    rows: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
+
+    def add(self, table: sa.Table, values: dict[str, Any]) -> None:
+        self.rows.setdefault(table.name, {})[_KEYS[table.name](values)] = values
+
+    def extend(self, later: _Batch) -> None:
+        self.beat, self.delete = self.beat or later.beat, self.delete or later.delete
+        self.job |= later.job
+        for table, rows in later.rows.items():
+            self.rows.setdefault(table, {}).update(rows)
+
+    @property
+    def size(self) -> int:
+        """How many rows it holds."""
+        return sum(map(len, self.rows.values()))
+
+
+class JobWriter:
+    """Writes one job, whose lease it holds, from a thread of its own. Made by `Store.writer`; a context manager.
+
+    Any thread may call. `job`, `trial`, `report`, `ledger` and `line` only queue; they raise ConfigurationError where a
+    value is wrong, and WarmbandError once the writer is closed. What is queued is written within a quarter of a second,
+    one transaction a batch. While the database is away or locked, up to `MOST_WAITING` rows wait in memory and are
+    tried again; then all but `job` wait as well, which pauses the job, and raise WarmbandError after `LONGEST_WAIT`
+    seconds.
+
+    Every heartbeat renews the lease, and every batch is written only while it is held. Once another process has it,
+    which it can have after `LOST_AFTER` seconds without a heartbeat, nothing more is written and all raise LeaseError;
+    at once, where this process has stood still for so long.
+    """
+
+    def __init__(self, engine: sa.Engine, url: str, job: JobRow, lease: str, left_behind: str = "") -> None:
+        self.name, self._lease = job.name, lease
+        self.left_behind = left_behind
+        """See `hpo.record.lease.left_behind`."""
+        self._driver: Mapping[str, Any] = job.driver
+        self._engine, self._url = engine, url
+        self._upserts = {table.name: _upsert(engine, table) for table in OF_JOB}
+        self._stop_requested = job.status == "Stopping"
+        # Ids that sort as they were queued, and that no other writer gives.
+        self._own_id, self._own_ids = uuid.uuid4().hex, 0
+        self._changed = threading.Condition()
+        self._queue = _Batch()
+        self._queued = self._written = 0
+        self._in_hand = 0
+        """Rows that the thread has taken and not written yet."""
+        self._given_up = False
+        self._closed = self._abandoned = False
+        self._problem: Exception | None = None
+        self._taken: LeaseError | None = None
+        self._dropped = False
+        """Whether something waited when another process took the job over."""
+        self._wake = threading.Event()
+        self._looked = self._beaten = -math.inf
+        self._called = time.monotonic()
+        self._thread = threading.Thread(target=self._run, name=f"store writer of {job.name}", daemon=True)
+        self._thread.start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def stop_requested(self) -> bool:
+        """Whether someone has asked the job to stop; a second or two old at most."""
+        return self._stop_requested
+
+    @property
+    def lost_lease(self) -> bool:
+        """Whether another process drives the job now, or it was deleted."""
+        return self._taken is not None
+
+    def job(self, **changes: Any) -> None:
+        """Changes fields of the job. `status="InProgress"` does not undo a stop that was requested."""
+        values = job_changes(changes)
+        with self._queueing(1) as queue:
+            queue.job |= values
+
+    def trial(self, row: TrialRow) -> None:
+        """Records a trial as it is now."""
+        self._put(TRIALS, row)
+
+    def report(self, *rows: ReportRow) -> None:
+        """Records reports; a step that was reported before is replaced."""
+        self._put(REPORTS, *rows)
+
+    def ledger(self, *rows: LedgerRow) -> None:
+        """Records billed seconds."""
+        self._put(LEDGER, *rows)
+
+    def line(self, *rows: LineRow) -> None:
+        """Records what the job's driver says."""
+        self._put(LINES, *rows)
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """What is queued in the block is written in one transaction: all of it or nothing."""
+        self._be_sure()
+        with self._changed:  # Its lock may be taken again by who holds it.
+            yield
+
+    def flush(self, timeout: float = 30.0) -> None:
+        """Waits until all that was queued so far is written, and the lease is known to be held.
+
+        Raises:
+            WarmbandError: it is not after `timeout` seconds; the rows stay queued.
+            LeaseError: another process drives the job; what waited is given up.
+        """
+        with self._changed:
+            if not self._closed:
+                self._queue.beat = True
+                self._queued += 1
+            target = self._queued
+            self._wake.set()
+            if not self._changed.wait_for(lambda: self._written >= target or self._taken, timeout):
+                raise self._late(timeout)
+            if self._taken:
+                raise self._taken
+
+    def close(self, timeout: float = CLOSE_WITHIN) -> None:
+        """Writes what waits, gives the lease back and ends the thread; nothing can be queued afterwards.
+
+        Raises:
+            WarmbandError: rows still wait after `timeout` seconds; they are given up.
+            LeaseError: rows waited when another process took the job over; they are given up.
+        """
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+        self._wake.set()
+        self._thread.join(timeout)
+        if self._thread.is_alive() and not self._abandoned:
+            self._abandoned = True
+            self._wake.set()
+            raise self._late(timeout)
+        if self._taken and self._dropped:
+            raise self._taken
+
+    def delete(self) -> None:
+        """Deletes the job with all that the record holds of it, and closes.
+
+        Raises:
+            WarmbandError, LeaseError: as `close` does; the job is as it was then.
+        """
+        with self._queueing(1) as queue:
+            queue.delete = True
+        self.close()
+
+    def _late(self, seconds: float) -> WarmbandError:
+        why = f" ({cause(self._problem)})" if self._problem else ""
+        waiting = max(1, self._queue.size + self._in_hand)
+        return WarmbandError(
+            f"{waiting} rows of job {self.name!r} still wait after {seconds:g} s to be written to "
+            f"{self._url}{why}; check that the database is up and that no other program holds it locked"
+        )
+
+    def _be_sure(self) -> None:
+        """Asks whether the lease is still held, where this process may have stood still: nobody has called for so long.
+
+        What it would go on with until its thread has asked may be another's by now. Where the database is away, nobody
+        has taken the job there: that is waited for but a moment.
+
+        Raises:
+            LeaseError: another process drives the job.
+        """
+        now = time.monotonic()
+        silent, self._called = now - self._called, now
+        if silent > LOST_AFTER:
+            try:
+                self.flush(SURE_WITHIN)
+            except LeaseError:
+                raise
+            except WarmbandError as error:
+                _log.debug("job %s goes on without word of its lease: %s", self.name, error)
+
+    @contextmanager
+    def _queueing(self, rows: int, *, bounded: bool = False) -> Iterator[_Batch]:
+        self._be_sure()
+        with self._changed:
+            if bounded and not self._room():
+                self._wait_for_room()
+            if self._taken:
+                raise self._taken
+            if self._closed:
+                raise WarmbandError(f"the writer of job {self.name!r} is closed; Store.writer gives a new one")
+            yield self._queue
+            self._queued += rows
+
+    def _room(self) -> bool:
+        return self._closed or self._taken is not None or self._queue.size + self._in_hand < MOST_WAITING
+
+    def _wait_for_room(self) -> None:
+        """Pauses whoever has more to record; the caller holds the lock, which is free meanwhile."""
+        if not self._given_up:
+            waiting = self._queue.size + self._in_hand
+            _log.warning("job %s pauses: %d rows wait for its store, %s", self.name, waiting, self._url)
+            self._wake.set()
+            if self._changed.wait_for(self._room, LONGEST_WAIT):
+                return
+            self._given_up = True  # What is left to record when the job ends does not wait as long again.
+        raise self._late(LONGEST_WAIT)
+
+    def _put(self, table: sa.Table, *rows: TrialRow | ReportRow | LedgerRow | LineRow) -> None:
+        for row in rows:
+            if row.job != self.name:
+                raise ConfigurationError(f"job is {row.job!r} in a row for the writer of {self.name!r}; give its name")
+        held = [_VALUES[table.name](row) for row in rows]
+        with self._queueing(len(held), bounded=True) as queue:
+            for values in held:
+                if values.get("id") == "":
+                    values["id"] = f"{self._own_id}-{self._own_ids:09d}"
+                    self._own_ids += 1
+                queue.add(table, values)
+
+    # ---- the thread
+
+    def _run(self) -> None:
+        batch, pause = _Batch(), FLUSH_EVERY
+        while True:
+            self._wake.wait(pause)
+            self._wake.clear()
+            if self._abandoned:
+                return
+            with self._changed:
+                batch.extend(self._queue)
+                self._queue = _Batch()
+                self._in_hand = batch.size
+                reached, closing = self._queued, self._closed
+            try:
+                self._exchange(batch)
+            except LeaseError as error:
+                self._stop_writing(error, batch)
+                return
+            except Exception as error:  # Whatever it is: rows that wait are not lost, a thread that ended loses them.
+                pause = min(2 * pause, LONGEST_PAUSE)
+                if self._problem is None:
+                    _log.warning("job %s waits for its store, %s: %s", self.name, self._url, cause(error))
+                self._problem = error
+                continue
+            batch, pause = _Batch(), FLUSH_EVERY
+            with self._changed:
+                self._written, self._problem = reached, None
+                self._in_hand, self._given_up = 0, False
+                self._changed.notify_all()
+            if closing:
+                self._give_back()
+                return
+
+    def _exchange(self, batch: _Batch) -> None:
+        """Writes the batch if there is one, or a heartbeat if one is due, and looks for a request to stop.
+
+        Raises:
+            LeaseError: another process has the lease, so that nothing was written.
+        """
+        if batch.delete:
+            self._delete()
+            return
+        now = time.monotonic()
+        status = sa.select(JOBS.c.status).where(self._mine)
+        if batch.beat or batch.job or batch.rows or now - self._beaten >= BEAT_EVERY:
+            with self._engine.begin() as connection:
+                # The write comes first: SQLite refuses at once to turn a reading transaction into a writing one.
+                # It also locks the job's row, so that nobody takes the lease before the batch is there.
+                update = sa.update(JOBS).where(self._mine).values(_changes(batch.job, clock(self._engine)))
+                if not connection.execute(update).rowcount:
+                    raise self._refused(connection)
+                for table, rows in batch.rows.items():
+                    values = list(rows.values())
+                    for start in range(0, len(values), ROWS_AT_ONCE):
+                        connection.execute(self._upserts[table], values[start : start + ROWS_AT_ONCE])
+                found = connection.scalar(status)
+                driver = self._noted(connection, batch)
+            self._beaten, self._driver = now, driver
+        elif now - self._looked >= LOOK_EVERY:
+            with self._engine.connect() as connection:
+                found = connection.scalar(status)
+                if found is None:
+                    raise self._refused(connection)
+        else:
+            return
+        self._looked = now
+        self._stop_requested = self._stop_requested or found == "Stopping"
+
+    def _noted(self, connection: sa.Connection, batch: _Batch) -> Mapping[str, Any]:
+        """The job's driver, with how far its clock is ahead of the database's: written anew where one was set since.
+
+        `JobRow.heard` goes by it, and so does what gangs are billed for if this process dies.
+        """
+        driver: Mapping[str, Any] = batch.job.get("driver", self._driver)
+        if driver.get("pid") != os.getpid():  # It was put back to that of a process before this.
+            return driver
+        ahead = steady.now() - float(connection.scalar(sa.select(clock(self._engine))) or 0.0)
+        if abs(ahead - float(driver.get("ahead", 0.0))) > CLOCK_SLACK:
+            driver = {**driver, "ahead": round(ahead, 3)}
+            connection.execute(sa.update(JOBS).where(self._mine).values(driver=driver))
+        return driver
+
+    def _delete(self) -> None:
+        with self._engine.begin() as connection:
+            there = connection.scalar(sa.select(JOBS.c.name).where(JOBS.c.name == self.name))
+            # The job first: from then on nobody can take its lease.
+            if there and not connection.execute(sa.delete(JOBS).where(self._mine)).rowcount:
+                raise self._refused(connection)
+            for table in OF_JOB if there else ():
+                connection.execute(sa.delete(table).where(table.c.job == self.name))
+
+    @property
+    def _mine(self) -> sa.ColumnElement[bool]:
+        """The condition that the job is there and its lease is held."""
+        return sa.and_(JOBS.c.name == self.name, JOBS.c.lease == self._lease)
+
+    def _refused(self, connection: sa.Connection) -> LeaseError:
+        """Says why the lease is not held any more."""
+        now = connection.execute(sa.select(JOBS.c.driver).where(JOBS.c.name == self.name)).scalar()
+        who = "it was deleted" if now is None else f"{holder_of(now)} took it over"
+        return LeaseError(
+            f"job {self.name!r} is not driven from here any more: {who}, as it may after {LOST_AFTER:g} s without a "
+            f"word from here; what this process still finds is not recorded, so let it end"
+        )
+
+    def _stop_writing(self, error: LeaseError, batch: _Batch) -> None:
+        with self._changed:
+            batch.extend(self._queue)
+            self._taken, self._dropped = error, batch.delete or bool(batch.job or batch.rows)
+            self._queue = _Batch()
+            self._in_hand = 0
+            self._changed.notify_all()
+        _log.error("%s", error)
+
+    def _give_back(self) -> None:
+        """Lets another process drive the job at once; where that fails, it can a minute later."""
+        with suppress(SQLAlchemyError), self._engine.begin() as connection:
+            connection.execute(sa.update(JOBS).where(self._mine).values(lease=""))
+
+
+def job_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
+    """What the columns hold of changed fields of a job.
+
+    Raises:
+        ConfigurationError: there is no such field, it is not to be changed, or a value is wrong.
+    """
+    names = [column.name for column in JOBS.columns if column.name not in ("name", "heartbeat", "lease")]
+    for unknown in changes.keys() - set(names):
+        raise ConfigurationError(f"a job has no field {unknown!r} to change; give one of {', '.join(names)}")
+    return {name: _HOLDERS[name](value) for name, value in changes.items()}
+
+
+def _changes(job: dict[str, Any], now: sa.ColumnElement[float]) -> dict[str, Any]:
+    changes = {**job, "heartbeat": now}
+    if job.get("status") == "InProgress":
+        changes["status"] = sa.case((JOBS.c.status == "Stopping", JOBS.c.status), else_="InProgress")
+    return changes
+
+
+def _upsert(engine: sa.Engine, table: sa.Table) -> Any:
+    statement: Any = (postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert)(table)
+    others = {column.name: statement.excluded[column.name] for column in table.columns if not column.primary_key}
+    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=others)

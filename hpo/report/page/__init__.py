@@ -1,0 +1,1 @@
+"""The HTML page of a job, or of several side by side."""

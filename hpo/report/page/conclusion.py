@@ -1,0 +1,190 @@
+"""What came out of a job, in one sentence with its figures, and no more than they bear out."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hpo.report.data import JobData
+from hpo.report.page.cells import decimal, with_error
+from hpo.sagemaker.description import when
+from hpo.text import count, first_line, money
+
+LIKELY = 2.0
+"""Standard errors from which on a difference is said without a doubt beside it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """How much better one score is than another on the same rows.
+
+    Args:
+        value: the one.
+        other: the other.
+        error: the standard error of one such score; None where it is not known.
+        maximize: whether more is better.
+    """
+
+    value: float
+    other: float
+    error: float | None
+    maximize: bool
+
+    @property
+    def gain(self) -> float:
+        """By how much; negative if it is worse."""
+        return (self.value - self.other) * (1 if self.maximize else -1)
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether it is less than the standard error of one score."""
+        return self.error is not None and abs(self.gain) < self.error
+
+    @property
+    def text(self) -> str:
+        """Its size, and in standard errors where those are known."""
+        size = decimal(abs(self.gain), places(self.value))
+        if self.error is None:
+            return size
+        errors = abs(self.gain) / self.error
+        doubt = "" if errors >= LIKELY else ", which may be chance"
+        return f"{size} or {errors:.1f} standard errors of one such score{doubt}"
+
+
+def verdict(data: JobData) -> str:
+    """The verdict on a job, whatever has become of it."""
+    reason = first_line(data.reason).rstrip(".") if data.reason else ""
+    if data.status == "InProgress":
+        return f"Still running: {_progress(data)}; {_so_far(data)}."
+    if data.status == "Stopping":
+        return f"Asked to stop: {_progress(data)}; {_so_far(data)}."
+    if data.status == "Failed":
+        return f"The job failed{reason and f': {reason}'}; {_so_far(data)}."
+    stopped = data.status == "Stopped"
+    if data.best is None:
+        nothing = f"No trial reported a finite {data.metric}: {_statuses(data)}{_usual_failure(data)}"
+        return f"{nothing}{_stopped(reason) if stopped else ''}."
+    if stopped:
+        return f"{_found(data)}{_stopped(reason)}: {_progress(data)}."
+    return f"{_found(data)}{reason and f'; it ended early: {reason}'}."
+
+
+def subtitle(data: JobData) -> str:
+    """What a job searched, and as of when."""
+    job, spec = data.job, data.job.spec
+    moment, word = (job.heard, "as of") if job.ended_at is None else (job.ended_at, "ended")
+    tuned, trainer = count(len(data.ranges), "hyperparameter"), spec["estimator"]["trainer"]
+    state = f"{data.status}, {word} {when(moment):%Y-%m-%d %H:%M:%S} UTC"
+    return f"{spec['strategy']} over {tuned} of {trainer}. {state}"
+
+
+def gap(data: JobData) -> Gap | None:
+    """The best trial's score against the un-tuned run's; None where one of them has none."""
+    value = data.objective(data.best) if data.best else None
+    other = data.objective(data.untuned) if data.untuned else None
+    if value is None or other is None:
+        return None
+    return Gap(value=value, other=other, error=standard_error(data), maximize=data.maximize)
+
+
+def standard_error(data: JobData) -> float | None:
+    """That of the best trial's score, from the rows that it was measured on, where it is known."""
+    error = (data.job.summary.get("best") or {}).get("standard_error")
+    return float(error) if error and math.isfinite(error) else None
+
+
+def places(*scores: float) -> int | None:
+    """Digits after the point of scores that stand beside each other; None: four significant ones each."""
+    return 4 if all(1e-2 <= abs(score) < 100 for score in scores) else None
+
+
+def score(value: float, error: float | None = None) -> str:
+    """A score as it stands in a sentence, with its standard error where that is known."""
+    return with_error(value, error, places(value))
+
+
+def price(data: JobData) -> str:
+    """What a job used: units, worker-seconds and, with prices, money."""
+    used, possible = sum(trial.resource for trial in data.trials), data.max_resource * len(data.trials)
+    cost = data.job.summary.get("cost")
+    paid = f" ({money(cost['total'], cost['currency'])})" if cost else ""
+    return f"{used:,} of {possible:,} {data.unit}s and {sum(data.billed.values()):,.1f} worker-seconds{paid}"
+
+
+def comparison(jobs: Sequence[JobData]) -> str:
+    """The verdict on several jobs side by side."""
+    aims = sorted({f"{data.metric} ({data.job.spec['objective_type'].lower()}d)" for data in jobs})
+    if len(aims) > 1:
+        return f"These jobs cannot be ranked, since they are after different things: {', '.join(aims)}."
+    scored = [(value, data) for data in jobs if data.best and (value := data.objective(data.best)) is not None]
+    scored.sort(key=lambda pair: pair[0], reverse=jobs[0].maximize)
+    if len(scored) < 2:
+        found = f"only {scored[0][1].title} has a {jobs[0].metric}, {score(scored[0][0])}" if scored else "none has any"
+        return f"There is nothing to compare yet: {found}."
+    (value, first), (other, second) = scored[:2]
+    between = Gap(value=value, other=other, error=standard_error(first), maximize=first.maximize)
+    costs = f"{first.title} took {price(first)}, {second.title} {price(second)}"
+    if between.is_noise:
+        noise = f"one such score has a standard error of {score(between.error or 0)}"
+        both = f"{first.metric} is {score(value)} and {score(other)}, and {noise}"
+        return f"{first.title} and {second.title} cannot be told apart: {both}; {costs}."
+    ahead = f"ahead of {second.title} by {between.text}"
+    return f"{first.title} found the best {first.metric}, {score(value)}, {ahead}; {costs}."
+
+
+def _stopped(reason: str) -> str:
+    return f"; the job was stopped before its end{reason and f' ({reason})'}"
+
+
+def _found(data: JobData) -> str:
+    """What a job found that came to its end."""
+    assert data.best is not None
+    value, between = data.objective(data.best) or 0.0, gap(data)
+    trials = count(len(data.trials), "trial")
+    if between is None:
+        best = f"The best of {trials} has {data.metric} {score(value, standard_error(data))}"
+        return f"{best}{_no_untuned(data)}, with {price(data)}"
+    both = f"{data.metric} is {score(value)} for the best of {trials} and {score(between.other)} un-tuned"
+    if between.is_noise:
+        noise = f"one such score has a standard error of {score(between.error or 0)}"
+        return f"Tuning made no difference that these rows can show: {both}, and {noise}; it took {price(data)}"
+    if between.gain <= 0:
+        return f"Tuning found nothing better: {both}; it took {price(data)}"
+    moved = f"{'raised' if data.maximize else 'lowered'} {data.metric} from {score(between.other)} to {score(value)}"
+    return f"Tuning {moved}, by {between.text}, with {price(data)}"
+
+
+def _so_far(data: JobData) -> str:
+    """What was found by a job that is under way or has failed."""
+    value = data.objective(data.best) if data.best else None
+    if value is None:
+        return f"no trial has reported a finite {data.metric}"
+    between = gap(data)
+    against = f", against {score(between.other)} un-tuned" if between else ""
+    best = "the best so far" if data.job.ended_at is None else f"the best of {count(len(data.trials), 'trial')}"
+    return f"{best} has {data.metric} {score(value, standard_error(data))}{against}"
+
+
+def _no_untuned(data: JobData) -> str:
+    """What became of an un-tuned run that has no score."""
+    untuned = data.job.summary.get("untuned") or {}
+    if "diverged" in untuned:
+        return f" (the un-tuned configuration diverged after {count(int(untuned['resource']), data.unit)})"
+    return " (the un-tuned configuration failed)" if "failure" in untuned else ""
+
+
+def _progress(data: JobData) -> str:
+    ended, all_of_them = sum(trial.ended_at is not None for trial in data.trials), int(data.job.spec["max_jobs"])
+    return f"{ended} of {count(all_of_them, 'trial')} {'has' if ended == 1 else 'have'} ended"
+
+
+def _statuses(data: JobData) -> str:
+    counts = Counter(trial.status for trial in data.trials)
+    return ", ".join(f"{number} {status.lower()}" for status, number in counts.items()) or "none was started"
+
+
+def _usual_failure(data: JobData) -> str:
+    reasons = Counter(first_line(trial.failure_reason) for trial in data.trials if trial.failure_reason)
+    return "".join(f"; most often because: {reason.rstrip('.')}" for reason, _ in reasons.most_common(1))

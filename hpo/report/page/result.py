@@ -1,0 +1,120 @@
+"""What a job found: scores beside those without tuning, what that took, and the configuration to use."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from hpo.record.store import TrialRow
+from hpo.report.data import JobData
+from hpo.report.page.blocks import Code, Column, Facts, Measured, Table
+from hpo.report.page.conclusion import places, standard_error
+from hpo.report.page.page import Block, Section
+from hpo.sagemaker.description import runtime
+from hpo.text import count, details_text, in_bytes, money, range_text, short
+
+
+def result(data: JobData) -> Section:
+    """Scores, and what they took."""
+    note = f"Trials are compared by the {'best' if data.by_best else 'last'} value of {data.metric}."
+    if data.best is not None and data.untuned is not None:
+        note += " The best one was chosen by it, which flatters its score; other channels chose nothing."
+    return Section("Result", [*_scores(data), Facts(list(_used(data)))], note=note)
+
+
+def configuration(data: JobData) -> Section:
+    """The best trial's hyperparameters, and the code that has them; nothing where there is none."""
+    best = data.best
+    if best is None:
+        return Section("Configuration", [])
+    static, ranges = data.job.spec["estimator"]["hyperparameters"], data.job.spec["hyperparameter_ranges"]
+    rows = [
+        [
+            name,
+            short(best.hyperparameters.get(name, static.get(name))),
+            short(static[name]) if name in static else None,
+            range_text(ranges[name]) if name in ranges else "not tuned",
+        ]
+        for name in dict.fromkeys([*best.hyperparameters, *static])
+    ]
+    table = Table(["hyperparameter", "best", "un-tuned", "range"], rows)
+    trainer = (data.job.summary.get("best") or {}).get("trainer")
+    note = f"{best.trial_id}, the best trial{'' if data.job.ended_at else ' so far'}."
+    return Section("Configuration", [table, *(_codes(data.title, trainer) if trainer else ())], note=note)
+
+
+def _codes(name: str, trainer: dict[str, Any]) -> Iterator[Block]:
+    from hpo.observers.snippets import as_attached, as_python, as_yaml  # imports Ray
+
+    attached = f"{as_attached(name, trainer)}.best_estimator()"
+    yield Code(f"hyperparameters:\n{as_yaml(trainer)}", "YAML", "In a job file, under trainer")
+    yield Code(as_python(trainer), "Python", "In Python")
+    yield Code(f"from hpo import HyperparameterTuner\nmodel = {attached}.model()", "Python", "Its model, trained")
+
+
+def _scores(data: JobData) -> Iterator[Block]:
+    """The un-tuned run, the best trial, and what lies between them, by every channel's form of the objective."""
+    shown = [trial for trial in (data.untuned, data.best) if trial is not None]
+    if not shown:
+        return
+    reported = [_metrics(data, trial) for trial in shown]
+    kind = data.metric.partition(":")[2]
+    others = {name for metrics in reported for name in metrics if name.endswith(f":{kind}")} - {data.metric}
+    names = [data.metric, *sorted(others)]
+    rows: list[list[object]] = []
+    for trial, metrics in zip(shown, reported, strict=True):
+        first, *rest = [metrics.get(name) for name in names]
+        best = trial is data.best
+        label = f"best, {trial.trial_id}" if best else "un-tuned"
+        billed = data.billed_by_trial.get(trial.trial_id)
+        rows.append(
+            [label, Measured(first, standard_error(data) if best else None), *rest, _taken(data, trial), billed]
+        )
+    if len(shown) == 2:
+        before, after = reported
+        changes = [Measured(_change(before.get(name), after.get(name)), signed=True) for name in names]
+        rows.append(["difference", *changes, None, None])
+    scores = [
+        Column(name, places(*(value for each in reported if (value := each.get(name)) is not None))) for name in names
+    ]
+    yield Table(["", *scores, f"{data.unit}s", Column("worker-seconds", 2)], rows)
+
+
+def _metrics(data: JobData, trial: TrialRow) -> dict[str, float | None]:
+    """What a trial reported where its objective was taken."""
+    at = _taken(data, trial)
+    found = next((report.metrics for report in data.reports.get(trial.trial_id, ()) if report.step == at), {})
+    return {**found, data.metric: data.objective(trial)}
+
+
+def _taken(data: JobData, trial: TrialRow) -> int:
+    """The units after which a trial's objective was taken."""
+    return (trial.best_resource or trial.resource) if data.by_best else trial.resource
+
+
+def _change(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else after - before
+
+
+def _used(data: JobData) -> Iterator[tuple[str, object]]:
+    job, summary, planned = data.job, data.job.summary, int(data.job.spec["max_jobs"])
+    statuses = Counter(trial.status for trial in data.trials)
+    counts = ", ".join(f"{number} {status.lower()}" for status, number in statuses.items())
+    yield "trials", f"{len(data.trials)} of {planned}" + (f": {counts}" if counts else "")
+    used, possible = sum(trial.resource for trial in data.trials), data.max_resource * planned
+    if possible:
+        share = f"{used / possible:.1%}"
+        yield f"{data.unit}s", f"{used:,} of {possible:,} ({share}) that as many full trials would train"
+    yield "billed", f"{sum(data.billed.values()):,.1f} worker-seconds"
+    if cost := summary.get("cost"):
+        yield "money", money(cost["total"], cost["currency"])
+    gangs = f" on {count(summary['gangs'], 'gang')}" if summary.get("gangs") else ""
+    yield "wall time", f"{runtime(job):,.1f} s{gangs}"
+    if kept := summary.get("checkpoints"):
+        sizes = f"{in_bytes(kept['kept_bytes'])} of {in_bytes(kept['written_bytes'])} written"
+        yield "checkpoints", f"{kept['kept']} kept, {sizes}"
+    if data.best is not None and (details := details_text(data.best.details)):
+        yield "best trial", details
+    if probed := (summary.get("probe") or {}).get("verdict"):
+        yield "probe", probed.removeprefix("Probe: ")

@@ -1,0 +1,85 @@
+"""A job's page: its parts in the order in which a person wants to see them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from hpo.report.data import JobData
+from hpo.report.page.blocks import Code, Column, Table, Text
+from hpo.report.page.conclusion import places, subtitle, verdict
+from hpo.report.page.origin import origin
+from hpo.report.page.page import Block, Page, Section
+from hpo.report.page.result import configuration, result
+from hpo.report.page.spending import spending
+from hpo.report.pictures.figure import Figure
+from hpo.report.pictures.figures import job_figures
+from hpo.sagemaker.description import ranked
+from hpo.text import first_line
+
+FIGURES = {
+    "Learning": ("learning-curves", "brackets"),
+    "Cost": ("cost", "progress"),
+    "Hyperparameters": ("importance", "parallel-coordinates"),
+    "Staleness": ("staleness",),
+}
+"""In which section a picture stands, by its name."""
+
+OPENED_FAILURES = 50
+"""Failures whose tracebacks a page holds."""
+
+
+def job_page(data: JobData) -> Page:
+    """The page of one job, whatever has become of it."""
+    return Page(data.title, verdict(data), job_sections(data), subtitle=subtitle(data))
+
+
+def job_sections(data: JobData) -> list[Section]:
+    """A job's parts without its verdict; a page may hold those of several jobs. Empty ones are left out."""
+    parts = [result(data), *_pictures(data, job_figures(data)), configuration(data), _trials(data), _failures(data)]
+    return [part for part in (*parts, origin(data)) if part.blocks]
+
+
+def _pictures(data: JobData, figures: Sequence[Figure]) -> Iterator[Section]:
+    """The pictures in their sections; beside those of cost, what they draw."""
+    homes = {name: title for title, names in FIGURES.items() for name in names}
+    own = [figure.title for figure in figures if figure.name not in homes]
+    for title in (*FIGURES, *own):
+        blocks: list[Block] = [figure for figure in figures if homes.get(figure.name, figure.title) == title]
+        yield Section(title, blocks + (spending(data) if title == "Cost" else []))
+
+
+def _trials(data: JobData) -> Section:
+    """A row a trial, the best first."""
+    names = list(dict.fromkeys(name for trial in data.trials for name in trial.hyperparameters))
+    scores = [score for trial in data.trials if (score := data.objective(trial)) is not None]
+    columns: list[Column | str] = ["trial", Column("status", choose=True), Column(data.metric, places(*scores))]
+    columns += [f"{data.unit}s", "bracket", Column("worker-seconds", 2), *names]
+    rows = [
+        [
+            trial.trial_id,
+            trial.status,
+            data.objective(trial),
+            trial.resource,
+            None if trial.bracket is None else trial.bracket + 1,
+            data.billed_by_trial.get(trial.trial_id, 0.0),
+            *(trial.hyperparameters.get(name) for name in names),
+        ]
+        for trial in ranked(data.job, list(data.trials))
+    ]
+    return Section(
+        "Trials", [Table(columns, rows)] if rows else [], note="The best first. A heading sorts by its column."
+    )
+
+
+def _failures(data: JobData) -> Section:
+    """Why trials failed or diverged, and where."""
+    untuned = () if data.untuned is None else (data.untuned,)
+    failed = [trial for trial in (*untuned, *data.trials) if trial.status in ("Failed", "Diverged")]
+    blocks: list[Block] = []
+    for trial in failed[:OPENED_FAILURES]:
+        parts = [trial.failure_reason, trial.traceback.rstrip(), f"Logs: {trial.logs}" if trial.logs else ""]
+        caption = f"{trial.trial_id} {trial.status.lower()}: {first_line(trial.failure_reason)}"
+        blocks.append(Code("\n\n".join(part for part in parts if part), caption=caption, folded=True))
+    if more := failed[OPENED_FAILURES:]:
+        blocks.append(Text(f"And {len(more)} more: hpo trials {data.title} --tracebacks shows them."))
+    return Section("Failures", blocks)

@@ -1,0 +1,392 @@
+"""The best score against what it cost, and what a random search of the same trials would have come to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from statistics import median
+
+import numpy as np
+import plotly.graph_objects as go
+from matplotlib.figure import Figure as Still
+from matplotlib.ticker import StrMethodFormatter
+from numpy.typing import NDArray
+
+from hpo.report.data import JobData
+from hpo.report.pictures import look
+from hpo.report.pictures.figure import Figure
+from hpo.report.pictures.timeline import billed_until
+from hpo.text import enumerated
+
+Floats = NDArray[np.float64]
+
+POINTS = 300
+"""Points of a line at most: more could not be told apart."""
+
+LIKELY = (0.1, 0.9)
+"""Between which quantiles of its outcomes the baseline's band lies."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Progress:
+    """The best score as it was found.
+
+    Args:
+        billed: worker-seconds billed when the best score changed, rising; the last is all that was billed.
+        best: the best score from there on.
+    """
+
+    billed: Floats
+    best: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Baseline:
+    """A random search of the same configurations, each trained to its end, in any order: simulated.
+
+    Args:
+        billed: worker-seconds when so many trials are through.
+        expected: mean of the best score then, over all orders.
+        low: its quantile `LIKELY[0]`.
+        high: its quantile `LIKELY[1]`.
+    """
+
+    billed: Floats
+    expected: Floats
+    low: Floats
+    high: Floats
+
+
+def progress(data: JobData) -> Progress | None:
+    """The score of the best trial at each moment, as the job compares trials; None if none has one.
+
+    Where the last value counts, a trial that gets worse as it goes on takes the best score down with it.
+    """
+    if data.best is None:
+        return None
+    sign = 1.0 if data.maximize else -1.0
+    billed = billed_until(data)
+    current: dict[str, float] = {}
+    best = -math.inf
+    found: list[tuple[float, float | None]] = []
+    for at, trial, value in _events(data):
+        before = current.pop(trial, -math.inf)
+        if value is not None:
+            value *= sign
+            current[trial] = max(before, value) if data.by_best else value
+        now = current.get(trial, -math.inf)
+        # Looking at all others is only needed where the best one got worse.
+        top = max(current.values(), default=-math.inf) if before == best and now < best else max(best, now)
+        if top != best:
+            best = top
+            found.append((billed(at), sign * best if current else math.nan))
+    found.append((sum(data.billed.values()), data.objective(data.best)))
+    at_cost = dict(found)
+    return Progress(billed=np.array([*at_cost]), best=np.array([*at_cost.values()]))
+
+
+def _events(data: JobData) -> list[tuple[float, str, float | None]]:
+    """When which trial's score changed, and to what; None when it failed or diverged."""
+    events: list[tuple[float, int, int, str, float | None]] = []
+    for trial in data.trials:
+        reports = data.reports.get(trial.trial_id, ())
+        for place, report in enumerate(reports):
+            if report.objective is not None:
+                # Of an assignment's reports, which are recorded together, the last one is what is compared.
+                last = place + 1 == len(reports) or reports[place + 1].at > report.at
+                if last or data.by_best:
+                    events.append((report.at, trial.number, place, trial.trial_id, report.objective))
+        if trial.status in ("Failed", "Diverged") and reports:
+            ended = max(trial.ended_at or reports[-1].at, reports[-1].at)
+            events.append((ended, trial.number, len(reports), trial.trial_id, None))
+    return [(at, trial, value) for at, _, _, trial, value in sorted(events, key=lambda event: event[:3])]
+
+
+def full_scores(data: JobData) -> dict[str, float]:
+    """What each trial scores when it is trained to its end, by id: as measured, and estimated where it was stopped.
+
+    A trial that was stopped is taken to gain what the median of those that went on from there gained, and to end no
+    better than the best that was trained to its end. One that failed or diverged takes the worst of all scores. One
+    without a single score is left out unless it failed.
+    """
+    sign = 1.0 if data.maximize else -1.0
+    curves = {trial.trial_id: _compared(data, trial.trial_id) for trial in data.trials}
+    ended = {
+        trial.trial_id: score
+        for trial in data.trials
+        if trial.status == "Completed" and (score := data.objective(trial)) is not None
+    }
+    gains: dict[int, float] = {}
+
+    def gain(resource: int) -> float:
+        if resource not in gains:
+            known = [ended[trial] - before for trial in ended if (before := curves[trial].get(resource)) is not None]
+            gains[resource] = median(known) if known else 0.0
+        return gains[resource]
+
+    scores: dict[str, float] = dict(ended)
+    for trial in data.trials:
+        score = data.objective(trial)
+        if trial.trial_id not in ended and score is not None and trial.status not in ("Failed", "Diverged"):
+            scores[trial.trial_id] = score + gain(trial.resource)
+    if ended:
+        most = max(sign * score for score in ended.values())
+        scores = {trial: sign * min(sign * score, most) for trial, score in scores.items()}
+    if scores:
+        worst = sign * min(sign * score for score in scores.values())
+        scores |= {trial.trial_id: worst for trial in data.trials if trial.status in ("Failed", "Diverged")}
+    return {trial.trial_id: scores[trial.trial_id] for trial in data.trials if trial.trial_id in scores}
+
+
+def _compared(data: JobData, trial: str) -> dict[int, float]:
+    """By resource, what a trial is compared by there: its value, or its best one so far."""
+    better = max if data.maximize else min
+    values: dict[int, float] = {}
+    best = None
+    for report in data.reports.get(trial, ()):
+        if report.objective is not None:
+            best = report.objective if best is None else better(best, report.objective)
+            values[report.step] = best if data.by_best else report.objective
+    return values
+
+
+def baseline(data: JobData) -> Baseline | None:
+    """Random search, from `full_scores`; None where there are fewer than two, or nothing was billed for units."""
+    scores = full_scores(data)
+    units = sum(trial.resource for trial in data.trials)
+    spent = sum(data.billed_by_trial.get(trial.trial_id, 0.0) for trial in data.trials)
+    if len(scores) < 2 or not units or not spent:
+        return None
+    sign = 1.0 if data.maximize else -1.0
+    ordered = np.sort(np.array([sign * score for score in scores.values()]))
+    number = len(ordered)
+    draws = np.unique(np.geomspace(1, number, POINTS).round().astype(int))
+    chances = _chances(number, draws)
+    each = np.diff(chances, prepend=0.0, axis=1)
+    quantiles = [sign * ordered[np.argmax(chances >= part - 1e-12, axis=1)] for part in LIKELY]
+    return Baseline(
+        billed=_before(data) + draws * data.max_resource * spent / units,
+        expected=sign * (each @ ordered),
+        low=quantiles[0] if data.maximize else quantiles[1],
+        high=quantiles[1] if data.maximize else quantiles[0],
+    )
+
+
+def _before(data: JobData) -> float:
+    """What was billed before the first trial began."""
+    tuned = {trial.trial_id for trial in data.trials}
+    first = next(entry for entry in data.ledger if entry.trial_id in tuned)
+    at_once = [entry for entry in data.ledger if entry.at == first.at and entry.trial_id == first.trial_id]
+    return max(0.0, billed_until(data)(first.at) - sum(entry.worker_seconds for entry in at_once))
+
+
+def _chances(number: int, draws: NDArray[np.int64]) -> Floats:
+    """The chance that the best of so many drawn, without putting back, is among the i lowest of all; a row a draw.
+
+    That is C(i, k) / C(n, k).
+    """
+    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, number + 1)))])
+    ranks = np.arange(1, number + 1)
+    k = draws[:, None]
+    inside = np.maximum(ranks[None, :] - k, 0)
+    chance = np.exp(logs[ranks][None, :] - logs[inside] - (logs[number] - logs[number - k]))
+    return np.where(ranks[None, :] >= k, chance, 0.0)
+
+
+# ---- the picture
+
+
+def best_by_cost(data: JobData) -> Figure | None:
+    """The picture; None where no trial has a score yet, or nothing was billed."""
+    found, random = progress(data), baseline(data)
+    if found is None or not found.billed[-1]:
+        return None
+    score = f"{look.shortened(data.metric)} {look.score(float(found.best[-1]))}"
+    title = f"{score} for {look.amount(float(found.billed[-1]))} worker-seconds"
+    note = "The line is the score of the best trial so far"
+    note += "." if data.by_best else "; where it gets worse, that trial did as it trained on."
+    if random is not None:
+        title += f"; all trials trained to the end would take about {look.amount(float(random.billed[-1]))}"
+        note += _baseline_note(data)
+    untuned = data.objective(data.untuned) if data.untuned else None
+    drawn = _Drawn(data=data, found=found, random=random, untuned=untuned)
+    return Figure(
+        name="progress",
+        title=title,
+        note=note,
+        interactive=_interactive(drawn),
+        still=partial(_still, drawn, title),
+    )
+
+
+def best_compared(jobs: Sequence[JobData]) -> Figure | None:
+    """Several jobs' best scores against what was billed; None where none has one, or their objectives are not one."""
+    names = look.distinct([job.title for job in jobs])
+    found = {
+        name: line
+        for name, job in zip(names, jobs, strict=True)
+        if (line := progress(job)) is not None and line.billed[-1]
+    }
+    metrics = {(job.metric, job.maximize) for job in jobs}
+    if not found or len(metrics) > 1:
+        return None
+    ((objective, maximize),) = metrics
+    metric = look.shortened(objective)
+    score = look.score((max if maximize else min)(float(line.best[-1]) for line in found.values()))
+    # Of those that are as good to all digits that are said, the one that cost least.
+    alike = [name for name, line in found.items() if look.score(float(line.best[-1])) == score]
+    first = min(alike, key=lambda name: float(found[name].billed[-1]))
+    title = (
+        f"{look.shortened(first)} found {'the best ' if len(alike) == 1 else ''}{metric} {score} for "
+        f"{look.amount(float(found[first].billed[-1]))} worker-seconds"
+    )
+    if len(alike) > 1:
+        others = [look.shortened(name) for name in alike if name != first]
+        title += f", as {enumerated(others) if len(others) < 4 else f'{len(others)} others'} did for more"
+    note = "A line is the score of a job's best trial so far; it ends at all that was billed for the job."
+    return Figure(
+        name="progress-compared",
+        title=title,
+        note=note,
+        interactive=_interactive_compared(found, metric),
+        still=partial(_still_compared, found, metric, title),
+    )
+
+
+def _baseline_note(data: JobData) -> str:
+    ended = sum(trial.status == "Completed" for trial in data.trials)
+    return (
+        f" Random search is simulated, not run: it trains the same {len(data.trials):,} configurations to their end in "
+        f"random order, and the dashed line is the expected best so far, the band its 10% to 90% quantiles. Scores at "
+        f"the end are known of {ended}; the others are taken to gain what the median of those that went on gained from "
+        f"there, up to the best one's score, and what failed or diverged to be as bad as the worst. It begins when "
+        f"this job's first trial did, each {data.unit} costs it what one cost here, and no gang of it is ever idle."
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Drawn:
+    """What both forms show."""
+
+    data: JobData
+    found: Progress
+    random: Baseline | None
+    untuned: float | None
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Values of the axis: from somewhat below where the baseline begins, since a first score may lie far off."""
+        values = [*self.found.best]
+        if self.random is not None:
+            values += [*self.random.expected, *self.random.low, *self.random.high]
+        return look.bounds(values, [self.untuned])
+
+
+def _interactive(drawn: _Drawn) -> go.Figure:
+    found, random, data = drawn.found, drawn.random, drawn.data
+    traces = []
+    if random is not None:
+        band = np.concatenate([random.high, random.low[::-1]]).astype(np.float32)
+        along = np.concatenate([random.billed, random.billed[::-1]]).astype(np.float32)
+        shared = {"legendgroup": "random", "mode": "lines"}
+        traces += [
+            go.Scatter(
+                x=along,
+                y=band,
+                fill="toself",
+                fillcolor=look.faded(look.GREY),
+                line={"width": 0},
+                hoverinfo="skip",
+                showlegend=False,
+                **shared,
+            ),
+            go.Scatter(
+                x=random.billed.astype(np.float32),
+                y=random.expected.astype(np.float32),
+                name="random search, expected (simulated)",
+                line={"color": look.GREY, "dash": "dash", "width": 2},
+                hovertemplate="%{x:.4~g} worker-seconds: %{y:.5g}<extra></extra>",
+                **shared,
+            ),
+        ]
+    traces.append(
+        go.Scatter(
+            x=found.billed.astype(np.float32),
+            y=found.best.astype(np.float32),
+            name="this job",
+            mode="lines+markers",
+            line={"color": look.BEST, "width": 3, "shape": "hv"},
+            marker={"size": 5},
+            hovertemplate="%{x:.4~g} worker-seconds: %{y:.5g}<extra></extra>",
+        )
+    )
+    figure = look.interactive(
+        *traces,
+        xaxis={"title": {"text": "billed worker-seconds"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": look.plain(f"best {look.shortened(data.metric)}")}, "range": drawn.bounds},
+    )
+    if drawn.untuned is not None:
+        label = {"text": f"un-tuned: {look.score(drawn.untuned)}", "font": {"size": 11}, "textposition": "start"}
+        figure.add_hline(drawn.untuned, line={"color": look.GREY, "dash": "dot", "width": 1.5}, label=label)
+    return figure
+
+
+def _interactive_compared(found: Mapping[str, Progress], metric: str) -> go.Figure:
+    traces = [
+        go.Scatter(
+            x=line.billed.astype(np.float32),
+            y=line.best.astype(np.float32),
+            name=look.plain(name),
+            mode="lines+markers",
+            line={"color": look.SERIES[place % len(look.SERIES)], "width": 2.5, "shape": "hv"},
+            marker={"size": [*[0] * (len(line.billed) - 1), 9]},
+            hovertemplate="%{x:.4~g} worker-seconds: %{y:.5g}<extra></extra>",
+        )
+        for place, (name, line) in enumerate(found.items())
+    ]
+    return look.interactive(
+        *traces,
+        showlegend=True,
+        xaxis={"title": {"text": "billed worker-seconds"}, "rangemode": "tozero"},
+        yaxis={"title": {"text": look.plain(f"best {metric}")}},
+    )
+
+
+@look.styled
+def _still_compared(found: Mapping[str, Progress], metric: str, title: str) -> Still:
+    still, axes = look.canvas(title, f"best {metric} against what was billed")
+    for place, (name, line) in enumerate(found.items()):
+        colour = look.SERIES[place % len(look.SERIES)]
+        axes.step(line.billed, line.best, where="post", color=colour, lw=2.4, label=name)
+        axes.plot(line.billed[-1], line.best[-1], "o", color=colour, ms=7)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.set_xlabel("billed worker-seconds")
+    axes.set_ylabel(f"best {metric}")
+    axes.legend(loc="best")
+    return still
+
+
+@look.styled
+def _still(drawn: _Drawn, title: str) -> Still:
+    found, random, data = drawn.found, drawn.random, drawn.data
+    still, axes = look.canvas(title, f"{data.title}: best {look.shortened(data.metric)} against what was billed")
+    axes.step(found.billed, found.best, where="post", color=look.BEST, lw=2.8, label="this job", zorder=3)
+    axes.plot(found.billed[-1], found.best[-1], "o", color=look.BEST, ms=7, zorder=3)
+    if random is not None:
+        axes.fill_between(random.billed, random.low, random.high, color=look.GREY, alpha=0.18, lw=0)
+        label = "random search, expected (simulated)"
+        axes.plot(random.billed, random.expected, color=look.GREY, linestyle=(0, (4, 2)), lw=2, label=label)
+    if drawn.untuned is not None:
+        text = f"un-tuned: {look.score(drawn.untuned)}"
+        axes.axhline(drawn.untuned, color=look.GREY, linestyle=":", lw=1.5, label=text)
+    if drawn.bounds is not None:
+        axes.set_ylim(drawn.bounds)
+    axes.set_xlim(left=0)
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
+    axes.set_xlabel("billed worker-seconds")
+    axes.set_ylabel(f"best {look.shortened(data.metric)}")
+    axes.legend(loc="best")
+    return still

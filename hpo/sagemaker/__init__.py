@@ -1,0 +1,1 @@
+"""A job of the record in the words of SageMaker's API."""

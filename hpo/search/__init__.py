@@ -1,0 +1,1 @@
+"""The search of one job: its loop, its trials, and their gangs."""

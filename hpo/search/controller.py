@@ -1,0 +1,447 @@
+"""The one loop: Ray Tune's searcher and scheduler decide, gangs execute, the record keeps what comes back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import Any
+
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import TrialScheduler
+from ray.tune.search import Searcher
+
+from hpo.cost.ledger import Ledger
+from hpo.cost.limits import Budget
+from hpo.jobs.replay import Memory, goes_on_from
+from hpo.search.reference_runs import Beside, OnProbe
+from hpo.search.roster import Roster, Work
+from hpo.search.trial import UNTUNED, Search, TrialRun, next_assignment, start_over
+from hpo.search.trials import Trials
+from hpo.search.watch import Record
+from trainers import steady
+from trainers.errors import GangError, StorageError
+from trainers.gangs.base import Gangs
+from trainers.gangs.messages import (
+    Assignment,
+    Event,
+    GangEnded,
+    GangLost,
+    GangUp,
+    Progress,
+    Segment,
+    Served,
+    StorageAway,
+)
+from trainers.patient_storage import GIVE_UP_SECONDS, PatientStorage
+
+DRAIN_SECONDS = 15.0
+"""How long a job that is stopped waits for its trials' next reports."""
+
+STOP_REQUESTED = "stop requested"
+
+
+class Controller:
+    """Runs one search to its end: hands out what its trials need, and takes in what comes back.
+
+    Args:
+        search: what to carry out.
+        searcher: any `ray.tune.search.Searcher`.
+        scheduler: any `ray.tune.schedulers.TrialScheduler`. One with a `milestone` says how far an assignment may go;
+            for others every assignment is one unit, so that they decide at each.
+        decode: turns what the searcher suggests into hyperparameters.
+        gangs: what executes.
+        record: what keeps it.
+        on_probe: see `hpo.search.reference_runs.OnProbe`.
+        memory: what is known of the search already, from a run that broke off.
+        clock: seconds since the epoch; it does not jump.
+        poll_seconds: how long to wait for an event before looking whether somebody asked for a stop.
+        began: when the job's run began, in seconds since the epoch, if that was before: Ray had to start, say.
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        *,
+        searcher: Searcher,
+        scheduler: TrialScheduler,
+        decode: Callable[[dict[str, Any]], dict[str, Any]],
+        gangs: Gangs,
+        record: Record,
+        on_probe: OnProbe = lambda probed: None,
+        memory: Memory | None = None,
+        clock: Callable[[], float] = steady.now,
+        poll_seconds: float = 0.5,
+        began: float | None = None,
+    ) -> None:
+        memory = Memory() if memory is None else memory  # One without trials may know of time and cost before.
+        self.search = search
+        self._ready_at = clock()
+        began = self._ready_at if began is None else began
+        self.started_at = began - memory.before.seconds
+        """Later by the time in which nobody drove the job."""
+        self.before_gangs = self._ready_at - began
+        """Seconds of this run until gangs could be asked for."""
+        first = memory.before.first_step_seconds
+        self.first_step_at = None if first is None else self.started_at + first
+        self.ledger = Ledger(record.ledger, clock, memory.before.ledger, memory.before.gang_seconds)
+        self.trials = Trials(
+            search,
+            searcher=searcher,
+            scheduler=scheduler,
+            decode=decode,
+            record=record,
+            memory=memory,
+            clock=clock,
+            end=self._end,
+        )
+        self.runs, self.objective = self.trials.runs, self.trials.objective
+        self._beside = Beside(search, on_probe)
+        self._budget = Budget(search.limits, self.ledger)
+        self._demand = self.trials.demand
+        self._memory = memory
+        self._gangs = gangs
+        self._record = record
+        self._clock = clock
+        self._poll_seconds = poll_seconds
+        self._roster = Roster(clock)
+        self._chosen: list[TrialRun] = []
+        """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
+        self.storage_away = ""
+        """Why checkpoints cannot be read or written at present; empty while they can."""
+        self._storage = PatientStorage(self._tell_away, lambda: bool(self._stopping) or record.stop_requested)
+        self._stopping = ""
+        self._over = False  # What comes is the closing of gangs.
+
+    def run(self) -> None:
+        """Runs until every trial has ended, or a stop is asked for; closes the gangs either way.
+
+        Raises:
+            ResourcesError: the cluster holds no gang.
+            GangError: gangs cannot start or serve.
+        """
+        try:
+            while not self._stopping:
+                self._recall()
+                if self._stopping:
+                    break
+                self._hand_out()
+                if not self._roster.busy and (self._stopping or self._nothing_left()):
+                    break
+                self._listen()
+            in_time = self._drain()
+            self._over = True
+            self._record.progress(self)
+            self._abandon()
+            self._gangs.close(now=not in_time)
+        except KeyboardInterrupt:
+            self._gangs.close(now=True)
+            raise
+        finally:
+            try:
+                self._gangs.close()
+            finally:  # Also where Ctrl-C comes while they close.
+                self.ledger.close()
+
+    def stop(self, reason: str) -> None:
+        """Hands out nothing more, and ends what is being served at its next report.
+
+        `run` returns when that is back, or after `DRAIN_SECONDS`. It may be called from a signal handler; a search
+        that has ended stays as it is.
+        """
+        if not self._over:
+            self._stopping = reason
+            self._halt()
+
+    def _end(self, reason: str) -> bool:
+        if self._stopping:
+            return False
+        self.stop(reason)
+        return True
+
+    @property
+    def trained(self) -> int:
+        """Units trained by all trials, the untuned run not counted."""
+        return self.trials.trained
+
+    @property
+    def completed(self) -> str:
+        """Which completion criterion was met; empty if none was."""
+        return self.trials.verdict.reason if self.trials.verdict else ""
+
+    @property
+    def untuned(self) -> TrialRun | None:
+        """The run with the trainer's own hyperparameters, once it was begun."""
+        return self._beside.untuned
+
+    @property
+    def probe_failure(self) -> str:
+        """Why a probe could not be trained; empty if it was, or there was none."""
+        return self._beside.probe.failure if self._beside.probe else ""
+
+    @property
+    def seconds(self) -> float:
+        """Since the start, on the controller's clock."""
+        return self._clock() - self.started_at
+
+    @property
+    def gangs_busy(self) -> int:
+        """Gangs that are serving an assignment."""
+        return len(self._roster.busy)
+
+    @property
+    def gangs_idle(self) -> int:
+        """Gangs that are up and have nothing to serve."""
+        return len(self._roster.free)
+
+    @property
+    def gangs_starting(self) -> int:
+        """Gangs that are on their way."""
+        return self._gangs.starting
+
+    def seconds_left(self) -> float | None:
+        """Wall seconds that the rest takes at most, at the pace so far; None before enough is known.
+
+        It counts the gangs that are up: more of them shorten it, and so does what Hyperband still stops.
+        """
+        left = self._demand.seconds_left(self.trained, self._roster.longest)
+        up = self.gangs_busy + self.gangs_idle
+        return None if left is None or not up else left / up
+
+    @property
+    def stopped(self) -> str:
+        """Why the run was stopped; empty if it was not."""
+        return self._stopping
+
+    def best(self) -> TrialRun | None:
+        """See `Trials.best`."""
+        return self.trials.best()
+
+    def _drain(self) -> bool:
+        """Waits for what is being served; returns whether all of it came back in time."""
+        deadline = self._clock() + DRAIN_SECONDS
+        self._halt()  # What was handed out while the stop was asked for, too.
+        while self._roster.busy and self._clock() < deadline:
+            self._listen()
+        return not self._roster.busy
+
+    def _halt(self) -> None:
+        for gang in list(self._roster.busy):
+            self._gangs.halt(gang)
+
+    def _abandon(self) -> None:
+        """Ends what a stop left waiting, so that nothing looks as if it were still to come."""
+        for run in [*self.trials.live.values(), *([self.untuned] if self.untuned else [])]:
+            if run.trial.is_finished():
+                continue
+            run.cut = not self.completed
+            run.trial.set_status(Trial.TERMINATED)
+            self.trials.conclude(run) if run.tuned else self.trials.keep(run)
+        self.trials.leave_out()
+
+    # ---- taking up a run that broke off
+
+    def _recall(self) -> None:
+        """Decides again what was decided before, on the results that are known; what they do not tell waits for gangs.
+
+        In which order makes no difference, so nothing is held to `max_parallel_jobs`.
+        """
+        if not self._memory:
+            return
+        unknown: list[tuple[TrialRun, str]] = []
+        while (run := self._next_known()) is not None:
+            status = run.trial.status
+            run.trial.set_status(Trial.RUNNING)
+            try:
+                answer = self._storage.attempt(partial(self._memory.answer, run, self.trials.milestone(run)))
+            except StorageError as error:
+                unknown.append((run, status))
+                self._stop_without_storage(str(error))
+                break
+            if answer is None:
+                unknown.append((run, status))
+            else:
+                self._demand.recalled()
+                self.trials.booked(run, answer)
+        for run, status in unknown:
+            run.trial.set_status(status)
+
+    def _tell_away(self, reason: str) -> None:
+        self.storage_away = reason
+        self._record.progress(self)
+
+    def _stop_without_storage(self, reason: str) -> None:
+        """Checkpoints could not be read or written for too long; where they were given up for a stop, that is why."""
+        self.storage_away = ""
+        if not self._stopping:
+            tried = f"{reason} (tried for {GIVE_UP_SECONDS / 60:.0f} minutes)"
+            self.stop(STOP_REQUESTED if self._record.stop_requested else tried)
+
+    def _next_known(self) -> TrialRun | None:
+        """What is recalled next; once a job turns out to be complete, the un-tuned run alone."""
+        known = None if self._stopping else self.trials.choose_known()
+        if known is None and (self.completed or not self._stopping) and self._memory.knows(UNTUNED):
+            return self._beside.after()
+        return known
+
+    # ---- handing out work
+
+    def _hand_out(self) -> None:
+        """What waits for a gang of its size comes first, then what the free gangs' other places hold; then gangs."""
+        self._gone(self._gangs.give_back())
+        self._chosen = [run for run in self._chosen if not run.trial.is_finished() and not self._assign(run)]
+        while self._roster.free and len(self._roster.busy) + len(self._chosen) < self.search.max_parallel_jobs:
+            run = self._next()
+            if run is None:
+                break
+            run.trial.set_status(Trial.RUNNING)  # Nobody chooses it again while it waits.
+            if not self._assign(run):
+                self._chosen.append(run)
+        at_work = [*self._chosen, *(work.run for work in self._roster.busy.values())]
+        sizes = self._demand.sizes(at_work, self._roster.sizes.values(), untuned_left=self._beside.untuned_left)
+        self._want(sizes)
+
+    def _want(self, sizes: dict[int, int]) -> None:
+        """Says which gangs could be busy, as far as they can be paid; stops where nothing can go on without others."""
+        there = Counter(self._roster.sizes.values())
+        paid = self._budget.pays_for(sizes, there, self._gangs.starting)
+        self._gone(self._gangs.want(paid, self._demand.seconds_left(self.trained, self._roster.longest)))
+        unpaid = [workers for workers in sizes if paid[workers] < sizes[workers]]
+        to_come = self._gangs.starting or any(paid[workers] > there[workers] for workers in paid)
+        if unpaid and not self._roster.busy and not to_come:
+            self.stop(self._budget.short_of(unpaid[0]))
+
+    def _gone(self, gangs: Collection[str]) -> None:
+        """Idle gangs were given back."""
+        for gang in gangs:
+            self._roster.released(gang)
+            self.ledger.ended(gang)
+
+    def _assign(self, run: TrialRun) -> bool:
+        """Hands a trial's next assignment to a free gang of its size, if there is one."""
+        gang = self._roster.free_one(run.workers)
+        if gang is None:
+            return False
+        if run.resource and not run.checkpoint:
+            start_over(run)
+        assignment = next_assignment(self.search, run, self.trials.milestone(run))
+        self.ledger.assigned(gang)
+        self._roster.begin(gang, run, assignment)
+        run.started_at = run.started_at or self._clock()
+        self._gangs.assign(gang, assignment)
+        self.trials.keep(run)
+        return True
+
+    def _next(self) -> TrialRun | None:
+        """The probe first; then what the scheduler chooses, a new trial, or the untuned run; None for nothing yet."""
+        if self._beside.measuring:
+            return None
+        if (probe := self._beside.before()) is not None:
+            return probe
+        return self.trials.choose() or self._beside.after()
+
+    def _nothing_left(self) -> bool:
+        unfinished = len(self.trials.live)
+        new = self._demand.to_come > 0
+        if unfinished and self._roster.free and not new and not self._chosen:
+            names = ", ".join(list(self.trials.live)[:5])
+            raise GangError(f"the scheduler neither runs nor ends {unfinished} trials: {names}")
+        return not unfinished and self._beside.finished and not new
+
+    # ---- taking in what comes back
+
+    def _listen(self) -> None:
+        self._record.progress(self)
+        for event in self._gangs.events(self._poll_seconds):
+            self._take_in(event)
+        if self._record.stop_requested and not self._stopping:
+            self.stop(STOP_REQUESTED)
+        if (reached := self._budget.reached(self.seconds)) and not self._stopping:
+            self.stop(reached)
+        for gang, work in self._roster.silent(self.search.patience):
+            self._gangs.recycle(gang, f"no report of {work.run.id} for {self.search.patience:.0f} s")
+        self.trials.tell_cuts()
+
+    def _take_in(self, event: Event) -> None:
+        match event:
+            case GangUp():
+                held_since = self._gangs.held_since(event.gang)
+                self._beside.up(self._clock() - self._ready_at, self._clock() - held_since, self.before_gangs)
+                if event.gang not in self._roster.sizes:
+                    self._budget.started(self._clock() - held_since)
+                self.ledger.up(event.gang, event.workers, held_since)
+                self._roster.up(event.gang, event.serves or event.workers)
+            case Progress():
+                run = self._roster.heard(event.gang, event.trial_id)
+                if run is not None and run is not self._beside.probe:
+                    self._record.reports(run, event.reports)
+            case Served():
+                if self._roster.heard(event.gang, event.trial_id):
+                    self._served(event, self._roster.done(event.gang))
+            case StorageAway():
+                self._roster.waits(event.gang)
+                self.storage_away = event.reason
+            case GangLost() | GangEnded():
+                self._lost(event)
+
+    def _served(self, event: Served, work: Work) -> None:
+        run, seconds = work.run, self._clock() - work.since
+        self.ledger.served(event.gang, run.id, event.segment)
+        if event.away:
+            self._put_back(run, event.error)
+            self._stop_without_storage(event.error)
+            return
+        if run is self._beside.probe:
+            self._beside.probed(event, seconds)
+            return
+        if event.segment is not None:
+            if self.first_step_at is None:
+                # By the worker's clock, which may be another machine's, and set wrong.
+                self.first_step_at = min(max(work.since, event.segment.first_step_at), self._clock())
+            if self._goes_back(run, event.segment, work.assignment):
+                return
+            self._demand.served(len(event.segment.reports), seconds)
+        self.trials.booked(run, event)
+
+    def _goes_back(self, run: TrialRun, segment: Segment, assignment: Assignment) -> bool:
+        """Whether a trial was halted on its way and stands at its rung again, as it cannot go on exactly from there.
+
+        If the job stops, what it reached is kept all the same, and beside it what it goes on from.
+        """
+        if not segment.reports or segment.reached >= assignment.stop:
+            return False
+        # What is wrong with a segment is said of all of it.
+        whole = self.trials.is_whole(segment)
+        if whole and self.search.exact_from(run.trial.config):
+            return False
+        if whole and self._stopping:
+            run.back = goes_on_from(run)
+            return False
+        self.trials.tell(run, segment.reports)
+        run.trial.set_status(Trial.PENDING)
+        self.trials.keep(run)
+        return True
+
+    def _lost(self, event: GangLost | GangEnded) -> None:
+        """A gang lost its workers: its trial is served again from its last checkpoint, wherever there is room."""
+        run = self._roster.lost(event.gang, ended=isinstance(event, GangEnded))
+        self.ledger.lost(event.gang, run.id if run else "")
+        if isinstance(event, GangEnded):
+            self.ledger.ended(event.gang)
+        if run is None:
+            return
+        reason = event.reason if isinstance(event, GangLost) else event.error
+        if run is not self._beside.probe:
+            run.attempts += 1
+        if run.attempts >= self.search.max_attempts:
+            self.trials.fail(run, f"lost its workers {run.attempts} times, the last time with: {reason}")
+        else:
+            self._put_back(run, reason)
+
+    def _put_back(self, run: TrialRun, reason: str) -> None:
+        """What a trial was assigned has to be served again; a probe is not."""
+        if run is self._beside.probe:
+            self._beside.lost_probe(reason)
+        else:
+            run.trial.set_status(Trial.PENDING)
+            self.trials.keep(run)

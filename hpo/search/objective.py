@@ -1,0 +1,81 @@
+"""What a search's trials are compared by, and the best of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from hpo.search.trial import Search, TrialRun
+from hpo.strategies.scheduler import RESOURCE
+from trainers.gangs.messages import Report
+
+_STANDING = ("resource", "metrics", "value", "best_value", "best_resource", "details")
+
+
+class Comparison:
+    """Follows the objective in trials' reports.
+
+    Args:
+        search: says which metric it is, which end of it is better, and whether the last value counts or the best.
+    """
+
+    def __init__(self, search: Search) -> None:
+        self._metric = search.metric
+        self._by_best = search.best_value
+        self._sign = 1.0 if search.mode == "max" else -1.0
+
+    def objective(self, run: TrialRun) -> float:
+        """What trials are compared by: the last value, or the best one where the search says so."""
+        return run.best_value if self._by_best else run.value
+
+    def resource(self, run: TrialRun) -> int:
+        """The units that a trial's objective took."""
+        return run.best_resource if self._by_best else run.resource
+
+    def best(self, runs: Iterable[TrialRun]) -> TrialRun | None:
+        """The one with the best objective; ties to the less resource, then to the first. None if none is finite."""
+        finite = (run for run in runs if math.isfinite(self.objective(run)) and not run.failure)
+        return min(
+            finite, key=lambda run: (-self._sign * self.objective(run), self.resource(run), run.number), default=None
+        )
+
+    def take(self, run: TrialRun, report: Report) -> None:
+        """A trial trained another unit."""
+        run.resource = report.step
+        run.value = report.metrics.get(self._metric, math.nan)
+        improved = math.isfinite(run.value) and not self._sign * run.value <= self._sign * run.best_value
+        if improved:
+            run.best_value, run.best_resource = run.value, report.step
+        if improved or not self._by_best:
+            run.metrics = report.metrics
+
+    def standing(self, run: TrialRun) -> dict[str, Any]:
+        """Where a trial stands, which `run` can be put back to by its fields."""
+        return {name: getattr(run, name) for name in _STANDING}
+
+    def missing(self, reports: Sequence[Report]) -> str:
+        """What to say of reports that are not all of the objective; empty if they are."""
+        for report in reports:
+            if self._metric not in report.metrics:
+                names = ", ".join(sorted(report.metrics)) or "nothing"
+                return f"it reported no {self._metric!r}, which trials are compared by, but {names}"
+        return ""
+
+    def divergence(self, reports: Sequence[Report]) -> str:
+        """What to say where an objective is not finite; empty if all are."""
+        for report in reports:
+            if not math.isfinite(value := report.metrics[self._metric]):
+                return f"{self._metric} is {value} at unit {report.step}"
+        return ""
+
+    def result(self, run: TrialRun, step: int, value: float, metrics: dict[str, float]) -> dict[str, Any]:
+        """A report in the form that Ray Tune's searchers and schedulers take."""
+        return {
+            **metrics,
+            self._metric: value,
+            RESOURCE: step,
+            "training_iteration": step,
+            "trial_id": run.id,
+            "config": run.trial.config,
+        }

@@ -1,0 +1,102 @@
+"""Which gangs a search has, and what each of them serves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from hpo.search.trial import TrialRun
+from trainers.gangs.messages import Assignment
+
+
+@dataclass(slots=True, kw_only=True)
+class Work:
+    """An assignment that a gang serves.
+
+    Args:
+        run: its trial.
+        assignment: what was handed out.
+        since: when, on the controller's clock.
+        heard: when the gang was last heard of.
+    """
+
+    run: TrialRun
+    assignment: Assignment
+    since: float
+    heard: float
+
+
+class Roster:
+    """Gangs by name, from when they are up until they are lost, over or given back.
+
+    Args:
+        clock: the controller's.
+    """
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.busy: dict[str, Work] = {}
+        self.free: list[str] = []
+        """Those that are up and serve nothing, the longest first."""
+        self.sizes: dict[str, int] = {}
+        """Workers of each gang that is there, up or coming back."""
+        self._clock = clock
+
+    def up(self, gang: str, workers: int) -> None:
+        """A gang came up, for the first time or again."""
+        self.sizes[gang] = workers
+        self.free.append(gang)
+
+    def free_one(self, workers: int) -> str | None:
+        """A free gang of that size, if there is one."""
+        return next((gang for gang in self.free if self.sizes[gang] == workers), None)
+
+    def begin(self, gang: str, run: TrialRun, assignment: Assignment) -> None:
+        """A free gang got work."""
+        now = self._clock()
+        self.free.remove(gang)
+        self.busy[gang] = Work(run=run, assignment=assignment, since=now, heard=now)
+
+    def heard(self, gang: str, trial_id: str) -> TrialRun | None:
+        """A gang told of a trial; returns it, or None where it serves another: news may come late."""
+        work = self.busy.get(gang)
+        if work is None or work.run.id != trial_id:
+            return None
+        work.heard = self._clock()
+        return work.run
+
+    def waits(self, gang: str) -> None:
+        """A gang said that it waits for its storage."""
+        if work := self.busy.get(gang):
+            work.heard = self._clock()
+
+    def done(self, gang: str) -> Work:
+        """A gang is back from what it served, which is returned."""
+        self.free.append(gang)
+        return self.busy.pop(gang)
+
+    def lost(self, gang: str, *, ended: bool) -> TrialRun | None:
+        """A gang lost its workers, and will be back if it has not `ended`; returns the trial that it served."""
+        if gang in self.free:
+            self.free.remove(gang)
+        if ended:
+            self.sizes.pop(gang, None)
+        work = self.busy.pop(gang, None)
+        return work.run if work else None
+
+    def released(self, gang: str) -> None:
+        """A free gang was given back."""
+        self.free.remove(gang)
+        del self.sizes[gang]
+
+    def silent(self, seconds: float) -> Iterator[tuple[str, Work]]:
+        """Gangs that were not heard of for so long; each is told once in that time."""
+        now = self._clock()
+        for gang, work in self.busy.items():
+            if now - work.heard > seconds:
+                work.heard = now
+                yield gang, work
+
+    @property
+    def longest(self) -> float:
+        """Seconds for which the longest assignment has been served."""
+        return max((self._clock() - work.since for work in self.busy.values()), default=0.0)

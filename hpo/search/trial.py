@@ -1,0 +1,193 @@
+"""What a search is to carry out, and one trial of it."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ray.tune.experiment import Trial
+
+from hpo.cost.limits import Limits
+from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
+from trainers import storage
+from trainers.gangs.messages import Assignment
+
+UNTUNED = "untuned"
+"""Id of the run with the trainer's own hyperparameters, made for comparison when a gang is free."""
+
+PROBE = "probe"
+"""Id of the first few units that a gang trains, to measure what they cost there."""
+
+
+def from_anywhere(hyperparameters: Mapping[str, Any]) -> bool:
+    """Every trial goes on exactly from any report where nothing is said."""
+    return True
+
+
+def one_worker(hyperparameters: Mapping[str, Any]) -> int:
+    """The size of every gang where nothing is said."""
+    return 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """What a controller is to carry out.
+
+    Args:
+        name: the job's name; prefix of its trials' ids.
+        metric: key of the objective in a report's metrics.
+        mode: "max" or "min".
+        max_jobs: trials in all.
+        max_parallel_jobs: trials at once.
+        max_resource: units of a trial that runs to the end.
+        seed: what every random number of the job derives from.
+        storage_path: where checkpoints go, one folder a trial.
+        suffix: ending of their names.
+        static: the trainer's own hyperparameters, which tuned values override.
+        workers: of the gang that a configuration needs, static and tuned values together.
+        exact_from: whether a trial of a configuration that was halted between two rungs goes on from there to the same
+            model; one of another goes on from its rung.
+        length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
+        best_value: compare trials by their best value so far instead of their last.
+        max_attempts: how often a trial may lose its workers before it is failed.
+        untuned: also run `static` alone, as long as a trial, for comparison.
+        probes: units of `static` that the first gang trains before any trial, an assignment each; the last of them is
+            measured, and those before it warm the gang up.
+        limits: what the run may take, in time and money.
+        completion: what else ends it before all trials have run.
+        patience: seconds that a gang may serve without a report before it is taken for dead.
+    """
+
+    name: str
+    metric: str
+    mode: str
+    max_jobs: int
+    max_parallel_jobs: int
+    max_resource: int
+    seed: int
+    storage_path: str
+    static: dict[str, Any] = field(default_factory=dict)
+    workers: Callable[[Mapping[str, Any]], int] = one_worker
+    exact_from: Callable[[Mapping[str, Any]], bool] = from_anywhere
+    length_names: tuple[str, ...] = ()
+    best_value: bool = False
+    suffix: str = ""
+    max_attempts: int = 3
+    untuned: bool = True
+    probes: tuple[int, ...] = ()
+    limits: Limits = field(default_factory=Limits)
+    completion: TuningJobCompletionCriteriaConfig | None = None
+    patience: float = 600.0
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class TrialRun:
+    """One trial as the controller follows it.
+
+    Args:
+        trial: its form in Ray Tune, which schedulers are given.
+        number: its place in the order of suggestion, from 0; less for a run beside the search.
+        hyperparameters: the tuned values; of the un-tuned run the trainer's own.
+        seed: what its training's random numbers derive from.
+        limit: units at which it ends whatever is decided of it.
+        workers: of the gang that it needs.
+        metrics: those of the report that it is compared by, the last or the best.
+        checkpoint: its latest; None where it has none yet, or it was dropped.
+        logs: where the output of the worker that failed it is, as "address:path".
+        details: what happened beside the metrics, over all its assignments.
+        cut: a stop ended it on its way, so that it goes on if the job does.
+        judged: no completion criterion has still to look at it.
+        ahead: it was suggested behind the trial at which the job was complete, and does not count.
+        back: where it goes on from then, if that is not where it stands; see `hpo.jobs.replay.goes_on_from`.
+        at_rung: where it stood at its last rung, if it was halted since; see `Comparison.standing`.
+        diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
+        diverged_from: the units of its last rung then; 0 where it had reached none.
+    """
+
+    trial: Trial
+    number: int
+    hyperparameters: dict[str, Any]
+    seed: int
+    limit: int
+    workers: int = 1
+    bracket: int | None = None
+    resource: int = 0
+    checkpoint: str | None = None
+    checkpoint_bytes: int = 0
+    metrics: dict[str, float] = field(default_factory=dict)
+    value: float = math.nan
+    best_value: float = math.nan
+    best_resource: int = 0
+    attempts: int = 0
+    failure: str = ""
+    traceback: str = ""
+    logs: str = ""
+    diverged: str = ""
+    diverged_from: int = 0
+    cut: bool = False
+    judged: bool = True
+    ahead: bool = False
+    back: dict[str, Any] = field(default_factory=dict)
+    at_rung: dict[str, Any] = field(default_factory=dict)
+    details: dict[str, Any] = field(default_factory=dict)
+    started_at: float | None = None
+    ended_at: float | None = None
+
+    @property
+    def tuned(self) -> bool:
+        """Whether it is one of the search's trials, not a run beside them."""
+        return self.number >= 0
+
+    @property
+    def id(self) -> str:
+        """The trial's id."""
+        return str(self.trial.trial_id)
+
+
+def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping[str, Any]) -> TrialRun:
+    """A trial, or a run beside them, that nothing has been done for yet.
+
+    Args:
+        search: what it is part of.
+        number: its place in the order of suggestion; less than 0 for a run beside the search.
+        trial_id: its id.
+        hyperparameters: the tuned values.
+    """
+    config = {**search.static, **hyperparameters}
+    lengths = [int(config[name]) for name in search.length_names if name in config]
+    return TrialRun(
+        trial=Trial("warmband", trial_id=trial_id, config=config, stub=True),
+        number=number,
+        hyperparameters=dict(hyperparameters),
+        seed=derive_seed(search.seed, trial_id if number < 0 else number),
+        limit=min([search.max_resource, *lengths[:1]]),
+        workers=search.workers(config),
+    )
+
+
+def start_over(run: TrialRun) -> None:
+    """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
+    run.resource, run.checkpoint, run.checkpoint_bytes, run.details, run.at_rung = 0, None, 0, {}, {}
+
+
+def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
+    """What a gang is told: to train a trial from where it stands to so many units."""
+    return Assignment(
+        trial_id=run.id,
+        hyperparameters=run.trial.config,
+        seed=run.seed,
+        start=run.resource,
+        stop=stop,
+        checkpoint=run.checkpoint,
+        save_to=storage.join(search.storage_path, run.id, f"{stop:06d}{search.suffix}"),
+        objective=search.metric,
+    )
+
+
+def derive_seed(seed: int, part: int | str) -> int:
+    """A 31-bit seed for one part of a job."""
+    digest = hashlib.blake2b(f"{seed}/{part}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") >> 1

@@ -1,0 +1,324 @@
+"""A search's trials: suggested, followed as results come, ended; towards Ray Tune's schedulers, their controller."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import TrialScheduler
+from ray.tune.search import Searcher
+
+from hpo.jobs.replay import Memory
+from hpo.search.demand import Demand
+from hpo.search.objective import Comparison
+from hpo.search.trial import PROBE, Search, TrialRun, new_run
+from hpo.search.watch import Record
+from hpo.strategies.completion_criteria import Completion, Verdict
+from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+from trainers.gangs.messages import Report, Segment, Served, merged
+
+FIRST_FAILURES = 5
+"""A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""
+
+
+class Trials:
+    """What becomes of a search's trials; it knows nothing of gangs.
+
+    Args:
+        search: whose.
+        searcher: any `ray.tune.search.Searcher`.
+        scheduler: any `ray.tune.schedulers.TrialScheduler`.
+        decode: turns what the searcher suggests into hyperparameters.
+        record: what keeps them.
+        memory: what is known of them already.
+        clock: seconds since the epoch.
+        end: asks the search to stop, and says whether it was not stopping yet.
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        *,
+        searcher: Searcher,
+        scheduler: TrialScheduler,
+        decode: Callable[[dict[str, Any]], dict[str, Any]],
+        record: Record,
+        memory: Memory,
+        clock: Callable[[], float],
+        end: Callable[[str], bool],
+    ) -> None:
+        self.search = search
+        self.runs: dict[str, TrialRun] = {}
+        self._by_number: list[TrialRun] = []
+        self.live: dict[str, TrialRun] = {}
+        """Those that have not ended."""
+        self.comparison = Comparison(search)
+        self.objective = self.comparison.objective
+        self.trained = 0
+        """Units trained by all trials, the untuned run not counted."""
+        self.search_alg = searcher
+        self.hyperband = scheduler if isinstance(scheduler, SynchronousHyperBandScheduler) else None
+        plan = self.hyperband.plan if self.hyperband else None
+        self.demand = Demand(search, plan)
+        self.completion = Completion(search.completion, plan, maximize=search.mode == "max")
+        self.verdict: Verdict | None = None
+        """Why the job is complete before its plan is."""
+        self._enough = False
+        """Whether a criterion is met, be it behind a stop: the job is then complete once it is resumed."""
+        self.hopeless = False
+        """Whether it was stopped since its first trials all failed."""
+        self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
+        self._decode = decode
+        self._record = record
+        self._memory = memory
+        self._clock = clock
+        self._end = end
+        if self.hyperband and self.completion.asked:
+            self.hyperband.may_go_on = self._may_go_on
+        self._failures = 0
+        self._any_trained = False
+        self._cuts_told = 0
+
+    def best(self) -> TrialRun | None:
+        """The trial with the best objective; ties to the less resource, then to the first. None if none is finite."""
+        return self.comparison.best(self.runs.values())
+
+    # ---- what Ray Tune's schedulers call
+
+    def get_trials(self) -> list[Trial]:
+        """Every trial so far."""
+        return [run.trial for run in self.runs.values()]
+
+    def get_live_trials(self) -> set[Trial]:
+        """Those that have not ended."""
+        return {run.trial for run in self.live.values()}
+
+    def stop_trial(self, trial: Trial) -> None:
+        """Ends a trial that is pending, paused or running."""
+        if trial.is_finished():
+            return
+        was_running = trial.status == Trial.RUNNING
+        trial.set_status(Trial.TERMINATED)
+        run = self.runs[trial.trial_id]
+        if was_running:
+            self._scheduler.on_trial_complete(self, trial, self.comparison.result(run, run.resource, run.value, {}))
+        else:
+            self._scheduler.on_trial_remove(self, trial)
+        self.conclude(run)
+
+    def pause_trial(self, trial: Trial, should_checkpoint: bool = True) -> None:
+        """Lets a trial wait; it has been checkpointed at the end of its assignment."""
+        trial.set_status(Trial.PAUSED)
+
+    # ---- what is trained next
+
+    def choose(self) -> TrialRun | None:
+        """What the scheduler chooses, or a new trial; None for nothing yet."""
+        trial = self._scheduler.choose_trial_to_run(self) or self._suggest()
+        return self.runs[trial.trial_id] if trial else None
+
+    def choose_known(self) -> TrialRun | None:
+        """The same among those that there were before; None where all of them are there again, and none is next."""
+        trial = self._scheduler.choose_trial_to_run(self)
+        if trial is None and self._memory.suggested(len(self.runs)):
+            trial = self._suggest()
+        return self.runs[trial.trial_id] if trial else None
+
+    def _may_go_on(self, trial: Trial) -> bool:
+        run = self.runs[trial.trial_id]
+        return self.completion.may_go_on(run.bracket, run.resource)
+
+    def milestone(self, run: TrialRun) -> int:
+        """The units at which its next assignment ends."""
+        if not run.tuned:
+            return run.limit
+        if self.hyperband is None:
+            return min(run.limit, run.resource + 1)
+        return min(run.limit, self.hyperband.next_rung(run.trial, run.resource))
+
+    def _suggest(self) -> Trial | None:
+        if self.demand.to_come < 1:
+            return None
+        number = len(self.runs)
+        trial_id = f"{self.search.name}-{number:03d}"
+        suggested = self.search_alg.suggest(trial_id)
+        if suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string, against its own annotation
+            self.demand.exhausted = True
+            self.completion.no_more_trials(number)
+            if self.hyperband:
+                self.hyperband.no_more_trials(self)
+            chosen: Trial | None = self._scheduler.choose_trial_to_run(self)
+            return chosen
+        if suggested is None:
+            return None
+        hyperparameters = self._decode(suggested)
+        if (known := self._memory.suggested(number)) and known.hyperparameters != hyperparameters:
+            hyperparameters = known.hyperparameters  # The searcher drew others; what was trained is what counts.
+        run = new_run(self.search, number, trial_id, hyperparameters)
+        self._memory.begin(run)
+        self.runs[trial_id] = self.live[trial_id] = run
+        self._by_number.append(run)
+        self.demand.drawn(run)
+        self._scheduler.on_trial_add(self, run.trial)
+        if self.hyperband:
+            run.bracket = self.hyperband.bracket(run.trial)
+        self.keep(run)
+        return run.trial
+
+    # ---- what comes of it
+
+    def tell_cuts(self) -> None:
+        """Tells the record of rungs that were decided."""
+        cuts = self.hyperband.core.cuts if self.hyperband else []
+        for cut in cuts[self._cuts_told :]:
+            self._record.rung(cut)
+        self._cuts_told = len(cuts)
+
+    def is_whole(self, segment: Segment) -> bool:
+        """Whether nothing is wrong with a segment's numbers."""
+        return not self.comparison.missing(segment.reports) and not self.comparison.divergence(segment.reports)
+
+    def booked(self, run: TrialRun, event: Served) -> None:
+        """Takes what an assignment came to: a segment, a failure, or numbers that are not finite any more."""
+        if event.segment is not None:
+            self._take_up(run, event.segment)
+        elif event.diverged:
+            self._diverge(run, event.error, event.reports)
+        else:
+            self.tell(run, event.reports)
+            self.fail(run, event.error, event.traceback, event.logs)
+
+    def _take_up(self, run: TrialRun, segment: Segment) -> None:
+        """Books a segment and does what the scheduler says of it."""
+        run.at_rung = run.at_rung or self.comparison.standing(run)
+        run.checkpoint, run.checkpoint_bytes = segment.checkpoint, segment.checkpoint_bytes
+        run.details = merged(run.details, segment.details)
+        if missing := self.comparison.missing(segment.reports):
+            self._record.reports(run, segment.reports)
+            self.fail(run, missing)
+            return
+        if divergence := self.comparison.divergence(segment.reports):
+            self._diverge(run, divergence, segment.reports)
+            return
+        self._any_trained = True
+        rung, action = self.milestone(run), TrialScheduler.CONTINUE
+        for report in segment.reports:
+            self._follow(run, report)
+            if run.tuned and report.step >= rung:
+                self.completion.reached(run.number, rung, self.objective(run))
+            if run.tuned:
+                result = self.comparison.result(run, report.step, self.objective(run), report.metrics)
+                self.search_alg.on_trial_result(run.id, result)
+                action = self._scheduler.on_trial_result(self, run.trial, result)
+        self._record.reports(run, segment.reports)
+        if run.resource >= rung:
+            run.at_rung = {}
+        over = not segment.reports or run.resource >= run.limit
+        if not run.tuned:
+            run.trial.set_status(Trial.TERMINATED if over else Trial.PENDING)
+            self.keep(run)
+        elif action == TrialScheduler.STOP or over:
+            run.trial.set_status(Trial.TERMINATED)
+            if action != TrialScheduler.STOP:
+                self._scheduler.on_trial_complete(self, run.trial, result)
+            self.conclude(run)
+        else:
+            run.trial.set_status(Trial.PAUSED if action == TrialScheduler.PAUSE else Trial.PENDING)
+            self.keep(run)
+        self._judge()
+
+    def _follow(self, run: TrialRun, report: Report) -> None:
+        if run.tuned:
+            self.trained += report.step - run.resource
+        self.comparison.take(run, report)
+
+    def _diverge(self, run: TrialRun, reason: str, reports: Sequence[Report]) -> None:
+        """Ends a trial whose numbers are not finite any more: at once, behind all others, and not as a failure."""
+        run.diverged_from = run.at_rung.get("resource", run.resource)
+        for report in reports:
+            self._follow(run, report)
+        self.tell(run, reports)
+        self._any_trained = True
+        run.diverged, run.value, run.best_value, run.best_resource = reason, math.nan, math.nan, 0
+        run.trial.set_status(Trial.TERMINATED)
+        self._leave(run)
+
+    def fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
+        """Ends a trial that failed, with the message and where it comes from: at its last rung, halted since or not."""
+        self.trained -= run.tuned * (run.resource - run.at_rung.get("resource", run.resource))
+        for name, value in run.at_rung.items():
+            setattr(run, name, value)
+        run.failure, run.traceback, run.logs = message, traceback, logs
+        run.trial.set_status(Trial.ERROR)
+        self._leave(run)
+        self._failures += run.tuned
+        if self._failures >= FIRST_FAILURES and not self._any_trained:
+            self.hopeless |= self._end(f"the first {self._failures} trials all failed")
+
+    def _leave(self, run: TrialRun) -> None:
+        """A trial that failed or diverged leaves its bracket."""
+        if not run.tuned:
+            self.keep(run)
+            return
+        self._scheduler.on_trial_error(self, run.trial)
+        self.conclude(run)
+
+    def conclude(self, run: TrialRun) -> None:
+        """A trial has ended, as its status says."""
+        run.ended_at = self._memory.ended_at(run) or self._clock()
+        if self.live.pop(run.id, None) is not None:
+            self.demand.ended(run)
+        lost = bool(run.failure or run.diverged)  # Searchers that learn take no value that is not finite.
+        result = None if lost else self.comparison.result(run, run.resource, self.objective(run), {})
+        self.search_alg.on_trial_complete(run.id, result=result, error=lost)
+        if not run.cut:
+            run.judged = not self.completion.asked
+            self.completion.ended(run.number, math.nan if run.failure else self.objective(run))
+        self.keep(run)
+        self._judge()
+
+    def _judge(self) -> None:
+        """Looks whether the job is complete, in the order of suggestion; no further than where it is."""
+        if self._enough:
+            return
+        before = self.completion.judged
+        verdict = self.completion.judge()
+        self._settle(self._by_number[before : self.completion.judged])
+        self._enough = verdict is not None
+        if verdict is not None and self._end(verdict.reason):
+            self.verdict = verdict
+
+    def counts(self, number: int) -> bool:
+        """Whether the trial of that number is one of those that the job comes to."""
+        return self.verdict is None or number <= self.verdict.last
+
+    def leave_out(self) -> None:
+        """Once every trial has ended: those behind the one at which the job was complete do not count."""
+        if self.verdict is None:
+            return
+        self._settle([run for run in self._by_number if not run.judged])
+        self._record.leave_out(self.verdict.last)
+
+    def _settle(self, runs: Sequence[TrialRun]) -> None:
+        """No criterion has still to look at these; one that does not count has no value."""
+        for run in runs:
+            run.judged = True
+            if not self.counts(run.number):
+                run.ahead, run.metrics, run.back = True, {}, {}
+                run.value = run.best_value = math.nan
+                run.best_resource = 0
+            self.keep(run)
+
+    def tell(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        """Tells the record what a trial reported."""
+        if reports:
+            self._record.reports(run, reports)
+
+    def keep(self, run: TrialRun) -> None:
+        """Tells the record of a trial as it is now."""
+        if not run.tuned and run.trial.is_finished():  # The others are concluded.
+            run.ended_at = run.ended_at or self._memory.ended_at(run) or self._clock()
+        if run.id != PROBE:
+            self._record.trial(run)

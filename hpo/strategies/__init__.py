@@ -1,0 +1,1 @@
+"""Strategies: which configurations to try, and when to stop one."""

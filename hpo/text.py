@@ -1,0 +1,153 @@
+"""How numbers, times and lists are said to people."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from trainers import storage
+
+_URL = re.compile(r"://[^\s\"]+")
+_USER = re.compile(r"://(?:[^/]*|[^/:]*:.*)@")
+"""What is before the last @ of a URL's host; a password may have slashes and question marks in it."""
+
+WORKERS = "num_workers"
+"""As `trainers.gangs.scaling` has it, which needs Ray; whoever reads a record does without."""
+
+LONGEST_DETAILS = 120
+"""Letters of a line that tells what happened beside a trial's metrics."""
+
+
+def count(number: int, noun: str) -> str:
+    """A number and its noun."""
+    return f"{number:,} {noun}" + ("s" if number != 1 else "")
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Names in a sentence: with commas, and an "and" before the last."""
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)
+
+
+def roughly(seconds: float) -> str:
+    """Seconds as somebody says them who does not know better: rounded up, the more coarsely the more they are."""
+    if seconds <= 60:
+        return f"{max(5, math.ceil(seconds / 5) * 5)} s"
+    if seconds <= 3600:
+        return f"{math.ceil(seconds / 60)} min"
+    return f"{math.ceil(seconds / 360) / 10:g} h"
+
+
+def estimated(seconds: float) -> str:
+    """Seconds, as exact as an estimate may sound."""
+    if seconds < 120:
+        return f"{max(1, round(seconds))} s"
+    return f"{round(seconds / 60)} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def clock_time(seconds: float) -> str:
+    """Seconds as minutes and seconds, or hours, minutes and seconds."""
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
+def in_bytes(number: int) -> str:
+    """Bytes, in the unit that fits."""
+    amount, unit = float(number), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
+
+
+def money(amount: float, currency: str) -> str:
+    """An amount with its label: hundredths, and of less than one, two digits that say something."""
+    decimals = 2 if amount == 0 or abs(amount) >= 1 else min(8, max(2, 1 - math.floor(math.log10(abs(amount)))))
+    return f"{amount:,.{decimals}f} {currency}".rstrip()
+
+
+def forecast_text(forecast: Mapping[str, Any], *, stopped: bool) -> str:
+    """What was forecast of a job, and how wrong that was where it has ended and was not stopped before its end."""
+    expected, source = forecast["expected"], forecast["source"]
+    text = f"{expected['worker_seconds']:,.1f} worker-seconds in {expected['wall_seconds']:,.1f} s"
+    text = f"{text}, from {'the probe' if source == 'probe' else source}"
+    wrong = [f"{name.replace('_', '-')} {error:+.0%}" for name, error in forecast.get("error", {}).items()]
+    if stopped:
+        return f"{text}; it was stopped before its end"
+    return text + (f"; measured against that: {', '.join(wrong)}" if wrong else "")
+
+
+def short(value: object) -> str:
+    """A hyperparameter's value, to four digits."""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def range_text(bounds: Mapping[str, Any]) -> str:
+    """A hyperparameter's range, in the form that the record keeps it."""
+    if "values" in bounds:
+        return "one of " + ", ".join(str(value) for value in bounds["values"])
+    scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
+    whole = ", whole numbers" if bounds["type"] == "Integer" else ""
+    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
+
+
+def workers_text(spec: Mapping[str, Any]) -> str:
+    """How many workers train a trial, of a job whose spec the record keeps: one number, a range, or tuned ones."""
+    estimator = spec["estimator"]
+    given = estimator["scaling"]["num_workers"]
+    if given == 0:
+        return "the command's own process"
+    if tuned := spec["hyperparameter_ranges"].get(WORKERS):
+        return f"tuned: {range_text(tuned)}"
+    given = estimator["hyperparameters"].get(WORKERS) or given  # As for a trainer, which asks these first.
+    if isinstance(given, int):
+        return f"{given} a trial"
+    least, most = given
+    return f"{least} to {most} a trial, as there is room"
+
+
+def first_line(text: str) -> str:
+    """The first line of a message that says something."""
+    return next((line.strip() for line in text.splitlines() if line.strip()), "no words")
+
+
+def untuned_text(untuned: Mapping[str, Any]) -> str:
+    """What is said of an un-tuned run without a value."""
+    if "diverged" in untuned:
+        return f"diverged after {count(untuned['resource'], 'unit')}: {first_line(untuned['diverged'])}"
+    return f"failed: {untuned['failure']}"
+
+
+def details_text(details: Mapping[str, Any]) -> str:
+    """What happened beside a trial's metrics, in a line; empty where that would be a long one."""
+    text = ", ".join(
+        f"{name} ({details_text(value)})" if isinstance(value, Mapping) else f"{name} {short(value)}"
+        for name, value in details.items()
+    )
+    return text if len(text) <= LONGEST_DETAILS and "()" not in text else ""
+
+
+def packed(parts: Sequence[str], width: int) -> list[str]:
+    """Parts with commas between, in lines of at most `width` characters where no part is longer itself."""
+    lines: list[str] = []
+    for number, part in enumerate(parts):
+        text = part + ("," if number < len(parts) - 1 else "")
+        if lines and len(lines[-1]) + 1 + len(text) <= width:
+            lines[-1] += f" {text}"
+        else:
+            lines.append(text)
+    return lines
+
+
+def masked(text: str) -> str:
+    """Text without the names, passwords and keys of its URLs; a bit more is taken where it may be of a password."""
+    return _URL.sub(lambda found: storage.shown(_USER.sub("://***@", found[0])), text)
+
+
+def holds_secret(text: str) -> bool:
+    """Whether a URL of a text has a password or a key in it; a user's name alone is none."""
+    without_names = re.sub(r"://[^/:@\s]*@", "://", text)
+    return masked(without_names) != without_names

@@ -1,0 +1,185 @@
+"""When a machine is called busy: made-up processor times, and a real job beside real busy processes."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+from hypothesis import given, strategies as st
+
+from hpo.forecasts.busy import Busy, Look, Usage, busy_between, usage, used_by_job
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+ME, WORKER = (1, 0.5), (2, 3.5)
+
+
+def busy(by_all: float, by_job: float, *, seconds: float = 10.0, cores: int = 2, wanted: int = 2) -> Busy | None:
+    before = Usage(at=100.0, by_all=5000.0, by_job={ME: (7.0, 1.0)})
+    after = Usage(at=100.0 + seconds, by_all=5000.0 + by_all, by_job={ME: (7.0 + by_job, 1.0)})
+    return busy_between(before, after, cores=cores, wanted=wanted)
+
+
+# ---- made-up times
+
+
+def test_what_others_used_is_what_the_job_did_not() -> None:
+    found = busy(20.0, 1.0)
+    assert found == Busy(others=pytest.approx(1.9), cores=2)
+    assert found.text == (
+        "The machine was busy meanwhile: other processes used 1.9 of its 2 cores, so these times may be far off."
+    )
+
+
+@pytest.mark.parametrize(
+    ("by_all", "by_job", "cores", "wanted", "expected"),
+    [
+        (20.0, 20.0, 2, 2, False),  # All of it was the job's own,
+        (20.0, 20.0, 2, 12, False),  # with more workers than cores as well.
+        (4.9, 0.0, 2, 2, False),
+        (5.1, 0.0, 2, 2, True),
+        (10.0, 0.0, 2, 1, False),  # One thread has the other core.
+        (13.0, 0.0, 2, 1, True),
+        (30.0, 0.0, 16, 4, False),
+        (141.0, 10.0, 16, 4, True),
+        (19.0, 20.0, 2, 2, False),  # Clocks that tick in hundredths.
+    ],
+)
+def test_it_is_busy_where_less_than_three_quarters_of_what_was_wanted_is_left(
+    by_all: float, by_job: float, cores: int, wanted: int, expected: bool
+) -> None:
+    assert (busy(by_all, by_job, cores=cores, wanted=wanted) is not None) == expected
+
+
+def test_a_time_too_short_to_tell_says_nothing() -> None:
+    assert busy(0.1, 0.0, seconds=0.05) is None
+
+
+@given(st.floats(0, 50), st.floats(0, 50), st.integers(1, 8), st.integers(1, 20))
+def test_others_never_use_more_than_there_is_nor_less_than_nothing(
+    by_all: float, by_job: float, cores: int, wanted: int
+) -> None:
+    found = busy(by_all, by_job, cores=cores, wanted=wanted)
+    assert found is None or 0 < found.others <= cores
+    assert json.loads(json.dumps(dataclasses.asdict(found))) if found else True
+
+
+# ---- this machine
+
+
+@pytest.mark.parametrize(
+    ("waited_for", "expected"),
+    [
+        (0.0, 2.0),  # Its parent ignores it, as a raylet does: nothing is known, and nothing is made up.
+        (31.5, 3.5),  # Its parent has all of its life: 30 s before, 1.5 s since.
+    ],
+)
+def test_a_worker_that_ends_meanwhile_is_not_taken_for_others_work(waited_for: float, expected: float) -> None:
+    before = Usage(at=0.0, by_all=0.0, by_job={ME: (5.0, 0.0), WORKER: (30.0, 0.0)})
+    after = Usage(at=9.0, by_all=4.0, by_job={ME: (7.0, waited_for)})
+    assert used_by_job(before, after) == pytest.approx(expected)
+
+
+@pytest.mark.process
+def test_what_this_process_and_its_children_use_is_the_jobs() -> None:
+    before = usage(joined=False)
+    burn = "import time\nwhile time.process_time() < 0.5: pass"
+    subprocess.run([sys.executable, "-c", burn], check=True)
+    after = usage(joined=False)
+    assert used_by_job(before, after) > 0.4, "a child that has ended counts"
+    assert after.by_all - before.by_all > 0.4
+    running = subprocess.Popen([sys.executable, "-c", burn + "\nprint()\ninput()"], stdin=-1, stdout=-1)
+    try:
+        assert running.stdout is not None
+        running.stdout.readline()
+        assert used_by_job(after, usage(joined=False)) > 0.4, "and one that runs"
+    finally:
+        running.communicate(b"\n", timeout=60)
+
+
+@pytest.fixture
+def loops() -> Iterator[list[subprocess.Popen[bytes]]]:
+    """Twice as many busy processes as there are cores."""
+    ends_with_us = "import os, sys\nwhile os.getppid() == int(sys.argv[1]): sum(range(10_000))"
+    command = [sys.executable, "-c", ends_with_us, str(os.getpid())]
+    spinning = [subprocess.Popen(command) for _ in range(2 * (psutil.cpu_count() or 1))]
+    yield spinning
+    for process in spinning:
+        process.send_signal(signal.SIGKILL)
+        process.wait(60)
+
+
+JOB = """
+    import json
+    from ray.train import ScalingConfig
+    from hpo import HyperparameterTuner, IntegerParameter
+    from trainers import XGBoostTrainer
+    from trainers.datasets import load
+
+    static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 3}
+    data = load("bank-marketing-synthetic")
+    channels = {"train": data.train, "validation": data.validation}
+
+    def tuner():
+        trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=static)
+        depths = {"max_depth": IntegerParameter(1, 3)}
+        return HyperparameterTuner(trainer, "validation:auc", depths, strategy="Random", max_jobs=1, random_seed=1)
+
+    foretold = tuner().forecast(channels)
+    job = tuner()
+    job.fit(channels, job_name="beside")
+    summary = job.describe()["Summary"]
+    again = tuner().forecast(channels)
+    print(json.dumps([foretold.doubts, summary["probe"], summary["forecast"]["doubts"], again.text]))
+"""
+
+
+@pytest.mark.process
+def test_a_probe_and_a_forecast_beside_busy_processes_say_so(
+    loops: list[subprocess.Popen[bytes]], home: Path, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "WARMBAND_HOME": str(home)}
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(JOB)],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=400,
+    )
+    assert done.returncode == 0, done.stderr
+    foretold, probe, of_job, again = json.loads(done.stdout.splitlines()[-1])
+    assert "The machine was busy meanwhile: other processes used" in foretold
+    assert probe["busy"]["cores"] == psutil.cpu_count()
+    assert Busy(**probe["busy"]).text in probe["verdict"]
+    assert of_job == Busy(**probe["busy"]).text
+    assert "Forecast from job beside: about" in again
+    assert f"The machine was busy as that job began: {Busy(**probe['busy']).used}." in again
+    assert "The machine is busy now: other processes used" in again
+    assert all(process.poll() is None for process in loops)
+
+
+@pytest.mark.process
+def test_a_look_knows_its_own_from_others(loops: list[subprocess.Popen[bytes]]) -> None:
+    """The same processes: of this test, they are its own."""
+    look, burned = Look(joined=False), usage(joined=False)
+    deadline = time.monotonic() + 120
+    while used_by_job(burned, now := usage(joined=False)) < 1.0:
+        assert time.monotonic() < deadline, "waited 120 s for busy processes to use a second"
+        time.sleep(0.1)
+    assert now.by_all > burned.by_all
+    # However busy others are, these are not among them.
+    found = look.until_now(1)
+    used = (usage(joined=False).by_all - burned.by_all) / (now.at - burned.at)
+    assert found is None or found.others < used

@@ -1,0 +1,335 @@
+"""What the probe measures in this process, and what it makes of figures; one test trains on Ray."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, strategies as st
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from hpo.cost.throughput import ManyWorkers, Probed, job_on_gangs
+from hpo.forecasts import probe
+from hpo.forecasts.busy import Busy
+from hpo.forecasts.probe import (
+    PROBE_UNITS,
+    WARM_UP_UNITS,
+    NotMeasured,
+    OneWorker,
+    Probe,
+    measure_here,
+    probe_assignment,
+    rows_of,
+    verdict,
+)
+from tests.support import bad_input
+from tests.support.boosting import CHANNELS, STATIC
+from trainers import TorchTrainer, Trainer, XGBoostTrainer
+from trainers.channels import Channel, PlacedChannel, files
+from trainers.gangs.gang import never
+from trainers.gangs.in_process import cores
+from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.parameter_server.trainer import ParameterServerTrainer
+from trainers.trainer import open_channels
+from trainers.xgboost.program import XGBoostProgram
+
+ONE = OneWorker(
+    rows=35010,
+    features=59,
+    part=1,
+    load=0.2,
+    threads=2,
+    a_round=0.0023,
+    worker_threads=1,
+    a_worker_round=0.004,
+    an_assignment=0.002,
+)
+MANY = ManyWorkers(workers=3, start=12.1, held=9.0, a_round=0.0081, an_assignment=0.02)
+JOB: dict[str, Any] = {"unit": "round", "units": 364, "assignments": 46, "gangs": 4}
+
+
+def trainer(workers: int = 3, scaling: dict[str, Any] | None = None, **hyperparameters: Any) -> XGBoostTrainer:
+    options = ScalingConfig(num_workers=workers, **(scaling or {}))
+    return XGBoostTrainer(scaling=options, hyperparameters={**STATIC, **hyperparameters})
+
+
+# ---- what is said
+
+
+def test_small_data_is_told_what_distributing_costs() -> None:
+    assert verdict(ONE, MANY, **JOB) == (
+        "Probe: 35,010 rows x 59 features; a round takes 2.3 ms in one process on 2 threads and 8.1 ms on 3 workers, "
+        "whose start took 12.1 s. In one process (num_workers=0) this job would take about 1 s, here about 16 s: "
+        "distributing costs more than it gives. The job goes on as asked."
+    )
+
+
+def test_large_data_is_told_what_it_gains() -> None:
+    slow = replace(ONE, rows=3_501_000, part=18, a_round=1.2, a_worker_round=2.4)
+    said = verdict(slow, replace(MANY, a_round=0.42), **JOB)
+    assert "3,501,000 rows x 59 features (measured on one row in 18, and scaled); a round takes 1.2 s" in said
+    assert "this job would take about 7 min, here about 69 s: distributing makes it 6.4 times as fast." in said
+    assert "costs more" not in said
+
+
+def test_a_difference_within_the_noise_is_none() -> None:
+    assert verdict(replace(ONE, a_round=0.043, a_worker_round=0.05), MANY, **JOB).endswith(
+        "distributing makes no difference to speak of."
+    )
+
+
+def test_fewer_threads_that_are_faster_are_named() -> None:
+    said = verdict(replace(ONE, a_round=0.6), MANY, **JOB)
+    assert "4.0 ms in one process on 1 thread " in said
+    assert '(num_workers=0, resources_per_worker={"CPU": 1})' in said
+
+
+def test_a_job_in_hand_has_one_side() -> None:
+    assert verdict(ONE, None, **JOB) == (
+        "Probe: 35,010 rows x 59 features; a round takes 2.3 ms in one process on 2 threads. "
+        "The job's 364 rounds at most, those of its probe and of its un-tuned run among them, take about 1 s."
+    )
+
+
+def test_what_was_not_measured_is_said_with_its_reason() -> None:
+    none = NotMeasured(reason="it trains on a GPU")
+    assert verdict(none, None, **JOB) == "Probe: nothing was measured in one process: it trains on a GPU."
+    assert "A round takes 8.1 ms on 3 workers, whose start took 12.1 s, the job at most about" in verdict(
+        none, MANY, **JOB
+    )
+
+
+def test_a_unit_has_its_trainers_name() -> None:
+    said = verdict(NotMeasured(reason="it trains on a GPU"), MANY, **{**JOB, "unit": "epoch"})
+    assert "An epoch takes 8.1 ms" in said
+    assert "The job's 364 epochs at most" in verdict(ONE, None, **{**JOB, "unit": "epoch"})
+    assert "a unit takes 2.3 ms" in verdict(ONE, None, **{**JOB, "unit": "unit"})
+
+
+def test_gangs_start_one_after_the_other() -> None:
+    """100 gang-seconds, 10 s a start: one gang is done at 110 s, two at 65 s, and four at 50 s."""
+    many = ManyWorkers(workers=3, start=10.0, held=10.0, a_round=1.0, an_assignment=0.0)
+    times = [job_on_gangs(many, units=100, assignments=1, gangs=gangs) for gangs in (1, 2, 4)]
+    assert times == [110.0, 65.0, 50.0]
+    # Ray's own start comes before all of them.
+    assert job_on_gangs(replace(many, before=9.0), units=100, assignments=1, gangs=2) == 74.0
+    # More than the work needs make it no slower: they are not started.
+    assert job_on_gangs(many, units=1, assignments=1, gangs=50) == 11.0
+
+
+@given(st.floats(0.001, 100), st.floats(0, 60), st.floats(0, 1), st.integers(1, 10_000), st.integers(1, 50))
+def test_a_job_is_never_done_before_its_first_gang_nor_slower_for_more_gangs(
+    a_round: float, start: float, own: float, rounds: int, gangs: int
+) -> None:
+    many = ManyWorkers(workers=2, start=start, held=start, a_round=a_round, an_assignment=own)
+    fewer, more = (job_on_gangs(many, units=rounds, assignments=5, gangs=count) for count in (gangs, gangs + 1))
+    assert start <= more <= fewer
+
+
+def test_a_gangs_side_comes_from_its_assignment() -> None:
+    segment = Segment(
+        reports=tuple(Report(step=step, metrics={}) for step in range(1, 6)),
+        checkpoint="c",
+        checkpoint_bytes=1,
+        training_seconds=0.5,
+        checkpointing_seconds=0.1,
+        first_step_at=0.0,
+    )
+    many = ManyWorkers.of(Probed(segment=segment, start_seconds=8.0, held_seconds=6.0, served_seconds=0.75), 3)
+    assert many == ManyWorkers(workers=3, start=8.0, held=6.0, a_round=0.1, an_assignment=0.25)
+
+
+def test_the_record_is_json() -> None:
+    kept = json.loads(json.dumps(Probe(one=ONE, many=MANY, verdict="said").to_json()))
+    assert (kept["one_worker"]["rows"], kept["many_workers"]["workers"], kept["verdict"]) == (35010, 3, "said")
+    kept = Probe(one=NotMeasured(reason="why"), many=None, verdict="said").to_json()
+    assert (kept["one_worker"], kept["many_workers"], kept["why_not"]) == (None, None, "why")
+    assert kept["busy"] is None
+    busy = Probe(one=ONE, many=None, verdict="said", busy=Busy(others=1.9, cores=2)).to_json()["busy"]
+    assert Busy(**json.loads(json.dumps(busy))) == Busy(others=1.9, cores=2)
+
+
+# ---- what is measured
+
+
+@pytest.mark.parametrize("workers", [0, 3])
+def test_it_measures_the_job_it_is_for(workers: int) -> None:
+    one = measure_here(trainer(workers), open_channels(CHANNELS))
+    assert isinstance(one, OneWorker)
+    assert (one.rows, one.features, one.part) == (2000, 6, 1)
+    assert (one.threads, one.worker_threads) == (cores(None), 1 if workers else cores(None))
+    assert min(one.load, one.a_round, one.a_worker_round) > 0
+    assert one.an_assignment >= 0
+
+
+def test_threads_are_those_asked_for() -> None:
+    one = measure_here(trainer(3, {"resources_per_worker": {"CPU": 2}}), open_channels(CHANNELS))
+    assert isinstance(one, OneWorker)
+    assert (one.threads, one.worker_threads) == (cores(None), 2)
+    one = measure_here(trainer(0, {"resources_per_worker": {"CPU": 2}}), open_channels(CHANNELS))
+    assert isinstance(one, OneWorker)
+    assert (one.threads, one.worker_threads) == (2, 2)
+
+
+class Noting(XGBoostTrainer):
+    """Notes which assignments it is asked to train, and until where; each may begin with a sleep."""
+
+    asked: ClassVar[list[int]] = []
+    sleeps: ClassVar[list[float]] = []
+
+    def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
+        return NotingProgram(channels)
+
+
+class NotingProgram(XGBoostProgram):
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
+        Noting.asked.append(assignment.stop)
+        time.sleep(Noting.sleeps.pop(0) if Noting.sleeps else 0.0)
+        return super().train(assignment, on_report, halted)
+
+
+@pytest.fixture
+def noting() -> Noting:
+    Noting.asked, Noting.sleeps = [], []
+    return Noting(scaling=ScalingConfig(num_workers=3), hyperparameters=STATIC)
+
+
+def test_of_units_that_take_long_the_second_is_measured(noting: Noting, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe, "MOST_SECONDS", 0.0)
+    Noting.sleeps = [1.5]
+    one = measure_here(noting, open_channels(CHANNELS))
+    assert isinstance(one, OneWorker)
+    assert Noting.asked == [WARM_UP_UNITS, PROBE_UNITS], "and is ended by the first report"
+    assert not one.cold
+    # Not with the threads of a worker as well, which would take as long again.
+    assert one.a_round == one.a_worker_round
+    assert one.threads == one.worker_threads == cores(None)
+
+
+def test_a_cold_first_unit_is_not_what_is_said(noting: Noting, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a clock that only the sleep moves, since how quick this machine is says nothing."""
+    now = 0.0
+
+    def sleep(seconds: float) -> None:
+        nonlocal now
+        now += seconds
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(time, "perf_counter", lambda: now)
+    Noting.sleeps = [9.0]
+    one = measure_here(noting, open_channels(CHANNELS))
+    assert isinstance(one, OneWorker)
+    assert (one.a_round, one.cold) == (0.0, False)
+
+
+def test_a_first_unit_that_takes_very_long_is_all_that_is_trained(
+    noting: Noting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probe, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(probe, "COLD_SECONDS", 0.0)
+    one = measure_here(noting, open_channels(CHANNELS))
+    assert isinstance(one, OneWorker)
+    assert Noting.asked == [WARM_UP_UNITS]
+    assert (one.a_round, one.an_assignment, one.cold) == (one.a_worker_round, 0.0, True)
+
+
+@pytest.mark.parametrize("kind", [TorchTrainer, ParameterServerTrainer])
+def test_a_users_function_is_not_run_for_it(kind: type[Trainer]) -> None:
+    def train(context: object) -> None:
+        raise AssertionError("nobody asked for it")
+
+    made = kind(train, hyperparameters={"per_worker_batch_size": 8})
+    measured = measure_here(made, open_channels(CHANNELS))
+    assert measured == NotMeasured(reason="it runs a training function of yours")
+
+
+def test_of_many_rows_a_part_is_measured_and_scaled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(probe, "MOST_ROWS", 500)
+    one = measure_here(trainer(), open_channels(CHANNELS))
+    assert isinstance(one, OneWorker)
+    assert (one.rows, one.part) == (2000, 4)
+    CHANNELS["train"].to_csv(tmp_path / "rows.csv", index=False)
+    one = measure_here(trainer(), open_channels({**CHANNELS, "train": tmp_path / "rows.csv"}))
+    assert isinstance(one, OneWorker)
+    assert one.part > 1
+    assert one.rows == pytest.approx(2000, abs=one.part)
+
+
+@pytest.mark.parametrize(
+    ("made", "reason"),
+    [
+        (trainer(objective="reg:gamma"), "label"),
+        (trainer(workers=0, device="cuda"), "GPU"),
+        (trainer(scaling={"use_gpu": True}), "GPU"),
+    ],
+)
+def test_what_cannot_be_measured_says_why(made: XGBoostTrainer, reason: str) -> None:
+    one = measure_here(made, open_channels(CHANNELS))
+    assert isinstance(one, NotMeasured)
+    assert reason in one.reason
+
+
+def test_files_that_are_too_large_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    np.savetxt(tmp_path / "rows.csv", np.random.default_rng(0).random((100, 5)), delimiter=",")
+    monkeypatch.setattr(probe, "MOST_FILE_CELLS", 100)
+    one = measure_here(trainer(), open_channels({"train": tmp_path / "rows.csv"}))
+    assert one == NotMeasured(reason="the files of channel 'train' are too large to read twice")
+
+
+@pytest.mark.ray
+def test_a_ray_dataset_is_not_executed(ray_cluster: None) -> None:
+    import ray
+
+    dataset = ray.data.from_pandas(CHANNELS["train"])
+    one = measure_here(trainer(), open_channels({**CHANNELS, "train": dataset}))
+    assert one == NotMeasured(reason="channel 'train' is a ray.data.Dataset")
+
+
+def test_its_assignment_belongs_to_no_trial() -> None:
+    assignment = probe_assignment(STATIC, 7, "s3://bucket/job")
+    assert (assignment.trial_id, assignment.start, assignment.stop) == ("probe", 0, PROBE_UNITS)
+    assert assignment.save_to == "s3://bucket/job/probe/000005"
+
+
+def csv(path: Path, rows: int) -> Channel:
+    """A CSV file of numbers with many digits, of which no fixed length of a cell tells how many there are."""
+    values = np.random.default_rng(0).normal(size=(rows, 4))
+    values[:, 0] = values[:, 0] > 0
+    pd.DataFrame(values, columns=list("yabc")).to_csv(path, index=False)
+    return Channel.of(str(path))
+
+
+@pytest.mark.parametrize("rows", [5, 1_600])
+def test_a_job_says_how_many_rows_a_csv_file_has(rows: int, tmp_path: Path) -> None:
+    channel = csv(tmp_path / "rows.csv", rows)
+    assert rows_of(channel) == (rows, False)
+    printed = io.StringIO()
+    tuner = bad_input.make(0, max_jobs=1, console=Console(file=printed, width=300))
+    tuner.fit({"train": channel, "validation": channel})
+    assert f"Probe: {rows:,} rows x 3 features" in printed.getvalue()
+    assert tuner.describe()["Summary"]["probe"]["one_worker"]["rows"] == rows
+
+
+def test_of_a_large_csv_file_it_is_an_estimate_and_called_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "QUICK_BYTES", 10_000)
+    channel = csv(tmp_path / "rows.csv", 4_321)
+    rows, about = rows_of(channel)
+    assert about
+    assert rows == pytest.approx(4_321, rel=0.05)
+    assert "Probe: about 4,300 rows x 3 features" in verdict(
+        replace(ONE, rows=4_321, about=True, features=3), None, **JOB
+    )
+    (tmp_path / "rows.csv").unlink()
+    assert rows_of(channel) == (None, False)
+    assert "Probe: 3 features; " in verdict(replace(ONE, rows=None, features=3), None, **JOB)

@@ -1,0 +1,160 @@
+"""Trackers in a job file: what they become, and what is wrong with them, by line, before a job starts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
+
+from hpo.job_file.models import read_job
+from hpo.record.store import Store
+from hpo.trackers import MLflow, TensorBoard, WeightsAndBiases
+from trainers.errors import ConfigurationError
+
+ROOT = Path(__file__).resolve().parents[3]
+
+JOB = """\
+name: churn
+data:
+  channels:
+    train: {path: train.csv}
+    validation: {path: train.csv}
+trainer:
+  type: xgboost
+  num_workers: 0
+  hyperparameters: {objective: "binary:logistic", eval_metric: auc}
+tuning:
+  objective_metric_name: validation:auc
+  max_jobs: 5
+  random_seed: 1
+  hyperband: {max_resource: 3}
+  ranges:
+    eta: {type: continuous, min: 0.001, max: 1}
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A job file, and the rows that it trains on."""
+    rows = np.random.default_rng(0).random((80, 4))
+    rows[:, 0] = rows[:, 1] > 0.5
+    np.savetxt(tmp_path / "train.csv", rows, delimiter=",")
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "job.yaml"
+    file.write_text(JOB)
+    return file
+
+
+def trackers(path: Path, text: str) -> Any:
+    path.write_text(f"{JOB}trackers:\n{text}")
+    return read_job(path).tuner().callbacks
+
+
+def test_each_tracker_is_made_as_the_file_says(path: Path) -> None:
+    board, mlflow, wandb = trackers(
+        path,
+        "  tensorboard: {folder: runs}\n"
+        "  mlflow: {tracking_uri: 'http://host:5000', experiment: bank}\n"
+        "  wandb: {project: bank, entity: us, mode: offline, folder: here}\n",
+    )
+    assert isinstance(board, TensorBoard)
+    assert board.folder == path.parent / "runs"
+    assert isinstance(mlflow, MLflow)
+    assert (mlflow.tracking_uri, mlflow.experiment) == ("http://host:5000", "bank")
+    assert isinstance(wandb, WeightsAndBiases)
+    assert (wandb.project, wandb.entity, wandb.mode, wandb.folder) == ("bank", "us", "offline", f"{path.parent}/here")
+
+
+def test_what_is_left_out_is_the_default_and_no_tracker_is_made_unasked(path: Path) -> None:
+    [mlflow] = trackers(path, "  mlflow: {}\n")
+    assert repr(mlflow) == repr(MLflow())
+    assert trackers(path, "  wandb: null\n") == ()
+    assert read_job(path).tuner().callbacks == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("  tensorbord: {folder: x}\n", "line 18: trackers.tensorbord: unknown key; did you mean 'tensorboard'?"),
+        (
+            "  tensorboard:\n    foldr: x\n",
+            "line 18: trackers.tensorboard.folder is missing; give text: where event files go: FOLDER/JOB/TRIAL",
+        ),
+        (
+            "  tensorboard:\n    folder: x\n    foldr: x\n",
+            "line 20: trackers.tensorboard.foldr: unknown key; did you mean",
+        ),
+        ("  tensorboard: {folder: 'gs://b/x'}\n", "line 18: trackers.tensorboard: TensorBoard's folder is 'gs://b/x'"),
+        ("  mlflow: {}\n  wandb: {}\n", "line 19: trackers.wandb.project is missing"),
+        (
+            "  wandb: {project: x, mode: onlin}\n",
+            "line 18: trackers.wandb.mode is 'onlin'; give one of online, offline; did you mean 'online'?",
+        ),
+        ("  mlflow: {experiment: 7}\n", "line 18: trackers.mlflow.experiment is 7; give text, in quotes: '7'"),
+        (
+            "  mlflow: 'http://me:secret@host'\n",
+            "line 18: trackers.mlflow is 'http://***@host'; give a group of keys, such as {experiment: churn}",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_by_line(path: Path, text: str, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        trackers(path, text)
+    assert words in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "package"),
+    [
+        ("  tensorboard: {folder: x}\n", "tensorboard"),
+        ("  mlflow: {}\n", "mlflow"),
+        ("  wandb: {project: x}\n", "wandb"),
+    ],
+)
+def test_a_missing_package_is_told_before_the_job_starts(
+    path: Path, monkeypatch: pytest.MonkeyPatch, text: str, package: str
+) -> None:
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ConfigurationError) as caught:
+        trackers(path, text)
+    assert f"line 18: trackers.{package}: " in str(caught.value)
+    assert f"the package {package}, which is not installed: pip install 'warmband[{package}]'" in str(caught.value)
+
+
+@pytest.mark.process
+def test_no_package_is_imported_before_a_job_needs_it(path: Path) -> None:
+    path.write_text(f"{JOB}trackers: {{tensorboard: {{folder: runs}}, mlflow: {{}}, wandb: {{project: x}}}}\n")
+    code = (
+        "import sys, hpo, hpo.trackers\n"
+        "from hpo.job_file.models import read_job\n"
+        f"tuner = read_job({str(path)!r}).tuner()\n"
+        "print(len(tuner.callbacks), [n for n in ('mlflow', 'wandb', 'tensorboard') if n in sys.modules])\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "3 []"
+
+
+def test_a_job_is_logged_as_it_is_recorded(path: Path) -> None:
+    """The whole way: from the job file through training in hand to TensorBoard's files."""
+    path.write_text(f"{JOB}trackers: {{tensorboard: {{folder: runs}}}}\n")
+    spec = read_job(path)
+    tuner = spec.tuner()
+    tuner.fit(spec.data.open(None), job_name=spec.name)
+    with Store() as store:
+        job, trials = store.job("churn"), [trial for trial in store.trials("churn") if trial.number >= 0]
+        assert "tracker" not in str(job.spec)
+        assert len(trials) == 5
+        for trial in trials:
+            found = EventAccumulator(str(path.parent / "runs" / "churn" / trial.trial_id)).Reload()
+            steps = [event.step for event in found.Tensors("validation:auc")]
+            assert steps == [report.step for report in store.reports("churn", trial.trial_id)]
+    board = EventAccumulator(str(path.parent / "runs" / "churn")).Reload()
+    [best] = board.Tensors("job/best")
+    assert best.tensor_proto.float_val[0] == pytest.approx(job.summary["best"]["value"], rel=1e-6)

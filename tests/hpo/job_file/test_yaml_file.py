@@ -1,0 +1,151 @@
+"""Job files as YAML 1.2: values, the places where they stand, and what cannot be read."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpo.job_file.yaml_file import Place, dotted, read, shown
+from trainers.errors import ConfigurationError
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "job.yaml"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1", 1),
+        ("-7", -7),
+        ("010", 10),
+        ("0x1f", 31),
+        ("0o17", 15),
+        ("1e-3", 0.001),
+        ("1E5", 1e5),
+        (".5", 0.5),
+        ("3.", 3.0),
+        ("-.inf", -math.inf),
+        ("true", True),
+        ("FALSE", False),
+        ("null", None),
+        ("~", None),
+        ("", None),
+        ("yes", "yes"),
+        ("off", "off"),
+        ("2026-01-31", "2026-01-31"),
+        ("1:30", "1:30"),
+        ("1_000", "1_000"),
+        ("'1'", "1"),
+        ("!!str 1", "1"),
+        ("[1, a, [b]]", [1, "a", ["b"]]),
+        ("{a: 1}", {"a": 1}),
+    ],
+)
+def test_values_are_those_of_yaml_1_2(path: Path, text: str, value: Any) -> None:
+    path.write_text(f"key: {text}\n")
+    found = read(path).values["key"]
+    assert found == value
+    assert type(found) is type(value)
+
+
+def test_not_a_number_is_one(path: Path) -> None:
+    path.write_text("key: .nan\n")
+    assert math.isnan(read(path).values["key"])
+
+
+def test_every_value_has_its_line(path: Path) -> None:
+    path.write_text("a:\n  b: 1\n\n  c:\n    - x\n    - y: 2\nd: {e: 3}\n")
+    file = read(path)
+    lines = {("a",): 1, ("a", "b"): 2, ("a", "c"): 4, ("a", "c", 0): 5, ("a", "c", 1, "y"): 6, ("d", "e"): 7}
+    assert {keys: file.place(keys) for keys in lines} == {keys: Place(line=line) for keys, line in lines.items()}
+    assert file.place(("a", "missing")) == Place(line=1)
+    assert file.place(("missing",)) is None
+
+
+def test_an_alias_is_spelled_out(path: Path) -> None:
+    path.write_text("a: &x {n: 1}\nb: *x\n")
+    file = read(path, ["b.n=2"])
+    assert file.values == {"a": {"n": 1}, "b": {"n": 2}}
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("a: 1\nb: 2\na: 3\n", "line 3: a: given a second time, first on line 1; remove one of them"),
+        ("g:\n  a: 1\n  a: 1\n", "line 3: g.a: given a second time, first on line 2; remove one of them"),
+        ("g:\n  1: x\n", "line 2: g.1: a key has to be text; put 1 into quotes"),
+        ("g:\n  true: x\n", "line 2: g.true: a key has to be text; put true into quotes"),
+        ("a: 1\n? [x]\n: 2\n", "line 2: the file has a key that is not text"),
+        ("a: !!binary aa\n", "line 1: a has the tag 'tag:yaml.org,2002:binary'; leave the tag out"),
+        ("a: !!python/name:os.system x\n", "leave the tag out"),
+        ("a: !mine {b: 1}\n", "line 1: a has the tag '!mine'; leave the tag out"),
+        ("a: !!int x\n", "line 1: a is 'x', which cannot be read as int; give another value"),
+        ("a: !!bool maybe\n", "line 1: a is 'maybe', which cannot be read as bool"),
+        (f"a: {'9' * 5000}\n", "which cannot be read as int"),
+        ("a: &x [*x]\n", "nested deeper than 20 levels"),
+    ],
+)
+def test_what_cannot_be_read_is_said_with_its_line(path: Path, text: str, problem: str) -> None:
+    path.write_text(text)
+    assert problem in str(read(path).refusal([]))
+
+
+TENFOLD = "a: &a [1]\n" + "".join(f"{two}: &{two} [{', '.join(['*' + one] * 10)}]\n" for one, two in pairwise("abcdef"))
+
+
+@pytest.mark.parametrize("text", ["a: &x [*x, *x]", TENFOLD])
+def test_aliases_do_not_grow_without_end(path: Path, text: str) -> None:
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match="more than 10000 values"):
+        read(path)
+
+
+def test_brackets_without_end(path: Path) -> None:
+    path.write_text("[" * 500)
+    with pytest.raises(ConfigurationError, match="nests deeper than 20 levels"):
+        read(path)
+
+
+def test_an_override_takes_the_place_of_what_was_there(path: Path) -> None:
+    path.write_text("a: {b: !!int x, c: 1}\n")
+    file = read(path, ["a.b=[1, 2]", "d.e=5"])
+    assert file.values == {"a": {"b": [1, 2], "c": 1}, "d": {"e": 5}}
+    assert file.problems == []
+    assert str(file.place(("a", "b", 1))) == "--set a.b=[1, 2]"
+    assert str(file.place(("d",))) == "--set d.e=5"
+    assert str(file.place(("a", "c"))) == "line 1"
+
+
+def test_an_override_does_not_hide_that_a_key_is_there_twice(path: Path) -> None:
+    path.write_text("a: 1\na: 2\n")
+    assert "given a second time" in str(read(path, ["a=3"]).refusal([]))
+
+
+def test_problems_come_by_line_and_the_command_lines_last(path: Path) -> None:
+    path.write_text("a: 1\na: 2\nb: 1\nb: 2\n")
+    lines = str(read(path, ["nope"]).refusal([])).splitlines()
+    assert [line.split(":")[0].strip() for line in lines] == [
+        "job file '" + str(path) + "'",
+        "line 2",
+        "line 4",
+        "--set nope",
+    ]
+
+
+def test_keys_and_values_are_shown_as_in_the_file() -> None:
+    assert dotted(("a", "b-c", 0, "odd key", "x.y", "\x1b[31m")) == r"a.b-c.0.'odd key'.'x.y'.'\x1b[31m'"
+    assert [shown(value) for value in (None, True, -math.inf, "x", [1, None])] == [
+        "null",
+        "true",
+        "-.inf",
+        "'x'",
+        "[1, null]",
+    ]
+    assert len(shown("x" * 1000)) < 60
+    assert shown({"a": {"b": 1}}) == "{a: {b: 1}}"

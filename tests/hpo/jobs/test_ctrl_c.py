@@ -1,0 +1,26 @@
+"""Ctrl-C, typed on a job's own terminal: the job stops, says so, and leaves no process.
+
+Three of the cases that `python -m tests.support.ctrl_c_rounds` plays, each with a Ray of its own; what is decided
+without Ray is in `test_interrupt.py`, `tests/trainers/process/test_uninterrupted.py` and `test_cluster_end.py`.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.ctrl_c_rounds import cases, play
+
+CHOSEN = {"ray.init": False, "first gang, on the answer": True, "training, on the answer": False}
+"""By name, and whether `hpo tune` runs the job, or a script."""
+
+
+@pytest.mark.fault
+@pytest.mark.ray
+@pytest.mark.parametrize("name", CHOSEN)
+def test_ctrl_c_stops_the_job_which_says_its_last_words_and_leaves_nothing(name: str) -> None:
+    """What an outcome has to be, its exit code and its record too, is in `ctrl_c_rounds`."""
+    (case,) = [case for case in cases() if case.name == name]
+    outcome = play(case, command=CHOSEN[name])
+    assert not outcome.wrong, outcome.seen[-4000:]
+    assert outcome.said
+    assert not outcome.left

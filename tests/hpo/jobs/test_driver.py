@@ -1,0 +1,207 @@
+"""A driver takes a job's row and runs it, from wherever the one before it ended."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import signal
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from hpo.jobs.driver import drive, wait_for_lease
+from hpo.jobs.stop_signals import INTERRUPTED, LOOK_SECONDS, TERMINATED, Requests
+from hpo.record.lease import this_process
+from hpo.record.store import JobRow, Store
+from hpo.record.tables import LOST_AFTER
+from tests.support.driving import CHANNELS, FRAME, Counting, answer, row, run_until, tuner
+from tests.support.rows import held_by, silence
+from trainers import ConfigurationError, DataError, LeaseError
+
+
+@pytest.fixture(scope="module")
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The answer of a job that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("whole")
+    tuner(folder).fit(CHANNELS, job_name="whole")
+    return answer(folder, "whole")
+
+
+def resumed(folder: Path, name: str, **options: Any) -> str:
+    """Goes on with a job; returns what was printed."""
+    said = io.StringIO()
+    drive(f"sqlite:///{folder}/record.db", name, console=Console(file=said, width=300), resume=True, **options)
+    return said.getvalue()
+
+
+def interrupted(folder: Path, at: int) -> Counting:
+    """Begins a job that Ctrl-C stops at its `at`-th report."""
+    stopping = Counting(at, lambda: os.kill(os.getpid(), signal.SIGINT))
+    with pytest.raises(KeyboardInterrupt):
+        tuner(folder, (stopping,)).fit(CHANNELS, job_name="job")
+    return stopping
+
+
+# ---- stopped, and on
+
+
+@pytest.mark.parametrize("at", [1, 8, 30])
+def test_a_stopped_job_goes_on_to_the_same_answer(expected: dict[str, Any], tmp_path: Path, at: int) -> None:
+    stopping = interrupted(tmp_path, at)
+    assert (row(tmp_path).status, row(tmp_path).reason) == ("Stopped", INTERRUPTED)
+    counting = Counting()
+    said = resumed(tmp_path, "job", callbacks=(counting,))
+    assert answer(tmp_path, "job") == expected
+    assert "going on" in said
+    told = {end for end in stopping.ends if end[1] == "Completed"}
+    assert not told & set(counting.ends), "each end is told once"
+    assert {trial for trial, _ in stopping.ends + counting.ends} == {f"job-{number:03d}" for number in range(9)}
+    assert not (tmp_path / "job" / "inputs").exists(), "nobody needs the copies any more"
+    with Store(f"sqlite:///{tmp_path}/record.db") as store:
+        lines = [line.text for line in store.lines("job")]
+    assert lines.index(f"job: Stopped, {INTERRUPTED}") < len(lines) - 1, "what both drivers said, in order"
+    assert any("going on" in line for line in lines)
+    assert any("bracket 1 of 3 at 1 unit: 2 went on" in line for line in lines)
+    assert lines[-1] == "job: Completed"
+
+
+def test_a_completed_job_is_left_as_it_is(expected: dict[str, Any], tmp_path: Path) -> None:
+    tuner(tmp_path).fit(CHANNELS, job_name="job")
+    before = row(tmp_path)
+    assert "job is Completed: there is nothing left to run" in resumed(tmp_path, "job")
+    assert replace(row(tmp_path), heartbeat=before.heartbeat) == before
+
+
+def test_an_ended_job_is_driven_again_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    interrupted(tmp_path, 3)
+    with pytest.raises(
+        ConfigurationError, match="job 'job' is Stopped: interrupted by Ctrl-C; to go on with it: hpo resume"
+    ):
+        drive(f"sqlite:///{tmp_path}/record.db", "job", console=Console(file=io.StringIO()))
+
+
+def test_other_data_are_refused_and_the_job_stays_as_it_was(tmp_path: Path) -> None:
+    interrupted(tmp_path, 3)
+    changed = {**CHANNELS, "train": FRAME[:300].assign(a=0.0)}
+    with pytest.raises(DataError, match="channel 'train' has changed since the job began"):
+        resumed(tmp_path, "job", inputs=changed)
+    assert row(tmp_path).status == "Stopped"
+
+
+def test_a_checkpoint_that_was_cut_short_costs_time_alone(
+    expected: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    interrupted(tmp_path, 3)
+    cut = [path for path in tmp_path.glob("job/job-*/*") if path.stat().st_size]
+    assert cut
+    for path in cut:
+        path.write_bytes(path.read_bytes()[:100])
+    resumed(tmp_path, "job")
+    assert "gone or cut short: it starts again" in caplog.text
+    found, whole = answer(tmp_path, "job"), dict(expected)
+    assert found.pop("used") > whole.pop("used")
+    assert found == whole
+
+
+def test_a_request_to_stop_is_heard_while_the_loop_itself_trains() -> None:
+    asked, heard = threading.Event(), threading.Event()
+    with Requests(asked.is_set, heard.set):
+        assert not heard.wait(0.6)
+        asked.set()
+        assert heard.wait(30)
+
+
+# ---- the lease
+
+
+def test_a_job_that_is_driven_is_refused(tmp_path: Path) -> None:
+    refused: list[BaseException] = []
+
+    def second() -> None:
+        try:
+            resumed(tmp_path, "job")
+        except LeaseError as error:
+            refused.append(error)
+
+    tuner(tmp_path, (Counting(5, second),)).fit(CHANNELS, job_name="job")
+    assert len(refused) == 1
+    assert f"process {os.getpid()}" in str(refused[0])
+    assert row(tmp_path).status == "Completed"
+
+
+@pytest.mark.parametrize("ahead", [0.0, 90.0, -3600.0])
+def test_a_silent_driver_elsewhere_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ahead: float) -> None:
+    """Whatever this machine's clock says."""
+    said: list[str] = []
+    slept: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        assert sum(slept) < 2 * LOST_AFTER, "it waits on"
+        slept.append(seconds)
+        silence(store, seconds)
+
+    clock = time.time
+    monkeypatch.setattr(time, "time", lambda: clock() + ahead)
+    with Store(f"sqlite:///{tmp_path}/record.db") as store:
+        where = {"host": "gone", "ip": "192.0.2.7", "pid": 1}
+        store.create_job(JobRow(name="job", created_at=0.0, lease="theirs", driver=where))
+        silence(store, LOST_AFTER - 3.0)
+        wait_for_lease(store, "job", said.append, sleep)
+    assert 0.0 < sum(slept) <= 3.0 + LOOK_SECONDS
+    assert said[0].startswith("process 1 on gone (192.0.2.7) drives job: waiting up to 3 s")
+
+
+TAKEN = (
+    r"job is taken over from process 4711 on elsewhere \(192\.0\.2\.7\), last heard of (\d+) s ago\. If that only "
+    r"stands still, its gangs hold their CPUs and GPUs until it is gone, and there may be no room for gangs of this "
+    r"one: end it there, with `kill -KILL 4711`"
+)
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_who_takes_a_job_over_says_what_the_driver_before_may_hold(tmp_path: Path, there: bool) -> None:
+    """Unless that is known to be dead, or has ended the job itself."""
+    interrupted(tmp_path, 3)
+    with Store(f"sqlite:///{tmp_path}/record.db") as store:
+        where = {"host": "elsewhere", "ip": "192.0.2.7", "pid": 4711}
+        here = {**this_process(), "pid": 4711, "started": -1.0}
+        store.update_job("job", status="InProgress", reason="", ended_at=None)
+        held_by(store, where if there else here, "job")
+        silence(store, LOST_AFTER + 10.0)
+        said = resumed(tmp_path, "job")
+        lines = " ".join(line.text for line in store.lines("job"))
+    for text in (said.replace("\n", " "), lines):
+        found = re.search(TAKEN, text)
+        assert bool(found) is there, text
+        assert not there or float(found[1]) >= LOST_AFTER + 10.0
+        assert "going on" in text
+    assert "taken over" not in resumed(tmp_path, "job")
+
+
+# ---- killed
+
+
+@pytest.mark.process
+@pytest.mark.fault
+def test_a_driver_that_was_killed_is_followed_by_another(expected: dict[str, Any], tmp_path: Path) -> None:
+    assert run_until(tmp_path, 3, signal.SIGKILL).returncode == -signal.SIGKILL
+    resumed(tmp_path, "job")
+    assert answer(tmp_path, "job") == expected
+    # It was killed before anything of a trial was written down.
+    first, second = (end - began for began, end in row(tmp_path).summary["runs"])
+    assert first < row(tmp_path).summary["wall_seconds"] <= first + second
+
+
+def test_sigterm_stops_gracefully_and_says_so(expected: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="143"):
+        tuner(tmp_path, (Counting(17, lambda: os.kill(os.getpid(), signal.SIGTERM)),)).fit(CHANNELS, job_name="job")
+    assert row(tmp_path).status == "Stopped"
+    assert row(tmp_path).reason == TERMINATED
+    resumed(tmp_path, "job")
+    assert answer(tmp_path, "job") == expected

@@ -1,0 +1,57 @@
+"""Whole tuning jobs in this process: the answer of the cluster, and no cluster."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from tests.support.in_hand import Answer, answer
+
+ROOT = str(Path(__file__).parents[3])
+
+
+@pytest.fixture(scope="module")
+def in_hand(tmp_path_factory: pytest.TempPathFactory) -> Answer:
+    return answer(0, tmp_path_factory.mktemp("hand"))
+
+
+def test_it_says_that_trials_run_one_after_another(in_hand: Answer) -> None:
+    assert "one trial after another in this process, not 2 at once" in in_hand.printed
+    assert sum(in_hand.resources.values()) == 334 + 30
+
+
+def test_more_threads_decide_alike(in_hand: Answer, tmp_path: Path) -> None:
+    threaded = answer(0, tmp_path, threads=2)
+    assert (threaded.resources, threaded.best) == (in_hand.resources, in_hand.best)
+    assert threaded.values == pytest.approx(in_hand.values, abs=1e-3)
+
+
+WITHOUT_RAY = """
+    import os, pathlib
+    import ray
+    from tests.support.in_hand import answer
+    answer(0, pathlib.Path(os.environ["WARMBAND_HOME"]))
+    assert not ray.is_initialized()
+    children = pathlib.Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    assert not children, children
+    print("done")
+"""
+
+
+@pytest.mark.process
+def test_neither_ray_nor_any_process_is_started(home: Path) -> None:
+    home.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(WITHOUT_RAY)],
+        env={**os.environ, "PYTHONPATH": ROOT, "WARMBAND_HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout.strip() == "done", done.stderr

@@ -1,0 +1,133 @@
+"""What a record says of a job's channels opens the same rows again, and refuses others."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas
+import pytest
+
+from hpo.jobs.files.inputs import copy_inputs, dataset_channels, open_inputs, record_inputs, remove_copies
+from trainers import Channel, DataError, storage
+from trainers.trainer import open_channels
+
+ROWS = np.random.default_rng(7).normal(size=(40, 4)).astype(np.float32)
+FRAME = pandas.DataFrame(ROWS, columns=["y", "a", "b", "c"]).assign(y=lambda frame: (frame.y > 0) * 1)
+
+
+def recorded(source: Any, folder: Path, **options: Any) -> tuple[dict[str, Channel], dict[str, Any]]:
+    """Channels, and what a record says of them once their copies were made."""
+    channels = open_channels({"train": source})
+    about = record_inputs(channels, str(folder / "job"), **options)
+    copy_inputs(about, channels)
+    return channels, json.loads(json.dumps(about))
+
+
+def check_alike(one: Channel, other: Channel) -> None:
+    """The same rows, the same names, the same digest."""
+    mine, theirs = one.read_whole(), other.read_whole()
+    assert one.name == other.name
+    assert type(mine.features) is type(theirs.features)
+    if isinstance(mine.features, np.ndarray):
+        np.testing.assert_array_equal(mine.features, theirs.features)
+    else:
+        pandas.testing.assert_frame_equal(mine.features, theirs.features)
+    np.testing.assert_array_equal(mine.labels, theirs.labels)
+    assert mine.feature_names == theirs.feature_names
+    assert one.source.heading == other.source.heading
+    assert one.fingerprint() == other.fingerprint()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(FRAME, id="a frame"),
+        pytest.param(FRAME.astype({"a": "float64"}).rename(columns={"b": 3}), id="mixed types and names"),
+        pytest.param(FRAME.assign(c=np.where(FRAME.c > 1, np.nan, FRAME.c)), id="missing values"),
+        pytest.param(ROWS, id="an array"),
+        pytest.param((ROWS[:, 1:], (ROWS[:, 0] > 0).astype(int)), id="a pair"),
+        pytest.param((FRAME[["a", "b"]], FRAME.y), id="a pair of pandas"),
+        pytest.param(Channel.of(FRAME, target="c"), id="another target"),
+        pytest.param(
+            FRAME.assign(b=pandas.Categorical(["x", None, "z", "x"] * 10, categories=["z", "unused", "x"])),
+            id="categories",
+        ),
+        pytest.param(FRAME.assign(label=pandas.Categorical([1, 2] * 20, ordered=True)), id="a feature called label"),
+    ],
+)
+def test_rows_in_memory_are_copied_and_opened_again(source: Any, tmp_path: Path) -> None:
+    channels, about = recorded(source, tmp_path)
+    check_alike(channels["train"], open_inputs(about)["train"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "csv without names", "several files"])
+def test_files_are_opened_where_they_are(kind: str, tmp_path: Path) -> None:
+    source: Any = tmp_path / "rows.csv"
+    if kind == "csv":
+        FRAME.to_csv(source, index=False, sep=";")
+        source = Channel.of(str(source), target="b", delimiter=";")
+    elif kind == "parquet":
+        source = tmp_path / "rows.parquet"
+        FRAME.to_parquet(source)
+    elif kind == "csv without names":
+        FRAME.to_csv(source, index=False, header=False)
+    else:
+        source = tmp_path / "part-*.csv"
+        for part in (1, 2):
+            FRAME.to_csv(tmp_path / f"part-{part}.csv", index=False)
+    channels, about = recorded(source if isinstance(source, Channel) else str(source), tmp_path)
+    check_alike(channels["train"], open_inputs(about)["train"])
+    assert not (tmp_path / "job").exists(), "files are not copied"
+
+
+def test_a_named_dataset_is_loaded_again() -> None:
+    channels = dataset_channels("digits", repeat=2)
+    about = json.loads(json.dumps(record_inputs(channels, "/nowhere")))
+    opened = open_inputs(about)
+    assert list(opened) == ["train", "validation", "test"]
+    for name, channel in channels.items():
+        check_alike(channel, opened[name])
+
+
+def test_other_rows_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "rows.csv"
+    FRAME.to_csv(file, index=False)
+    _, about = recorded(str(file), tmp_path)
+    FRAME.assign(a=0).to_csv(file, index=False)
+    with pytest.raises(DataError, match="channel 'train' has changed since the job began"):
+        open_inputs(about)
+
+
+@pytest.mark.parametrize("damage", ["gone", "cut short", "a pickle"])
+def test_a_copy_that_is_not_whole_is_refused_and_never_executed(damage: str, tmp_path: Path) -> None:
+    _, about = recorded(FRAME, tmp_path)
+    copy = Path(about["train"]["open"]["copy"])
+    if damage == "gone":
+        copy.unlink()
+    elif damage == "cut short":
+        copy.write_bytes(copy.read_bytes()[:-100])
+    else:
+        np.savez(copy, features=np.array([{"a": 1}], dtype=object), labels=np.zeros(1))
+    with pytest.raises(DataError, match=r"channel 'train' cannot be opened again: .*resume\(inputs=\.\.\.\)"):
+        open_inputs(about)
+
+
+def test_what_is_too_large_is_not_copied_unasked(tmp_path: Path) -> None:
+    _, about = recorded(FRAME, tmp_path, most_bytes=ROWS.nbytes - 1)
+    assert not (tmp_path / "job").exists()
+    with pytest.raises(DataError, match="no copy was kept"):
+        open_inputs(about)
+    channels, about = recorded(FRAME, tmp_path, most_bytes=math.inf)
+    check_alike(channels["train"], open_inputs(about)["train"])
+
+
+def test_copies_go_and_nothing_else(tmp_path: Path) -> None:
+    recorded(FRAME, tmp_path)
+    (tmp_path / "job" / "a-trial").mkdir()
+    remove_copies(str(tmp_path / "job"))
+    remove_copies(str(tmp_path / "job"))
+    assert storage.names(str(tmp_path / "job")) == ["a-trial"]

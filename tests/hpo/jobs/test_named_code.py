@@ -1,0 +1,149 @@
+"""A job file and a record run no code that their user has not allowed, and reading one runs none at all."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from hpo.cli.command import app
+from hpo.job_file.models import read_job
+from hpo.jobs.named_code import check_allowed, in_record
+from trainers import ConfigurationError, XGBoostTrainer
+from trainers.pytorch.allreduce_trainer import TorchTrainer
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A job file that names a function in a module, and package, that leave a file behind when they are imported."""
+    folder = tmp_path / "shop"
+    folder.mkdir()
+    mark = f"open({str(tmp_path / 'ran')!r}, 'a').close()\n"
+    (folder / "__init__.py").write_text(mark)
+    (folder / "model.py").write_text(f"{mark}def train(context):\n    pass\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.path", [path for path in sys.path if path not in ("", str(tmp_path))])
+    monkeypatch.delitem(sys.modules, "shop", raising=False)
+    monkeypatch.delitem(sys.modules, "shop.model", raising=False)
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        yaml.safe_dump(
+            {
+                "data": {"dataset": "digits"},
+                "trainer": {"type": "torch", "train_loop": "shop.model:train", "num_workers": 0},
+                "tuning": {
+                    "objective_metric_name": "validation:loss",
+                    "ranges": {"lr": {"type": "continuous", "min": 0.1, "max": 1.0}},
+                    "hyperband": {"max_resource": 3},
+                },
+            }
+        )
+    )
+    return path
+
+
+@pytest.mark.parametrize("command", ["tune", "forecast"])
+def test_a_job_file_that_names_code_is_refused_unless_it_is_allowed(command: str, job: Path) -> None:
+    refused = CliRunner().invoke(app, [command, str(job)])
+    assert isinstance(refused.exception, ConfigurationError), refused.output
+    said = str(refused.exception)
+    assert f"job file {str(job)!r} names Python code" in said
+    assert f"trainer.train_loop 'shop.model:train', which is train of {job.parent / 'shop' / 'model.py'}" in said
+    assert "give --allow-code" in said
+    assert not (job.parent / "ran").exists()
+
+
+def test_the_command_line_cannot_name_code_either(job: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"which is system of .*os\.py; look at it"):
+        read_job(job, ["trainer.train_loop=os:system"])
+    with pytest.raises(ConfigurationError, match=r"which is train of no\.where, which is not here"):
+        read_job(job, ["trainer.train_loop=no.where:train"])
+
+
+def test_what_is_allowed_is_read_without_running_it(job: Path) -> None:
+    spec = read_job(job, allow_code=True)
+    assert [code.name for code in spec.code()] == ["shop.model:train"]
+    assert not (job.parent / "ran").exists()
+    assert spec.tuner().estimator.to_json()["options"]["train_loop_per_worker"] == "shop.model:train"
+    assert (job.parent / "ran").exists()
+
+
+def test_a_job_without_code_needs_no_leave(job: Path) -> None:
+    assert read_job(ROOT / "experiments" / "bank-marketing.yaml").code() == []
+
+
+def train(context: Any) -> None:
+    pass
+
+
+def test_a_record_s_code_is_named() -> None:
+    assert in_record({"estimator": XGBoostTrainer(hyperparameters={"eval_metric": "auc"}).to_json()}) == []
+    named = in_record({"estimator": TorchTrainer(train_loop_per_worker="json:loads").to_json()})
+    check_allowed(named, True, "job 'a-job'")
+    with pytest.raises(ConfigurationError, match=r"^job 'a-job' names Python code.*train_loop_per_worker 'json:loads'"):
+        check_allowed(named, False, "job 'a-job'")
+
+
+BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
+    f"{name}: &{name} [{', '.join([f'*{before}'] * 10)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+)
+RECURSIVE = "name: &a [*a]\n"
+BOUNDED = """
+    import resource, sys
+    from hpo.job_file.models import read_job
+    from trainers import ConfigurationError
+
+    for path in sys.argv[1:]:
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        try:
+            read_job(path)
+        except ConfigurationError as error:
+            after = resource.getrusage(resource.RUSAGE_SELF)
+            print(len(str(error)), (after.ru_maxrss - before.ru_maxrss) // 1024, int(after.ru_utime - before.ru_utime))
+            print(repr(str(error)))
+"""
+HOSTILE = [
+    (BOMB, "has more than 10000 values, its aliases spelled out"),
+    (RECURSIVE, "nested deeper than 20 levels"),
+    ("data: {dataset: digits, dataset: xor}\n", "data.dataset: given a second time, first on line 1"),
+    ("name: !!python/object/apply:os.system ['touch ran']\n", "name has the tag 'tag:yaml.org,2002:python/object"),
+    ("name: !!python/name:os.system ''\n", "leave the tag out"),
+    ("data: &d {dataset: digits}\nother: {<<: *d}\n", "has the tag|a key has to be text|unknown key"),
+    ("name: " + "x" * 3_000_000 + "\n", "name is"),
+    ("[" * 100_000, "it nests deeper than 20 levels|is not YAML"),
+]
+
+
+@pytest.mark.process
+def test_hostile_yaml_is_one_short_error_in_bounded_time_and_memory(tmp_path: Path) -> None:
+    """In a process of its own, in which what takes the most comes last."""
+    paths = [tmp_path / f"{number}.yaml" for number in range(len(HOSTILE))]
+    for path, (text, _) in zip(paths, HOSTILE, strict=True):
+        path.write_text(text)
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(BOUNDED), *map(str, paths)],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = done.stdout.splitlines()
+    for (_, message), numbers, said in zip(HOSTILE, lines[::2], lines[1::2], strict=True):
+        length, megabytes, seconds = map(int, numbers.split())
+        assert re.search(message, ast.literal_eval(said)), said
+        assert length < 2000
+        assert megabytes < 300
+        assert seconds < 20
+    assert not (tmp_path / "ran").exists()

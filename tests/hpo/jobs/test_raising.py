@@ -1,0 +1,408 @@
+"""Limits that are raised where a job is resumed: by the command and from Python, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+from rich.console import Console
+
+from hpo import HyperparameterTuner, Prices
+from hpo.jobs import driver
+from hpo.jobs.build import opened
+from hpo.jobs.files.folder import CLAIMED
+from hpo.jobs.launch import background, supervisor
+from hpo.jobs.raising import RAISED
+from hpo.jobs.run import known, notes_of
+from hpo.jobs.stop_signals import Interrupts
+from hpo.record.lease import this_process
+from hpo.record.store import JobRow, Store
+from hpo.strategies.hyperband import Plan, lay_out
+from hpo.strategies.registry import HyperbandStrategyConfig, StrategyConfig, grown
+from tests.support.command import run
+from tests.support.driving import CHANNELS, answer, row, tuner
+from tests.support.rows import held_by, until
+from trainers import ConfigurationError, DataError, LeaseError
+
+JOB = """
+name: job
+data:
+  channels:
+    train: {{path: {folder}/train.csv}}
+    validation: {{path: {folder}/validation.csv}}
+trainer:
+  type: xgboost
+  num_workers: 0
+  hyperparameters: {{objective: "binary:logistic", eval_metric: auc}}
+tuning:
+  objective_metric_name: validation:auc
+  hyperband: {{max_resource: 9}}
+  max_jobs: 5
+  max_runtime_in_seconds: 3600
+  random_seed: 1
+  ranges:
+    eta: {{type: continuous, min: 0.1, max: 1}}
+    subsample: {{type: continuous, min: 0.5, max: 1}}
+cost: {{per_worker_hour: 3600, currency: EUR}}
+"""
+
+
+class Command:
+    """The hpo command, in this process, beside a job file."""
+
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        random = np.random.default_rng(0)
+        for name, rows in {"train": 200, "validation": 100}.items():
+            features = random.normal(size=(rows, 3))
+            target = (features[:, 0] + 0.5 * random.normal(size=rows) > 0).astype(float)
+            np.savetxt(folder / f"{name}.csv", np.column_stack([target, features]), delimiter=",", fmt="%.6f")
+        self.file = folder / "job.yaml"
+        self.file.write_text(JOB.format(folder=folder))
+        self.monkeypatch, self.capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: str, code: int = 0) -> str:
+        """What a command printed."""
+        found = run(self.monkeypatch, *arguments)
+        printed = self.capsys.readouterr()
+        assert found == code, printed.err
+        return printed.out + printed.err
+
+    def tune(self, *keys: str) -> str:
+        """Runs the job of the file, with keys over it."""
+        return self("tune", str(self.file), *(word for key in keys for word in ("--set", key)))
+
+    def resume(self, *keys: str, code: int = 0) -> str:
+        """Goes on with it."""
+        return self("resume", "job", *(word for key in keys for word in ("--set", key)), code=code)
+
+
+@pytest.fixture
+def hpo(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Command:
+    monkeypatch.setenv("COLUMNS", "300")
+    return Command(tmp_path, monkeypatch, capsys)
+
+
+def found() -> tuple[JobRow, list[tuple[Any, ...]]]:
+    """The job, and what became of its trials."""
+    with Store() as store:
+        trials = [trial for trial in store.trials("job") if trial.number >= 0]
+        return store.job("job"), [
+            (each.trial_id, each.status, each.resource, each.objective, each.hyperparameters, each.bracket)
+            for each in trials
+        ]
+
+
+# ---- by the command
+
+
+def test_a_completed_job_goes_on_with_more_trials_behind_its_own(hpo: Command) -> None:
+    hpo.tune()
+    before, first = found()
+    assert (before.status, len(first)) == ("Completed", 5)
+    said = hpo.resume("tuning.max_jobs=9")
+    assert "job: max_jobs raised from 5 to 9" in said
+    assert "job had 5 trials, 5 of them ended: going on" in said
+    assert "rounds at most" not in said, "the probe's verdict was on a smaller job"
+    job, trials = found()
+    assert (job.status, len(trials)) == ("Completed", 9)
+    assert trials[:5] == first
+    assert job.plan["brackets"][: len(before.plan["brackets"])] == before.plan["brackets"]
+    assert job.spec["max_jobs"] == 9
+    assert "9 of 9" in hpo("describe", "job")
+    assert "max_jobs raised from 5 to 9" in hpo("describe", "job")
+    # Once more, and the same command again.
+    hpo.resume("tuning.max_jobs=12")
+    job, more = found()
+    assert more[:9] == trials
+    assert [entry["max_jobs"] for entry in job.spec[RAISED]] == [[5, 9], [9, 12]]
+    assert "is Completed: there is nothing left to run" in hpo.resume("tuning.max_jobs=12")
+    assert found() == (job, more)
+
+
+def test_a_job_that_a_limit_stopped_goes_on_under_a_larger_one_to_its_own_end(hpo: Command, tmp_path: Path) -> None:
+    hpo.tune("name=whole", "tuning.max_jobs=9")
+    hpo.tune("tuning.max_jobs=9", "cost.max_cost=0.000001")
+    job, trials = found()
+    assert (job.status, len(trials) < 9) == ("Stopped", True)
+    assert "max_cost reached" in job.reason
+    hpo.resume()
+    assert "max_cost reached" in found()[0].reason
+    hpo.resume("cost.max_cost=1e6")
+    job, trials = found()
+    assert (job.status, job.reason, job.spec["max_cost"]) == ("Completed", "", 1e6)
+    record = Path(tmp_path / "home" / "warmband.db")
+    answers = []
+    for name in ("whole", "job"):
+        (tmp_path / "record.db").unlink(missing_ok=True)
+        (tmp_path / "record.db").symlink_to(record)
+        answers.append(answer(tmp_path, name))
+    assert answers[0] == answers[1]
+    hpo("report", "job", "--output", str(tmp_path / "page.html"))
+    page = (tmp_path / "page.html").read_text()
+    assert "1,000,000.00 EUR" in page
+    assert "max_cost raised from 1e-06 to 1000000.0" in page
+
+
+def test_time_that_was_used_counts_on(hpo: Command) -> None:
+    """A job that used more than its time stops again at once, and goes on with more than that."""
+    hpo.tune("cost.max_cost=0.000001")
+    job, _ = found()
+    with Store() as store:
+        store.update_job("job", summary={**job.summary, "runs": [[0.0, 5000.0]]}, spec={**job.spec, "max_cost": None})
+    hpo.resume()
+    assert "max_runtime_in_seconds reached" in found()[0].reason
+    refused = hpo.resume("tuning.max_runtime_in_seconds=4000", code=2)
+    assert "max_runtime_in_seconds is 4000, and job 'job' has 3600, of which it has used 5,000." in refused
+    assert "give more than 5000" in refused
+    hpo.resume("tuning.max_runtime_in_seconds=100000")
+    job, trials = found()
+    assert (job.status, len(trials)) == ("Completed", 5)
+    assert "100000 s at most" in hpo("describe", "job")
+
+
+REFUSED = [
+    ("tuning.max_jobs=3", "max_jobs is 3, and job 'job' has 5, of which it has used"),
+    ("tuning.max_jobs=0", "max_jobs is 0; give a whole number from 1 to 100000"),
+    ("tuning.max_jobs=100001", "max_jobs is 100001; give a whole number from 1 to 100000"),
+    ("tuning.max_jobs=6.5", "max_jobs is 6.5; give a whole number"),
+    ("tuning.max_jobs='6'", "max_jobs is '6'; give a whole number"),
+    ("tuning.max_jobs=null", "max_jobs is null, which raises nothing; give a larger number than the job has"),
+    ("tuning.max_runtime_in_seconds=true", "max_runtime_in_seconds is True; give a whole number, 1 or more"),
+    ("cost.max_cost=.nan", "max_cost is nan; give an amount above 0"),
+    ("cost.max_cost=.inf", "max_cost is inf; give an amount above 0"),
+    ("tuning.max_wait=9000", "max_wait is 9000, and job 'job' has no such limit to raise; leave it out"),
+    (
+        "tuning.max_parallel_jobs=9",
+        "tuning.max_parallel_jobs cannot be made 9 in a job that has begun; what can be raised",
+    ),
+    ("trainer.num_workers=2", "trainer.num_workers cannot be made 2 in a job that has begun; what can be raised where"),
+    (
+        "tuning.max_cost=9",
+        "resumed is tuning.max_jobs, tuning.max_runtime_in_seconds, tuning.max_wait or cost.max_cost",
+    ),
+    ("tuning=9", "tuning cannot be made 9"),
+    ("max_jobs=9", "max_jobs cannot be made 9"),
+    ("tuning.max_jobs", "it has no value; give key=value, such as tuning.max_jobs=10"),
+    ("tuning.max_jobs=[", "the value is not YAML"),
+]
+
+
+def test_time_in_which_it_waited_is_not_used_of_its_runtime(hpo: Command) -> None:
+    hpo.tune("cost.max_cost=0.000001", "tuning.max_wait=90000")
+    job, _ = found()
+    with Store() as store:
+        summary = {**job.summary, "runs": [[0.0, 5000.0]], "gang_seconds": 3700.0}
+        store.update_job("job", summary=summary, spec={**job.spec, "max_cost": None})
+    refused = hpo.resume("tuning.max_runtime_in_seconds=3650", code=2)
+    assert "has 3600, of which it has used 3,700.0 s already" in refused
+    hpo.resume("tuning.max_runtime_in_seconds=4000")
+    assert found()[0].status == "Completed"
+
+
+def test_what_cannot_be_raised_is_refused_by_name_and_nothing_is_changed(hpo: Command) -> None:
+    hpo.tune("cost.max_cost=0.000001")
+    before = found()
+    for key, said in REFUSED:
+        assert said in hpo.resume(key, code=2), key
+    both = hpo.resume("tuning.max_parallel_jobs=9", "trainer.num_workers=2", code=2)
+    assert "max_parallel_jobs cannot be made 9" in both
+    assert "num_workers cannot be made 2" in both
+    assert found() == before
+
+
+def test_a_completed_job_goes_on_only_for_more_trials(hpo: Command) -> None:
+    hpo.tune()
+    before = found()
+    assert "give a larger max_jobs than 5" in hpo.resume("tuning.max_runtime_in_seconds=9000", code=2)
+    assert found() == before
+
+
+def test_a_job_that_found_enough_does_not_go_on(hpo: Command) -> None:
+    hpo.tune("tuning.completion.target_objective_metric_value=0.1")
+    before = found()
+    assert before[0].status == "Completed"
+    refused = hpo.resume("tuning.max_jobs=9", code=2)
+    assert "is Completed, target_objective_metric_value 0.1 reached" in refused
+    assert "larger limits change nothing about that; begin another job" in refused
+    assert found() == before
+
+
+# ---- from Python
+
+
+def test_rows_in_memory_are_given_again_where_their_copies_are_gone(tmp_path: Path) -> None:
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    first, before = answer(tmp_path, "job"), row(tmp_path)
+    store = f"sqlite:///{tmp_path}/record.db"
+    with pytest.raises(DataError, match=r"resume\(inputs=\.\.\.\)"):
+        HyperparameterTuner.attach("job", store=store).resume(max_jobs=9)
+    assert row(tmp_path).spec == before.spec
+    assert row(tmp_path).status == "Completed"
+    HyperparameterTuner.attach("job", store=store).resume(inputs=CHANNELS, max_jobs=9)
+    again = HyperparameterTuner.attach("job", store=store)
+    assert again.max_jobs == again.plan().trials == 9
+    assert again.describe()["HyperParameterTuningJobConfig"]["ResourceLimits"]["MaxNumberOfTrainingJobs"] == 9
+    assert again.describe()["Summary"]["raised"][0]["max_jobs"] == [5, 9]
+    found = answer(tmp_path, "job")
+    assert found["trials"][:5] == first["trials"][:5]
+    assert found["untuned"]["value"] == first["untuned"]["value"]
+    with pytest.raises(ConfigurationError, match="max_parallel_jobs cannot be made 9 in a job"):
+        again.resume(max_parallel_jobs=9)
+
+
+def test_a_driver_that_died_before_it_raised_the_limits_is_followed_by_one_that_does(tmp_path: Path) -> None:
+    """As its supervisor starts it again: not to begin anew with a job that was stopped meanwhile, limits as before."""
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    store = f"sqlite:///{tmp_path}/record.db"
+    with Store(store) as record:
+        record.update_job("job", status="InProgress", ended_at=None)
+        held_by(record, {**this_process(), "started": -1.0}, "job")
+    for _ in range(2):  # The second finds it Completed.
+        driver.drive(store, "job", console=Console(file=io.StringIO()), inputs=CHANNELS, limits={"max_jobs": 9})
+    job = row(tmp_path)
+    assert (job.status, job.spec["max_jobs"], len(job.spec[RAISED])) == ("Completed", 9, 1)
+    assert len(answer(tmp_path, "job")["trials"]) == 10, "the un-tuned run among them"
+
+
+def test_who_read_the_limits_before_another_raised_them_does_not_drive(tmp_path: Path) -> None:
+    made = tuner(tmp_path, max_jobs=5, prices=Prices(per_worker_hour=3600.0), max_cost=1e-6)
+    made.fit(CHANNELS, job_name="job")
+    store, old = f"sqlite:///{tmp_path}/record.db", row(tmp_path)
+    raise_and_drive(store, max_jobs=9)
+    with pytest.raises(LeaseError, match="another process raised the limits of job 'job' just now"):
+        drive_row(made, old, store)
+    with Store(store) as record:
+        assert not record.job("job").lease
+    assert row(tmp_path).spec["max_jobs"] == 9
+
+
+def raise_and_drive(store: str, **limits: float) -> None:
+    driver.drive(store, "job", console=Console(file=io.StringIO()), resume=True, inputs=CHANNELS, limits=limits)
+
+
+def drive_row(made: HyperparameterTuner, old: JobRow, store: str) -> None:
+    with Interrupts(lambda text: None) as interrupts:
+        driver.run(
+            made,
+            old,
+            opened(made, CHANNELS),
+            None,
+            interrupts,
+            store=store,
+            console=Console(file=io.StringIO()),
+            verbose=False,
+        )
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("waits", [True, False])
+def test_another_process_that_refuses_to_run_raises_nothing_however_late(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], waits: bool
+) -> None:
+    """Completed, with the copies of its rows gone: nobody could go on with it, or have it Completed again."""
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    before, store = row(tmp_path), f"sqlite:///{tmp_path}/record.db"
+    made = HyperparameterTuner.attach("job", store=store)
+    if waits:
+        with pytest.raises(ConfigurationError, match=r"did not start: channel 'train' cannot be opened again"):
+            made.resume(wait=False, max_jobs=9)
+    else:
+        monkeypatch.setattr(background, "START_SECONDS", 0.0)
+        made.resume(wait=False, max_jobs=9)
+        said = capsys.readouterr().out
+        begun = re.search(r"in the background, as process (\d+);", said)
+        assert begun, said
+        until(lambda: bool(supervisor.failure("job", int(begun[1]))))
+        assert "channel 'train' cannot be opened again" in supervisor.log_file("job").read_text()
+    assert row(tmp_path) == before
+
+
+@pytest.mark.process
+def test_another_process_that_takes_the_job_up_raises_its_limits(hpo: Command) -> None:
+    hpo.tune()
+    made = HyperparameterTuner.attach("job")
+    made.resume(wait=False, max_jobs=9)
+    made.wait()
+    job, trials = found()
+    assert (job.status, len(trials), job.spec["max_jobs"]) == ("Completed", 9, 9)
+    assert [entry["max_jobs"] for entry in job.spec[RAISED]] == [[5, 9]]
+    assert "job: max_jobs raised from 5 to 9" in supervisor.log_file("job").read_text()
+    with pytest.raises(ConfigurationError, match="job 'job' is Completed; there is nothing left to run"):
+        made.resume(wait=False, max_jobs=9)
+    with pytest.raises(ConfigurationError, match="max_jobs is 7, and job 'job' has 9"):
+        made.resume(wait=False, max_jobs=7)
+
+
+class Slow(dict[str, Any]):
+    """Channels during whose opening something else happens."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        super().__init__(CHANNELS)
+        self.meanwhile = meanwhile
+
+    def items(self) -> Any:
+        self.meanwhile()
+        return super().items()
+
+
+def test_a_raise_of_another_process_while_data_are_opened_is_not_lost(tmp_path: Path) -> None:
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    store = f"sqlite:///{tmp_path}/record.db"
+
+    def other() -> None:
+        if row(tmp_path).spec["max_jobs"] == 5:
+            raise_and_drive(store, max_jobs=9)
+
+    with pytest.raises(LeaseError, match="another process raised the limits of job 'job' just now"):
+        HyperparameterTuner.attach("job", store=store).resume(inputs=Slow(other), max_jobs=7)
+    assert [entry["max_jobs"] for entry in row(tmp_path).spec[RAISED]] == [[5, 9]]
+
+
+def test_a_new_job_of_a_tuner_out_of_the_record_is_laid_out_from_its_settings(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/record.db"
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    again = HyperparameterTuner.attach("job", store=store)
+    again.max_jobs = 8
+    again.fit(CHANNELS, job_name="larger")
+    tuner(tmp_path, max_jobs=8).fit(CHANNELS, job_name="whole")
+    assert answer(tmp_path, "larger") == answer(tmp_path, "whole")
+
+
+def test_what_was_foretold_goes_with_a_raise_and_stays_for_those_who_go_on_after_it() -> None:
+    summary = {"probe": {"verdict": "30 rounds at most"}, "forecast": {"seconds": 9.0}, CLAIMED: True}
+    summary["runs"] = [[0.0, 10.0]]
+    job = JobRow(name="job", created_at=0.0, spec={RAISED: [{"at": 20.0, "max_jobs": [5, 9]}]}, summary=summary)
+    assert known(notes_of(job, 0.0)) == {"probe": {"verdict": ""}, "forecast": None, CLAIMED: True}
+    later = replace(job, summary={**summary, "runs": [[0.0, 10.0], [21.0, 30.0]]})
+    assert known(notes_of(later, 0.0)) == known(summary), "they are of the job as it was raised"
+    died = replace(job, summary={**summary, "runs": [[0.0, 10.0], [21.0, None]]})
+    assert known(notes_of(died, 25.0)) == known(summary)
+    never = replace(job, summary={**summary, "runs": []})
+    assert known(notes_of(never, 0.0)) == known(summary)
+
+
+# ---- the plan
+
+
+configs = st.tuples(st.integers(1, 3), st.integers(3, 81), st.sampled_from([2, 3, 4]))
+
+
+@given(configs, st.lists(st.integers(1, 60), min_size=2, max_size=5))
+def test_a_plan_grows_behind_what_there_is(config: tuple[int, int, int], steps: list[int]) -> None:
+    least, most, eta = config
+    hyperband = StrategyConfig(HyperbandStrategyConfig(most, least, reduction_factor=eta))
+    plan = lay_out(steps[0], least, most, eta)
+    for more in steps[1:]:
+        longer = grown(plan, "Hyperband", hyperband, plan.trials + more)
+        assert longer.brackets[: len(plan.brackets)] == plan.brackets
+        assert longer.brackets[len(plan.brackets) :] == lay_out(more, least, most, eta).brackets
+        assert longer.trials == plan.trials + more
+        plan = longer
+    assert Plan.from_json(plan.to_json()) == plan

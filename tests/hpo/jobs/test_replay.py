@@ -1,0 +1,593 @@
+"""A search that broke off anywhere, however often, and was taken up again ends as one that never did."""
+
+from __future__ import annotations
+
+import gc
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hpo.cost.limits import Limits
+from hpo.cost.prices import Tariff
+from hpo.jobs import replay as memory_module
+from hpo.jobs.recorder import JobRecord
+from hpo.jobs.replay import Memory, Sound, used_before
+from hpo.jobs.run import notes_of
+from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.record.tables import decode, encode
+from hpo.search.controller import STOP_REQUESTED, Controller
+from hpo.search.simulated_gangs import Curve, SimulatedGangs
+from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
+from hpo.strategies.hyperband import Plan, lay_out, run_all
+from hpo.strategies.registry import HyperbandStrategyConfig, StrategyConfig, grown, plan_for
+from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+from tests.support.simulated import METRIC, WORKERS, Draws, search_of, uneven
+from trainers import patient_storage
+from trainers.errors import DivergedError, StorageError
+from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served
+
+START = 8.0
+
+GAP = 1000.0
+"""Seconds for which nobody drives the job."""
+
+
+class KilledError(BaseException):
+    """What stands for SIGKILL: nothing is written behind it."""
+
+
+@dataclass
+class Rows:
+    """A store and its writer in memory; a killed writer writes nothing more."""
+
+    job_row: JobRow = field(default_factory=lambda: JobRow(name="job", created_at=0.0))
+    trials: dict[str, TrialRow] = field(default_factory=dict)
+    reports: dict[tuple[str, int], ReportRow] = field(default_factory=dict)
+    bills: list[LedgerRow] = field(default_factory=list)
+    dead: bool = False
+    stop_requested: bool = False
+    lost_lease: bool = False
+    name: str = "job"
+
+    def job(self, **changes: Any) -> None:
+        if not self.dead:
+            self.job_row = replace(self.job_row, **{name: decode(encode(value)) for name, value in changes.items()})
+
+    def trial(self, row: TrialRow) -> None:
+        if not self.dead:
+            self.trials[row.trial_id] = row
+
+    def report(self, *rows: ReportRow) -> None:
+        for row in () if self.dead else rows:
+            self.reports[row.trial_id, row.step] = row
+
+    def ledger(self, *rows: LedgerRow) -> None:
+        if not self.dead:
+            self.bills += rows
+
+
+class Mortal(SimulatedGangs):
+    """Dies with its driver at a chosen event; writes checkpoints to a disk that outlives it."""
+
+    def __init__(self, *parts: Any, disk: set[str], dies_at: float, rows: Rows, **named: Any) -> None:
+        super().__init__(*parts, **named)
+        self.disk, self.dies_at, self.rows, self.heard_of = disk, dies_at, rows, 0
+        self.up: set[str] = set()
+        self.up_at = math.inf
+
+    def assign(self, gang: str, assignment: Assignment) -> None:
+        assert (assignment.checkpoint in self.disk) if assignment.start else assignment.checkpoint is None
+        super().assign(gang, assignment)
+
+    def events(self, timeout: float) -> Sequence[Event]:
+        if self.heard_of >= self.dies_at:
+            self.rows.dead = True
+            raise KilledError
+        self.heard_of += 1
+        found = super().events(timeout)
+        for event in found:
+            if isinstance(event, GangUp):
+                self.up.add(event.gang)
+                self.up_at = min(self.up_at, self.now)
+            if segment := getattr(event, "segment", None):
+                self.disk.add(segment.checkpoint)
+        return found
+
+
+def luck(assignment: Assignment, step: int) -> float:
+    return random.Random(f"{assignment.trial_id}{step}").random()
+
+
+def curve(assignment: Assignment, step: int) -> float:
+    """A value of trial and step alone; some fail, some diverge."""
+    found = luck(assignment, step)
+    if found < 0.004:
+        raise ValueError("a trial's own error")
+    if found < 0.008:
+        raise DivergedError("the loss is not finite")
+    return math.nan if found < 0.012 else found
+
+
+class Telling(Mortal):
+    """Every second trial that diverges has reported that unit before: its own code looked at the loss too late."""
+
+    def _serve(self, gang: str, assignment: Assignment, seconds: float) -> Served:
+        served = super()._serve(gang, assignment, seconds)
+        if not served.diverged or luck(assignment, 0) < 0.5:
+            return served
+        step = assignment.start + len(served.reports) + 1
+        told = Report(step=step, metrics={METRIC: luck(assignment, step)})
+        return replace(served, reports=(*served.reports, told))
+
+
+@dataclass(kw_only=True)
+class Service:
+    """A search over several drivers' lives."""
+
+    plan: Plan
+    parallel: int = 3
+    curve: Curve = curve
+    gangs: type[Mortal] = Mortal
+    options: dict[str, Any] = field(default_factory=dict)
+    sound: Sound | None = None
+    rows: Rows = field(default_factory=Rows)
+    disk: set[str] = field(default_factory=set)
+    now: float = 0.0
+    served: list[Assignment] = field(default_factory=list)
+    held: float = 0.0
+    """Worker-seconds for which gangs were up."""
+    with_gang: float = 0.0
+    """Seconds in which there was one."""
+
+    def drive(
+        self, dies_at: float = math.inf, stop_at: float = math.inf, losses: frozenset[int] = frozenset()
+    ) -> Controller | None:
+        """Runs until the search's end, the driver's death (None) or a stop."""
+        rows = self.rows
+        rows.dead, job, began = False, rows.job_row, self.now
+        before = used_before(job, rows.bills, heard=began)
+        memory = Memory(
+            rows.trials.values(), rows.reports.values(), before, self.sound or (lambda uri, size: uri in self.disk)
+        )
+        rows.ledger(*before.unbilled)
+        self.now += GAP if job.summary else 0.0
+        record = JobRecord(rows, METRIC, memory=memory, notes=notes_of(job, began))  # type: ignore[arg-type]
+        record.note(runs=[*record.notes["runs"], [self.now, None]])
+        gangs = self.gangs(
+            self.curve,
+            metric=METRIC,
+            losses=losses,
+            start_seconds=START,
+            unit_seconds=uneven,
+            disk=self.disk,
+            dies_at=dies_at,
+            rows=rows,
+        )
+        gangs.now, gangs.gangs = self.now, len(rows.bills)  # Gangs of another driver have other names.
+        controller = Controller(
+            search_of(self.plan, parallel=self.parallel, **self.options),
+            searcher=Draws(),
+            scheduler=SynchronousHyperBandScheduler(self.plan, metric=METRIC, mode="max"),
+            decode=dict,
+            gangs=Stopping(gangs, stop_at) if math.isfinite(stop_at) else gangs,  # type: ignore[arg-type]
+            record=record,
+            memory=memory,
+            clock=gangs.clock,
+        )
+        try:
+            if math.isfinite(stop_at):
+                gangs.stop = controller.stop  # type: ignore[attr-defined]
+            controller.run()
+        except KilledError:
+            controller = None  # type: ignore[assignment]
+        self.served += gangs.served
+        self.now = gangs.now
+        self.with_gang += max(0.0, self.now - gangs.up_at)
+        if controller:
+            runs = [*record.notes["runs"][:-1], [record.notes["runs"][-1][0], self.now]]
+            record.note(runs=runs, held={}, gang_seconds=record.gang_seconds, gang_since=None)
+        self.held += sum((self.now - gangs.held_since(gang)) * WORKERS for gang in gangs.up)
+        return controller
+
+
+class Stopping:
+    """Gangs beside which somebody asks for a stop after so many events."""
+
+    def __init__(self, gangs: Mortal, stop_at: float) -> None:
+        self._gangs, self._stop_at = gangs, stop_at
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._gangs, name)
+
+    def events(self, timeout: float) -> Sequence[Event]:
+        if self._gangs.heard_of == self._stop_at:
+            self._gangs.stop("stop requested")  # type: ignore[attr-defined]
+        return self._gangs.events(timeout)
+
+
+def answer(service: Service, controller: Controller | None) -> dict[str, Any]:
+    """What has to be alike: trials, their ends, values and reports, rungs and the winner, as the record has them."""
+    assert controller is not None
+    best = controller.best()
+    untuned = controller.untuned
+    trials = {
+        name: (
+            row.number,
+            row.status,
+            row.resource,
+            row.objective,
+            row.hyperparameters,
+            row.failure_reason,
+            row.bracket,
+        )
+        for name, row in service.rows.trials.items()
+    }
+    cuts = controller.trials.hyperband.core.cuts if controller.trials.hyperband else []
+    return {
+        "trials": trials,
+        "reports": {key: row.objective for key, row in service.rows.reports.items()},
+        "best": best and best.id,
+        "cuts": {(cut.bracket, cut.resource): (cut.went_on, cut.stopped) for cut in cuts},
+        "trained": controller.trained,
+        "untuned": untuned and (untuned.resource, untuned.failure, untuned.diverged),
+        "completed": controller.completed,
+    }
+
+
+def check_bills(service: Service, controller: Controller) -> None:
+    """Every second of every gang that was up is billed, and none twice."""
+    billed = sum(row.worker_seconds for row in service.rows.bills)
+    assert billed == pytest.approx(service.held)
+    assert controller.ledger.total == pytest.approx(billed)
+    assert controller.ledger.gang_seconds == pytest.approx(service.with_gang)
+
+
+PLANS = [lay_out(30, 1, 30), lay_out(9, 1, 9), run_all(7, 12)]
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.integers(1, 6),
+    st.lists(st.integers(0, 60), min_size=1, max_size=4),
+)
+def test_cut_off_after_any_event_it_ends_alike(plan: Plan, parallel: int, deaths: list[int]) -> None:
+    whole = Service(plan=plan, parallel=parallel)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan, parallel=parallel)
+    for dies_at in deaths:
+        if service.drive(dies_at=dies_at) is not None:
+            break
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)
+    assert controller.seconds == pytest.approx(service.now - GAP * (len(service.rows.job_row.summary["runs"]) - 1))
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.sampled_from(PLANS), st.integers(1, 6), st.lists(st.integers(1, 60), min_size=1, max_size=4), st.booleans())
+def test_stopped_at_any_event_it_goes_on_to_the_same_end(
+    plan: Plan, parallel: int, stops: list[int], exact: bool
+) -> None:
+    whole = Service(plan=plan, parallel=parallel)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan, parallel=parallel, options={"exact_from": lambda hyperparameters: exact})
+    for stop_at in stops:
+        service.drive(stop_at=stop_at)
+        assert not any(row.status in ("Running", "Paused", "Pending") for row in service.rows.trials.values())
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.integers(1, 6),
+    st.integers(0, 1000),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 60), st.none() | st.integers(0, 20)), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_trials_that_were_halted_resumed_and_lost_fail_where_they_would_have(
+    plan: Plan, parallel: int, seed: int, ends: list[tuple[bool, int, int | None]], exact: bool
+) -> None:
+    def brittle(assignment: Assignment, step: int) -> float:
+        dice = random.Random(f"{seed}/{assignment.trial_id}")
+        if step == dice.randint(1, 2 * plan.max_resource):
+            if dice.random() < 0.3:
+                return math.nan
+            raise ValueError("a trial's own error")
+        return luck(assignment, step)
+
+    whole = Service(plan=plan, parallel=parallel, curve=brittle)
+    expected = answer(whole, whole.drive())
+    service = Service(
+        plan=plan, parallel=parallel, curve=brittle, options={"exact_from": lambda hyperparameters: exact}
+    )
+    for number, (killed, after, lost) in enumerate(ends):
+        losses = frozenset() if lost is None or number > 1 else frozenset({lost})  # A trial may lose two gangs.
+        ended = service.drive(losses=losses, **{"dies_at" if killed else "stop_at": after})
+        if ended is not None and not ended.stopped:
+            break
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+@pytest.mark.parametrize("rung", [0, 1])
+def test_a_trial_that_diverges_right_behind_a_rung_was_a_candidate_there(parallel: int, rung: int) -> None:
+    """Told again, it reaches its rung first, and another is not promoted in its place."""
+    plan = lay_out(30, 1, 30)
+    healthy = Service(plan=plan, parallel=1, curve=luck)
+    cuts = answer(healthy, healthy.drive())["cuts"]
+    at = plan.brackets[0].rungs[rung]
+    best, last = cuts[0, at][0][0], cuts[0, at][0][-1]
+
+    def breaks(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == best and step == at + 1:
+            raise DivergedError("the loss is not finite")
+        return luck(assignment, step)
+
+    whole = Service(plan=plan, parallel=parallel, curve=breaks)
+    expected = answer(whole, whole.drive())
+    assert expected["trials"][best][1:3] == ("Diverged", at)
+    assert {best, last} <= set(expected["cuts"][0, at][0])
+    for stop_at in range(10, 46, 3):
+        service = Service(plan=plan, parallel=parallel, curve=breaks)
+        service.drive(stop_at=stop_at)
+        controller = service.drive()
+        assert answer(service, controller) == expected, f"stopped at event {stop_at}"
+        assert controller is not None
+        check_bills(service, controller)
+
+
+@pytest.mark.parametrize(("raised", "status"), [(DivergedError, "Diverged"), (ValueError, "Failed")])
+def test_how_a_trial_ended_stays_on_record_until_its_rung_is_cut_again(raised: type[Exception], status: str) -> None:
+    """Another one's checkpoint is gone, and the driver dies while that one trains its rungs again."""
+    plan = lay_out(30, 1, 30)
+    healthy = Service(plan=plan, parallel=1, curve=luck)
+    went_on, stopped = answer(healthy, healthy.drive())["cuts"][0, 1]
+
+    def breaks(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == went_on[0] and step == 2:
+            raise raised("broken")
+        return luck(assignment, step)
+
+    whole = Service(plan=plan, parallel=1, curve=breaks)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan, parallel=1, curve=breaks)
+    service.drive(dies_at=20)
+    ended = service.rows.trials[went_on[0]]
+    assert (ended.status, ended.resource) == (status, 1)
+    again = service.rows.trials[stopped[0]]
+    service.rows.trials[again.trial_id] = replace(again, status="Running", resource=0, checkpoint="", ended_at=None)
+    service.drive(dies_at=1)
+    assert service.rows.trials[went_on[0]] == ended
+    assert answer(service, service.drive()) == expected
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.integers(1, 4),
+    st.integers(0, 1000),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 60)), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_trials_diverge_where_they_would_have_wherever_the_search_breaks_off(
+    plan: Plan, parallel: int, seed: int, ends: list[tuple[bool, int]], exact: bool
+) -> None:
+    """At any unit, before or behind their report of it: they are candidates at the same rungs."""
+
+    def breaks(assignment: Assignment, step: int) -> float:
+        if step == random.Random(f"{seed}/{assignment.trial_id}").randint(1, 20):
+            raise DivergedError("the loss is not finite")
+        return luck(assignment, step)
+
+    options = {"exact_from": lambda hyperparameters: exact}
+    whole, service = (
+        Service(plan=plan, parallel=of, curve=breaks, gangs=Telling, options=options) for of in (1, parallel)
+    )
+    expected = answer(whole, whole.drive())
+    for killed, after in ends:
+        ended = service.drive(**{"dies_at" if killed else "stop_at": after})
+        if ended is not None and not ended.stopped:
+            break
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.sampled_from(PLANS), st.lists(st.integers(0, 60), min_size=1, max_size=3), st.randoms(use_true_random=False))
+def test_trials_whose_checkpoints_are_gone_train_again_to_the_same_end(
+    plan: Plan, deaths: list[int], chance: random.Random
+) -> None:
+    whole = Service(plan=plan)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan)
+    for dies_at in deaths:
+        service.drive(dies_at=dies_at)
+        service.disk -= {uri for uri in sorted(service.disk) if chance.random() < 0.4}
+    found = answer(service, service.drive())
+    assert found.pop("trained") >= expected.pop("trained")
+    assert found == expected
+
+
+CRITERIA = [
+    TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.93),
+    TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.99),
+    TuningJobCompletionCriteriaConfig(max_number_of_training_jobs_not_improving=3),
+    TuningJobCompletionCriteriaConfig(4, target_objective_metric_value=0.985),
+]
+
+
+def counted(service: Service, controller: Controller | None) -> dict[str, Any]:
+    """What a job that was complete early comes to: trials behind the one at which it was have no value."""
+    assert controller is not None
+    best = controller.best()
+    rows = [row for row in service.rows.trials.values() if row.number >= 0 and row.objective is not None]
+    values, resources = ({row.number: getattr(row, name) for row in rows} for name in ("objective", "resource"))
+    return {"reason": controller.completed, "best": best and best.id, "values": values, "resources": resources}
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.sampled_from(CRITERIA),
+    st.integers(1, 6),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 60)), max_size=4),
+)
+def test_criteria_are_met_at_the_same_trial_for_any_number_of_gangs_and_after_any_resume(
+    plan: Plan, criteria: TuningJobCompletionCriteriaConfig, parallel: int, ends: list[tuple[bool, int]]
+) -> None:
+    alone = Service(plan=plan, parallel=1, options={"completion": criteria})
+    expected = counted(alone, alone.drive())
+    service = Service(plan=plan, parallel=parallel, options={"completion": criteria})
+    controller = None
+    for killed, after in ends:
+        controller = service.drive(dies_at=after) if killed else service.drive(stop_at=after)
+        if controller is not None and not (controller.stopped and not controller.completed):
+            break
+    else:
+        controller = service.drive()
+    assert counted(service, controller) == expected
+    if expected["best"] is not None:
+        assert service.rows.trials[expected["best"]].checkpoint in service.disk
+
+
+def test_a_stop_ends_the_wait_for_checkpoints_that_are_recalled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patient_storage, "GIVE_UP_SECONDS", 3.0)
+    service = Service(plan=PLANS[1])
+    whole = Service(plan=PLANS[1])
+    service.drive(stop_at=20)
+
+    def away(uri: str, size: int) -> bool:
+        service.rows.stop_requested = True
+        raise StorageError("the disk is not mounted")
+
+    service.sound = away
+    controller = service.drive()
+    assert controller is not None
+    assert controller.stopped == STOP_REQUESTED
+    service.sound, service.rows.stop_requested = None, False
+    assert answer(service, service.drive()) == answer(whole, whole.drive())
+
+
+def test_rows_are_read_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job of 10,000 trials has half a million: what is kept of them is less than they are."""
+    alive: list[int] = []
+
+    def rows() -> int:
+        return sum(type(found) is ReportRow for found in gc.get_objects())
+
+    def counting(*, step: int, metrics: dict[str, float]) -> Report:
+        if step % 400 == 0:
+            alive.append(rows())
+        return Report(step=step, metrics=metrics)
+
+    monkeypatch.setattr(memory_module, "Report", counting)
+    with Store(f"sqlite:///{tmp_path}/record.db") as store:
+        store.create_job(JobRow(name="job", created_at=0.0))
+        with store.writer("job") as writer:
+            writer.trial(TrialRow(job="job", trial_id="job-000", number=0, resource=1200))
+            for step in range(1, 1201):
+                writer.report(ReportRow(job="job", trial_id="job-000", step=step, metrics={METRIC: 0.5}, at=1.0))
+        others = rows()
+        memory = Memory.of(store, store.job("job"), heard=2.0)
+    assert memory.reported("job-000") == 1200
+    assert len(alive) == 3
+    assert max(alive) - others <= 2
+
+
+# ---- limits that are raised
+
+
+PLANNED = [("Hyperband", StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1))), ("Random", None)]
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(PLANNED),
+    st.lists(st.integers(1, 14), min_size=2, max_size=4),
+    st.sampled_from([None, CRITERIA[1], CRITERIA[3]]),
+    st.integers(1, 6),
+    st.lists(st.sampled_from(["its end", "death", "stop"]), min_size=4, max_size=4),
+    st.integers(0, 40),
+)
+def test_a_job_of_more_trials_than_it_began_with_keeps_its_first_ones_and_ends_as_one_planned_so(
+    planned: tuple[str, StrategyConfig | None],
+    steps: list[int],
+    criteria: TuningJobCompletionCriteriaConfig | None,
+    parallel: int,
+    ends: list[str],
+    at: int,
+) -> None:
+    """Raised again and again, at whatever moment."""
+    plans = [plan_for(*planned, steps[0], 9)]
+    for more in steps[1:]:
+        plans.append(grown(plans[-1], *planned, plans[-1].trials + more))
+    options = {"completion": criteria}
+    small, whole = (Service(plan=plan, parallel=1, options=options) for plan in (plans[0], plans[-1]))
+    first = answer(small, small.drive())
+    undisturbed = whole.drive()
+    expected, wanted = answer(whole, undisturbed), counted(whole, undisturbed)
+    service, controller = Service(plan=plans[0], parallel=parallel, options=options), None
+    for service.plan, end in zip(plans, [*ends[: len(plans) - 1], "its end"], strict=True):
+        controller = service.drive(**{"its end": {}, "death": {"dies_at": at}, "stop": {"stop_at": at}}[end])
+        if controller is not None and controller.completed:
+            break  # A job that has found enough is not raised.
+    assert counted(service, controller) == wanted
+    if criteria is not None:
+        return
+    assert answer(service, controller) == expected
+    assert first["trials"].items() <= expected["trials"].items()
+    if planned[0] == "Hyperband":
+        begun = {place: cut for place, cut in expected["cuts"].items() if place[0] < len(plans[0].brackets)}
+        assert begun == first["cuts"]
+    assert controller is not None
+    check_bills(service, controller)
+
+
+CHEAP = Tariff(per_worker_hour=3600.0, currency="EUR")
+"""A worker-second costs 1."""
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.integers(1, 6),
+    st.lists(st.tuples(st.booleans(), st.floats(0.1, 60.0)), min_size=1, max_size=5),
+)
+def test_a_job_that_limits_stopped_ends_under_larger_ones_as_one_without(
+    plan: Plan, parallel: int, raises: list[tuple[bool, float]]
+) -> None:
+    """In the middle of brackets, too, whose rungs are then decided later."""
+    whole = Service(plan=plan, parallel=1)
+    expected = answer(whole, whole.drive())
+    service = Service(plan=plan, parallel=parallel)
+    seconds, cost = 10.0, 30.0
+    for time_is_short, more in raises:
+        seconds, cost = (seconds + more, cost) if time_is_short else (seconds, cost + WORKERS * more)
+        service.options["limits"] = Limits(max_seconds=seconds, max_cost=cost, tariff=CHEAP)
+        stopped = service.drive()
+        assert stopped is not None
+        if not stopped.stopped:
+            break
+        assert "reached" in stopped.stopped
+    service.options["limits"] = Limits(max_seconds=1e6, max_cost=1e6, tariff=CHEAP)
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)

@@ -1,0 +1,180 @@
+"""Processes and whole clusters killed in the middle of a job: `hpo resume`, from another process, ends it alike."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpo.record.store import Store
+from tests.support.command import run as hpo
+from tests.support.driving import CHANNELS, Counting, answer, run_until, tuner
+from tests.support.resuming import DIGITS, torch_tuner
+
+pytestmark = pytest.mark.fault
+
+WORKERS = 2
+
+
+@pytest.fixture(scope="module")
+def expected(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The answer of a job of gangs of two that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("whole")
+    tuner(folder, workers=WORKERS).fit(CHANNELS, job_name="whole")
+    return answer(folder, "whole")
+
+
+@pytest.mark.ray
+@pytest.mark.smoke
+def test_a_job_whose_driver_and_then_whose_cluster_is_killed_ends_alike(
+    expected: dict[str, Any],
+    tmp_path: Path,
+    head: tuple[subprocess.Popen[str], str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Three processes drive it: one is killed, one has its cluster killed, and the last, this one, is on another."""
+    cluster, address = head
+    # The figure is how long Ray looks for a head that is gone.
+    joined = {**os.environ, "RAY_ADDRESS": address, "RAY_gcs_rpc_server_reconnect_timeout_s": "5"}
+    assert run_until(tmp_path, 12, signal.SIGKILL, WORKERS, joined).returncode == -signal.SIGKILL
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLS_ITS_CLUSTER), str(tmp_path), str(cluster.pid)],
+        env=joined,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert "the cluster is killed" in ended.stdout, ended.stderr
+    assert ended.returncode != 0, "it cannot go on without its cluster"
+    assert hpo(monkeypatch, "resume", "job", "--store", f"sqlite:///{tmp_path}/record.db", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["HyperParameterTuningJobStatus"] == "Completed"
+    assert answer(tmp_path, "job") == expected
+    with Store(f"sqlite:///{tmp_path}/record.db") as store:
+        rows, summary = store.ledger("job"), store.job("job").summary
+    assert sum(row.worker_seconds for row in rows) == pytest.approx(sum(summary["worker_seconds"].values()))
+    assert len(summary["runs"]) == 3
+    before, all_three = (sum(end - began for began, end in summary["runs"][:count]) for count in (2, 3))
+    assert before < summary["wall_seconds"] <= all_three
+
+
+KILLS_ITS_CLUSTER = """
+    import io, os, signal, sys
+    from rich.console import Console
+    from hpo.jobs.driver import drive
+    from tests.support.cluster.machine import children
+    from tests.support.driving import Counting
+
+    def kill(pid):
+        # With all that it started: else its workers may end the job before they miss their cluster.
+        below = children(pid)
+        os.kill(pid, signal.SIGKILL)
+        for child in below:
+            kill(child)
+
+    def kill_the_cluster():
+        kill(int(sys.argv[2]))
+        print("the cluster is killed", flush=True)
+
+    counting = Counting(12, kill_the_cluster)
+    drive(f"sqlite:///{sys.argv[1]}/record.db", "job", console=Console(file=io.StringIO()), callbacks=(counting,))
+"""
+
+
+@pytest.fixture
+def head() -> Iterator[tuple[subprocess.Popen[str], str]]:
+    """A cluster that outlives its drivers, and its address."""
+    # Its folder's name leaves room for the names of Ray's sockets in it.
+    with tempfile.TemporaryDirectory(prefix="wb", ignore_cleanup_errors=True) as folder:
+        started = subprocess.Popen(
+            [
+                *(
+                    str(Path(sys.executable).parent / "ray"),
+                    "start",
+                    "--head",
+                    "--block",
+                    "--port=0",
+                    "--num-cpus=8",
+                    "--include-dashboard=false",
+                ),
+                *("--node-ip-address=127.0.0.1", f"--temp-dir={folder}", "--disable-usage-stats"),
+            ],
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            yield started, joined_at(started)
+        finally:
+            started.kill()
+            started.wait(30)
+
+
+def joined_at(head: subprocess.Popen[str]) -> str:
+    """The address that `ray start` prints."""
+    assert head.stdout is not None
+    for line in head.stdout:
+        if "--address='" in line:
+            return line.partition("--address='")[2].partition("'")[0]
+    raise AssertionError("ray start ended without an address")
+
+
+# ---- PyTorch
+
+TORCH_SCRIPT = """
+    import os, signal, sys
+    from pathlib import Path
+    from tests.support.driving import Counting
+    from tests.support.resuming import DIGITS, torch_tuner
+
+    counting = Counting(7, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    torch_tuner(Path(sys.argv[1]), (counting,)).fit(DIGITS, job_name="job")
+"""
+
+
+def torch_killed(folder: Path) -> None:
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(TORCH_SCRIPT), str(folder)], timeout=300, check=False)
+    assert ended.returncode == -signal.SIGKILL
+
+
+def torch_terminated(folder: Path) -> None:
+    counting = Counting(7, lambda: os.kill(os.getpid(), signal.SIGTERM))
+    with pytest.raises(SystemExit, match="143"):
+        torch_tuner(folder, (counting,)).fit(DIGITS, job_name="job")
+
+
+@pytest.fixture(scope="module")
+def expected_of_torch(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The answer of a job that nothing interrupts."""
+    folder = tmp_path_factory.mktemp("whole")
+    torch_tuner(folder).fit(DIGITS, job_name="whole")
+    return answer(folder, "whole")
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("end", [torch_killed, torch_terminated])
+def test_pytorch_goes_on_to_the_same_bytes(
+    expected_of_torch: dict[str, Any],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    end: Callable[[Path], None],
+) -> None:
+    end(tmp_path)
+    store = f"sqlite:///{tmp_path}/record.db"
+    assert hpo(monkeypatch, "resume", "job", "--store", store) == 2
+    assert "give --allow-code if you trust it" in capsys.readouterr().err
+    assert hpo(monkeypatch, "resume", "job", "--store", store, "--allow-code") == 0
+    assert answer(tmp_path, "job") == expected_of_torch

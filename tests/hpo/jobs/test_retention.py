@@ -1,0 +1,380 @@
+"""Retention: what a trial needs next is never dropped, the best stay, and removing never delays a job."""
+
+from __future__ import annotations
+
+import io
+import logging
+import math
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import sqlalchemy as sa
+from hypothesis import given, strategies as st
+from ray.train import ScalingConfig
+from ray.tune.experiment import Trial
+from rich.console import Console
+
+from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
+from hpo.jobs.files import retention as module
+from hpo.jobs.files.retention import Checkpoints, Retention, check_num_to_keep, dropped, rank
+from hpo.jobs.recorder import JobRecord
+from hpo.record.store import JobRow, JobWriter, Store
+from hpo.record.tables import JOBS
+from hpo.search.trial import UNTUNED, Search, TrialRun
+from tests.support.simulated import METRIC, rising, simulate
+from trainers import XGBoostTrainer, storage
+from trainers.errors import ConfigurationError, DataError, WarmbandError
+from trainers.gangs.messages import Assignment
+
+SEARCH = Search(
+    name="job",
+    metric=METRIC,
+    mode="max",
+    max_jobs=30,
+    max_parallel_jobs=4,
+    max_resource=27,
+    seed=1,
+    storage_path="/nowhere",
+)
+
+
+def a_run(number: int, value: float = math.nan, resource: int = 0, **changes) -> TrialRun:
+    trial = Trial("warmband", trial_id=UNTUNED if number < 0 else f"job-{number:03d}", stub=True)
+    return TrialRun(
+        trial=trial,
+        number=number,
+        hyperparameters={},
+        seed=0,
+        limit=27,
+        value=value,
+        best_value=value,
+        resource=resource,
+        **changes,
+    )
+
+
+# ---- the law
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.integers(-1, 6),  # which trial
+            st.sampled_from(["serve", "serve", "serve again", "end", "fail"]),
+            st.sampled_from([0.1, 0.5, 0.9, math.nan, math.inf]),
+        ),
+        max_size=60,
+    ),
+    st.sampled_from([1, 2, 5, None]),
+)
+def test_what_is_needed_next_is_there_and_the_best_stay(events, num_to_keep):
+    """Files as a disk would hold them, against what the definition says of them."""
+    retention = Retention(num_to_keep)
+    runs = {number: a_run(number) for number in range(-1, 7)}
+    disk: dict[str, str] = {}
+    ended: dict[int, bool] = {}
+    written = 0
+    for number, what, value in events:
+        run = runs[number]
+        if number in ended:
+            continue
+        if what == "serve" or (what == "serve again" and not run.checkpoint):
+            run.resource += 1
+            run.value, run.checkpoint, run.checkpoint_bytes = value, f"{run.id}/{run.resource}", 10
+            disk[run.checkpoint] = run.id
+            written += 10
+        if what.startswith("serve"):
+            older = retention.served(run)
+            if older is not None:
+                del disk[older.uri]
+        else:
+            ended[number] = what == "end"
+            run.failure = "" if what == "end" else "broke"
+            gone = retention.ended(run, rank(SEARCH, run))
+            if gone is not None:
+                del disk[gone.uri]
+        for live in (run for number, run in runs.items() if number not in ended and run.checkpoint):
+            assert live.checkpoint in disk
+        assert len(disk) == len(set(disk.values())), "one a trial"
+    trained = [number for number in ended if runs[number].checkpoint and number >= 0]
+    finite = [number for number in trained if ended[number] and math.isfinite(runs[number].value)]
+    best = sorted(finite, key=lambda n: (-runs[n].value, runs[n].resource, n))[:num_to_keep]
+    stays = {*(trained if num_to_keep is None else best), *(n for n in runs if n not in ended or n < 0)}
+    assert set(disk) == {runs[n].checkpoint for n in stays if runs[n].checkpoint}
+    assert retention.totals == {"kept": len(disk), "kept_bytes": 10 * len(disk), "written_bytes": written}
+    if num_to_keep is not None:
+        assert {checkpoint.uri for checkpoint in retention.listed} == set(disk)
+
+
+def test_it_holds_no_more_than_it_keeps():
+    retention = Retention(3)
+    for number in range(1000):
+        run = a_run(number, value=number % 7, resource=1, checkpoint=f"{number}")
+        retention.served(run)
+        retention.ended(run, rank(SEARCH, run))
+    assert [checkpoint.run.number for checkpoint in retention.listed] == [6, 13, 20]
+
+
+def test_ties_go_to_less_resource_and_then_to_the_first():
+    same = [a_run(number, 0.5, resource) for number, resource in enumerate([9, 3, 3, 27])]
+    assert [run.number for run in sorted(same, key=lambda run: rank(SEARCH, run))] == [1, 2, 0, 3]
+
+
+def test_the_direction_and_the_compared_value_are_the_search_s():
+    run = a_run(0, 0.5, 3)
+    run.best_value, run.best_resource = 0.25, 2
+    assert rank(SEARCH, run) == (-0.5, 3, 0)
+    assert rank(replace(SEARCH, mode="min", best_value=True), run) == (0.25, 2, 0)
+
+
+@pytest.mark.parametrize("wrong", [0, -1, 2.0, True, "5"])
+def test_a_number_that_cannot_be_is_refused(wrong):
+    with pytest.raises(ConfigurationError, match=r"num_to_keep is .*; give a whole number, 1 or more, or None"):
+        check_num_to_keep(wrong)
+
+
+def test_what_was_dropped_says_how_to_keep_it():
+    assert "num_to_keep=None" in dropped("job-003")
+    assert "'job-003'" in dropped("job-003")
+
+
+# ---- a job
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(module, "BATCH_SECONDS", 0.01)
+
+
+@pytest.fixture
+def writer(tmp_path) -> Iterator[JobWriter]:
+    with Store(f"sqlite:///{tmp_path}/store.db") as store:
+        store.create_job(JobRow(name="job", created_at=1.0))
+        with store.writer("job") as writer:
+            writer.store = store
+            yield writer
+
+
+def train(assignment: Assignment, step: int) -> float:
+    """Writes what a worker would, and needs what a worker would."""
+    if step == assignment.start + 1 and assignment.checkpoint:
+        assert storage.read(assignment.checkpoint) == f"{assignment.trial_id} {assignment.start}".encode()
+    if step == assignment.stop:
+        storage.write(assignment.save_to, f"{assignment.trial_id} {step}".encode())
+    if assignment.trial_id == "job-007" and step > 3:
+        raise RuntimeError("boom")
+    return math.nan if assignment.trial_id == "job-005" else rising(assignment, step)
+
+
+def run_job(writer: JobWriter, folder: str, num_to_keep: int | None = 5, **options):
+    keeper = Checkpoints(replace(SEARCH, storage_path=folder), writer.flush, num_to_keep=num_to_keep)
+    controller, gangs, _ = simulate(
+        curve=train, record=JobRecord(writer, METRIC, (), keeper), storage_path=folder, **options
+    )
+    return controller, gangs, keeper
+
+
+def on_disk(folder: Path) -> dict[str, list[str]]:
+    return {trial.name: sorted(file.name for file in trial.iterdir()) for trial in sorted(folder.iterdir())}
+
+
+@pytest.mark.parametrize("losses", [frozenset(), frozenset({0, 5, 17})])
+def test_a_job_leaves_the_best_and_the_untuned_run(writer, tmp_path, losses):
+    folder = tmp_path / "jobs" / "job"
+    controller, gangs, keeper = run_job(writer, str(folder), losses=losses)
+    written = len(gangs.served) - len(losses)
+    assert len(controller.runs) == 30
+    late = folder / "job-000" / "000001"
+    storage.write(str(late), b"a gang that was lost wrote this late")
+    storage.write(str(folder / "job-029" / ".000030.draft"), b"and began this")
+    storage.write(str(folder / "of-the-user" / "notes"), b"this is not the job's")
+    totals = keeper.close(sweep=True)
+    runs = sorted(
+        (run for run in controller.runs.values() if math.isfinite(run.value) and not run.failure),
+        key=lambda run: (-run.value, run.resource, run.number),
+    )
+    best = {run.id: [f"{run.resource:06d}"] for run in runs[:5]}
+    assert on_disk(folder) == {**best, UNTUNED: ["000030"], "of-the-user": ["notes"]}
+    assert totals == {"kept": 6, "kept_bytes": 0, "written_bytes": 0}
+    assert written > 40
+    writer.flush()
+    rows = {row.trial_id: row for row in writer.store.trials("job")}
+    assert {trial for trial, row in rows.items() if row.checkpoint} == {*best, UNTUNED}
+    assert all(storage.read(row.checkpoint) for row in rows.values() if row.checkpoint)
+    assert rows["job-005"].status != "Running"
+
+
+def test_a_driver_that_was_replaced_removes_nothing(writer, tmp_path, monkeypatch):
+    """The new one writes into the same folder."""
+    monkeypatch.setattr(module, "BATCH_SECONDS", 3600.0)  # All removals are left to the end.
+    folder = tmp_path / "jobs" / "job"
+    _, _, keeper = run_job(writer, str(folder))
+    writer.flush()
+    with writer.store._engine.begin() as connection:
+        # A heartbeat that came in between would keep the lease, if it were still the first writer's.
+        connection.execute(sa.update(JOBS).values(heartbeat=1.0, lease="gone"))
+    with writer.store.writer("job"):
+        storage.write(str(folder / "job-029" / "000001"), b"of the new driver")
+        before = on_disk(folder)
+        keeper.close(sweep=True)
+        assert on_disk(folder) == before
+    assert writer.lost_lease
+
+
+def test_a_job_that_keeps_all_keeps_each_trial_s_last(writer, tmp_path):
+    folder = tmp_path / "jobs"
+    controller, _, keeper = run_job(writer, str(folder), num_to_keep=None)
+    totals = keeper.close(sweep=True)
+    lasts = {run.id: [f"{run.resource:06d}"] for run in controller.runs.values() if run.resource}
+    assert on_disk(folder) == {**lasts, UNTUNED: ["000030"]}
+    assert totals["kept"] == len(lasts) + 1
+
+
+def test_a_job_without_a_checkpoint_leaves_no_folder(writer, tmp_path):
+    def broken(assignment: Assignment, step: int) -> float:
+        storage.write(assignment.save_to, b"too early")
+        raise RuntimeError("boom")
+
+    folder = tmp_path / "jobs" / "job"
+    keeper = Checkpoints(replace(SEARCH, storage_path=str(folder)), writer.flush)
+    simulate(curve=broken, record=JobRecord(writer, METRIC, (), keeper), storage_path=str(folder))
+    assert keeper.close(sweep=True) == {"kept": 0, "kept_bytes": 0, "written_bytes": 0}
+    assert not folder.exists()
+
+
+def test_a_job_on_an_object_store_leaves_the_same(writer, s3):
+    folder = storage.join(s3, "simulated")
+    storage.check_writable(folder)
+    controller, _, keeper = run_job(writer, folder)
+    assert keeper.close(sweep=True)["kept"] == 6
+    kept = sorted(run.id for run in controller.runs.values() if run.checkpoint)
+    assert storage.names(folder) == sorted([*kept, UNTUNED])
+    assert len(kept) == 5
+    for run in controller.runs.values():
+        if run.checkpoint:
+            assert storage.read(run.checkpoint) == f"{run.id} {run.resource}".encode()
+
+
+def test_a_whole_job_on_an_object_store(s3, tmp_path):
+    """It writes and resumes there, and loads the best from there; a gang does in tests/test_secrets.py."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(300, 5)).astype("float32")
+    rows[:, 0] = rows[:, 1] > 0
+    static = {"objective": "binary:logistic", "eval_metric": "auc"}
+    tuner = HyperparameterTuner(
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}), hyperparameters=static),
+        "validation:auc",
+        {"eta": ContinuousParameter(0.01, 1)},
+        strategy="Hyperband",
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+        max_jobs=5,
+        random_seed=1,
+        storage_path=s3,
+        store=f"sqlite:///{tmp_path}/store.db",
+        console=Console(file=io.StringIO()),
+    )
+    tuner.fit({"train": rows[:200], "validation": rows[200:]}, job_name="whole")
+    best = tuner.best_training_job()
+    assert best in storage.names(storage.join(s3, "whole"))
+    trained = tuner.best_estimator()
+    assert trained.model().num_boosted_rounds() == trained.units
+    assert tuner.describe()["TrainingJobStatusCounters"]["NonRetryableError"] == 0
+
+
+# ---- the thread
+
+
+def end(keeper: Checkpoints, folder: Path, number: int, value: float) -> Path:
+    """A trial that has trained for 3 units and ended; returns its file."""
+    run = a_run(number, value, 3, checkpoint=str(folder / f"job-{number:03d}" / "000003"), checkpoint_bytes=5)
+    storage.write(run.checkpoint, b"model")
+    path = Path(run.checkpoint)
+    run.trial.set_status(Trial.TERMINATED)
+    keeper.trial(run)
+    keeper.recorded()
+    return path
+
+
+def until(condition, seconds: float = 60.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+def test_nothing_is_removed_before_the_store_has_the_newer_state(tmp_path):
+    durable, asked = threading.Event(), threading.Event()
+
+    def flush() -> None:
+        asked.set()
+        if not durable.wait(0.05):
+            raise WarmbandError("rows still wait")
+
+    keeper = Checkpoints(replace(SEARCH, storage_path=str(tmp_path)), flush, num_to_keep=1)
+    first = end(keeper, tmp_path, 0, 0.5)
+    second = end(keeper, tmp_path, 1, 0.9)
+    assert asked.wait(60)
+    assert first.exists()
+    durable.set()
+    until(lambda: not first.exists())
+    assert keeper.close(sweep=True) == {"kept": 1, "kept_bytes": 5, "written_bytes": 10}
+    assert second.exists()
+
+
+def test_a_decision_is_not_carried_out_before_it_was_recorded(tmp_path):
+    keeper = Checkpoints(replace(SEARCH, storage_path=str(tmp_path)), lambda: None, num_to_keep=1)
+    path = tmp_path / "job-000" / "000003"
+    run = a_run(0, math.nan, 3, checkpoint=str(path))
+    storage.write(run.checkpoint, b"model")
+    run.trial.set_status(Trial.TERMINATED)
+    assert keeper.trial(run) == [run]
+    assert run.checkpoint is None
+    assert keeper._queue == []
+    assert path.exists()
+    keeper.close(sweep=True)
+    assert not path.exists()
+
+
+def test_what_cannot_be_removed_is_one_warning_and_the_job_goes_on(tmp_path, monkeypatch, caplog):
+    def refuse(uri: str) -> None:
+        raise DataError(f"{uri!r} cannot be removed: Permission denied")
+
+    monkeypatch.setattr(storage, "delete_folder", refuse)
+    keeper = Checkpoints(replace(SEARCH, storage_path=str(tmp_path)), lambda: None, num_to_keep=1)
+    with caplog.at_level(logging.WARNING):
+        for number in range(5):
+            end(keeper, tmp_path, number, number / 10)
+        assert keeper.close(sweep=True)["kept"] == 1
+    assert [record.getMessage().count("Permission denied") for record in caplog.records] == [1]
+
+
+def test_closing_gives_up_at_its_deadline_and_says_where_to_look(tmp_path, monkeypatch, caplog):
+    stuck = threading.Event()
+    monkeypatch.setattr(storage, "delete_folder", lambda uri: stuck.wait(300))
+    keeper = Checkpoints(replace(SEARCH, storage_path=str(tmp_path)), lambda: None, num_to_keep=1)
+    for number in range(3):
+        end(keeper, tmp_path, number, number / 10)
+    began = time.monotonic()
+    with caplog.at_level(logging.WARNING):
+        keeper.close(0.2, sweep=True)
+    stuck.set()
+    assert time.monotonic() - began < 150
+    assert f"what is left of them in {tmp_path} may be removed by hand" in caplog.text
+
+
+def test_a_trial_that_waits_keeps_its_latest_when_a_job_breaks_off(tmp_path):
+    keeper = Checkpoints(replace(SEARCH, storage_path=str(tmp_path)), lambda: None, num_to_keep=1)
+    run = a_run(0)
+    for rung in (1, 3):
+        run.resource, run.checkpoint = rung, str(tmp_path / run.id / f"{rung:06d}")
+        storage.write(run.checkpoint, b"model")
+        assert keeper.trial(run) == []
+        keeper.recorded()
+    end(keeper, tmp_path, 1, 0.1)
+    keeper.close(sweep=True)
+    assert on_disk(tmp_path) == {"job-000": ["000003"], "job-001": ["000003"]}

@@ -1,0 +1,214 @@
+"""Jobs in the background of this machine: what comes after a driver's end, and real processes that are killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, strategies as st
+from typer.testing import CliRunner
+
+from hpo import HyperparameterTuner
+from hpo.cli import app
+from hpo.jobs.launch import background
+from hpo.jobs.launch.supervisor import FIRST_PAUSE, LONGEST_PAUSE, RESTARTS, judge, log_file
+from hpo.record.lease import is_dead, is_held
+from hpo.record.store import JobRow, Store
+from hpo.record.tables import LOST_AFTER
+from tests.support.boosting import make
+from trainers.errors import ConfigurationError
+
+ROOT = Path(__file__).resolve().parents[3]
+
+SCRIPT = """
+    import time
+    from tests.support.background import begin
+
+    begin()
+    print("returned", flush=True)
+    time.sleep(600)
+"""
+
+
+SECONDS = 240.0
+
+
+def hpo(*arguments: str) -> str:
+    """What a command prints."""
+    result = CliRunner(env={"COLUMNS": "120"}).invoke(app, arguments)
+    assert result.exception is None, result.exception
+    return result.stdout
+
+
+def until(what: str, found: Callable[[], object], seconds: float = SECONDS) -> None:
+    """Waits until something is so."""
+    deadline = time.monotonic() + seconds
+    while not found():
+        assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}\n{log_file('background').read_text()}"
+        time.sleep(0.1)
+
+
+def job() -> JobRow:
+    with Store() as store:
+        return store.job("background")
+
+
+def trials() -> int:
+    with Store() as store:
+        return len(store.trials("background"))
+
+
+@pytest.fixture
+def stopped_behind(home: Path) -> Iterator[None]:
+    """Stops the background job that a test has left."""
+    yield
+    with Store() as store:
+        if any(each.name == "background" for each in store.jobs()):
+            store.request_stop("background")
+            until("its end", lambda: not is_held(store.job("background")))
+
+
+@pytest.fixture
+def script(stopped_behind: None) -> Iterator[subprocess.Popen[str]]:
+    """A script that has started a background job, and would go on."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_ADDRESS")}
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(SCRIPT)],
+        env={**environment, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        try:
+            assert process.stdout is not None
+            said = []
+            while (line := process.stdout.readline()) and line != "returned\n":
+                said.append(line)
+            assert line == "returned\n", "".join(said)
+            yield process
+        finally:
+            process.kill()
+
+
+# ---- what comes after a driver's end
+
+
+@given(st.sampled_from(["Completed", "Failed", "Stopped"]), st.integers(-15, 130), st.integers(1, 50))
+def test_a_job_that_has_ended_is_left_alone(status: str, code: int, deaths: int) -> None:
+    verdict = judge(status, code, deaths)
+    assert (verdict.again, verdict.reason) == (None, "")
+
+
+@given(st.sampled_from(["InProgress", "Stopping"]), st.sampled_from([-9, -11, -6, 1, 137]), st.integers(1, 50))
+def test_a_driver_that_dies_is_started_again_ever_later_and_not_for_ever(status: str, code: int, deaths: int) -> None:
+    verdict = judge(status, code, deaths)
+    if deaths <= RESTARTS:
+        assert verdict.again == min(FIRST_PAUSE * 2 ** (deaths - 1), LONGEST_PAUSE)
+        assert not verdict.reason
+    else:
+        assert verdict.again is None
+        assert f"{deaths} times in a row" in verdict.reason
+
+
+def test_others_do_not_take_a_job_for_lost_while_its_driver_is_to_be_started_again() -> None:
+    assert 2 * LONGEST_PAUSE <= LOST_AFTER
+
+
+def test_what_is_wrong_is_not_tried_again() -> None:
+    verdict = judge("InProgress", 2, 1, "error: no job named 'x'")
+    assert verdict.again is None
+    assert verdict.reason == "its driver refused to run: no job named 'x'"
+
+
+def test_the_signal_is_named() -> None:
+    assert judge("InProgress", -9, RESTARTS + 1).reason.endswith("the last time by SIGKILL")
+
+
+# ---- real processes
+
+
+@pytest.mark.process
+def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: Path) -> None:
+    now = time.time()
+    spec = make(workers=0)._spec({"train": {"kind": "pandas", "open": {}}}, 1)
+    with Store() as store:
+        store.create_job(JobRow(name="background", created_at=now, spec=spec))
+    with pytest.raises(ConfigurationError, match="did not start: its driver refused to run: channel 'train' cannot be"):
+        background.start("background", None, None)
+    assert job().status == "Failed"
+    assert "to go on: hpo resume background" in job().reason
+    with pytest.raises(ConfigurationError, match=r"did not start: .*channel 'train' cannot be opened again"):
+        background.start("background", None, None, resume=True)
+    assert "refused to run" in job().reason
+
+
+@pytest.mark.process
+@pytest.mark.fault
+def test_a_background_job_outlives_its_script_and_its_driver_and_is_resumed_when_all_are_killed(
+    script: subprocess.Popen[str],
+) -> None:
+    os.killpg(script.pid, signal.SIGKILL)  # As a shell that goes does, with all of its session.
+    script.wait()
+    until("its first trials", lambda: trials() > 5)
+    first = job().driver
+    assert first["log"] == str(log_file("background"))
+    assert (os.getsid(first["pid"]), os.getpgid(first["pid"])) != (script.pid, script.pid)
+    command = Path(f"/proc/{first['pid']}/cmdline").read_text()
+    assert "sqlite" not in command
+    assert "background" in command
+
+    kill_with_its_parent(first["pid"])
+    until("the driver's death", lambda: is_dead(job().driver))
+    assert job().status == "InProgress"
+    # Nobody is left who could end it, but the command.
+    assert "background is Stopped: stopped after its driver had died" in hpo("stop", "background")
+    tuner = HyperparameterTuner.attach("background")
+    before = trials()
+    tuner.resume(wait=False)
+    until("more trials", lambda: trials() > before)
+
+    follower = subprocess.Popen(
+        [sys.executable, "-m", "hpo", "logs", "background", "--follow"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    second = job().driver
+    os.kill(second["pid"], signal.SIGKILL)
+    until("another driver", lambda: job().driver["pid"] != second["pid"])
+    assert is_dead(second)
+    assert job().status == "InProgress"
+    before = trials()
+    until("more trials", lambda: trials() > before)
+
+    tuner.stop_tuning_job()
+    tuner.wait()
+    described = tuner.describe()
+    assert described["HyperParameterTuningJobStatus"] == "Stopped"
+    assert described["FailureReason"] == "stop requested"
+    assert "BestTrainingJob" in described
+    printed, _ = follower.communicate(timeout=SECONDS)
+    assert "supervisor: the driver ended by SIGKILL; it is started again in 1 s" in printed
+    assert "background: Stopped" in printed
+    assert hpo("logs", "background", "--tail", "1") == printed.splitlines(keepends=True)[-1]
+
+    folder = log_file("background").parent
+    assert any(folder.rglob("*.ubj"))
+    assert hpo("delete", "background", "--yes").startswith("Deleted background: the record of")
+    assert not folder.exists()
+    with pytest.raises(ConfigurationError, match="no job named"):
+        job()
+
+
+def kill_with_its_parent(driver: int) -> None:
+    """Kills a driver and who looks after it, who would start another."""
+    supervisor = int(Path(f"/proc/{driver}/stat").read_text().rpartition(") ")[2].split()[1])
+    os.kill(supervisor, signal.SIGKILL)
+    os.kill(driver, signal.SIGKILL)

@@ -1,0 +1,121 @@
+"""What a running job's trials add up to, against what the controller knows at its end and on its way."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hpo.jobs.recorder import status_of
+from hpo.observers.counters import Tally
+from hpo.search.controller import Controller
+from hpo.search.trial import TrialRun
+from hpo.strategies.hyperband import Cut, Plan, lay_out, run_all
+from tests.support.simulated import PLAN, Kept, rising, simulate
+from trainers.gangs.messages import Assignment, Report
+
+
+class Counting(Kept):
+    """Hands all that happens to a tally, and compares it with the controller each time."""
+
+    def __init__(self, plan: Plan, by_best: bool = False) -> None:
+        super().__init__()
+        self.tally = Tally(plan=plan, maximize=True, by_best=by_best)
+
+    def trial(self, run: TrialRun) -> None:
+        self.tally.trial(run)
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        self.tally.reports(run, reports)
+
+    def rung(self, cut: Cut) -> None:
+        self.tally.rung(cut)
+
+    def progress(self, controller: Controller) -> None:
+        assert self.tally.best is controller.best()
+        if self.tally.best is not None:
+            assert self.tally.best_value == controller.objective(self.tally.best)
+        assert +self.tally.statuses == Counter(status_of(run) for run in controller.runs.values())
+        reached = [
+            [sum(run.bracket == index and run.resource >= rung for run in controller.runs.values()) for rung in b.rungs]
+            for index, b in enumerate(self.tally.plan.brackets)
+        ]
+        assert [[place.reached for place in places] for places in self.tally.places] == reached
+
+
+def jumping(assignment: Assignment, step: int) -> float:
+    """A curve that falls as often as it rises, with failures and values that are none."""
+    draw = random.Random(f"{assignment.trial_id}/{step}")
+    if draw.random() < 0.02:
+        raise ValueError("no")
+    return math.nan if draw.random() < 0.1 else draw.random()
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(1, 60), st.integers(1, 6), st.booleans())
+def test_it_counts_what_the_controller_would_find_by_looking_at_all(jobs: int, parallel: int, by_best: bool) -> None:
+    plan = lay_out(jobs, 1, 9)
+    record = Counting(plan, by_best)
+    controller, _, _ = simulate(plan=plan, record=record, parallel=parallel, curve=jumping, best_value=by_best)
+    record.progress(controller)
+    assert record.tally.ended == jobs
+    assert record.tally.ahead == 0
+
+
+def test_the_places_of_a_whole_job_are_those_of_the_plan() -> None:
+    record = Counting(PLAN)
+    simulate(record=record)
+    for bracket, places in zip(PLAN.brackets, record.tally.places, strict=True):
+        assert tuple(place.reached for place in places) == bracket.sizes
+        for place, further in itertools.pairwise(places):
+            assert (place.went_on, place.stopped) == (further.size, place.size - further.size)
+            assert place.decided
+        assert not places[-1].decided
+
+
+def test_brackets_that_are_alike_are_added_up() -> None:
+    plan = lay_out(44, 1, 9)
+    record = Counting(plan)
+    simulate(plan=plan, record=record)
+    assert list(record.tally.kinds) == list(dict.fromkeys(plan.brackets))
+    for bracket, places in record.tally.kinds.items():
+        number = plan.brackets.count(bracket)
+        assert [place.size for place in places] == [size * number for size in bracket.sizes]
+        assert [place.reached for place in places] == [size * number for size in bracket.sizes]
+        assert all(place.decided for place in places[:-1])
+
+
+def test_trials_of_their_own_length_reach_their_rung() -> None:
+    plan = run_all(6, 30)
+    tally = Tally(plan=plan, maximize=True, by_best=False)
+    record = Kept()
+    record.trial = tally.trial  # type: ignore[method-assign]
+    simulate(plan=plan, record=record, static={"num_round": 4, "eta": 0.1}, length_names=("num_round",), curve=rising)
+    assert tally.places[0][0].reached == 6
+
+
+@pytest.mark.parametrize("maximize", [True, False])
+def test_the_first_of_two_that_are_equal_is_the_best(maximize: bool) -> None:
+    tally = Tally(plan=PLAN, maximize=maximize, by_best=False)
+    controller, _, _ = simulate()
+    runs = list(controller.runs.values())[:3]
+    for run in runs:
+        run.value = 0.5
+    for run in reversed(runs):
+        tally.trial(run)
+    assert tally.best is runs[0]
+
+
+def test_units_on_their_way_are_counted_until_the_trial_is_back() -> None:
+    controller, _, _ = simulate()
+    run = controller.runs["job-000"]
+    tally = Tally(plan=PLAN, maximize=True, by_best=False)
+    tally.reports(run, [Report(step=run.resource + 7, metrics={})])
+    assert tally.ahead == 7
+    tally.trial(run)
+    assert tally.ahead == 0

@@ -1,0 +1,166 @@
+"""What is said while a job runs, where no terminal can draw."""
+
+from __future__ import annotations
+
+import io
+import math
+import re
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from hpo.cost.limits import Limits
+from hpo.cost.throughput import Countdown
+from hpo.jobs.stop_signals import INTERRUPTED
+from hpo.observers.live_view import LiveProgress, watcher_for
+from hpo.observers.progress import Goal, PlainProgress
+from hpo.search.trial import UNTUNED
+from hpo.text import clock_time, first_line, in_bytes, packed, roughly
+from tests.support.simulated import METRIC, PLAN, rising, simulate
+from tests.support.watched import Watched
+from trainers.errors import DivergedError
+from trainers.gangs.messages import Assignment
+
+GOAL = Goal(job="job", metric=METRIC, objective_type="Maximize", objective_value="last", plan=PLAN)
+
+
+def said(**options: Any) -> list[str]:
+    lines: list[str] = []
+    record = Watched(lambda clock: PlainProgress(GOAL, lines.append, clock))
+    with record.watcher:
+        simulate(record=record, **options)
+    return lines
+
+
+def test_a_line_an_event_with_the_seconds_in_front() -> None:
+    lines = said()
+    assert all(re.fullmatch(r" *\d+\.\d s  \S.*", line) for line in lines)
+    seconds = [float(line.split()[0]) for line in lines]
+    assert seconds == sorted(seconds)
+    text = "\n".join(lines)
+    assert "1 gang up, 3 starting" in text
+    assert "4 gangs up, 0 starting" in text
+    assert "bracket 1 of 4 at 1 unit: 4 went on, 7 stopped" in text
+    assert "bracket 3 of 4 at 10 units: 2 went on, 3 stopped" in text
+    rungs = sum(len(bracket.rungs) - 1 for bracket in PLAN.brackets)
+    assert sum("went on" in line for line in lines) == rungs
+    values = [float(line.split(METRIC)[1].split()[0]) for line in lines if METRIC in line]
+    assert values == sorted(values)
+    assert len(values) > 3
+
+
+def test_it_is_never_silent_for_much_more_than_a_minute() -> None:
+    lines = said(unit_seconds=lambda assignment: 20.0, parallel=2)
+    still = [line for line in lines if "still running: " in line]
+    assert len(still) > 5
+    assert re.search(
+        r"still running: \d+ of 334 units, \d+ of 30 trials ended, left: at most about \d+ (s|min)", still[2]
+    )
+
+
+def test_failures_are_named_until_they_repeat_themselves() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id in (UNTUNED, *(f"job-00{number}" for number in range(1, 8))):
+            raise ValueError("max_depth is wrong\nand here is the trace")
+        if assignment.trial_id == "job-008":
+            raise ValueError("something else")
+        return rising(assignment, step)
+
+    failed = [line.split("  ")[-1] for line in said(curve=curve) if "fail" in line]
+    assert sum(line.endswith("failed: max_depth is wrong") for line in failed) == 3
+    assert failed.count("more trials fail with the same words; they are counted, and named no more") == 1
+    assert failed.count("job-008 failed: something else") == 1
+    assert len(failed) == 5
+
+
+def test_trials_that_diverge_are_called_that() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == "job-000":
+            raise DivergedError("the loss is nan")
+        return math.inf if assignment.trial_id in ("job-002", UNTUNED) else rising(assignment, step)
+
+    lines = [line.split("  ")[-1] for line in said(curve=curve) if "diverge" in line]
+    assert sorted(lines) == [
+        "job-000 diverged: the loss is nan",
+        f"job-002 diverged: {METRIC} is inf at unit 1",
+        f"the un-tuned run diverged: {METRIC} is inf at unit 1",
+    ]
+
+
+def test_that_it_stops_is_said_at_once_and_once() -> None:
+    lines = said(limits=Limits(max_seconds=40.0))
+    (line,) = [line for line in lines if "stopping" in line]
+    assert "stopping, max_runtime_in_seconds reached: " in line
+    assert "Ctrl-C" not in line
+
+
+def test_after_ctrl_c_it_says_what_a_second_one_does() -> None:
+    lines: list[str] = []
+    record = Watched(lambda clock: PlainProgress(GOAL, lines.append, clock))
+    plain = record.progress
+
+    def interrupted(controller: Any) -> None:
+        if controller.seconds > 20 and not controller.stopped:
+            controller.stop(INTERRUPTED)
+        plain(controller)
+
+    record.progress = interrupted  # type: ignore[method-assign]
+    simulate(record=record)
+    (line,) = [line for line in lines if "stopping" in line]
+    assert line.endswith("trials end at their next report, within 15 s; Ctrl-C again stops now")
+
+
+# ---- which of the two
+
+
+@pytest.mark.parametrize(
+    ("console", "live"),
+    [
+        ({"force_terminal": True}, True),
+        ({"force_terminal": False}, False),
+        ({"force_jupyter": True}, False),
+        ({"force_terminal": True, "_environ": {"TERM": "dumb"}}, False),
+        ({"force_terminal": True, "_environ": {"TERM": "xterm-256color", "NO_COLOR": "1"}}, True),
+    ],
+)
+def test_the_live_view_is_for_terminals(console: dict[str, Any], live: bool) -> None:
+    environment = {"_environ": {"TERM": "xterm-256color"}}
+    made = watcher_for(Console(file=io.StringIO(), **{**environment, **console}), GOAL)
+    assert isinstance(made, LiveProgress if live else PlainProgress)
+
+
+# ---- what is left
+
+
+def test_nothing_is_left_to_say_before_it_was_measured() -> None:
+    countdown = Countdown()
+    countdown.see(0.0, None)
+    assert countdown.left(1.0) is None
+
+
+def test_it_counts_down_between_measurements_and_moves_slowly_at_one() -> None:
+    countdown = Countdown()
+    countdown.see(0.0, 100.0)
+    assert countdown.left(30.0) == pytest.approx(70.0)
+    countdown.see(30.0, 35.0)
+    first = countdown.left(30.0)
+    countdown.see(30.5, 34.5)
+    second = countdown.left(30.5)
+    assert first is not None
+    assert second is not None
+    assert 34.5 < second < first <= 70.0
+    for tick in range(59):
+        countdown.see(31.0 + tick / 2, 34.0 - tick / 2)
+    assert countdown.left(60.0) == pytest.approx(5.0, abs=2.0)
+    assert countdown.left(1e6) == 0.0
+
+
+def test_words() -> None:
+    assert [roughly(seconds) for seconds in (0, 5, 31, 61, 3600, 5000)] == [
+        "5 s", "5 s", "35 s", "2 min", "60 min", "1.4 h",
+    ]  # fmt: skip
+    assert [clock_time(seconds) for seconds in (0, 61.9, 3725)] == ["0:00", "1:01", "1:02:05"]
+    assert [in_bytes(number) for number in (0, 999, 1500, 2_000_000)] == ["0 B", "999 B", "1.5 kB", "2.0 MB"]
+    assert first_line("\n  \n why \n how") == "why"
+    assert packed(["aaa", "bbb", "ccc"], 9) == ["aaa, bbb,", "ccc"]

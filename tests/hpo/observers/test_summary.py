@@ -1,0 +1,419 @@
+"""What a job prints before it starts and when it ends, on a terminal of 80 columns."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+import re
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given, settings, strategies as st
+from ray.train import ScalingConfig
+from rich.console import Console, RenderableType
+
+from hpo.cost.limits import Limits
+from hpo.cost.prices import Tariff
+from hpo.observers.snippets import as_python, as_yaml
+from hpo.observers.summary import show_next, show_plan, show_summary, summarize
+from hpo.record.tables import encode
+from hpo.search.trial import UNTUNED
+from hpo.strategies.hyperband import lay_out, run_all
+from tests.support.simulated import METRIC, PLAN, rising, simulate
+from trainers import TorchTrainer, TrainContext, XGBoostTrainer
+from trainers.gangs.messages import Assignment
+
+TRAINER = XGBoostTrainer(
+    scaling=ScalingConfig(num_workers=3, resources_per_worker={"CPU": 2}),
+    hyperparameters={
+        "objective": "binary:logistic",
+        "eval_metric": ["auc", "logloss"],
+        "num_round": 150,
+        "eta": 0.5,
+        "gamma": 1e-07,
+        "interaction_constraints": "[[0, 1], [2]]",
+    },
+)
+
+
+def printed(what: RenderableType) -> str:
+    console = Console(file=io.StringIO(), width=80, highlight=False)
+    console.print(what)
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    assert all(len(line) <= 80 for line in text.splitlines())
+    return text
+
+
+def rows(text: str) -> dict[str, str]:
+    """What stands beside each heading; a heading's further lines are joined."""
+    found: dict[str, str] = {}
+    heading = ""
+    for line in text.splitlines()[1:]:
+        left, right = line[2:14].strip(), line[14:].strip()
+        heading = left or heading
+        found[heading] = f"{found.get(heading, '')} {right}".strip()
+    return found
+
+
+def shown(status: str = "Completed", **options: Any) -> tuple[str, dict[str, Any]]:
+    """A simulated job's summary: as text, and as the record keeps it."""
+    controller, _, _ = simulate(**options)
+    summary = summarize(controller, options.get("plan", PLAN), lambda value: None, TRAINER)
+    return printed(show_summary("job", status, METRIC, summary)), summary
+
+
+# ---- before
+
+
+def test_the_plan_has_a_line_a_kind_of_bracket_and_the_most_it_can_use() -> None:
+    text = printed(show_plan(PLAN))
+    for bracket in PLAN.brackets:
+        line = "  ->  ".join(f"{size} to {rung}" for rung, size in zip(bracket.rungs, bracket.sizes, strict=True))
+        assert line in text
+    assert f"At most {PLAN.resource} of the 900 units of 30 full trials: {PLAN.resource / 900:.0%}." in text
+    assert "334 of the 900" in text
+    assert " x " not in text
+
+
+def test_brackets_that_are_alike_are_counted() -> None:
+    plan = lay_out(44, 1, 9)
+    assert len(plan.brackets) > len(set(plan.brackets))
+    text = printed(show_plan(plan))
+    lines = [line for line in text.splitlines() if " to " in line]
+    assert len(lines) == len(set(plan.brackets))
+    assert lines[0].split()[:2] == ["2", "x"]
+    assert sum(int(line.split()[-1]) for line in lines) == plan.resource
+
+
+def test_a_search_that_stops_nothing_uses_all() -> None:
+    assert "At most 50 of the 50 units of 5 full trials: 100%." in printed(show_plan(run_all(5, 10)))
+
+
+# ---- after
+
+
+def test_the_summary_of_a_whole_job() -> None:
+    text, summary = shown(static={"eta": 0.25})
+    assert text.splitlines()[0].strip() == "job: Completed"
+    found = rows(text)
+    assert found["trials"] == "8 completed, 22 stopped"
+    assert found["units used"] == "334 of 900 possible (37.1%)"
+    best = summary["best"]
+    assert (
+        found["best"]
+        == f"{METRIC} {best['value']:.5f} ({best['trial']}, 30 units) eta={best['hyperparameters']['eta']:.4g}"
+    )
+    assert found["un-tuned"] == f"{METRIC} {0.25 * (1 - 0.9**30):.5f} (static hyperparameters, 30 units)"
+    assert "on 4 gangs, training from" in found["wall time"]
+    for kind, seconds in summary["worker_seconds"].items():
+        assert f"{kind} {seconds:.1f}" in found["billed"]
+    assert found["billed"].startswith(f"{sum(summary['worker_seconds'].values()):.1f} worker-seconds: starting ")
+    assert "reason" not in found
+
+
+def test_money_stands_behind_worker_seconds_where_there_are_prices() -> None:
+    assert shown()[1]["cost"] is None
+    text, summary = shown(limits=Limits(tariff=Tariff(per_worker_hour=36.0, currency="EUR")))
+    total = sum(summary["worker_seconds"].values())
+    cost = summary["cost"]
+    assert (cost["currency"], cost["per_worker_hour"]) == ("EUR", 36.0)
+    assert cost["total"] == pytest.approx(total / 100) == pytest.approx(sum(cost["by_kind"].values()))
+    assert cost["by_kind"].keys() == summary["worker_seconds"].keys()
+    billed = rows(text)["billed"]
+    assert billed.startswith(f"{total:.1f} worker-seconds, {total / 100:.2f} EUR: starting ")
+
+
+def test_a_summary_of_an_older_warmband_can_be_shown() -> None:
+    _, summary = shown()
+    older = {name: value for name, value in summary.items() if name not in ("cost", "forecast")}
+    assert "worker-seconds" in rows(printed(show_summary("job", "Completed", METRIC, older)))["billed"]
+
+
+def test_the_noise_of_the_objective_is_said_where_it_is_known() -> None:
+    controller, _, _ = simulate()
+    summary = summarize(controller, PLAN, lambda value: value / 50, TRAINER)
+    assert summary["best"]["standard_error"] == summary["best"]["value"] / 50
+    line = f"standard error of one {METRIC}, from its rows: {summary['best']['standard_error']:.4f}"
+    assert line in rows(printed(show_summary("job", "Completed", METRIC, summary)))["best"]
+    assert "standard error" not in shown()[0]
+
+
+def test_the_same_metric_on_other_rows_stands_beside() -> None:
+    controller, _, _ = simulate()
+    summary = summarize(controller, PLAN, lambda value: None, TRAINER)
+    value = summary["best"]["value"]
+    summary["best"]["metrics"] = {"test:auc": 0.125, METRIC: value, "test:logloss": 0.5}
+    found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    assert found["best"].startswith(f"{METRIC} {value:.5f}, test:auc 0.12500 (")
+    assert "logloss" not in found["best"]
+
+
+def test_the_record_can_keep_it() -> None:
+    _, summary = shown()
+    assert json.loads(json.dumps(encode(summary))) == summary
+    assert summary["resource_planned"] == summary["resource_used"] == PLAN.resource
+    assert summary["resource_possible"] == PLAN.full_resource
+    assert sum(summary["trials"].values()) == PLAN.trials
+
+
+def test_why_it_was_stopped_comes_first() -> None:
+    text, summary = shown("Stopped", parallel=2, limits=Limits(max_seconds=60.0))
+    assert text.splitlines()[0].strip() == "job: Stopped"
+    assert text.splitlines()[1].split("  ")[1:2] == ["reason"]
+    assert rows(text)["reason"] == summary["stopped"]
+    assert re.fullmatch(r"max_runtime_in_seconds reached: \d+\.\d s of 60 s", summary["stopped"])
+    used = summary["resource_used"]
+    assert 0 < used < PLAN.resource
+    assert rows(text)["units used"].startswith(f"{used} of 900 possible")
+
+
+def test_failed_trials_are_counted() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id in ("job-003", "job-007"):
+            raise ValueError("max_depth must be positive")
+        return rising(assignment, step)
+
+    text, summary = shown(curve=curve)
+    assert summary["trials"]["Failed"] == 2
+    assert "stopped, 2 failed 2 trials, first job-003: max_depth must be positive" in rows(text)["trials"]
+
+
+@pytest.mark.parametrize("untuned", [0.5, 2.0])
+def test_an_untuned_run_that_no_trial_is_better_than_is_called_that(untuned: float) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return untuned if assignment.trial_id == UNTUNED else 1.0
+
+    found = rows(shown(curve=curve)[0])["un-tuned"]
+    assert found.endswith("tuning found nothing better than the un-tuned run") == (untuned > 1)
+
+
+def test_an_untuned_run_that_failed_says_why() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == UNTUNED:
+            raise ValueError("num_class must be given")
+        return rising(assignment, step)
+
+    assert rows(shown(curve=curve)[0])["un-tuned"] == "failed: num_class must be given"
+
+
+def test_square_brackets_are_printed_as_they_are() -> None:
+    """Not taken for rich's markup, in which "[/x]" is an error."""
+
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == UNTUNED:
+            raise ValueError("[bold] is in [/no/such/file]")
+        return rising(assignment, step)
+
+    controller, _, _ = simulate(curve=curve)
+    summary = summarize(controller, PLAN, lambda value: None, TRAINER)
+    summary["best"]["hyperparameters"] = {"booster": "[gbtree]"}
+    summary["best"]["checkpoint"] = "/jobs/[a]/000030"
+    found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    assert found["un-tuned"] == "failed: [bold] is in [/no/such/file]"
+    assert found["best"].endswith("booster=[gbtree]")
+    assert "/jobs/[a]/000030" in printed(show_next("job", summary))
+
+
+def test_an_untuned_run_without_a_value_says_that() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return math.nan if assignment.trial_id == UNTUNED else rising(assignment, step)
+
+    assert rows(shown(curve=curve)[0])["un-tuned"] == "diverged after 30 units: validation:auc is nan at unit 1"
+
+
+def test_details_of_the_best_have_a_line_where_they_are_short() -> None:
+    _, summary = shown()
+    before = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    summary["best"]["details"] = {"staleness": {"0": 12, "1": 4}, "bytes": 1024, "waited": 0.12345}
+    text = printed(show_summary("job", "Completed", METRIC, summary))
+    assert "staleness (0 12, 1 4), bytes 1024, waited 0.1235" in text
+    summary["best"]["details"] = {"staleness": {str(number): 1 for number in range(40)}}
+    assert rows(printed(show_summary("job", "Completed", METRIC, summary))) == before
+
+
+def test_trials_that_diverged_are_counted_as_that() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return math.nan if assignment.trial_id in ("job-003", "job-020") else rising(assignment, step)
+
+    text, summary = shown(curve=curve)
+    assert summary["trials"] == {"Completed": 8, "Stopped": 20, "Diverged": 2, "Failed": 0}
+    assert rows(text)["trials"] == "8 completed, 20 stopped, 2 diverged"
+    assert summary["errors"] == []
+
+
+def test_without_an_untuned_run_there_is_no_line_for_it() -> None:
+    assert "un-tuned" not in rows(shown(untuned=False)[0])
+
+
+def test_a_job_without_a_finite_value_has_no_best() -> None:
+    text, summary = shown(curve=lambda assignment, step: math.nan)
+    assert summary["best"] is None
+    assert rows(text)["best"] == "none: no trial reported a finite value"
+    assert show_next("job", summary).plain == "To look again: hpo describe job, hpo trials job"
+
+
+def test_a_job_that_did_nothing_says_so() -> None:
+    text, summary = shown("Stopped", limits=Limits(max_seconds=-1.0), untuned=False)
+    assert summary["first_step_seconds"] is None
+    assert rows(text)["trials"] == "none"
+    assert rows(text)["units used"] == "0 of 900 possible (0.0%)"
+    assert "training from" not in text
+
+
+@pytest.mark.parametrize(("best_value", "resource"), [(False, 30), (True, 20)])
+def test_the_best_so_far_is_said_with_its_units(best_value: bool, resource: int) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        return rising(assignment, step) if step <= 20 else rising(assignment, 20) - 0.001 * step
+
+    _, summary = shown(curve=curve, best_value=best_value)
+    assert summary["best"]["resource"] == resource
+    assert summary["untuned"]["value"] == (0.0 if best_value else -0.03)
+
+
+def test_one_gang_is_one_gang() -> None:
+    assert "on 1 gang," in rows(shown(parallel=1)[0])["wall time"]
+
+
+def test_rows_that_other_parts_of_a_job_fill_in() -> None:
+    _, summary = shown()
+    summary["reason"] = "the target value was reached"
+    summary["probe"] = {"verdict": "one worker would be faster"}
+    summary["checkpoints"] = {"kept": 5, "kept_bytes": 1_230_000, "written_bytes": 9_800_000}
+    found = rows(printed(show_summary("job", "Completed", METRIC, summary)))
+    assert found["reason"] == "the target value was reached"
+    assert found["probe"] == "one worker would be faster"
+    assert found["checkpoints"] == "5 kept, 1.2 MB of 9.8 MB written"
+
+
+def test_the_first_distinct_errors_are_shown() -> None:
+    _, summary = shown()
+    summary["errors"] = [
+        {"error": "max_depth [x] is -3\nTraceback ...", "trials": 7, "first": "job-001", "logs": "/logs"},
+        {"error": "out of memory", "trials": 1, "first": "job-004", "logs": ""},
+    ]
+    found = rows(printed(show_summary("job", "Failed", METRIC, summary)))["trials"]
+    assert "7 trials, first job-001: max_depth [x] is -3; logs: /logs 1 trial, first job-004: out of memory" in found
+
+
+# ---- what to do next
+
+
+def test_the_best_configuration_can_be_pasted_into_a_job_file() -> None:
+    _, summary = shown(static=TRAINER.hyperparameters)
+    text = show_next("job", summary).plain
+    pasted = text[text.index("  hyperparameters:") : text.index("the same in Python")]
+    found = yaml.safe_load(f"trainer:\n  type: xgboost\n{pasted}")["trainer"]["hyperparameters"]
+    best = summary["best"]["hyperparameters"]
+    assert found == {**TRAINER.hyperparameters, **best, "num_round": 30}
+    assert found["eta"] == best["eta"] != 0.5
+
+
+def test_the_best_configuration_can_be_pasted_into_python() -> None:
+    _, summary = shown(static=TRAINER.hyperparameters)
+    text = show_next("job", summary).plain
+    names: dict[str, Any] = {}
+    exec(text[text.index("from trainers import") : text.index("its model")], names)
+    trainer = names["trainer"]
+    assert isinstance(trainer, XGBoostTrainer)
+    assert trainer.hyperparameters == {**TRAINER.hyperparameters, **summary["best"]["hyperparameters"], "num_round": 30}
+    assert trainer.scaling == TRAINER.scaling
+    assert trainer.units == 30
+
+
+VALUES = st.one_of(
+    st.floats(allow_nan=False, allow_infinity=False), st.integers(), st.booleans(), st.none(), st.text(max_size=30)
+)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(st.from_regex(r"[a-z_]{1,12}", fullmatch=True), st.one_of(VALUES, st.lists(VALUES, max_size=3))))
+def test_values_come_back_as_they_were(values: dict[str, Any]) -> None:
+    configuration = {"trainer": "dict", "scaling": {}, "hyperparameters": values}
+    pasted = yaml.safe_load(f"  hyperparameters:\n{as_yaml(configuration)}")["hyperparameters"]
+    assert pasted == values
+    assert [type(value) for value in pasted.values()] == [type(value) for value in values.values()]
+    names: dict[str, Any] = {}
+    exec(as_python(configuration).replace(", dict\n", "\n"), names)
+    assert names["trainer"]["hyperparameters"] == values
+
+
+def learn(context: TrainContext) -> None:
+    """What a printed trainer trains."""
+
+
+def test_a_function_can_be_pasted_too() -> None:
+    def local(context: TrainContext) -> None:
+        pass
+
+    names: dict[str, Any]
+    script = type(learn)(learn.__code__, {}, "learn")
+    script.__module__ = "__main__"
+    for function, names in ((learn, {}), (script, {"learn": script}), (local, {"local": local})):
+        trainer = TorchTrainer(function, scaling=ScalingConfig(num_workers=2), precision="bf16")
+        text = as_python(trainer.to_json())
+        exec(text, names)
+        assert names["trainer"].train_loop_per_worker is function, text
+        assert names["trainer"].to_json() == trainer.to_json()
+        assert "__main__" not in text
+    assert text.splitlines()[1] == "# local: as in the script that ran the job"
+
+
+class OwnTrainer(XGBoostTrainer):
+    """One of the user's own."""
+
+
+def test_a_trainer_of_a_users_own_can_be_pasted_too() -> None:
+    _, summary = shown()
+    summary["best"]["trainer"] = OwnTrainer(hyperparameters={"eta": 0.1}).to_json()
+    text = show_next("job", summary).plain
+    names: dict[str, Any] = {}
+    exec(text[text.index("from trainers import") : text.index("its model")], names)
+    assert type(names["trainer"]) is OwnTrainer
+    assert "HyperparameterTuner.attach('job', allow_code=True).best_estimator().model()" in text
+
+
+def test_what_is_no_name_of_code_is_not_printed_as_code() -> None:
+    state = {**TorchTrainer(learn).to_json(), "hyperparameters": {}}
+    state["options"] = {"train_loop_per_worker": "os; import shutil:x"}
+    assert "train_loop_per_worker='os; import shutil:x'" in as_python(state)
+
+
+def test_the_length_stands_under_the_name_that_was_given() -> None:
+    trainer = XGBoostTrainer(hyperparameters={"eval_metric": "auc", "n_estimators": 150})
+    controller, _, _ = simulate()
+    summary = summarize(controller, PLAN, lambda value: None, trainer)
+    tuned = summary["best"]["trainer"]["hyperparameters"]
+    assert tuned["n_estimators"] == 30
+    assert "num_round" not in tuned
+
+
+def test_how_the_model_is_loaded() -> None:
+    _, summary = shown()
+    text = show_next("job", summary).plain
+    assert "HyperparameterTuner.attach('job').best_estimator().model()" in text
+    assert summary["best"]["checkpoint"] in text
+    assert "attach('job', store='sqlite:///x.db')" in show_next("job", summary, "sqlite:///x.db").plain
+    for secret in ("postgresql://me:planted@host/db", "postgresql://me@host/db?password=planted"):
+        text = show_next("job", summary, secret).plain
+        assert "planted" not in text
+        assert "with the store's URL in WARMBAND_STORE:\n" in text
+        assert "HyperparameterTuner.attach('job').best_estimator().model()" in text
+    assert (
+        "attach('job', store='postgresql://me@host/db')" in show_next("job", summary, "postgresql://me@host/db").plain
+    )
+    assert "xgboost.Booster" in text
+    assert "xgboost.Booster" not in show_next("job", shown(storage_path="s3://bucket")[1]).plain
+
+
+def test_summary_and_next_steps_fit_one_screen() -> None:
+    """Of a window of 40 lines, with seven tuned values of full length."""
+    controller, _, _ = simulate()
+    static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 150, "eta": 0.3}
+    summary = summarize(controller, PLAN, lambda value: 0.018, XGBoostTrainer(hyperparameters=static))
+    for number in range(7):
+        summary["best"]["hyperparameters"][f"colsample_by_{number}"] = 0.12345678901234567 + number
+        summary["best"]["trainer"]["hyperparameters"][f"colsample_by_{number}"] = 0.12345678901234567 + number
+    text = printed(show_summary("job", "Completed", METRIC, summary)) + show_next("job", summary).plain
+    assert len(text.splitlines()) <= 40

@@ -1,0 +1,271 @@
+"""`hpo db upgrade|check|backup`, on both databases; and what a backup is worth: it is put back."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import sqlite3
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from typer.testing import CliRunner
+
+from hpo.cli import app
+from hpo.record import maintenance as upkeep
+from hpo.record.schema import SCHEMA_VERSION
+from hpo.record.store import LineRow, Store, TrialRow
+from tests.support.at_once import ROOT
+from tests.support.postgres import PASSWORD, Postgres
+from tests.support.rows import bill, job, report, silence, until
+from tests.support.schemas import VERSIONS, execute
+from trainers.errors import ConfigurationError, WarmbandError
+
+RUNNER = CliRunner()
+
+
+@pytest.fixture
+def store(database) -> Iterator[Store]:
+    """A store with a job that has ended, and a row of each kind."""
+    with Store(database) as opened:
+        opened.create_job(job())
+        with opened.writer("bank") as writer:
+            writer.trial(TrialRow(job="bank", trial_id="t0", number=0))
+            writer.report(*map(report, range(100)))
+            writer.ledger(bill(1, trial_id="t0"), bill(2))
+            writer.line(LineRow(job="bank", text="a gang is up", at=1.0))
+            writer.job(status="Completed")
+        yield opened
+
+
+def hpo(*arguments: str, url: str) -> tuple[int, str]:
+    """The exit code and all that was printed, as a narrow shell sees it."""
+    done = subprocess.run(
+        [sys.executable, "-m", "hpo", "db", *arguments],
+        cwd=ROOT,
+        env={**os.environ, "WARMBAND_STORE": url, "COLUMNS": "40"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+# ---- upgrade
+
+
+@pytest.mark.process
+def test_an_older_store_is_brought_up_and_told_what_was_done(database):
+    execute(database, *VERSIONS[2].split(";\n")[:-1])
+    code, printed = hpo("upgrade", url=database)
+    assert code == 0
+    assert "went from schema 3 to 6\n  The size of the gang that a row of the ledger bills." in printed
+    assert "drives it.\n" in printed
+    assert PASSWORD not in printed
+    again = upkeep.upgrade(database)
+    assert (again.before, again.after, again.steps) == (SCHEMA_VERSION, SCHEMA_VERSION, [])
+    with Store(database) as opened:
+        assert opened.trials("bank")[0].failure_reason == "boom"
+
+
+def test_an_empty_database_gets_the_tables(database):
+    assert upkeep.upgrade(database).before is None
+    assert upkeep.check(database).problems == []
+
+
+# ---- check
+
+
+def test_a_store_that_is_well_is_said_to_be(store, database):
+    found = upkeep.check(database)
+    assert (found.schema, found.problems, found.abandoned) == (SCHEMA_VERSION, [], {})
+    assert found.rows == {"jobs": 1, "trials": 1, "reports": 100, "ledger": 2, "lines": 1}
+    assert found.size_bytes > 10_000
+    assert found.server.startswith("SQLite 3" if database.startswith("sqlite") else "PostgreSQL 1")
+    done = RUNNER.invoke(app, ["db", "check", "--store", database, "--json"])
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == found.to_json()
+    assert PASSWORD not in done.stdout
+
+
+def test_rows_that_belong_to_nothing_are_found(store, database):
+    execute(
+        database,
+        "INSERT INTO reports (job, trial_id, step, metrics, at) VALUES ('bank', 'gone', 1, '{}', 1), "
+        "('lost', 't0', 1, '{}', 1)",
+        "INSERT INTO ledger (job, trial_id, gang, kind, worker_seconds, at, id, workers) VALUES "
+        "('lost', '', 'g', 'training', 1, 1, 'x', 1), ('bank', 'probe', 'g', 'training', 1, 1, 'y', 1)",
+    )
+    problems = upkeep.check(database).problems
+    assert len(problems) == 3
+    assert problems[0].startswith("1 rows of reports are of no job that is there, of job 'lost'")
+    assert problems[1].startswith("1 rows of ledger are of no job that is there, of job 'lost'")
+    assert problems[2].startswith("2 rows of reports are of no trial that is there, of job 'bank'")
+    with pytest.raises(WarmbandError, match="are of no trial"):
+        RUNNER.invoke(app, ["db", "check", "--store", database], catch_exceptions=False)
+
+
+def test_a_job_that_nobody_drives_is_named(store, database):
+    store.create_job(job("left", driver={"host": "node-7", "pid": 41}))
+    silence(store, 300.0)
+    store.create_job(job("driven"))
+    with store.writer("driven"):
+        abandoned = upkeep.check(database).abandoned
+    assert list(abandoned) == ["left"]
+    assert re.fullmatch(r"process 41 on node-7, last heard of 3\d\d s ago", abandoned["left"])
+    done = RUNNER.invoke(app, ["db", "check", "--store", database])
+    assert done.exit_code == 0, "it is the jobs that are to be resumed; the store is well"
+    assert "nobody drives left: it was process 41 on node-7" in done.stdout
+    assert "hpo resume left" in done.stdout
+
+
+@pytest.mark.process
+def test_an_older_or_empty_store_is_a_problem_with_a_remedy(database):
+    with Store(database) as opened:
+        url = opened.url
+    execute(database, "UPDATE warmband_version SET version_num = '0004'")
+    code, printed = hpo("check", url=database)
+    assert code == 1
+    assert f"its schema is 4, this Warmband's is {SCHEMA_VERSION}; run `hpo db upgrade`" in printed
+    assert url in printed
+
+
+def test_a_damaged_file_is_found(tmp_path):
+    url = f"sqlite:///{tmp_path}/store.db"
+    with Store(url) as opened:
+        opened.create_job(job())
+        with opened.writer("bank") as writer:
+            writer.trial(TrialRow(job="bank", trial_id="t0", number=0))
+            writer.report(*map(report, range(5000)))
+    content = bytearray((tmp_path / "store.db").read_bytes())
+    content[len(content) // 2 : len(content) // 2 + 4096] = bytes(4096)
+    (tmp_path / "store.db").write_bytes(content)
+    with pytest.raises(WarmbandError) as caught:
+        RUNNER.invoke(app, ["db", "check", "--store", url], catch_exceptions=False)
+    assert "damaged" in str(caught.value) or "malformed" in str(caught.value)
+    with pytest.raises(WarmbandError, match=r"(damaged|malformed)"):
+        upkeep.backup(url, tmp_path / "copy.db")
+    assert sorted(path.name for path in tmp_path.iterdir() if "copy" in path.name) == []
+
+
+def test_a_file_that_is_not_there_is_not_made(tmp_path):
+    for look in (lambda url: upkeep.check(url), lambda url: upkeep.backup(url, tmp_path / "copy")):
+        with pytest.raises(ConfigurationError, match=r"there is no store at .*none\.db"):
+            look(f"sqlite:///{tmp_path}/none.db")
+    assert not (tmp_path / "none.db").exists()
+
+
+# ---- backup
+
+
+@pytest.mark.process
+def test_a_backup_of_a_store_in_use_is_whole_and_can_be_put_back(store, database, tmp_path, request):
+    """A job writes while it is copied: the copy has whole batches, and goes on as a store of its own."""
+    store.create_job(job("running"))
+    done = threading.Event()
+    with store.writer("running") as writer:
+        writer.trial(TrialRow(job="running", trial_id="t0", number=0))
+
+        def write() -> None:
+            for start in range(0, 10**9, 100):
+                writer.report(*(report(step, job="running") for step in range(start, start + 100)))
+                if done.wait(0.01):
+                    return
+
+        busy = threading.Thread(target=write)
+        busy.start()
+        until(lambda: len(store.reports("running")) > 500, 30.0)
+        code, printed = hpo("backup", str(tmp_path / "copy"), url=database)
+        done.set()
+        busy.join()
+    assert code == 0, printed
+    assert PASSWORD not in printed
+    assert [path.name for path in tmp_path.iterdir() if "copy" in path.name] == ["copy"]
+    with Store(put_back(database, tmp_path / "copy", request)) as restored:
+        assert store.reports("bank") == restored.reports("bank")
+        assert store.ledger("bank") == restored.ledger("bank")
+        steps = [row.step for row in restored.reports("running")]
+        assert steps == list(range(len(steps)))
+        assert len(steps) >= 500
+        assert len(steps) % 100 == 0
+        with restored.writer("bank") as writer:
+            writer.report(report(1000))
+        assert upkeep.check(restored._engine.url.render_as_string(hide_password=False)).problems == []
+
+
+def put_back(database: str, copy: Path, request) -> str:
+    """The URL of a new store made of a backup, as docs/database.md says."""
+    if database.startswith("sqlite"):
+        fresh = copy.with_name("fresh.db")
+        shutil.copy(copy, fresh)
+        return f"sqlite:///{fresh}"
+    server: Postgres = request.getfixturevalue("postgres")
+    fresh = server.new_database()
+    request.addfinalizer(lambda: server.drop(fresh))
+    url = sa.make_url(fresh)
+    command = ["pg_restore", "-h", url.host, "-p", str(url.port), "-U", url.username, "-d", url.database]
+    environment = {**os.environ, "PGPASSWORD": PASSWORD}
+    subprocess.run([*command, "--no-owner", "--exit-on-error", copy], env=environment, check=True, timeout=60)
+    return fresh
+
+
+def test_nothing_is_overwritten_and_nothing_is_left_of_a_backup_that_failed(store, database, tmp_path, monkeypatch):
+    (tmp_path / "copy").write_text("mine")
+    with pytest.raises(ConfigurationError, match="copy is there already"):
+        upkeep.backup(database, tmp_path / "copy")
+    with pytest.raises(ConfigurationError, match=r"no folder .*/nowhere"):
+        upkeep.backup(database, tmp_path / "nowhere" / "copy")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(WarmbandError, match=r"cannot be copied to .*other: .*No space left"):
+        upkeep.backup(database, tmp_path / "other")
+    assert (tmp_path / "copy").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir() if "other" in path.name] == []
+
+
+@pytest.mark.system
+def test_the_password_is_on_no_command_line(postgres, tmp_path, monkeypatch):
+    """A `pg_dump` that writes down how it was called."""
+    url = postgres.new_database()
+    Store(url).close()
+    fake = tmp_path / "bin" / "pg_dump"
+    fake.parent.mkdir()
+    fake.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/called\nexec {postgres.programs}/pg_dump "$@"\n')
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{fake.parent}:{postgres.programs}:{os.environ['PATH']}")
+    upkeep.backup(url, tmp_path / "copy")
+    called = (tmp_path / "called").read_text()
+    assert "--dbname=" in called
+    assert PASSWORD not in called
+    postgres.drop(url)
+
+
+@pytest.mark.system
+def test_without_the_client_programs_the_remedy_is_said(postgres, tmp_path, monkeypatch):
+    url = postgres.new_database()
+    Store(url).close()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(WarmbandError, match=r"pg_dump and pg_restore is not installed.*postgresql-client"):
+        upkeep.backup(url, tmp_path / "copy")
+    postgres.drop(url)
+
+
+def test_a_copy_of_sqlite_is_one_file_that_sqlite_finds_whole(tmp_path):
+    url = f"sqlite:///{tmp_path}/store.db"
+    with Store(url) as opened:
+        opened.create_job(job())
+        copied = upkeep.backup(url, tmp_path / "copy.db")
+    assert copied.rows["jobs"] == 1
+    with sqlite3.connect(tmp_path / "copy.db") as copy:
+        assert copy.execute("PRAGMA journal_mode").fetchone() == ("delete",)
+        assert copy.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    copy.close()

@@ -1,0 +1,235 @@
+"""The schema: an empty database gets it, an older store is brought up to it, and another's is left alone."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+
+import pytest
+import sqlalchemy as sa
+from alembic import command
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+
+from hpo.record import schema
+from hpo.record.database import open_engine
+from hpo.record.schema import SCHEMA_VERSION, upgrade, version_of
+from hpo.record.store import Store
+from hpo.record.tables import JOBS, LEDGER, MARK, METADATA, TRIALS
+from tests.support.at_once import GATE, LIGHT, ROOT, at_once
+from tests.support.rows import bill, trial_with
+from tests.support.schemas import VERSIONS, execute
+from trainers.errors import ConfigurationError
+
+
+@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4", "5"])
+def older_version(database, request) -> str:
+    """The URL of a store that an older version made."""
+    execute(database, *request.param.split(";\n")[:-1])
+    return database
+
+
+def brought_up(url: str) -> int | None:
+    """The version that it was."""
+    engine = open_engine(url)
+    version = upgrade(engine)
+    engine.dispose()
+    return version
+
+
+@pytest.fixture
+def number(older_version) -> int:
+    """Its version."""
+    engine = open_engine(older_version)
+    found = version_of(engine)
+    engine.dispose()
+    return found
+
+
+def check_upgraded(store: Store) -> None:
+    (trial,) = store.trials("bank")
+    assert (trial.hyperparameters, trial.failure_reason, trial.logs, trial.details) == ({"eta": 0.5}, "boom", "", {})
+    found = store.job("bank")
+    assert (found.spec, found.owner, found.lease, found.driver) == ({"max_jobs": 1}, "", "", {})
+    assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
+    assert [(row.worker_seconds, row.workers) for row in store.ledger("bank")] == [(3.0, 0)]
+    assert store.lines("bank") == []
+
+
+# ---- the tables
+
+
+@pytest.mark.parametrize("way", ["made at once", "through all revisions"])
+def test_alembic_finds_no_difference_to_the_tables_of_the_code(database, way):
+    engine = open_engine(database)
+    if way == "made at once":
+        upgrade(engine)
+    else:
+        with engine.begin() as connection:
+            command.upgrade(schema.alembic(connection), "head")
+    assert version_of(engine) == SCHEMA_VERSION
+    with engine.connect() as connection:
+        options = {"version_table": MARK.name, "include_object": lambda _, name, *__: name != MARK.name}
+        found = compare_metadata(MigrationContext.configure(connection, opts=options), METADATA)
+        keys = {name: sa.inspect(connection).get_pk_constraint(name)["constrained_columns"] for name in METADATA.tables}
+    engine.dispose()
+    assert found == []
+    # Alembic compares neither keys nor, on SQLite, the order in which they are searched.
+    assert keys == {name: [column.name for column in table.primary_key] for name, table in METADATA.tables.items()}
+
+
+def test_each_version_has_its_revision_and_the_last_is_this_one_s():
+    from alembic.script import ScriptDirectory
+
+    chain = [revision.revision for revision in ScriptDirectory(str(schema._REVISIONS)).walk_revisions()]
+    assert chain == [f"{number:04d}" for number in range(SCHEMA_VERSION, 0, -1)]
+
+
+def test_a_change_of_the_tables_needs_a_version(tmp_path):
+    """That the comparison above can fail."""
+    engine = open_engine(f"sqlite:///{tmp_path}/store.db")
+    upgrade(engine)
+    changed = sa.MetaData()
+    for table in METADATA.tables.values():
+        table.to_metadata(changed)
+    changed.tables["jobs"].append_column(sa.Column("colour", sa.Text))
+    with engine.connect() as connection:
+        context = MigrationContext.configure(connection, opts={"version_table": MARK.name})
+        assert "add_column" in [change[0] for change in compare_metadata(context, changed)]
+    engine.dispose()
+
+
+# ---- older stores
+
+
+def test_a_store_of_an_older_version_is_brought_up_to_date(older_version, number):
+    if older_version.startswith("postgresql"):
+        with pytest.raises(
+            ConfigurationError, match=rf"an older Warmband wrote .*: its schema is {number}, .*run `hpo db upgrade`"
+        ):
+            Store(older_version)
+        assert brought_up(older_version) == number
+    for _ in range(2):
+        with Store(older_version) as store:
+            check_upgraded(store)
+    assert brought_up(older_version) == SCHEMA_VERSION
+    with Store(older_version) as store:
+        with store.writer("bank") as writer:
+            writer.trial(
+                trial_with(trial_id="t1", number=1, logs="10.0.0.1:/tmp/ray/worker.err", details={"x": {"0": 1}})
+            )
+            writer.ledger(bill(6.0, at=1004.0, workers=3))
+        assert [row.workers for row in store.ledger("bank")] == [0, 3]
+        assert [trial.logs for trial in store.trials("bank")] == ["", "10.0.0.1:/tmp/ray/worker.err"]
+        assert [trial.details for trial in store.trials("bank")] == [{}, {"x": {"0": 1}}]
+        for table in (JOBS, TRIALS, LEDGER):
+            columns = {column["name"] for column in sa.inspect(store._engine).get_columns(table.name)}
+            assert columns == {column.name for column in table.columns}
+
+
+OPEN_IT = f"""{LIGHT}
+from hpo.record.database import open_engine
+from hpo.record.schema import upgrade
+from hpo.record.store import Store
+{GATE}
+if sys.argv[1].startswith("postgresql"):
+    upgrade(open_engine(sys.argv[1]))
+with Store(sys.argv[1]) as store:
+    print([trial.logs for trial in store.trials("bank")])
+"""
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("older_version", [VERSIONS[0]], ids=["1"], indirect=True)
+def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
+    with at_once(OPEN_IT, [[older_version]] * 3) as processes:
+        assert [process.communicate(timeout=120)[0] for process in processes] == ["['']\n"] * 3
+    with Store(older_version) as store:
+        check_upgraded(store)
+
+
+def test_an_upgrade_that_breaks_off_changes_nothing(older_version, number, tmp_path, monkeypatch):
+    folder = tmp_path / "a %(b)s folder"
+    shutil.copytree(schema._REVISIONS, folder)
+    (folder / "versions" / "version_7.py").write_text(
+        "from alembic import op\nrevision, down_revision = '0007', '0006'\n"
+        "def upgrade():\n    op.execute('ALTER TABLE nowhere ADD COLUMN x TEXT')\n"
+    )
+    monkeypatch.setattr(schema, "_REVISIONS", folder)
+    engine = open_engine(older_version)
+    with pytest.raises(sa.exc.DBAPIError, match="nowhere"):
+        upgrade(engine)
+    assert version_of(engine) == number
+    monkeypatch.undo()
+    assert upgrade(engine) == number
+    engine.dispose()
+    with Store(older_version) as store:
+        check_upgraded(store)
+
+
+def test_threads_that_bring_up_two_stores_at_once_do_not_mix_them_up(tmp_path):
+    urls = [f"sqlite:///{tmp_path}/{number}.db" for number in range(2)]
+    for url in urls:
+        execute(url, *VERSIONS[0].split(";\n")[:-1])
+    found: list[int | None] = []
+    gate = threading.Barrier(4)
+
+    def bring_up(url: str) -> None:
+        gate.wait()
+        found.append(brought_up(url))
+
+    threads = [threading.Thread(target=bring_up, args=[url]) for url in urls * 2]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(found) == [1, 1, 6, 6]
+    for url in urls:
+        with Store(url) as store:
+            check_upgraded(store)
+
+
+@pytest.mark.parametrize(
+    ("statements", "version", "age"),
+    [
+        (["UPDATE warmband_version SET version_num = '0099'"], 99, "a newer"),
+        (["DROP TABLE warmband_version", "UPDATE schema_version SET version = 99"], 99, "a newer"),
+        (["DROP TABLE warmband_version", "UPDATE schema_version SET version = 0"], 0, "an older"),
+    ],
+)
+def test_another_version_s_store_is_refused(tmp_path, statements, version, age):
+    url = f"sqlite:///{tmp_path}/store.db"
+    Store(url).close()
+    execute(url, *statements)
+    with pytest.raises(
+        ConfigurationError, match=f"{age} Warmband wrote the store .* schema is {version}.*WARMBAND_STORE"
+    ):
+        Store(url)
+
+
+def test_a_warmband_from_before_alembic_refuses_the_store(database):
+    """It looks for its number in `schema_version`."""
+    Store(database).close()
+    engine = open_engine(database)
+    with engine.connect() as connection:
+        assert connection.scalar(sa.text("SELECT version FROM schema_version")) == 5
+    engine.dispose()
+
+
+def test_a_database_of_another_program_is_left_alone(database):
+    execute(database, "CREATE TABLE trials (trial_id INTEGER)")
+    with pytest.raises(ConfigurationError, match=r"has the table trials of another program; .*WARMBAND_STORE"):
+        Store(database)
+    engine = open_engine(database)
+    assert sa.inspect(engine).get_table_names() == ["trials"]
+    engine.dispose()
+
+
+@pytest.mark.process
+def test_alembic_is_not_imported_where_nothing_is_to_be_brought_up(tmp_path):
+    opened = f"from hpo.record.store import Store; Store('sqlite:///{tmp_path}/new.db').close()"
+    used = f"{opened}; print('alembic' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", LIGHT + used], cwd=ROOT, capture_output=True, text=True, timeout=120)
+    assert done.stdout == "False\n", done.stderr

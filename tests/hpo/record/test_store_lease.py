@@ -1,0 +1,385 @@
+"""The lease: one process drives a job, another takes over what a dead one left, and the first then writes nothing."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+import pytest
+import sqlalchemy as sa
+from typer.testing import CliRunner
+
+from hpo import HyperparameterTuner, tuner as tuner_module
+from hpo.cli import app
+from hpo.record import lease, maintenance as upkeep, writer as store_writer
+from hpo.record.lease import is_dead, is_held, this_process
+from hpo.record.store import Store, TrialRow
+from hpo.record.tables import HEARD_BEFORE, LOST_AFTER
+from hpo.sagemaker.description import describe, status_and_reason
+from tests.support.at_once import GATE, LIGHT, ROOT, at_once
+from tests.support.boosting import make
+from tests.support.rows import bill, job, report, silence, trial_with, until
+from trainers import steady
+from trainers.errors import ConfigurationError, DataError, LeaseError
+
+SPEC = make(workers=0)._spec({"train": {"kind": "pandas", "rows": 1, "columns": ["y"], "files": []}}, 1)
+
+
+@pytest.fixture
+def store(database) -> Iterator[Store]:
+    with Store(database) as opened:
+        opened.create_job(job())
+        yield opened
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Writers whose heartbeats do not come in between."""
+    monkeypatch.setattr(store_writer, "BEAT_EVERY", 3600.0)
+
+
+# ---- whose
+
+
+def test_a_second_driver_is_refused_until_the_first_is_done(store):
+    with store.writer("bank"):
+        with pytest.raises(
+            LeaseError,
+            match=rf"'bank' cannot be driven from here: process {os.getpid()} on {socket.gethostname()} .*"
+            r"last heard of \d s ago; .*hpo stop bank.*60 s",
+        ):
+            store.writer("bank")
+        assert is_held(store.job("bank"))
+    assert not is_held(store.job("bank"))
+    with store.writer("bank") as writer:
+        writer.report(report(1))
+    assert len(store.reports("bank")) == 1
+
+
+def test_the_record_says_where_the_driver_runs_and_ran(store):
+    made = store.job("bank").heard
+    with store.writer("bank", {"log": "/tmp/log", "submission_id": "raysubmit_1"}):
+        driver = store.job("bank").driver
+    ahead = driver["ahead"]
+    told = {"log": "/tmp/log", "submission_id": "raysubmit_1", HEARD_BEFORE: made}
+    assert driver == {**this_process(), "ahead": ahead, **told}
+    assert abs(ahead) < 5.0, "seconds between two clocks of one machine"
+    assert (store.job("bank").driver, store.job("bank").lease) == (driver, "")
+    with store.writer("bank"):
+        assert store.job("bank").driver.keys() == {*this_process(), "ahead", HEARD_BEFORE}
+
+
+def test_the_lease_outlives_a_database_that_is_away_for_half_a_minute(store, quiet):
+    with store.writer("bank") as writer:
+        silence(store, 50.0)
+        with pytest.raises(LeaseError):
+            store.writer("bank")
+        writer.report(report(1))
+    assert len(store.reports("bank")) == 1
+
+
+def test_an_expired_lease_is_taken_over_and_the_first_driver_writes_nothing_more(store, quiet):
+    first = store.writer("bank")
+    first.report(report(1))
+    first.flush()
+    silence(store, LOST_AFTER + 1.0)
+    with store.writer("bank") as second:
+        second.report(report(2))
+        second.flush()
+        first.report(report(3))
+        with pytest.raises(LeaseError, match=r"'bank' is not driven from here any more: process \d+ .*took it over"):
+            first.flush()
+        assert first.lost_lease
+        for late in (lambda: first.job(status="Failed"), lambda: first.ledger(bill(1)), first.close):
+            with pytest.raises(LeaseError, match="took it over"):
+                late()
+        assert not first._thread.is_alive()
+        second.report(report(4))
+        second.job(status="Completed")
+        assert not second.lost_lease
+    assert [row.step for row in store.reports("bank")] == [1, 2, 4]
+    assert store.job("bank").status == "Completed"
+    assert store.ledger("bank") == []
+
+
+def test_an_idle_driver_learns_that_another_took_over(store, quiet, monkeypatch):
+    monkeypatch.setattr(store_writer, "LOOK_EVERY", 0.05)
+    with store.writer("bank") as first:
+        silence(store, LOST_AFTER + 1.0)
+        with store.writer("bank"):
+            until(lambda: first.lost_lease)
+
+
+@pytest.fixture
+def stands_still(monkeypatch) -> Callable[[float], None]:
+    """Lets the time go by in which this process did nothing, as one that is stopped and goes on."""
+    passed = [0.0]
+
+    class Clock:
+        time = staticmethod(time.time)
+
+        @staticmethod
+        def monotonic() -> float:
+            return time.monotonic() + passed[0]
+
+    def pass_by(seconds: float) -> None:
+        passed[0] += seconds
+
+    monkeypatch.setattr(store_writer, "time", Clock)
+    return pass_by
+
+
+@pytest.mark.parametrize(
+    "call",
+    [lambda writer: writer.trial(trial_with()), lambda writer: writer.at_once().__enter__()],
+    ids=["row", "block"],
+)
+def test_a_driver_that_stood_still_learns_that_another_took_over_before_it_goes_on(
+    store, quiet, monkeypatch, stands_still, call
+):
+    """Its thread may come to ask only after that, by when it has handed out work that is another's."""
+    monkeypatch.setattr(store_writer, "LOOK_EVERY", 3600.0)
+    first = store.writer("bank")
+    first.flush()
+    silence(store, LOST_AFTER + 1.0)
+    with store.writer("bank"):
+        stands_still(LOST_AFTER + 1.0)
+        with pytest.raises(LeaseError, match="took it over"):
+            call(first)
+    with suppress(LeaseError):
+        first.close()
+    assert store.trials("bank") == []
+
+
+def test_a_driver_that_stood_still_beside_a_database_that_is_away_goes_on(store, quiet, monkeypatch, stands_still):
+    monkeypatch.setattr(store_writer, "SURE_WITHIN", 0.05)
+    with store.writer("bank") as writer:
+        writer.flush()
+        with monkeypatch.context() as away:
+            away.setattr(writer, "_exchange", fails)
+            stands_still(LOST_AFTER + 1.0)
+            writer.report(report(1))
+    assert [row.step for row in store.reports("bank")] == [1]
+
+
+def fails(batch: object) -> None:
+    raise OSError("the database is away")
+
+
+def test_a_silent_driver_that_nobody_replaced_goes_on(store, quiet):
+    with store.writer("bank") as writer:
+        silence(store, 10 * LOST_AFTER)
+        writer.report(report(1))
+        writer.flush()
+        assert is_held(store.job("bank"))
+
+
+@pytest.mark.process
+def test_of_many_that_want_a_free_job_one_gets_it(database):
+    with Store(database) as store:
+        store.create_job(job())
+    with at_once(TAKE_IT, [[database]] * 3) as processes:
+        # Each says what it got before any lets go.
+        answers = [process.stdout.readline().strip() for process in processes]
+        for process in processes:
+            process.communicate("end\n", timeout=60)
+    assert sorted(answers) == ["LeaseError"] * 2 + ["taken"]
+
+
+OPEN_IT = f"""{LIGHT}
+import os, signal
+from hpo.record.store import ReportRow, Store
+from trainers.errors import LeaseError
+store = Store(sys.argv[1])
+"""
+TAKE_IT = f"""{OPEN_IT}{GATE}
+try:
+    writer = store.writer("bank")
+    print("taken", flush=True)
+except LeaseError as error:
+    writer = None
+    print("LeaseError", flush=True)
+sys.stdin.readline()
+if writer:
+    writer.close()
+"""
+DIE = f"""{OPEN_IT}
+writer = store.writer("bank")
+writer.report(ReportRow(job="bank", trial_id="t0", step=1, metrics={{}}, at=1.0))
+writer.flush()
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.process
+@pytest.mark.fault
+def test_a_driver_that_was_killed_on_this_machine_is_replaced_at_once(store, database):
+    dead = subprocess.run([sys.executable, "-c", DIE, database], cwd=ROOT, timeout=60)
+    assert dead.returncode == -9
+    row = store.job("bank")
+    assert row.lease
+    assert not row.lost, "it was heard of just now"
+    assert is_dead(row.driver)
+    assert not is_held(row)
+    with store.writer("bank") as writer:
+        writer.report(report(2))
+    assert [row.step for row in store.reports("bank")] == [1, 2]
+
+
+def test_a_process_is_told_from_another_of_its_number_and_from_one_of_another_machine():
+    here = this_process()
+    assert not is_dead(here)
+    assert is_dead({**here, "started": here["started"] - 1.0})
+    assert not is_dead({**here, "started": here["started"] - 1.0, "machine": "another"})
+    assert not is_dead({})
+
+
+@pytest.mark.process
+def test_a_process_that_ended_and_is_not_yet_buried_is_dead():
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        driver = {**this_process(), "pid": process.pid, "started": lease._started(process.pid)}
+        assert not is_dead(driver)
+        process.stdin.write(b"end\n")
+        process.stdin.flush()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert is_dead(driver)
+
+
+# ---- clocks that differ
+
+
+@pytest.fixture(params=[90.0, -90.0, -3600.0])
+def ahead(request) -> Iterator[Callable[[], None]]:
+    """Sets the clock of this machine so many seconds ahead, once it is called; the database's stays right."""
+    clock = time.time
+    with pytest.MonkeyPatch.context() as patch:
+        yield lambda: patch.setattr(time, "time", lambda: clock() + request.param)
+    with steady.measuring():
+        pass  # It is right again for whoever comes next.
+
+
+def test_a_job_that_is_driven_runs_for_whoever_looks(store, database, ahead, monkeypatch):
+    def end(seconds: float) -> None:
+        assert 0.0 < seconds < 5.0
+        writer.job(status="Stopped")
+        writer.flush()
+
+    with store.writer("bank") as writer:
+        writer.job(spec=SPEC, summary={"runs": [[time.time() - 7.0, None]]})
+        writer.flush()
+        ahead()
+        assert describe(store.job("bank"), [])["ConsumedResources"] == {"RuntimeInSeconds": 7}
+        for words in (["jobs"], ["describe", "bank"], ["delete", "bank", "--yes"]):
+            done = CliRunner().invoke(app, [*words, "--store", database])
+            assert "InProgress" in (done.stdout or str(done.exception)), words
+        assert upkeep.check(database).abandoned == {}
+        tuner = HyperparameterTuner.attach("bank", store=database)
+        monkeypatch.setattr(tuner_module.time, "sleep", end)
+        tuner.wait()
+    assert store.job("bank").status == "Stopped", "it was waited for"
+
+
+def test_a_job_whose_driver_is_gone_has_failed_for_whoever_looks(store, ahead):
+    store.create_job(job("gone", lease="theirs", driver={"host": "node-7", "pid": 41}))
+    silence(store, LOST_AFTER + 5.0)
+    ahead()
+    row = store.job("gone")
+    assert not is_held(row)
+    status, reason = status_and_reason(row)
+    assert status == "Failed"
+    found = re.match(r"its driver was last heard of (\d+) s ago", reason)
+    assert found, reason
+    assert LOST_AFTER + 5.0 <= float(found[1]) < LOST_AFTER + 95.0
+
+
+def test_a_job_whose_driver_has_another_clock_runs_for_whoever_looks(store, ahead):
+    """Its own times, from which a run's seconds come, are of its clock."""
+    ahead()
+    store.create_job(job("other", created_at=time.time(), spec=SPEC))
+    with steady.measuring(), store.writer("other") as writer:
+        writer.job(summary={"runs": [[time.time() - 7.0, None]]})
+        writer.flush()
+        heard, now = store.job("other").heard, time.time()
+        described = describe(store.job("other"), [])
+    assert abs(now - heard) < 5.0
+    assert described["HyperParameterTuningJobStatus"] == "InProgress"
+    assert described["ConsumedResources"] == {"RuntimeInSeconds": 7}
+
+
+# ---- what nobody else may do meanwhile
+
+
+def test_a_job_that_is_driven_is_not_deleted_and_one_that_is_not_goes_whole(store):
+    store.create_job(job("other"))
+    for name in ("bank", "other"):
+        with store.writer(name) as writer:
+            writer.trial(TrialRow(job=name, trial_id="t0", number=0))
+            writer.report(report(1, job=name))
+            writer.ledger(bill(1, job=name))
+            writer.flush()
+            with pytest.raises(LeaseError, match=f"'{name}' cannot be deleted: process"):
+                store.delete_job(name)
+    store.delete_job("bank")
+    assert [row.name for row in store.jobs()] == ["other"]
+    assert len(store.trials("other")) == len(store.reports("other")) == len(store.ledger("other")) == 1
+    store.create_job(job())
+    assert store.trials("bank") == store.reports("bank") == store.ledger("bank") == []
+
+
+def test_nobody_gets_a_job_while_its_files_are_removed_and_where_they_stay_it_stays(store):
+    with store.writer("bank", {"log": "/tmp/log"}) as writer:
+        writer.report(report(1))
+    before = store.job("bank")
+
+    def remove() -> None:
+        with pytest.raises(LeaseError, match="'bank' cannot be driven from here"):
+            store.writer("bank")
+        raise DataError("a folder cannot be removed")
+
+    with pytest.raises(DataError):
+        store.delete_job("bank", remove)
+    assert store.job("bank") == dataclasses.replace(before, heartbeat=store.job("bank").heartbeat)
+    assert len(store.reports("bank")) == 1
+
+
+def test_what_removes_the_files_of_a_job_for_too_long_deletes_nothing_that_another_process_drives(store, quiet):
+    def remove() -> None:
+        silence(store, LOST_AFTER + 1.0)
+        taken.append(store.writer("bank"))
+
+    taken = []
+    with pytest.raises(LeaseError, match="took it over"):
+        store.delete_job("bank", remove)
+    taken[0].report(report(1))
+    taken[0].close()
+    assert len(store.reports("bank")) == 1
+
+
+def test_a_driver_whose_job_is_deleted_says_so(store, quiet):
+    writer = store.writer("bank")
+    silence(store, LOST_AFTER + 1.0)
+    store.delete_job("bank")
+    writer.report(report(1))
+    with pytest.raises(LeaseError, match="it was deleted"):
+        writer.close()
+    with store._engine.connect() as connection:
+        assert connection.scalar(sa.text("SELECT count(*) FROM reports")) == 0
+
+
+def test_a_job_that_nobody_drives_may_be_changed(store):
+    store.update_job("bank", status="Failed", reason="it could not be submitted", driver={"submission_id": "s"})
+    row = store.job("bank")
+    assert (row.status, row.reason, row.driver) == ("Failed", "it could not be submitted", {"submission_id": "s"})
+    with store.writer("bank"), pytest.raises(LeaseError, match="'bank' cannot be changed"):
+        store.update_job("bank", reason="late")
+    with pytest.raises(ConfigurationError, match="no field 'heartbeat'"):
+        store.update_job("bank", heartbeat=1.0)
+    found = store.job("bank")
+    assert found == dataclasses.replace(row, heartbeat=found.heartbeat, driver=found.driver)

@@ -1,0 +1,371 @@
+"""The one loop, on simulated gangs: the same decisions whatever runs at once, fails, or is lost."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings, strategies as st
+from ray.tune.schedulers import AsyncHyperBandScheduler, FIFOScheduler
+from ray.tune.search.optuna import OptunaSearch
+from ray.tune.search.sample import Float
+
+from hpo.cost.ledger import Kind
+from hpo.cost.limits import Limits
+from hpo.jobs.recorder import status_of
+from hpo.search.controller import STOP_REQUESTED
+from hpo.search.trial import PROBE, UNTUNED, TrialRun, derive_seed
+from hpo.search.trials import FIRST_FAILURES
+from hpo.strategies.hyperband import lay_out
+from hpo.strategies.scheduler import RESOURCE
+from tests.support.simulated import METRIC, PLAN, WORKERS, Draws, Kept, outcome, rising, simulate, uneven
+from trainers.errors import DivergedError
+from trainers.gangs.messages import Assignment, Report
+
+
+@pytest.mark.parametrize("parallel", [2, 4, 8])
+def test_the_same_trials_stop_at_the_same_rungs(parallel: int) -> None:
+    assert outcome(simulate(parallel=parallel)[0]) == outcome(simulate(parallel=1)[0])
+
+
+@pytest.mark.parametrize("parallel", [1, 2, 4, 8])
+def test_and_again_with_workers_lost_on_the_way(parallel: int) -> None:
+    lossy, gangs, _ = simulate(parallel=parallel, losses=frozenset({2, 9, 23}))
+    assert outcome(lossy) == outcome(simulate(parallel=1)[0])
+    assert len(gangs.served) == len(simulate(parallel=1)[1].served) + 3
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.integers(1, 60),
+    st.integers(1, 3),
+    st.integers(3, 60),
+    st.integers(1, 12),
+    st.integers(0, 2**32),
+    st.frozensets(st.integers(0, 80), max_size=3),
+)
+def test_every_search_ends_within_its_plan(
+    jobs: int, least: int, most: int, parallel: int, seed: int, losses: frozenset[int]
+) -> None:
+    plan = lay_out(jobs, least, most)
+
+    def curve(assignment: Assignment, step: int) -> float:
+        luck = random.Random(f"{seed}{assignment.trial_id}{step}").random()
+        if luck < 0.01:
+            raise ValueError("a trial's own error")
+        return math.nan if luck < 0.05 else luck
+
+    controller, _, record = simulate(plan=plan, parallel=parallel, curve=curve, losses=losses)
+    assert len(controller.runs) == jobs
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+    assert controller.trained <= plan.resource
+    for name, run in controller.runs.items():
+        steps = sorted(set(record.steps.get(name, [])))
+        assert steps[: run.resource] == list(range(1, run.resource + 1))
+        assert run.failure or len(steps) == run.resource
+        # What diverged got no assignment after that, and has no value.
+        assert math.isnan(run.value) == bool(run.diverged) or not steps or run.failure
+    best = controller.best()
+    assert best is None or (math.isfinite(best.value) and not best.failure and not best.diverged)
+
+
+def test_free_gangs_take_the_next_bracket_while_a_rung_waits() -> None:
+    _, gangs, _ = simulate(parallel=4)
+    order = [(int(a.trial_id[4:]), a.start) for a in gangs.served if a.trial_id != UNTUNED]
+    first_of_next_bracket = order.index((11, 0))
+    last_of_first_bracket = max(place for place, (number, _) in enumerate(order) if number < 11)
+    assert first_of_next_bracket < last_of_first_bracket
+
+
+def test_no_more_run_at_once_than_was_asked_for() -> None:
+    _, gangs, _ = simulate(parallel=3)
+    assert gangs.gangs == 3
+
+
+def test_a_trial_that_keeps_losing_its_workers_is_failed() -> None:
+    controller, gangs, _ = simulate(parallel=1, losses=frozenset({0, 1, 2}))
+    assert "lost its workers 3 times" in controller.runs["job-000"].failure
+    assert sum(a.trial_id == "job-000" for a in gangs.served) == 3
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+
+
+def test_a_failed_trial_is_told_to_the_searcher_and_the_job_goes_on() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == "job-003":
+            raise ValueError("max_depth must be positive")
+        return rising(assignment, step)
+
+    searcher = Draws()
+    controller, _, _ = simulate(curve=curve, searcher=searcher)
+    assert controller.runs["job-003"].failure == "max_depth must be positive"
+    assert ("job-003", True) in searcher.completed
+    assert sorted(name for name, _ in searcher.completed) == sorted(controller.runs)
+
+
+def test_assignments_resume_from_where_the_trial_stopped() -> None:
+    _, gangs, _ = simulate(parallel=2, losses=frozenset({5}))
+    reached: dict[str, tuple[int, str | None]] = {}
+    lost = gangs.served[5]
+    for assignment in gangs.served:
+        start, checkpoint = reached.get(assignment.trial_id, (0, None))
+        assert (assignment.start, assignment.checkpoint) == (start, checkpoint)
+        assert assignment.seed == derive_seed(
+            1, assignment.trial_id if assignment.trial_id == UNTUNED else int(assignment.trial_id[4:])
+        )
+        if assignment is not lost:
+            reached[assignment.trial_id] = (assignment.stop, assignment.save_to)
+
+
+def test_the_ledger_adds_up_to_the_time_that_gangs_were_held() -> None:
+    controller, gangs, record = simulate(parallel=4, losses=frozenset({7}), static={"eta": 0.5})
+    held = gangs.now * 4 * WORKERS
+    assert controller.ledger.total == pytest.approx(held)
+    assert sum(entry.worker_seconds for entry in record.entries) == pytest.approx(held)
+    assert controller.ledger.totals[Kind.STARTING] == pytest.approx((4 + 1) * 8.0 * 3)
+    assert controller.ledger.totals[Kind.TRAINING] == pytest.approx(
+        3 * (gangs.busy_seconds - _half_of(gangs.served[7]))
+    )
+
+
+def _half_of(assignment: Assignment) -> float:
+    return uneven(assignment) * (assignment.stop - assignment.start) / 2
+
+
+def test_the_untuned_run_is_made_beside_the_trials() -> None:
+    controller, _, _ = simulate(static={"eta": 0.3})
+    assert controller.untuned is not None
+    assert controller.untuned.resource == 30
+    assert UNTUNED not in controller.runs
+    assert controller.trained == PLAN.resource
+
+
+def test_best_value_compares_by_the_best_so_far() -> None:
+    def falling(assignment: Assignment, step: int) -> float:
+        return rising(assignment, step) if step < 20 else -1.0 if assignment.hyperparameters["eta"] > 0.5 else 0.0
+
+    last, _, _ = simulate(curve=falling, untuned=False)
+    best, _, _ = simulate(curve=falling, untuned=False, best_value=True)
+    assert best.objective(best.best()) > 0.5
+    assert last.objective(last.best()) < best.objective(best.best())
+
+
+class StopsSoon(Kept):
+    """A record in which somebody asks for a stop after five trials have reported."""
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        super().reports(run, reports)
+        self.stop_requested = len(self.steps) >= 5
+
+
+def test_a_requested_stop_ends_the_run() -> None:
+    controller, _, _ = simulate(parallel=2, record=StopsSoon())
+    assert controller.stopped == STOP_REQUESTED
+    assert 5 <= len(controller.runs) < 30
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+
+
+def test_a_deadline_ends_the_run() -> None:
+    controller, gangs, _ = simulate(parallel=2, limits=Limits(max_seconds=60.0))
+    assert controller.stopped.startswith("max_runtime_in_seconds reached: ")
+    assert gangs.now < 100
+    assert controller.best() is not None
+
+
+def test_a_searcher_that_runs_dry_ends_the_search() -> None:
+    controller, _, _ = simulate(searcher=Draws(dry_after=7))
+    assert len(controller.runs) == 7
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+
+
+def test_a_stock_scheduler_and_a_stock_searcher_run_unchanged() -> None:
+    scheduler = AsyncHyperBandScheduler(time_attr=RESOURCE, metric=METRIC, mode="max", max_t=30, reduction_factor=3)
+    searcher = OptunaSearch({"eta": Float(0, 1).uniform()}, metric=METRIC, mode="max", seed=3)
+    controller, _, _ = simulate(scheduler, searcher=searcher, untuned=False)
+    assert len(controller.runs) == 30
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+    assert controller.trained < 0.6 * 900
+    assert controller.best().hyperparameters["eta"] > 0.8
+
+
+def test_a_stock_fifo_runs_every_trial_to_the_end() -> None:
+    controller, _, _ = simulate(FIFOScheduler(), untuned=False)
+    assert {run.resource for run in controller.runs.values()} == {30}
+
+
+def test_length_names_bound_a_trial() -> None:
+    class Lengths(Draws):
+        def suggest(self, trial_id: str):  # type: ignore[no-untyped-def]
+            return {"eta": 0.5, "num_round": 5 + int(trial_id[4:])}
+
+    controller, _, _ = simulate(FIFOScheduler(), searcher=Lengths(), length_names=("num_round",), untuned=False)
+    assert [run.resource for run in controller.runs.values()] == [min(30, 5 + number) for number in range(30)]
+
+
+def test_ties_go_to_the_trial_that_used_less() -> None:
+    """Every trial reaches the same value, by its best step or its last: the one that stopped early has used less."""
+    controller, _, _ = simulate(curve=lambda assignment, step: 0.5)
+    best = controller.best()
+    assert best is not None
+    assert best.resource == min(run.resource for run in controller.runs.values())
+    by_best, _, _ = simulate(curve=lambda assignment, step: min(step, 3) / 10, best_value=True)
+    chosen = by_best.best()
+    assert chosen is not None
+    assert (chosen.best_value, chosen.best_resource) == (0.3, 3)
+
+
+def test_a_job_whose_first_trials_all_fail_ends_early() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id != UNTUNED:
+            raise ValueError("no such objective")
+        return 0.5
+
+    controller, _, _ = simulate(curve=curve, parallel=2)
+    assert controller.trials.hopeless
+    assert "first 5 trials all failed" in controller.stopped
+    assert FIRST_FAILURES <= len(controller.runs) <= FIRST_FAILURES + 2
+    assert controller.best() is None
+
+
+def test_a_job_that_has_trained_something_goes_on_past_failures() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id not in ("job-000", UNTUNED):
+            raise ValueError("no such objective")
+        return 0.5
+
+    controller, _, _ = simulate(curve=curve, parallel=1)
+    assert not controller.trials.hopeless
+    assert len(controller.runs) == PLAN.trials
+
+
+DIVERGES = {"job-000": 1, "job-004": 3, "job-012": 7, "job-024": 25}
+"""Trials, and the unit in which each diverges."""
+
+
+@pytest.mark.parametrize("says", ["raises", "reports nan", "reports nan once"])
+@pytest.mark.parametrize("best_value", [False, True])
+def test_a_trial_that_diverges_ends_at_once_and_ranks_last(says: str, best_value: bool) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        at = DIVERGES.get(assignment.trial_id, math.inf)
+        if step < at or (step > at and says == "reports nan once"):
+            return 2.0 if at < math.inf else rising(assignment, step)  # The best of all until then.
+        if says == "raises":
+            raise DivergedError("the loss is nan")
+        return math.nan
+
+    searcher = Draws()
+    controller, gangs, record = simulate(curve=curve, searcher=searcher, best_value=best_value, parallel=3)
+    for name, at in DIVERGES.items():
+        run = controller.runs[name]
+        assert status_of(run) == "Diverged"
+        assert run.diverged == ("the loss is nan" if says == "raises" else f"{METRIC} is nan at unit {at}")
+        assert not run.failure
+        assert math.isnan(controller.objective(run))
+        last = [a for a in gangs.served if a.trial_id == name][-1]
+        assert last.start < at <= last.stop  # And nothing was handed out after that.
+        assert run.resource == (at - 1 if says == "raises" else last.stop)
+        assert record.steps.get(name, []) == list(range(1, run.resource + 1))
+        assert (name, True) in searcher.completed
+    best = controller.best()
+    assert best is not None
+    assert best.id not in DIVERGES
+    assert not controller.trials.hopeless
+    assert not controller.stopped
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+    assert controller.ledger.by_trial["job-012"] > 0
+
+
+def test_an_untuned_run_that_diverges_stops_nothing() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == UNTUNED:
+            raise DivergedError("the loss is nan")
+        return rising(assignment, step)
+
+    controller, gangs, _ = simulate(curve=curve)
+    assert controller.untuned is not None
+    assert (controller.untuned.diverged, controller.untuned.failure) == ("the loss is nan", "")
+    assert sum(a.trial_id == UNTUNED for a in gangs.served) == 1
+    assert outcome(controller) == outcome(simulate()[0])
+
+
+def test_a_job_whose_first_trials_diverge_goes_on() -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == UNTUNED:
+            return 0.5
+        if int(assignment.trial_id[4:]) < 8:
+            raise DivergedError("the loss is nan")
+        if int(assignment.trial_id[4:]) < 16:
+            raise ValueError("no such objective")
+        return rising(assignment, step)
+
+    controller, _, _ = simulate(curve=curve, parallel=1)
+    assert not controller.trials.hopeless
+    assert len(controller.runs) == PLAN.trials
+    assert controller.best() is not None
+
+
+def test_a_report_without_the_objective_fails_its_trial_and_names_what_was_reported() -> None:
+    controller, gangs, record = simulate(reported="validation:loss", parallel=1, probes=(1, 5))
+    assert controller.runs["job-000"].failure == (
+        f"it reported no '{METRIC}', which trials are compared by, but validation:loss"
+    )
+    assert record.steps["job-000"] == [1]
+    assert controller.trials.hopeless
+    assert len(gangs.served) == 2 + FIRST_FAILURES
+
+
+def test_details_of_a_trial_are_those_of_its_assignments_together() -> None:
+    controller, gangs, _ = simulate(losses=frozenset({3}), details={"units": 1, "seen": {"all": 2}, "mode": "async"})
+    lost = gangs.served[3]
+    for run in (*controller.runs.values(), controller.untuned):
+        assert run is not None
+        served = sum(a.trial_id == run.id and a is not lost for a in gangs.served)
+        assert run.details == {"units": served, "seen": {"all": 2 * served}, "mode": "async"}
+
+
+def test_the_record_is_told_of_rungs_and_of_every_round() -> None:
+    controller, gangs, record = simulate()
+    assert sum(len(cut.stopped) for cut in record.cuts) == sum(
+        run.resource < PLAN.max_resource for run in controller.runs.values()
+    )
+    assert record.rounds >= len(gangs.served)
+
+
+def test_a_probe_comes_first_and_changes_nothing() -> None:
+    controller, gangs, record = simulate(probes=(1, 5))
+    assert [(a.trial_id, a.start, a.stop) for a in gangs.served[:2]] == [(PROBE, 0, 1), (PROBE, 0, 5)]
+    assert outcome(controller) == outcome(simulate()[0])
+    assert controller.trained == simulate()[0].trained
+    assert PROBE not in record.steps
+    assert record.probed == [5]
+
+
+def test_a_first_probe_that_takes_long_may_be_cold_and_one_more_unit_is_measured() -> None:
+    taken = iter([8.0])
+    _, gangs, record = simulate(probes=(1, 5), unit_seconds=lambda assignment: next(taken, 0.5))
+    assert [assignment.stop for assignment in gangs.served if assignment.trial_id == "probe"] == [1, 1]
+    assert record.probed == [1]
+    [found] = record.found
+    assert (found.segment.training_seconds, found.cold) == (0.5, False)
+
+
+def test_a_first_probe_so_long_that_what_is_done_once_is_little_of_it_is_the_measurement() -> None:
+    controller, gangs, record = simulate(probes=(1, 5), unit_seconds=lambda assignment: 10.5)
+    assert record.found[0].cold
+    assert [a.trial_id for a in gangs.served].count(PROBE) == 1
+    assert record.probed == [1]
+    assert outcome(controller) == outcome(simulate()[0])
+
+
+@pytest.mark.parametrize("how", ["fails", "loses its gang"])
+def test_a_probe_that_gives_nothing_stops_nothing(how: str) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == PROBE and how == "fails":
+            raise ValueError("static values that cannot be trained")
+        return rising(assignment, step)
+
+    losses = frozenset({0}) if how == "loses its gang" else frozenset()
+    controller, _, record = simulate(probes=(1, 5), curve=curve, losses=losses)
+    assert outcome(controller) == outcome(simulate()[0])
+    assert not record.probed

@@ -1,0 +1,278 @@
+"""The pure plan and decisions of Hyperband: laws, on thousands of layouts."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hpo.strategies.hyperband import Hyperband, Plan, State, lay_out, run_all
+from trainers.errors import ConfigurationError
+
+layouts = st.tuples(st.integers(1, 160), st.integers(1, 5), st.integers(1, 100), st.sampled_from([2, 3, 4])).filter(
+    lambda layout: layout[1] <= layout[2]
+)
+
+values = st.one_of(st.floats(0, 1), st.sampled_from([math.nan, math.inf, -math.inf]))
+
+
+@pytest.mark.parametrize(("max_resource", "sizes"), [(9, [9, 5, 3]), (27, [27, 12, 6, 4]), (81, [81, 34, 15, 8, 5])])
+def test_a_whole_round_is_the_papers(max_resource: int, sizes: list[int]) -> None:
+    """Li et al. 2018, table 1: 17, 49 and 143 trials."""
+    plan = lay_out(sum(sizes), 1, max_resource)
+    assert [bracket.sizes[0] for bracket in plan.brackets] == sizes
+    assert [bracket.rungs[0] for bracket in plan.brackets] == [3**s for s in range(len(sizes))]
+
+
+def test_thirty_jobs_use_at_most_41_percent() -> None:
+    plan = lay_out(30, 1, 30)
+    assert [bracket.sizes[0] for bracket in plan.brackets] == [11, 11, 5, 3]
+    assert plan.resource / plan.full_resource <= 0.41
+
+
+@settings(max_examples=2000, deadline=None)
+@given(layouts)
+def test_every_layout_is_for_exactly_max_jobs(layout: tuple[int, int, int, int]) -> None:
+    max_jobs, min_resource, max_resource, _ = layout
+    plan = lay_out(*layout)
+    assert plan.trials == max_jobs
+    assert plan.resource <= plan.full_resource
+    for bracket in plan.brackets:
+        assert list(bracket.rungs) == sorted(set(bracket.rungs))
+        assert min_resource <= bracket.rungs[0]
+        assert bracket.rungs[-1] == max_resource
+        assert list(bracket.sizes) == sorted(bracket.sizes, reverse=True)
+        assert bracket.sizes[-1] >= 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [((0, 1, 30), "max_jobs"), ((30, 0, 30), "min_resource"), ((30, 5, 3), "max_resource"), ((30, 1, 30, 1), "reduct")],
+)
+def test_a_wrong_layout_names_its_field(arguments: tuple[int, ...], names: str) -> None:
+    with pytest.raises(ConfigurationError, match=names):
+        lay_out(*arguments)
+
+
+def play(plan: Plan, curve, seed: int, parallel: int = 1, fail=lambda trial: None) -> tuple[Hyperband, dict[str, int]]:
+    """Runs a plan with `parallel` trials at once, ending in random order; returns the units each trial used."""
+    order = random.Random(seed)
+    core = Hyperband(plan, maximize=True)
+    used: dict[str, int] = {}
+    running: dict[str, int] = {}
+    while True:
+        while len(running) < parallel:
+            ready = [trial for trial in core.runnable() if trial not in running]
+            if ready:
+                trial = ready[0]
+            elif len(used) < plan.trials:
+                trial = f"t{len(used):03d}"
+                core.add(trial)
+                used[trial] = 0
+            else:
+                break
+            running[trial] = core.milestone(trial)
+        if not running:
+            return core, used
+        trial = order.choice(sorted(running))
+        target = running.pop(trial)
+        dies_at = fail(trial)
+        if dies_at is not None and dies_at <= target:
+            used[trial] = dies_at
+            core.fail(trial)
+            continue
+        for step in range(used[trial] + 1, target + 1):
+            core.report(trial, step, curve(trial, step))
+        used[trial] = target
+
+
+def recorded_curve(data: st.DataObject):
+    drawn: dict[tuple[str, int], float] = {}
+    return lambda trial, step: drawn.setdefault((trial, step), data.draw(values))
+
+
+@settings(max_examples=300, deadline=None)
+@given(layouts, st.integers(0, 2**32), st.integers(1, 9), st.data())
+def test_every_run_ends_within_the_forecast(layout, seed: int, parallel: int, data: st.DataObject) -> None:
+    plan = lay_out(min(layout[0], 40), *layout[1:])
+    curve_seed = data.draw(st.integers(0, 2**32))
+    failing = data.draw(st.dictionaries(st.integers(0, 39), st.integers(1, 100), max_size=12))
+
+    def curve(trial: str, step: int) -> float:
+        generator = random.Random(f"{curve_seed}{trial}{step}")
+        return generator.choice([generator.random(), generator.random(), math.nan, math.inf, -math.inf])
+
+    core, used = play(plan, curve, seed, parallel, lambda trial: failing.get(int(trial[1:])))
+    assert len(used) == plan.trials
+    assert {core.state(trial) for trial in used} <= {State.STOPPED, State.FINISHED, State.FAILED}
+    assert sum(used.values()) <= plan.resource
+    assert max(used.values()) <= plan.max_resource
+
+
+@settings(max_examples=200, deadline=None)
+@given(layouts, st.integers(0, 2**32), st.lists(st.integers(1, 16), min_size=2, max_size=3))
+def test_decisions_do_not_depend_on_how_many_run_at_once(layout, seed: int, parallels: list[int]) -> None:
+    plan = lay_out(min(layout[0], 40), *layout[1:])
+
+    def curve(trial: str, step: int) -> float:
+        return random.Random(f"{seed}{trial}{step}").random()
+
+    outcomes = [play(plan, curve, seed + parallel, parallel)[1] for parallel in parallels]
+    assert all(outcome == outcomes[0] for outcome in outcomes)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.integers(2, 60), st.integers(0, 2**32))
+def test_nothing_that_is_not_finite_goes_on(jobs: int, seed: int) -> None:
+    plan = lay_out(jobs, 1, 30)
+    bad = {f"t{number:03d}" for number in range(jobs) if random.Random(f"{seed}{number}").random() < 0.5}
+    core, used = play(plan, lambda trial, step: math.nan if trial in bad else 0.1, seed, 3)
+    for trial in bad:
+        assert used[trial] == plan.brackets[core.bracket(trial)].rungs[0]
+
+
+def test_ties_go_to_the_trial_that_came_first() -> None:
+    _, used = play(lay_out(30, 1, 30), lambda trial, step: 0.5, seed=3, parallel=4)
+    assert [used[f"t{number:03d}"] for number in range(11)] == [30, 10, 3, 3] + [1] * 7
+
+
+def test_minimising_keeps_the_smallest() -> None:
+    plan = lay_out(9, 1, 9)
+    core = Hyperband(plan, maximize=False)
+    bracket = plan.brackets[0]
+    trials = [f"t{number}" for number in range(bracket.sizes[0])]
+    for trial in trials:
+        core.add(trial)
+    for number, trial in enumerate(trials):
+        core.report(trial, bracket.rungs[0], float(number))
+    assert [trial for trial in trials if core.state(trial) is State.TRAINING] == trials[: bracket.sizes[1]]
+
+
+def test_a_search_that_runs_dry_still_ends() -> None:
+    core = Hyperband(lay_out(30, 1, 30), maximize=True)
+    for trial in ("a", "b"):
+        core.add(trial)
+        core.report(trial, 1, 0.5)
+    assert core.state("a") is State.WAITING
+    core.close()
+    assert core.state("a") is State.TRAINING
+
+
+def test_running_all_cuts_nothing() -> None:
+    plan = run_all(7, 12)
+    _, used = play(plan, lambda trial, step: random.random(), seed=1, parallel=3)
+    assert set(used.values()) == {12}
+    assert plan.resource == plan.full_resource
+
+
+# ---- against decisions that look at every trial each time
+
+
+class Reference:
+    """The rule written down plainly: at each call it looks at all trials of a bracket, and counts nothing."""
+
+    def __init__(self, plan: Plan) -> None:
+        self.plan = plan
+        self.trials: list[dict[str, Any]] = []
+        self.closed = False
+        self.cuts: list[tuple[int, int, list[str], list[str]]] = []
+
+    def members(self, index: int, state: State | None = None) -> list[dict[str, Any]]:
+        of = [trial for trial in self.trials if trial["bracket"] == index]
+        return [trial for trial in of if state is None or trial["state"] is state]
+
+    def find(self, name: str) -> dict[str, Any]:
+        return next(trial for trial in self.trials if trial["name"] == name)
+
+    def add(self, name: str) -> int:
+        room = [
+            index for index, bracket in enumerate(self.plan.brackets) if len(self.members(index)) < bracket.sizes[0]
+        ]
+        self.trials.append({"name": name, "bracket": room[0], "rung": 0, "state": State.TRAINING, "value": math.nan})
+        return room[0]
+
+    def milestone(self, name: str) -> int:
+        trial = self.find(name)
+        return self.plan.brackets[trial["bracket"]].rungs[trial["rung"]]
+
+    def runnable(self) -> list[str]:
+        training = [
+            (trial["bracket"], -trial["rung"], number, trial["name"])
+            for number, trial in enumerate(self.trials)
+            if trial["state"] is State.TRAINING
+        ]
+        return [name for *_, name in sorted(training)]
+
+    def report(self, name: str, resource: int, value: float) -> set[str]:
+        trial = self.find(name)
+        if trial["state"] is not State.TRAINING or resource < self.milestone(name):
+            return set()
+        if self.milestone(name) == self.plan.max_resource:
+            return self.leave(name, State.FINISHED) | {name}
+        trial["state"], trial["value"] = State.WAITING, value
+        return self.cut(trial["bracket"])
+
+    def leave(self, name: str, state: State) -> set[str]:
+        trial = self.find(name)
+        if trial["state"] not in (State.TRAINING, State.WAITING):
+            return set()
+        trial["state"] = state
+        return self.cut(trial["bracket"])
+
+    def close(self) -> set[str]:
+        self.closed = True
+        return set().union(*(self.cut(index) for index in range(len(self.plan.brackets))))
+
+    def cut(self, index: int) -> set[str]:
+        bracket, waiting = self.plan.brackets[index], self.members(index, State.WAITING)
+        full = self.closed or len(self.members(index)) == bracket.sizes[0]
+        if self.members(index, State.TRAINING) or not full or not waiting:
+            return set()
+        rung = waiting[0]["rung"]
+        finite = [trial for trial in waiting if math.isfinite(trial["value"])]
+        others = [trial for trial in waiting if not math.isfinite(trial["value"])]
+        best = sorted(finite, key=lambda trial: -trial["value"])  # Stable: ties stay in the order of addition.
+        went_on = best[: bracket.sizes[rung + 1]]
+        stopped = best[len(went_on) :] + others
+        for trial in went_on:
+            trial["state"], trial["rung"] = State.TRAINING, rung + 1
+        for trial in stopped:
+            trial["state"] = State.STOPPED
+        names = [[trial["name"] for trial in group] for group in (went_on, stopped)]
+        self.cuts.append((index, bracket.rungs[rung], *names))
+        return {trial["name"] for trial in waiting}
+
+
+@settings(max_examples=300, deadline=None)
+@given(layouts, st.integers(0, 2**32))
+def test_it_decides_as_the_plain_rule_does(layout: tuple[int, int, int, int], seed: int) -> None:
+    """Adding, reporting, failing, ending and running dry, in any order and also where it changes nothing."""
+    draw = random.Random(seed)
+    plan = lay_out(min(layout[0], 40), *layout[1:])
+    fast, plain = Hyperband(plan, maximize=True), Reference(plan)
+    names: list[str] = []
+    for _ in range(6 * plan.trials + 20):
+        action = draw.random()
+        if action < 0.35 and len(names) < plan.trials and not plain.closed:
+            names.append(f"t{len(names):03d}")
+            assert fast.add(names[-1]) == plain.add(names[-1])
+        elif action < 0.9 and names:
+            name = draw.choice(plain.runnable() or names)
+            resource = plain.milestone(name) + draw.choice([-1, 0, 0, 0, 1])
+            value = draw.choice([draw.random(), draw.random(), 0.5, math.nan, -math.inf])
+            assert fast.report(name, resource, value) == plain.report(name, resource, value)
+        elif action < 0.94 and names:
+            name = draw.choice(names)
+            assert fast.fail(name) == plain.leave(name, State.FAILED)
+        elif action < 0.98 and names:
+            name = draw.choice(names)
+            assert fast.finish(name) == plain.leave(name, State.FINISHED)
+        elif action > 0.995 or len(names) == plan.trials:
+            assert fast.close() == plain.close()
+        assert list(fast.runnable()) == plain.runnable()
+        assert [fast.state(name) for name in names] == [trial["state"] for trial in plain.trials]
+        assert [fast.milestone(name) for name in names] == [plain.milestone(name) for name in names]
+    assert [(c.bracket, c.resource, [*c.went_on], [*c.stopped]) for c in fast.cuts] == plain.cuts

@@ -1,0 +1,125 @@
+"""Ray on a busy machine: started again where its processes came too late, and with workers that get their share."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import psutil
+import pytest
+import ray
+from ray._private import node
+
+from trainers.cluster.session import _LATE, STARTS, _workers_like_this_process, started
+from trainers.errors import ResourcesError
+
+pytestmark = pytest.mark.process
+
+NAME = "RAY_worker_niceness"
+
+
+@pytest.fixture(autouse=True)
+def ended(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What Ray was asked to end: here it is no Ray of these tests, and the session's stays."""
+    ended: list[str] = []
+    monkeypatch.setattr(ray, "shutdown", lambda: ended.append("ray"))
+    return ended
+
+
+def waiting(name: str) -> subprocess.Popen[bytes]:
+    """A process with a word in its command line."""
+    return subprocess.Popen([sys.executable, "-c", "input()", name], stdin=subprocess.PIPE)
+
+
+class Slow:
+    """A Ray whose processes, real ones, come too late so many times."""
+
+    def __init__(self, times: int) -> None:
+        self.times = times
+        self.processes: list[subprocess.Popen[bytes]] = []
+
+    def __call__(self) -> None:
+        self.processes.append(waiting(str(Path(ray.__file__).parent / "raylet")))
+        if len(self.processes) <= self.times:
+            raise Exception(f"The current node {_LATE}.")  # As Ray does.
+
+
+def test_it_is_started_again_and_nothing_of_the_first_is_left(ended: list[str]) -> None:
+    slow, said = Slow(times=1), list[str]()
+    own = waiting("before")
+    meanwhile: list[subprocess.Popen[bytes]] = []
+
+    def start() -> None:
+        meanwhile.append(waiting("another thread's"))
+        slow()
+
+    started(start, said.append, lambda: False)
+    assert ended == ["ray"]
+    late, there = slow.processes
+    assert [process.poll() for process in meanwhile] == [None, None], "not Ray's"
+    assert late.wait(60) < 0
+    assert there.poll() is None
+    assert own.poll() is None, "what was there before is not Ray's"
+    assert len(said) == 1
+    assert "once more" in said[0]
+    for process in (there, own, *meanwhile):
+        process.kill()
+        process.wait()
+
+
+def test_after_some_starts_the_error_says_what_to_do() -> None:
+    slow, said = Slow(times=99), list[str]()
+    with pytest.raises(ResourcesError, match=rf"{STARTS} of {STARTS} tries; .* busy.* num_workers=0"):
+        started(slow, said.append, lambda: False)
+    assert len(slow.processes) == STARTS
+    assert len(said) == STARTS - 1
+    assert all(process.wait(60) < 0 for process in slow.processes)
+
+
+def test_nobody_waits_for_another_start_after_ctrl_c() -> None:
+    slow = Slow(times=99)
+    with pytest.raises(ResourcesError, match="1 of 3 tries"):
+        started(slow, lambda text: None, lambda: True)
+    assert len(slow.processes) == 1
+
+
+def test_other_errors_are_not_ours() -> None:
+    def refuse() -> None:
+        raise ValueError("no such argument")
+
+    children = psutil.Process().children()
+    with pytest.raises(ValueError, match="no such argument"):
+        started(refuse, lambda text: None, lambda: False)
+    assert psutil.Process().children() == children
+
+
+def test_ray_still_says_it_in_these_words() -> None:
+    assert _LATE in inspect.getsource(node)
+
+
+@pytest.mark.parametrize(("set_to", "seen"), [(None, "0"), ("7", "7")])
+def test_workers_have_our_priority_unless_somebody_says_otherwise(
+    set_to: str | None, seen: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if set_to is None:
+        monkeypatch.delenv(NAME, raising=False)
+    else:
+        monkeypatch.setenv(NAME, set_to)
+    with _workers_like_this_process():
+        assert os.environ[NAME] == seen
+    assert os.environ.get(NAME) == set_to
+
+
+@pytest.mark.ray
+def test_rays_workers_take_it_from_there(ray_cluster: None) -> None:
+    """The tests' own Ray is started with it: tests/conftest.py."""
+    assert os.environ[NAME] == "0"
+
+    @ray.remote(num_cpus=0)
+    def niceness() -> int:
+        return os.nice(0)
+
+    assert ray.get(niceness.remote(), timeout=120) == os.nice(0)

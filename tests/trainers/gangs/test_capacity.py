@@ -1,0 +1,64 @@
+"""Room for gangs: not on nodes that are drained, and how long a job waits for it."""
+
+from __future__ import annotations
+
+import pytest
+import ray
+from ray.train import ScalingConfig
+
+from trainers import ResourcesError
+from trainers.gangs import capacity as room
+from trainers.gangs.capacity import Room, capacity
+
+pytestmark = pytest.mark.ray
+
+HUGE = ScalingConfig(num_workers=17)
+"""More than the cluster of these tests holds."""
+
+
+def silent(line: str) -> None:
+    pass
+
+
+def test_what_is_drained_holds_no_gang(ray_cluster: None) -> None:
+    [node] = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+    assert capacity(ScalingConfig(num_workers=3)) == 5
+    assert capacity(ScalingConfig(num_workers=3), frozenset({node})) == 0
+
+
+def test_a_node_whose_labels_are_not_allowed_holds_no_gang(ray_cluster: None) -> None:
+    [node] = [node["NodeID"] for node in ray.nodes() if node["Alive"]]
+    here, elsewhere = ({"ray.io/node-id": condition} for condition in (node, f"!{node}"))
+    assert capacity(ScalingConfig(num_workers=3, label_selector=here)) == 5
+    assert Room(ScalingConfig(num_workers=3, label_selector=here), silent).fits
+    with pytest.raises(ResourcesError, match=r"give another ScalingConfig\(label_selector=...\): too few nodes have"):
+        Room(ScalingConfig(num_workers=3, label_selector=elsewhere), silent).for_another(1, 0)
+
+
+def test_a_gang_that_never_fitted_is_refused_at_once_unless_the_job_is_patient(ray_cluster: None) -> None:
+    with pytest.raises(ResourcesError, match="17 workers of 1 CPU each, and the cluster holds 16 CPU"):
+        Room(HUGE, silent).for_another(1, 0)
+    assert not Room(HUGE, silent, patient=True).for_another(1, 0)
+
+
+def test_a_patient_job_waits_as_long_as_it_takes(ray_cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(room, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(room, "LOOK_AGAIN_SECONDS", 0.0)
+    waits = Room(HUGE, silent, patient=True)
+    for _ in range(3):
+        assert not waits.for_another(1, 0)
+
+
+def test_a_size_that_had_room_once_waits_for_it_to_come_back(
+    ray_cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A node that has gone may be replaced."""
+    monkeypatch.setattr(room, "WAIT_SECONDS", 0.0)
+    monkeypatch.setattr(room, "LOOK_AGAIN_SECONDS", 0.0)
+    went = Room(ScalingConfig(num_workers=2), silent)
+    assert went.for_another(1, 0)
+    monkeypatch.setattr(ray, "nodes", list)
+    monkeypatch.setattr(ray, "available_resources", dict)
+    assert not went.for_another(1, 0)
+    with pytest.raises(ResourcesError, match="waited 0 s for room for a gang of 2 workers"):
+        went.for_another(1, 0)

@@ -1,0 +1,419 @@
+"""Gangs on a real Ray cluster: warm, exact, and back after a worker is killed."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import ray
+from ray.train import ScalingConfig
+from ray.util import placement_group, remove_placement_group
+
+from tests.support.gangs import CHANNELS, STATIC, VALIDATION, WORKERS, Pool, boosting, segments
+from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
+from trainers.cluster import shared_paths as reach
+from trainers.cluster.session import Cluster
+from trainers.cluster.shared_paths import Reach
+from trainers.errors import DataError, DivergedError
+from trainers.gangs import ray_gangs
+from trainers.gangs.capacity import capacity
+from trainers.gangs.gang import WorkerContext, never
+from trainers.gangs.in_process import alone
+from trainers.gangs.messages import Assignment, Event, GangLost, GangUp, Progress, Report, Segment, Served
+from trainers.gangs.output import found
+from trainers.gangs.ray_gangs import RayGangs
+
+pytestmark = pytest.mark.ray
+
+
+@pytest.fixture(scope="module")
+def said() -> list[str]:
+    """What the module's gangs told the user."""
+    return []
+
+
+@pytest.fixture(scope="module")
+def pool(ray_cluster: None, said: list[str]) -> Iterator[Pool]:
+    """Two gangs; the second came up as soon as there was room for it.
+
+    Of 16 logical CPUs a blocker holds 13 until the first is up, so that one gang of 2 fits.
+    """
+    blocker = placement_group([{"CPU": 13}])
+    assert blocker.wait(120)
+    pool = Pool("test", eager=True, notify=said.append)
+    try:
+        pool.start(1)
+        for _ in range(3):
+            pool.gangs.want({WORKERS: 9}, None)
+        assert (len(pool.up), pool.gangs.starting) == (1, 0)
+        remove_placement_group(blocker)
+        pool.start(2)
+        yield pool
+    finally:
+        remove_placement_group(blocker)
+        pool.gangs.close()
+
+
+def test_it_runs_with_the_gangs_that_fit_says_so_once_and_uses_more_as_they_come_up(
+    pool: Pool, said: list[str]
+) -> None:
+    assert len(pool.up) == 2
+    (line,) = said
+    assert "9 gangs of 2 workers" in line
+    assert "holds 8 (16 CPU on 1 node)" in line
+
+
+RUNGS = (3, 9, 27)
+PLAIN = {"subsample": 1, "colsample_bytree": 1, "colsample_bylevel": 1}
+"""Without sampling, so that a trial goes on from any round."""
+
+
+def train_straight(pool: Pool, folder: Path, gang: str) -> bytes:
+    for assignment in segments(folder, RUNGS):
+        assert not pool.serve(gang, assignment).error
+    return storage.read(str(folder / "000027"))
+
+
+def test_a_model_is_the_same_to_the_last_byte_paused_or_moved(pool: Pool, tmp_path: Path) -> None:
+    first, second = list(pool.up)[:2]
+    straight = train_straight(pool, tmp_path / "straight", first)
+    for assignment in segments(tmp_path / "paused", RUNGS):
+        pool.serve(first, assignment)
+        pool.serve(first, segments(tmp_path / "other", (4,), trial="b", max_depth=3)[0])
+    for assignment, gang in zip(segments(tmp_path / "moved", RUNGS), (first, second, first), strict=True):
+        pool.serve(gang, assignment)
+    assert storage.read(str(tmp_path / "paused" / "000027")) == straight
+    assert storage.read(str(tmp_path / "moved" / "000027")) == straight
+    assert len(straight) > 1000
+
+
+def test_a_gang_that_is_halted_ends_at_its_next_report_and_serves_on(pool: Pool, tmp_path: Path) -> None:
+    gang = next(iter(pool.up))
+    (long,) = segments(tmp_path / "halted", (20_000,), max_depth=2, **PLAIN)
+    pool.gangs.assign(gang, long)
+    pool.until(lambda event: isinstance(event, Progress), want=2)
+    pool.gangs.halt(gang)
+    served = pool.until(lambda event: isinstance(event, Served), want=2)
+    assert isinstance(served, Served)
+    assert served.segment is not None, served.traceback
+    reached = served.segment.reached
+    assert [report.step for report in served.segment.reports] == list(range(1, reached + 1))
+    assert reached < long.stop
+    assert served.segment.checkpoint == str(tmp_path / "halted" / f"{reached:06d}")
+    # What comes next is not halted, and is what it would have been.
+    rest = replace(long, start=reached, stop=reached + 2, checkpoint=served.segment.checkpoint)
+    straight = replace(long, stop=reached + 2, save_to=str(tmp_path / "straight"))
+    for order in (rest, straight):
+        again = pool.serve(gang, order).segment
+        assert again is not None
+        assert again.reached == reached + 2
+    assert storage.read(rest.save_to) == storage.read(straight.save_to)
+
+
+@pytest.mark.fault
+def test_a_model_is_the_same_after_a_worker_was_killed(pool: Pool, tmp_path: Path) -> None:
+    """Rank 0, by which its gang speaks; another one: test_torch_gang."""
+    gang = next(iter(pool.up))
+    straight = train_straight(pool, tmp_path / "straight", gang)
+    first, second, third = segments(tmp_path / "killed", RUNGS)
+    pool.serve(gang, first)
+    endless = segments(tmp_path / "endless", (200_000,), trial="endless")[0]
+    pool.gangs.assign(gang, endless)
+    pool.until(lambda event: type(event).__name__ == "Progress")  # It is in the middle of training now.
+    os.kill(pool.up[gang].pids[0], signal.SIGKILL)
+    lost = pool.until(lambda event: isinstance(event, GangLost))
+    assert lost.gang == gang
+    back = pool.until(lambda event: isinstance(event, GangUp))
+    assert back.gang == gang
+    for assignment in (second, third):
+        assert not pool.serve(gang, assignment).error
+    assert storage.read(str(tmp_path / "killed" / "000027")) == straight
+
+
+def test_the_metrics_are_exact(pool: Pool, tmp_path: Path) -> None:
+    import xgboost
+    from sklearn.metrics import roc_auc_score
+
+    served = pool.serve(next(iter(pool.up)), segments(tmp_path, (12,))[0])
+    booster = xgboost.Booster()
+    booster.load_model(bytearray(storage.read(str(tmp_path / "000012"))))
+    predicted = booster.predict(xgboost.DMatrix(VALIDATION[:, 1:]))
+    assert served.segment is not None
+    assert served.segment.reports[-1].metrics["validation:auc"] == pytest.approx(
+        roc_auc_score(VALIDATION[:, 0], predicted), abs=1e-12
+    )
+
+
+def test_a_refused_configuration_fails_with_xgboosts_message_and_the_gang_serves_on(pool: Pool, tmp_path: Path) -> None:
+    gang = next(iter(pool.up))
+    refused = pool.serve(gang, segments(tmp_path, (3,), max_depth=-4)[0])
+    assert "max_depth" in refused.error
+    assert "\n" not in refused.error
+    assert "Traceback" in refused.traceback
+    assert pool.serve(gang, segments(tmp_path, (3,))[0]).segment is not None
+
+
+def test_nothing_is_loaded_or_joined_again(pool: Pool, tmp_path: Path) -> None:
+    """A warm start: from the assignment's arrival to the first training step, against the gang's own start."""
+    gang = next(iter(pool.up))
+    pids = pool.up[gang].pids
+    waits = []
+    for number in range(20):
+        sent = time.time()
+        served = pool.serve(gang, segments(tmp_path, (2,), trial=f"t{number}")[0])
+        assert served.segment is not None
+        waits.append(served.segment.first_step_at - sent)
+    assert pool.up[gang].pids == pids
+    assert statistics.median(waits) < sum(pool.up[gang].opening.values())
+
+
+def test_a_gang_that_can_never_fit_is_a_clear_error(ray_cluster: None) -> None:
+    never = Pool("never", workers=40)
+    try:
+        with pytest.raises(ResourcesError, match="40 workers of 1 CPU each, and the cluster holds 16 CPU on 1 node"):
+            never.gangs.want({40: 1}, None)
+    finally:
+        never.gangs.close()
+
+
+def test_capacity_counts_whole_gangs(ray_cluster: None) -> None:
+    assert capacity(ScalingConfig(num_workers=3)) == 5
+    assert capacity(ScalingConfig(num_workers=3, resources_per_worker={"CPU": 2})) == 2
+    assert capacity(ScalingConfig(num_workers=1, use_gpu=True)) == 0
+
+
+def held(name: str) -> tuple[set[str], set[str]]:
+    """Placement groups that hold something, and the temporary folders of gangs of this name."""
+    groups = {group for group, row in ray.util.placement_group_table().items() if row["state"] != "REMOVED"}
+    return groups, {path.name for path in Path(tempfile.gettempdir()).glob(f"warmband-{name}-*")}
+
+
+def test_gangs_that_are_still_starting_end_at_once_and_leave_nothing(
+    pool: Pool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One of them holds its resources, the other has asked for them just now."""
+    monkeypatch.setattr(ray_gangs, "END_SECONDS", 120.0)  # Nothing is left to a machine that is busy.
+    before = held("young")
+    young = Pool("young", workers=1)
+    young.gangs.want({1: 1}, None)
+    wait_until("its workers' resources are held", lambda: held("young")[0] > before[0])
+    later = Pool("young", workers=1)
+    later.gangs.want({1: 1}, None)
+    later.gangs.close()
+    young.gangs.close()
+    assert held("young") == before
+
+
+def test_a_gang_of_one_has_the_models_of_this_process(ray_cluster: None, tmp_path: Path) -> None:
+    """Equal to the last byte with as many threads; `STATIC` samples rows and columns."""
+    one = Pool("one", workers=1)
+    try:
+        one.start(1)
+        for order in segments(tmp_path / "gang", RUNGS):
+            assert not one.serve(next(iter(one.up)), order).error
+    finally:
+        one.gangs.close()
+    scaling = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
+    channels = {name: Channel.of(rows, name=name) for name, rows in CHANNELS.items()}
+    with XGBoostTrainer(scaling=scaling, hyperparameters=STATIC).gangs("hand", channels) as hand:
+        hand.want({1: 1}, None)
+        (event,) = hand.events(0.0)
+        for order in segments(tmp_path / "hand", RUNGS):
+            hand.assign(event.gang, order)
+            assert isinstance(hand.events(0.0)[0], Served)
+    for rung in RUNGS:
+        models = [storage.read(str(tmp_path / where / f"{rung:06d}")) for where in ("gang", "hand")]
+        assert models[0] == models[1]
+
+
+def wait_until(what: str, true: Callable[[], bool], seconds: float = 120.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"waited {seconds} s until {what}"
+        time.sleep(0.05)
+
+
+def _is_ray_worker(pid: int) -> bool:
+    try:
+        return b"RayTrainWorker" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    except OSError:
+        return False
+
+
+def tell(here: str) -> None:
+    """Prints and warns in all the ways in which a program's words may come."""
+    print(f"printed in {here}")  # noqa: T201
+    logging.getLogger("of.the.user").warning("warned in %s", here)
+    os.write(2, b"written by a library\n")
+
+
+def output(logs: str) -> str:
+    """What the file that an error names holds."""
+    address, file = found(logs)
+    assert address == ray.util.get_node_ip_address()
+    return file.read_text()
+
+
+class Tells(Reach):
+    """What a gang's workers have to see, each of which tells of it before it looks."""
+
+    def check_here(self, node: str) -> None:
+        tell("open")
+        reach.PATIENCE_SECONDS = 0.0  # In the worker's process: nothing will come to be seen.
+        super().check_here(node)
+
+
+def test_what_a_worker_does_not_see_ends_its_gang_with_that_error_and_where_it_printed(
+    ray_cluster: None, tmp_path: Path
+) -> None:
+    blind = Cluster(private=False, reach=Tells(marker=str(tmp_path / ".warmband-gone")))
+    bad = Pool("bad", workers=1, on=blind)
+    try:
+        with pytest.raises(
+            GangError, match=r"cannot serve: on node [0-9.]+: storage_path .* is another folder there"
+        ) as caught:
+            bad.start(1)
+        assert "printed in open" in output(str(caught.value).rpartition("The worker's output: ")[2])
+    finally:
+        bad.gangs.close()
+
+
+def test_data_that_a_worker_cannot_read_is_an_error_as_it_opens(tmp_path: Path) -> None:
+    """As any error of `open`, it ends the gang: above."""
+    path = tmp_path / "cut.csv"
+    path.write_text("\n".join(["1,2,3"] * 50 + ["1,2"]) + "\n")
+    program = boosting({"train": path, "validation": path})(1)
+    with pytest.raises(DataError, match=r"cut\.csv"):
+        program.open(alone(1))
+
+
+class Fails:
+    """A program whose every training fails, as its assignment says."""
+
+    def __init__(self) -> None:
+        self._rank = 0
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        self._rank = context.rank
+        return {}
+
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
+        if not (marker := assignment.hyperparameters.get("marker")):
+            tell("train")
+            raise ValueError("raised in train")
+        if not Path(marker).exists():  # The group of workers is broken.
+            if self._rank == 1:
+                Path(marker).touch()
+                raise GangError("a server is gone")
+            time.sleep(3600)  # As one that waits in a collective: the error of one rank is enough.
+        for step in (1, 2):
+            on_report(Report(step=step, metrics={"loss": 1.0}))
+        raise DivergedError("the loss is nan")
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def failing(ray_cluster: None) -> Iterator[Pool]:
+    failing = Pool("failing", program=lambda workers: Fails())
+    failing.start(1)
+    yield failing
+    failing.gangs.close()
+
+
+def test_a_failed_trial_names_the_file_that_holds_what_it_printed(failing: Pool, tmp_path: Path) -> None:
+    served = failing.serve(next(iter(failing.up)), segments(tmp_path, (2,))[0])
+    assert served.error == "ValueError: raised in train"
+    assert "raise ValueError" in served.traceback
+    said = output(served.logs)
+    for line in ("printed in train", "warned in train", "written by a library"):
+        assert line in said
+
+
+def test_a_gang_error_starts_the_workers_again_and_a_trial_that_diverges_does_not(
+    failing: Pool, tmp_path: Path
+) -> None:
+    gang = next(iter(failing.up))
+    (order,) = segments(tmp_path, (2,), marker=str(tmp_path / "marker"))
+    failing.gangs.assign(gang, order)
+    lost = failing.until(lambda event: isinstance(event, GangLost))
+    assert isinstance(lost, GangLost)
+    assert "a server is gone" in lost.reason
+    failing.until(lambda event: isinstance(event, GangUp))
+    served = failing.serve(gang, order)
+    assert (served.error, served.diverged) == ("the loss is nan", True)
+    assert [report.step for report in served.reports] == [1, 2]
+
+
+CUT = {"empty": 0, "cut": 1000}
+
+
+@pytest.mark.parametrize("kind", ["empty", "cut", "garbage"])
+def test_a_checkpoint_that_is_cut_short_fails_its_trial_alone(pool: Pool, tmp_path: Path, kind: str) -> None:
+    gang = next(iter(pool.up))
+    first, second, _ = segments(tmp_path, RUNGS)
+    pool.serve(gang, first)
+    whole = storage.read(first.save_to)
+    Path(first.save_to).write_bytes(b"garbage" * 300 if kind == "garbage" else whole[: CUT[kind]])
+    served = pool.serve(gang, second)
+    assert served.error.startswith(f"checkpoint '{first.save_to}' is cut short or no checkpoint: it ")
+    assert "train again" in served.error
+    Path(first.save_to).write_bytes(whole)
+    assert not pool.serve(gang, second).error
+
+
+# ---- elastic gangs
+
+
+def free_cpus() -> int:
+    """CPUs that no placement group holds; what Ray says is available comes late."""
+    rows = [row for row in ray.util.placement_group_table().values() if row["state"] == "CREATED"]
+    return int(16 - sum(bundle.get("CPU", 0) for row in rows for bundle in row["bundles"].values()))
+
+
+def test_an_elastic_gang_has_the_workers_that_there_is_room_for_and_leaves_nothing(
+    ray_cluster: None, tmp_path: Path
+) -> None:
+    """Room for two of three: it starts with two, stands for three, and says so."""
+    said: list[str] = []
+    others = placement_group([{"CPU": 1}] * (free_cpus() - 2))
+    assert others.wait(120)
+    before = held("elastic")
+    scaling = ScalingConfig(num_workers=(1, 3))
+    gangs = RayGangs("elastic", boosting(CHANNELS), scaling, notify=said.append)
+    try:
+        (order,) = segments(tmp_path, (3,))
+        events: list[Event] = []
+        deadline = time.monotonic() + 300
+        while not any(isinstance(event, Served) for event in events):
+            assert time.monotonic() < deadline, events
+            gangs.want({3: 1}, None)
+            for event in gangs.events(0.5):
+                events.append(event)
+                if isinstance(event, GangUp):
+                    assert (event.workers, event.serves, len(event.nodes)) == (2, 3, 2)
+                    gangs.assign(event.gang, order)
+        assert gangs.want({3: 1}, None) == ()
+        [up] = [event for event in events if isinstance(event, GangUp)]
+        [served] = [event for event in events if isinstance(event, Served)]
+        assert served.segment is not None, served.traceback
+        assert served.segment.details["units_by_workers"] == {"2": 3}
+        assert "starts with 2 of 3 workers, for want of room" in " ".join(said)
+        gangs.close()
+        assert held("elastic") == before
+        wait_until("its workers' processes have ended", lambda: not any(_is_ray_worker(pid) for pid in up.pids))
+        assert [path.name for path in tmp_path.iterdir() if path.is_file()] == [f"{order.stop:06d}"], "but its models"
+    finally:
+        gangs.close()
+        remove_placement_group(others)

@@ -1,0 +1,62 @@
+"""Temporary folders of processes that end, live, and are killed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from trainers.process.scratch import Scratch
+
+HOLD = """
+from trainers.process.scratch import Scratch
+scratch = Scratch("gang0")
+print(scratch.path, flush=True)
+input()
+"""
+
+
+@pytest.fixture
+def temporary(tmp_path, monkeypatch):
+    """The folder that temporary ones are in."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    return tmp_path
+
+
+@pytest.fixture
+def holder(temporary):
+    """Another process that has one."""
+    with subprocess.Popen([sys.executable, "-c", HOLD], stdin=-1, stdout=-1, text=True) as process:
+        yield process
+        process.kill()
+
+
+def test_it_goes_when_it_is_closed(temporary):
+    scratch = Scratch("gang0")
+    Path(scratch.path, "file").touch()
+    assert Path(scratch.path).parent == temporary
+    scratch.close()
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.process
+def test_that_of_a_process_that_lives_stays_and_that_of_one_that_was_killed_goes(temporary, holder):
+    folder = Path(holder.stdout.readline().strip())
+    Scratch("gang1").close()
+    assert folder.is_dir()
+    holder.kill()
+    holder.wait(30)
+    assert folder.is_dir()
+    Scratch("gang2").close()
+    assert not folder.exists()
+
+
+def test_what_no_process_ever_locked_is_somebody_elses(temporary):
+    other = temporary / "warmband-models"
+    other.mkdir()
+    Scratch("gang0").close()
+    assert other.is_dir()

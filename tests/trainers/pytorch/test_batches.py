@@ -1,0 +1,95 @@
+import math
+
+import pytest
+from hypothesis import given, strategies as st
+
+from trainers.errors import ConfigurationError
+from trainers.pytorch.data.batches import BatchSize, micro_batches
+from trainers.pytorch.rates import LearningRateRule
+
+SIZES = ("per_worker_batch_size", "global_batch_size")
+sizes = st.lists(st.integers(1, 60), min_size=1, max_size=6)
+
+
+def test_sizes_follow_from_each_other():
+    whole = BatchSize.of({"global_batch_size": 96, "gradient_accumulation_steps": 3}, 4)
+    assert whole == BatchSize.of({"per_worker_batch_size": 8, "gradient_accumulation_steps": 3}, 4)
+    assert (whole.global_batch_size, whole.per_worker_batch_size) == (96, 8)
+    assert BatchSize.of({"lr": 0.1}, 4) is None
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "message"),
+    [
+        ({"global_batch_size": 100, "gradient_accumulation_steps": 3}, "by 4 workers x 3 .* multiple of 12"),
+        ({"global_batch_size": 3}, "3 does not divide by 4 workers x 1 .* such as 4$"),
+        ({"global_batch_size": 8, "per_worker_batch_size": 2}, "give one of the two"),
+        ({"per_worker_batch_size": 0}, "'per_worker_batch_size' is 0; give a whole number"),
+        ({"per_worker_batch_size": 2.0}, "is 2.0; give a whole number"),
+        ({"per_worker_batch_size": 2, "gradient_accumulation_steps": True}, "is True; give a whole number"),
+    ],
+)  # fmt: skip
+def test_a_wrong_size_is_named(hyperparameters, message):
+    with pytest.raises(ConfigurationError, match=message):
+        BatchSize.of(hyperparameters, 4)
+
+
+@given(rows=sizes, size=st.integers(1, 20), steps=st.integers(1, 4))
+def test_every_row_is_in_a_pass_once_and_weighs_alike(rows, size, steps):
+    plans = [micro_batches(rank, rows, size, steps) for rank in range(len(rows))]
+    assert len({len(plan) for plan in plans}) == 1
+    for rank, plan in enumerate(plans):
+        assert sum(micro.rows for micro in plan) == rows[rank]
+        assert all(micro.rows <= size for micro in plan)
+        assert plan[-1].last
+    updates: dict[int, list] = {}
+    number = 0
+    for parts in zip(*plans, strict=True):
+        updates.setdefault(number, []).extend(parts)
+        assert len({part.last for part in parts}) == len({part.total_rows for part in parts}) == 1
+        number += parts[0].last
+    for parts in updates.values():
+        total = parts[0].total_rows
+        assert sum(part.rows for part in parts) == total > 0
+        assert math.isclose(sum(part.rows / part.total_rows for part in parts), 1.0)
+    assert sum(parts[0].total_rows for parts in updates.values()) == sum(rows)
+
+
+@given(rows=sizes, size=st.integers(1, 20), steps=st.integers(1, 4))
+def test_drop_last_leaves_whole_updates(rows, size, steps):
+    for rank in range(len(rows)):
+        plan = micro_batches(rank, rows, size, steps, drop_last=True)
+        assert all(micro.total_rows == size * steps * len(rows) for micro in plan)
+        assert len(plan) == min(rows) // size // steps * steps
+
+
+def test_the_ratio_is_of_an_updates_rows_to_those_that_the_rate_was_found_for():
+    each, whole = (LearningRateRule.of({"learning_rate_rule": "linear", name: 24}) for name in SIZES)
+    # An elastic gang goes on with fewer workers: their batch is smaller then, or is the same in larger parts.
+    for workers in (4, 3):
+        assert each.ratio(workers=workers, workers_an_update=workers, steps=2) == 2 * workers
+        assert whole.ratio(workers=workers, workers_an_update=workers, steps=2) == 1
+    assert each.ratio(workers=4, workers_an_update=1, steps=2) == 2
+    assert whole.ratio(workers=4, workers_an_update=1, steps=2) == 0.25
+    assert [whole.factor(0.25, epochs) for epochs in (0, 9)] == [0.25, 0.25]
+
+
+def test_the_linear_rule_warms_up_as_in_goyal_et_al():
+    rule = LearningRateRule.of({"learning_rate_rule": "linear", "warmup_epochs": 5})
+    assert [rule.factor(8, epochs) for epochs in (0, 2.5, 5, 90)] == [1.0, 4.5, 8.0, 8.0]
+    assert LearningRateRule.of({"learning_rate_rule": "sqrt"}).factor(16, 0) == 4.0
+    assert LearningRateRule.of({"warmup_epochs": 5}).factor(16, 1) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "message"),
+    [
+        ({"learning_rate_rule": "lineer"}, "is 'lineer'; give one of none, linear, sqrt; did you mean 'linear'"),
+        ({"learning_rate_rule": None}, "is None"),
+        ({"warmup_epochs": -1}, "'warmup_epochs' is -1; give a number of epochs"),
+        ({"warmup_epochs": math.nan}, "is nan"),
+    ],
+)
+def test_a_wrong_rule_is_named(hyperparameters, message):
+    with pytest.raises(ConfigurationError, match=message):
+        LearningRateRule.of(hyperparameters)

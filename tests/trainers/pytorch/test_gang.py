@@ -1,0 +1,180 @@
+"""PyTorch gangs on a real Ray cluster: parameter servers that die, workers that die, and the same bits in the end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from ray.train import ScalingConfig
+
+from tests.support.networks import assignment, close, data, servers, state, train_adam
+from trainers import Channel, ParameterServerTrainer, ResourcesError
+from trainers.gangs.capacity import check_capacity
+from trainers.gangs.messages import Assignment, Event, GangLost, GangUp, Progress, Segment, Served
+from trainers.gangs.ray_gangs import RayGangs
+
+pytestmark = pytest.mark.ray
+
+WORDS = {"mode": "sync", "num_servers": 2, "per_worker_batch_size": 8}
+
+
+def train_slowly(context) -> None:
+    """As `train_adam`, but each step takes `seconds`, and before the fourth it waits at a `gate` that is closed."""
+    step, gate, taken = context.step, context.hyperparameters.get("gate"), 0
+
+    def slowly(loss, optimizer):
+        nonlocal taken
+        taken += 1
+        if gate and taken == 4:
+            Path(f"{gate}-{context.rank}").touch()
+            wait_until("the gate is open", lambda: not Path(gate).exists())
+        time.sleep(context.hyperparameters.get("seconds", 0.0))
+        return step(loss, optimizer)
+
+    context.step = slowly
+    train_adam(context)
+
+
+def wait_until(what: str, true: Callable[[], bool], seconds: float = 90.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline, f"waited {seconds} s until {what}"
+        time.sleep(0.05)
+
+
+class Pool:
+    """One gang of two workers and their servers, and waits with a deadline for what it says."""
+
+    def __init__(self) -> None:
+        trainer = ParameterServerTrainer(train_slowly, scaling=ScalingConfig(num_workers=2))
+        placed = {"train": Channel.of(data(96), name="train").place(2)}
+        self.gangs = RayGangs("torch", lambda workers: trainer.program(placed), trainer.scaling)
+        self.up = self.until(lambda event: isinstance(event, GangUp))
+
+    def until(self, done: Callable[[Event], bool], seconds: float = 180.0) -> Event:
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            self.gangs.want({2: 1}, None)
+            for event in self.gangs.events(0.5):
+                if isinstance(event, GangUp):
+                    self.up = event
+                if done(event):
+                    return event
+        raise AssertionError(f"waited {seconds} s")
+
+    def serve(self, work: Assignment) -> Served:
+        self.gangs.assign(self.up.gang, work)
+        served = self.until(lambda event: isinstance(event, Served))
+        assert isinstance(served, Served)
+        return served
+
+
+@pytest.fixture(scope="module")
+def pool(ray_cluster: None) -> Iterator[Pool]:
+    pool = Pool()
+    yield pool
+    pool.gangs.close()
+
+
+@pytest.fixture(scope="module")
+def straight(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> Segment:
+    """The trial's last segment where nothing died."""
+    folder = tmp_path_factory.mktemp("straight")
+    for work in (assignment(folder, stop=1, **WORDS), assignment(folder, start=1, stop=3, **WORDS)):
+        served = pool.serve(work)
+        assert served.segment, served.traceback
+    return served.segment
+
+
+def server_processes(worker: int) -> list[int]:
+    """Of the same node of the same cluster as a worker: others may run tests on this machine."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            if not entry.name.isdigit() or not (entry / "cmdline").read_bytes().startswith(b"ray::ServerActor"):
+                continue
+            if parent(int(entry.name)) == parent(worker):
+                found.append(int(entry.name))
+        except OSError:
+            continue  # It ended meanwhile.
+    return found
+
+
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def test_real_servers_give_what_the_simulated_ones_give_to_the_last_bit(straight: Segment, tmp_path: Path) -> None:
+    [simulated] = servers(train_adam, assignment(tmp_path, stop=3, name="simulated", num_workers=2, **WORDS))
+    close(state(straight)["model"], state(simulated)["model"], 0.0)
+    account = straight.details["parameter_server"]
+    assert account["updates"] * 2 == account["pushes"] == 2 * 2 * 6
+    assert account["staleness"] == {"0": account["pushes"]}
+    assert account["clock"] == "wall"
+    assert account["waiting_seconds"] > 0
+
+
+def test_asynchronous_workers_are_stale_and_a_straggler_is_told(pool: Pool, tmp_path: Path) -> None:
+    words = {**WORDS, "mode": "async", "delay_ms": [0.0, 5.0], "stop": 1}
+    served = pool.serve(assignment(tmp_path, name="async", **words))
+    assert served.segment, served.traceback
+    account = served.segment.details["parameter_server"]
+    assert account["updates"] == account["pushes"] == 12
+    assert sum(account["staleness"].values()) == 12
+    assert account["delay"] == "simulated: mean ms a worker [0.0, 5.0]"
+
+
+def test_a_gang_that_is_halted_goes_on_to_the_same_bits(pool: Pool, tmp_path: Path) -> None:
+    words = {**WORDS, "seconds": 0.1}
+    long = assignment(tmp_path, stop=500, name="halted", **words)
+    pool.gangs.assign(pool.up.gang, long)
+    pool.until(lambda event: isinstance(event, Progress))
+    pool.gangs.halt(pool.up.gang)
+    served = pool.until(lambda event: isinstance(event, Served))
+    assert isinstance(served, Served)
+    assert served.segment, served.traceback
+    reached = served.segment.reached
+    assert reached < long.stop
+    rest = replace(long, start=reached, stop=reached + 1, checkpoint=served.segment.checkpoint)
+    segment = pool.serve(rest).segment
+    assert segment
+    [straight] = servers(train_adam, assignment(tmp_path, stop=reached + 1, name="straight", num_workers=2, **WORDS))
+    assert served.segment.reports + segment.reports == straight.reports
+    close(state(segment)["model"], state(straight)["model"], 0.0)
+
+
+def test_a_gpu_that_no_node_has_is_refused_with_what_to_do(ray_cluster: None) -> None:
+    with pytest.raises(ResourcesError, match=r"2 workers of 1 GPU each, .* 0 GPU on 1 node; give .*use_gpu=False"):
+        check_capacity(ScalingConfig(num_workers=2, use_gpu=True))
+
+
+@pytest.mark.fault
+@pytest.mark.parametrize("what", ["server", "worker"])
+def test_a_trial_goes_on_from_its_last_checkpoint_when_something_dies(
+    pool: Pool, straight: Segment, tmp_path: Path, what: str
+) -> None:
+    pool.serve(assignment(tmp_path, stop=1, name="killed", **WORDS))
+    gate = tmp_path / "gate"
+    gate.touch()
+    second = assignment(tmp_path, start=1, stop=3, name="killed", **WORDS, gate=str(gate))
+    pool.gangs.assign(pool.up.gang, second)
+    pool.gangs.events(0.1)  # Hands it out.
+    wait_until("a few pushes are made", lambda: all(Path(f"{gate}-{rank}").exists() for rank in range(2)))
+    victims = server_processes(pool.up.pids[0]) if what == "server" else [pool.up.pids[1]]
+    os.kill(victims[-1], signal.SIGKILL)
+    gate.unlink()
+    lost = pool.until(lambda event: isinstance(event, GangLost | Served))
+    assert isinstance(lost, GangLost), lost
+    pool.until(lambda event: isinstance(event, GangUp))
+    served = pool.serve(second)
+    assert served.segment, served.traceback
+    close(state(served.segment)["model"], state(straight)["model"], 0.0)
+    torch.testing.assert_close(
+        state(served.segment)["optimizer"]["state"], state(straight)["optimizer"]["state"], rtol=0, atol=0
+    )

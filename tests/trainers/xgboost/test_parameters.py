@@ -1,0 +1,324 @@
+"""The tables of XGBoost's parameters: what they refuse, and that the installed XGBoost agrees with them."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+import xgboost
+
+from hpo import CategoricalParameter, HyperparameterTuner
+from trainers import Channel, XGBoostTrainer
+from trainers.errors import ConfigurationError, DataError
+from trainers.xgboost.labels import label_rules
+from trainers.xgboost.parameters import (
+    ALIASES,
+    CHOICES,
+    KNOWN,
+    METRICS,
+    NUMBERS,
+    OBJECTIVES,
+    OTHERS,
+    REPLACED,
+    check_parameters,
+    metric_names,
+)
+
+FEATURES = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+LABELS = np.arange(40) % 2
+
+
+def trained(**parameters: Any) -> tuple[xgboost.Booster, str]:
+    """A booster after a round, and what XGBoost warned of."""
+    matrix = xgboost.DMatrix(FEATURES, label=LABELS)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        booster = xgboost.Booster({"validate_parameters": True, "verbosity": 1, "nthread": 1, **parameters}, [matrix])
+        booster.update(matrix, 0)
+        line = booster.eval_set([(matrix, "v")], 0)
+    booster.set_attr(line=line)
+    return booster, " ".join(str(warning.message) for warning in caught)
+
+
+CONTEXTS: dict[str, dict[str, Any]] = {
+    "rate_drop": {"booster": "dart"},
+    "skip_drop": {"booster": "dart"},
+    "one_drop": {"booster": "dart"},
+    "sample_type": {"booster": "dart"},
+    "normalize_type": {"booster": "dart"},
+    "top_k": {"booster": "gblinear", "updater": "coord_descent", "feature_selector": "thrifty"},
+    "feature_selector": {"booster": "gblinear", "updater": "coord_descent"},
+    "tweedie_variance_power": {"objective": "reg:tweedie"},
+    "huber_slope": {"objective": "reg:pseudohubererror"},
+    "quantile_alpha": {"objective": "reg:quantileerror"},
+    "num_class": {"objective": "multi:softmax"},
+    "ndcg_exp_gain": {"objective": "rank:ndcg"},
+} | {name: {"objective": "rank:ndcg"} for name in KNOWN if name.startswith("lambdarank_")}
+
+
+def without_ranking(context: dict[str, Any]) -> dict[str, Any]:
+    """The same but for an objective that XGBoost takes and we refuse."""
+    return {} if str(context.get("objective")).startswith("rank:") else context
+
+
+@pytest.mark.parametrize("name", sorted({*NUMBERS, *ALIASES} - {"aft_loss_distribution_scale"}))
+def test_xgboost_knows_every_number_and_refuses_what_is_out_of_bounds(name: str) -> None:
+    own = ALIASES.get(name, name)
+    allowed, context = NUMBERS[own], CONTEXTS.get(own, {})
+    inside = (
+        2 if allowed.least in (-math.inf, 2) or own == "num_class" else 1.5 if own == "tweedie_variance_power" else 1
+    )
+    _, warned = trained(**context, **{name: inside})
+    assert "are not used" not in warned
+    for value in (allowed.least - 1, allowed.most + 1):
+        if math.isfinite(value):
+            with pytest.raises(xgboost.core.XGBoostError):
+                trained(**context, **{name: int(value)})
+            with pytest.raises(ConfigurationError, match=f"'{name}' is {int(value)}; give a"):
+                check_parameters({**without_ranking(context), name: int(value)})
+    check_parameters({**without_ranking(context), name: inside})
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_xgboost_knows_every_other(name: str) -> None:
+    values = {"eval_metric": "rmse", "device": "cpu", "updater": "grow_quantile_histmaker", "quantile_alpha": 0.5}
+    values |= {"interaction_constraints": "[[0, 1]]", "monotone_constraints": "(1, 0, 0)", "base_score": 0.5}
+    _, warned = trained(**CONTEXTS.get(name, {}), **{name: values.get(name, 1)})
+    assert "are not used" not in warned
+
+
+@pytest.mark.parametrize("name", sorted(set(CHOICES) - {"aft_loss_distribution", "process_type", "objective"}))
+def test_xgboost_takes_every_choice_and_no_other(name: str) -> None:
+    context = CONTEXTS.get(name, {})
+    for value in CHOICES[name]:
+        trained(**{**context, name: value})
+    with pytest.raises(xgboost.core.XGBoostError):
+        trained(**{**context, name: "nonsense"})
+    with pytest.raises(ConfigurationError, match=f"'{name}' is 'nonsense'; give one of {CHOICES[name][0]}"):
+        check_parameters({**without_ranking(context), name: "nonsense"})
+
+
+def test_the_objectives_are_xgboosts_own() -> None:
+    with pytest.raises(xgboost.core.XGBoostError) as refused:
+        trained(objective="nonsense")
+    candidates = {line.split(": ", 1)[1] for line in str(refused.value).splitlines() if "candidate" in line}
+    assert candidates == set(OBJECTIVES)
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_metrics_are_xgboosts_own_and_named_as_it_reports_them(metric: str) -> None:
+    if metric in ("aft-nloglik", "interval-regression-accuracy"):
+        pytest.skip("needs bounds of labels, which channels do not hold")
+    given = {"ams": "ams@0.15", "tweedie-nloglik": "tweedie-nloglik@1.5"}.get(metric, metric)
+    context: dict[str, Any] = (
+        {"objective": "multi:softprob", "num_class": 2} if metric in ("merror", "mlogloss") else {}
+    )
+    if metric == "quantile":
+        context = {"objective": "reg:quantileerror", "quantile_alpha": 0.5}
+    booster, _ = trained(**context, eval_metric=given)
+    assert f"v-{metric_names(given)[0]}:" in str(booster.attr("line"))
+
+
+@pytest.mark.parametrize("metric", ["error@0.5", "error@0.50", "error@.3", "error@1e-3", "ndcg@2-", "map-", "pre@3"])
+def test_a_metric_with_an_argument_is_named_as_xgboost_reports_it(metric: str) -> None:
+    booster, _ = trained(eval_metric=metric)
+    assert f"v-{metric_names(metric)[0]}:" in str(booster.attr("line"))
+    check_parameters({"eval_metric": metric})
+
+
+def test_xgboost_does_not_say_which_names_it_ignores_where_users_look() -> None:
+    """Why a table is needed at all."""
+    _, warned = trained(etaa=0.1)
+    assert '"etaa" } are not used' in warned
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "message"),
+    [
+        ({"etaa": 0.1}, "hyperparameter 'etaa' is none of XGBoost's, which would ignore it; did you mean 'eta'[?]"),
+        ({"max_dept": 3}, "did you mean 'max_depth'"),
+        ({"numround": 3}, "did you mean 'num_round'"),
+        ({"foo": 1}, "hyperparameter 'foo' is none of XGBoost's, which would ignore it; leave it out"),
+        ({5: 1}, "hyperparameters have the name 5; give a string"),
+        ({"predictor": "cpu_predictor"}, "'predictor' is no longer one of XGBoost's; give 'device' instead"),
+        (
+            {"eta": 0.1, "learning_rate": 0.2},
+            "'eta' and 'learning_rate' are two names of one.*leave 'learning_rate' out",
+        ),
+        ({"eta": -0.1}, "hyperparameter 'eta' is -0.1; give a number, 0 or more"),
+        ({"learning_rate": -1}, "hyperparameter 'learning_rate' is -1; give a number, 0 or more"),
+        ({"eta": math.nan}, "hyperparameter 'eta' is nan; give a number"),
+        ({"eta": math.inf}, "hyperparameter 'eta' is inf; give a number.*that 32 bits hold"),
+        ({"eta": True}, "hyperparameter 'eta' is True; give a number"),
+        ({"eta": "fast"}, "hyperparameter 'eta' is 'fast'; give a number"),
+        ({"gamma": 1e300}, "hyperparameter 'gamma' is 1e[+]300; give a number, 0 or more, that 32 bits hold"),
+        ({"max_depth": 10**10}, "give a whole number, 0 or more, that 32 bits hold"),
+        ({"max_depth": -1}, "hyperparameter 'max_depth' is -1; give a whole number, 0 or more"),
+        ({"max_depth": 3.0}, "hyperparameter 'max_depth' is 3.0; give a whole number, 0 or more, without a decimal"),
+        ({"max_depth": "3.0"}, "hyperparameter 'max_depth' is '3.0'; give a whole number"),
+        ({"subsample": 0}, "hyperparameter 'subsample' is 0; give a number above 0, up to 1"),
+        ({"subsample": 1.1}, "hyperparameter 'subsample' is 1.1; give a number above 0, up to 1"),
+        ({"colsample_bytree": 0.0}, "hyperparameter 'colsample_bytree' is 0.0; give a number above 0, up to 1"),
+        (
+            {"tree_method": "hits"},
+            "'tree_method' is 'hits'; give one of auto, exact, approx, hist; did you mean 'hist'",
+        ),
+        ({"booster": None, "grow_policy": 5}, "'grow_policy' is 5; give one of depthwise, lossguide"),
+        ({"objective": "binary:logistc"}, "'objective' is 'binary:logistc'.*did you mean 'binary:logistic'"),
+        ({"objective": print}, "'objective' is <built-in function print>; give one of"),
+        ({"eval_metric": "aucc"}, "'eval_metric' is 'aucc'; give metrics among .*did you mean 'auc'"),
+        ({"eval_metric": ["auc", 5]}, "give metrics among"),
+        ({"eval_metric": []}, "'eval_metric' is .*; give a metric's name, such as 'auc', or a list"),
+        ({"eval_metric": "ams"}, "'eval_metric' is 'ams'; give its number too, as in 'ams@0.15'"),
+        ({"base_score": print}, "give text, a number, true or false, or a list"),
+        ({"interaction_constraints": print}, "give lists of columns, by name or all by place"),
+        ({"interaction_constraints": [0, 1]}, "give lists of columns"),
+        ({"interaction_constraints": [["age", 1]]}, "give lists of columns"),
+        (
+            {"monotone_constraints": (1, 0, 2)},
+            r"is \(1, 0, 2\); give 1, 0 or -1 for each column",
+        ),
+        ({"monotone_constraints": [1.0]}, "give 1, 0 or -1 for each column"),
+        ({"monotone_constraints": {"age": "up"}}, "or by name, {'age': 1}"),
+        ({"booster": np.array(["gbtree", "dart"])}, "'booster' is array.*; give its tolist"),
+        ({"base_score": math.nan}, "'base_score' is nan; give"),
+        (
+            {"objective": "multi:softmax"},
+            "'num_class' is None with objective 'multi:softmax'; give the number of classes",
+        ),
+        (
+            {"objective": "multi:softprob", "num_class": 1},
+            "'num_class' is 1 with .*; give the number of classes, 2 or more",
+        ),
+        (
+            {"objective": "binary:logistic", "num_class": 2},
+            "'num_class' is 2 with objective 'binary:logistic'; leave it",
+        ),
+        *[
+            (
+                {"objective": f"rank:{kind}"},
+                f"'objective' is 'rank:{kind}'; it ranks the rows of each query, and a channel",
+            )
+            for kind in ("ndcg", "map", "pairwise")
+        ],
+        (
+            {"objective": "survival:aft"},
+            "'objective' is 'survival:aft'; it learns from times .*one plain label a row; give",
+        ),
+        ({"objective": "survival:cox"}, "give an objective of reg:, binary:, count: or multi:"),
+        (
+            {"objective": "reg:squarederror", "eval_metric": ["rmse", "aft-nloglik"]},
+            "aft-nloglik compares with a lower and an upper bound, and a channel has one label a row",
+        ),
+        ({"eval_metric": "interval-regression-accuracy"}, "give another metric"),
+        (
+            {"objective": "reg:quantileerror"},
+            "'quantile_alpha' is None with objective 'reg:quantileerror'; give a quantile",
+        ),
+    ],
+)
+def test_what_is_refused_and_what_to_give_instead(hyperparameters: dict[Any, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        XGBoostTrainer(hyperparameters=hyperparameters)
+
+
+@pytest.mark.parametrize(
+    "hyperparameters",
+    [
+        {"eta": "0.1", "max_depth": "3", "eval_metric": ("auc", "error@0.7")},
+        {"max_depth": None, "eta": np.float32(0.25), "max_leaves": np.int64(7), "subsample": 1},
+        {"monotone_constraints": (1, 0, -1), "interaction_constraints": [[0, 1], [2]], "base_score": [0.5]},
+        {"objective": "multi:softprob", "num_class": 3, "eval_metric": "mlogloss"},
+        {"num_round": 7, "n_estimators": 9, "device": "cpu", "verbosity": 0, "seed": 3, "nthread": 2},
+    ],
+)
+def test_what_is_taken(hyperparameters: dict[str, Any]) -> None:
+    check_parameters(hyperparameters)
+
+
+def test_a_name_that_only_the_installed_xgboost_knows_is_taken() -> None:
+    """`boost_from_average` stands in none of the tables, nor will what a later release adds."""
+    assert "boost_from_average" not in KNOWN
+    check_parameters({"boost_from_average": 1})
+
+
+def test_what_replaces_an_old_name_is_known() -> None:
+    assert set(REPLACED.values()) <= KNOWN
+    assert not set(REPLACED) & KNOWN
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "metric", "labels", "message"),
+    [
+        (
+            {"objective": "binary:logistic"},
+            None,
+            [0, 1, 2],
+            "the label 2 is not what objective 'binary:logistic' takes",
+        ),
+        ({"objective": "binary:logitraw"}, None, [-1, 1], "encode the classes as 0 and 1"),
+        (
+            {"objective": "binary:logistic"},
+            None,
+            [1, 1],
+            "every label is 1, and objective .* takes rows of both classes",
+        ),
+        (
+            {"objective": "reg:gamma"},
+            None,
+            [0, 1],
+            "the label 0 is not what objective 'reg:gamma' takes, labels above 0",
+        ),
+        ({"objective": "reg:tweedie"}, None, [-1, 1], "labels of 0 or more"),
+        ({"objective": "reg:squaredlogerror"}, None, [-1, 1], "labels above -1"),
+        ({"objective": "multi:softmax", "num_class": 2}, None, [0, 2], "whole numbers from 0 to 1: .*num_class is 2"),
+        ({"objective": "multi:softmax", "num_class": 2}, None, [0, 0.5], "the label 0.5 is not"),
+        (
+            {},
+            "validation:auc",
+            [0, 0],
+            "every label is 0, and objective_metric_name 'validation:auc' takes rows of both",
+        ),
+        ({}, "validation:aucpr", [1, 1], "every label is 1, and objective_metric_name 'validation:aucpr'"),
+        ({}, "validation:auc", [0, 3], "the label 3 is not what objective_metric_name 'validation:auc' takes"),
+        ({"objective": "multi:softprob", "num_class": 3}, "validation:auc", [0, 1], "labels are of 2 classes"),
+    ],
+)
+def test_labels_that_an_objective_cannot_use(
+    hyperparameters: dict[str, Any], metric: str | None, labels: list[float], message: str
+) -> None:
+    channel = Channel.of((np.zeros((len(labels), 1)), labels))
+    with pytest.raises(DataError, match=message):
+        channel.expecting(label_rules(hyperparameters, metric, train=metric is None)).look()
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "metric", "labels"),
+    [
+        ({}, None, [-5, 7.5]),
+        ({"objective": "binary:logistic"}, None, [0.2, 0.7]),
+        ({"objective": "binary:logistic"}, "validation:logloss", [1, 1]),
+        ({"objective": "multi:softprob", "num_class": 3}, "validation:auc", [0, 1, 2]),
+    ],
+)
+def test_labels_that_it_can(hyperparameters: dict[str, Any], metric: str | None, labels: list[float]) -> None:
+    for rule in label_rules(hyperparameters, metric, train=metric is None):
+        rule.check(np.array(labels, np.float32), complete=True)
+
+
+def test_one_class_is_what_makes_xgboosts_auc_nan() -> None:
+    """Why such a validation set is refused."""
+    matrix, one = (xgboost.DMatrix(FEATURES, label=labels) for labels in (LABELS, np.ones(40)))
+    booster = xgboost.Booster({"eval_metric": "auc", "objective": "binary:logistic", "verbosity": 0}, [matrix, one])
+    booster.update(matrix, 0)
+    assert booster.eval_set([(one, "v")], 0).endswith("v-auc:nan")
+
+
+def test_an_objective_that_channels_cannot_serve_is_refused_before_anything_starts() -> None:
+    """Rows without query ids would be one query on each worker: another model for each number of them."""
+    tuned = {"objective": CategoricalParameter(["binary:logistic", "rank:ndcg"])}
+    with pytest.raises(ConfigurationError, match="'rank:ndcg'; it ranks the rows of each query"):
+        HyperparameterTuner(XGBoostTrainer(hyperparameters={"eval_metric": "auc"}), "validation:auc", tuned)

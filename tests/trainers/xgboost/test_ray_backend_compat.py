@@ -1,0 +1,152 @@
+"""Both sides of the adapter are what it was written for: these fail when xgboost_ray, XGBoost or Ray changes."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import inspect
+import pickle
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+import xgboost
+from xgboost.collective import CommunicatorContext
+from xgboost.tracker import RabitTracker
+from xgboost_ray import RayParams, callback, elastic, main, matrix, session
+
+from trainers.gangs.messages import Report
+from trainers.xgboost.ray_backend import compat as compat
+from trainers.xgboost.ray_backend.options import FIELDS
+from trainers.xgboost.ray_backend.training import Journal
+
+ROOT = Path(__file__).resolve().parents[3]
+
+READ = {
+    # What is replaced.
+    main._start_rabit_tracker: "9e3cb3b1c64ffb8f",
+    main._stop_rabit_tracker: "81ba8a68bb739faf",
+    # What calls it, and how its arguments reach XGBoost.
+    main._RabitContextBase: "c61954b03fcbb030",
+    main._train: "d83d2b82d79ec5e5",
+    main.train: "2fc0e9fad28bf165",
+    main.RayXGBoostActor: "e7e49a889e71c891",
+    # What `ChannelMatrix`, `Journal` and the callbacks rest on.
+    main._get_dmatrix: "b117bcfe0bb650a8",
+    main._handle_queue: "2f7c5a3d68ad0698",
+    matrix.RayDMatrix: "f16c6863bb18982d",
+    callback.DistributedCallbackContainer: "a7049a15a4c0a148",
+    session.put_queue: "414aca69119098c3",
+    elastic._update_scheduled_actor_states: "a27529ad8c528f63",
+}
+"""Fingerprints of the source that the backend was written against."""
+
+
+@pytest.mark.parametrize("package", sorted(compat.TESTED))
+def test_the_versions_are_those_that_were_tested(package: str) -> None:
+    assert version(package) == compat.TESTED[package], (
+        f"run the tests of xgboost_ray with {package} {version(package)}, then renew TESTED in xgboost_ray_compat.py"
+    )
+
+
+@pytest.mark.parametrize("thing", READ, ids=lambda thing: thing.__name__)
+def test_what_the_backend_rests_on_in_xgboost_ray_is_as_it_was_read(thing: Any) -> None:
+    found = hashlib.sha256(inspect.getsource(thing).encode()).hexdigest()[:16]
+    assert found == READ[thing], f"read {thing.__module__}.{thing.__name__} again, then renew its fingerprint"
+
+
+def test_ray_params_has_the_fields_that_users_may_set() -> None:
+    assert set(FIELDS) < set(inspect.signature(RayParams).parameters)
+
+
+@pytest.mark.parametrize(
+    ("function", "parameters"),
+    [
+        (RabitTracker.__init__, ["self", "n_workers", "host_ip", "port", "sortby", "timeout"]),
+        (RabitTracker.start, ["self"]),
+        (RabitTracker.wait_for, ["self", "timeout"]),
+        (RabitTracker.worker_args, ["self"]),
+        (CommunicatorContext.__init__, ["self", "args"]),
+    ],
+    ids=lambda value: getattr(value, "__qualname__", None),
+)
+def test_what_the_adapter_rests_on_in_xgboost_is_as_it_was_read(function: Any, parameters: list[str]) -> None:
+    assert list(inspect.signature(function).parameters) == parameters
+
+
+def test_without_the_adapter_xgboost_ray_does_not_start() -> None:
+    start = next(iter(READ))  # As it was before any test called `mend`.
+    with pytest.raises((TypeError, ValueError, AttributeError, xgboost.core.XGBoostError)):
+        start(1)
+
+
+def test_mending_replaces_two_functions_and_nothing_else() -> None:
+    before = dict(vars(main))
+    compat.mend()
+    compat.mend()
+    changed = {name for name, value in vars(main).items() if value is not before.get(name)}
+    assert changed <= {"_start_rabit_tracker", "_stop_rabit_tracker"}
+    assert main._start_rabit_tracker is compat.start_tracker
+    assert main._stop_rabit_tracker is compat.stop_tracker
+
+
+def test_the_tracker_brings_workers_together_under_their_actors_ranks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As xgboost_ray does it: arguments travel to the actor, which names its task and joins."""
+    monkeypatch.setattr(compat, "get_actor_rank", lambda: 7)
+    tracker, arguments = compat.start_tracker(1)
+    arrived = pickle.loads(pickle.dumps(arguments))
+    context = main._RabitContext("140241", arrived)
+    assert context.args["DMLC_TASK_ID"] == "00000007"
+    with context:
+        assert (xgboost.collective.get_rank(), xgboost.collective.get_world_size()) == (0, 1)
+    compat.stop_tracker(tracker)
+    assert not hasattr(tracker, "handle"), "freed, so that nothing is left to say when Python lets it go"
+
+
+def test_a_tracker_whose_workers_died_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compat, "STOP_SECONDS", 1)
+    tracker, _ = compat.start_tracker(2)
+    compat.stop_tracker(tracker)
+    assert not hasattr(tracker, "handle")
+
+
+def modules() -> list[Path]:
+    return [path for floor in ("trainers", "hpo") for path in sorted((ROOT / floor).rglob("*.py"))]
+
+
+def test_only_two_modules_import_xgboost_ray_and_only_the_adapter_its_private_names() -> None:
+    importers, private = set(), set()
+    for path in modules():
+        bound: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [name.name for name in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{name.name}" for name in node.names]
+            ours = [name for name in names if name.split(".")[0] == "xgboost_ray"]
+            if ours:
+                importers.add(path.name)
+                bound |= {name.split(".")[-1] for name in ours} | {"xgboost_ray"}
+                private |= {path.name for name in ours if any(part.startswith("_") for part in name.split("."))}
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+                base = node.value
+                while isinstance(base, ast.Attribute):
+                    base = base.value
+                if isinstance(base, ast.Name) and base.id in bound:
+                    private.add(path.name)
+    assert importers == {"xgboost_ray_compat.py", "xgboost_ray_training.py"}
+    assert private == {"xgboost_ray_compat.py"}
+
+
+def test_steps_are_timed_by_the_clock_of_the_process_that_takes_them() -> None:
+    """One that is started again may be on a machine whose clock is an hour behind; its start is no training."""
+    journal = Journal()
+    journal.begin()
+    for began, at, step in [(5000.0, 5001.0, 1), (5000.0, 5003.0, 2), (1500.0, 1501.0, 2), (1500.0, 1502.0, 3)]:
+        journal.note(began, at, Report(step=step, metrics={}))
+    assert journal.training_seconds == pytest.approx(5.0)
+    assert journal.first_step_at == 5000.0
+    journal.begin()
+    assert journal.training_seconds == 0.0

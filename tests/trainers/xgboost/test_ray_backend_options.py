@@ -1,0 +1,150 @@
+"""What `backend` and `ray_params` may be, and that a trainer keeps them wherever it goes."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from ray.train import ScalingConfig
+
+from hpo import ContinuousParameter, HyperparameterTuner
+from hpo.job_file.trainer_models import XGBoostSpec
+from hpo.record.store import JobRow, Store
+from trainers import ConfigurationError, XGBoostTrainer
+from trainers.registry import trainer_from_json
+from trainers.xgboost.ray_backend.options import FIELDS
+
+ELASTIC = {"elastic_training": True, "max_failed_actors": 1, "max_actor_restarts": 2}
+
+
+def make(workers: int = 3, backend: str = "xgboost_ray", **ray_params: Any) -> XGBoostTrainer:
+    return XGBoostTrainer(
+        scaling=ScalingConfig(num_workers=workers),
+        hyperparameters={"eval_metric": "auc", "num_round": 9},
+        backend=backend,
+        ray_params=ray_params,
+    )
+
+
+@pytest.mark.parametrize("given", ["xgbost_ray", "xgboost-ray", "ray"])
+def test_a_backend_that_is_not_there_names_the_nearest(given: str) -> None:
+    with pytest.raises(ConfigurationError, match=f"backend is '{given}'; give one of native, xgboost_ray"):
+        make(backend=given)
+    if given != "ray":
+        with pytest.raises(ConfigurationError, match="did you mean 'xgboost_ray'"):
+            make(backend=given)
+
+
+@pytest.mark.parametrize(
+    ("ray_params", "message"),
+    [
+        ({"max_actor_restart": 1}, r"has no 'max_actor_restart'.*did you mean 'max_actor_restarts'"),
+        ({"num_actors": 3}, r"has no 'num_actors'"),
+        ({"max_actor_restarts": -2}, "max_actor_restarts is -2; give a whole number, -1 or more"),
+        ({"max_actor_restarts": 1.0}, "max_actor_restarts is 1.0; give a whole number"),
+        ({"max_actor_restarts": True}, "max_actor_restarts is True; give a whole number"),
+        ({"checkpoint_frequency": 0}, "checkpoint_frequency is 0; give a whole number, 1 or more"),
+        ({"elastic_training": 1}, "elastic_training is 1; give True or False"),
+        ({"elastic_training": True}, "ends with the first actor that dies; give 1 or more of each"),
+        ({"elastic_training": True, "max_failed_actors": 1}, "max_actor_restarts 0 ends with the first actor"),
+        ({"max_failed_actors": 1}, "max_failed_actors is 1, which elastic_training=True alone heeds"),
+        ({**ELASTIC, "max_failed_actors": 3}, "max_failed_actors is 3 of 3 workers, which leaves none"),
+    ],
+)
+def test_ray_params_that_cannot_be_right(ray_params: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        make(**ray_params)
+
+
+@given(st.dictionaries(st.sampled_from([*FIELDS, "other"]), st.none() | st.booleans() | st.integers(-3, 3)))
+def test_ray_params_are_taken_as_they_are_or_refused_with_a_name(ray_params: dict[str, Any]) -> None:
+    try:
+        outcome = str(make(**ray_params).ray_params)
+    except ConfigurationError as error:
+        outcome = str(error)
+    assert outcome == str(ray_params) or any(name in outcome for name in ray_params)
+
+
+def test_native_gangs_take_no_ray_params() -> None:
+    with pytest.raises(ConfigurationError, match="are for backend='xgboost_ray'; leave them out"):
+        make(backend="native", max_actor_restarts=1)
+
+
+def test_actors_have_no_process_of_the_users_own() -> None:
+    with pytest.raises(ConfigurationError, match=r"num_workers=0\) trains in this process, and xgboost_ray trains in"):
+        make(workers=0)
+
+
+@pytest.mark.parametrize("resources", [{"CPU": 0.5}, {"CPU": 1.5}, {"GPU": 1}])
+def test_actors_need_whole_cpus(resources: dict[str, float]) -> None:
+    scaling = ScalingConfig(num_workers=2, resources_per_worker=resources, use_gpu="GPU" in resources)
+    with pytest.raises(ConfigurationError, match="xgboost_ray needs a whole number, 1 or more"):
+        XGBoostTrainer(scaling=scaling, backend="xgboost_ray")
+
+
+@pytest.mark.parametrize("workers", [1, 3])
+def test_exact_is_refused_for_any_number_of_workers(workers: int) -> None:
+    with pytest.raises(ConfigurationError, match="'exact' is nothing that backend 'xgboost_ray' trains"):
+        make(workers).with_hyperparameters({"tree_method": "exact"})
+
+
+def test_a_trainer_keeps_its_backend_wherever_it_goes() -> None:
+    trainer = make(**ELASTIC)
+    again = trainer_from_json(json.loads(json.dumps(trainer.to_json())))
+    for same in (again, trainer.with_hyperparameters({"eta": 0.1}), trainer.trained("/somewhere")):
+        assert isinstance(same, XGBoostTrainer)
+        assert (same.backend, same.ray_params) == ("xgboost_ray", ELASTIC)
+    assert again.to_json() == trainer.to_json()
+    assert "backend='xgboost_ray'" in repr(trainer)
+
+
+def test_a_record_from_before_there_were_backends_is_native() -> None:
+    state = make(backend="native").to_json()
+    del state["options"]
+    again = trainer_from_json(state)
+    assert isinstance(again, XGBoostTrainer)
+    assert (again.backend, again.ray_params) == ("native", {})
+
+
+def test_attach_restores_the_backend() -> None:
+    made = HyperparameterTuner(
+        make(**ELASTIC), "validation:auc", {"eta": ContinuousParameter(0.01, 1)}, strategy="Random", max_jobs=2
+    )
+    spec = made._spec({}, 5)
+    with Store() as store:
+        store.create_job(JobRow(name="kept", created_at=0.0, spec=spec, plan=made.plan().to_json()))
+    attached = HyperparameterTuner.attach("kept").estimator
+    assert isinstance(attached, XGBoostTrainer)
+    assert (attached.backend, attached.ray_params) == ("xgboost_ray", ELASTIC)
+
+
+def test_a_job_file_names_the_backend() -> None:
+    spec = XGBoostSpec(type="xgboost", num_workers=2, backend="xgboost_ray", ray_params={"max_actor_restarts": 1})
+    trainer = spec.trainer()
+    assert (trainer.backend, trainer.ray_params) == ("xgboost_ray", {"max_actor_restarts": 1})
+    assert XGBoostSpec(type="xgboost").trainer().backend == "native"
+    with pytest.raises(ValueError, match="'native' or 'xgboost_ray'"):
+        XGBoostSpec(type="xgboost", backend="xgbost_ray")  # type: ignore[arg-type]
+
+
+NATIVE = """
+import sys
+from ray.train import ScalingConfig
+import hpo, hpo.cli, hpo.job_file.models, hpo.tuner
+from trainers import XGBoostTrainer
+import trainers.gangs.gang, trainers.gangs.ray_gangs, trainers.trainer, trainers.xgboost.trainer
+
+XGBoostTrainer(scaling=ScalingConfig(num_workers=3), hyperparameters={"eval_metric": "auc", "num_round": 2})
+XGBoostTrainer(scaling=ScalingConfig(num_workers=3), backend="xgboost_ray")
+loaded = [name for name in sys.modules if name.partition(".")[0] == "xgboost_ray" or "xgboost_ray_" in name]
+assert loaded == ["trainers.xgboost.ray_backend.options"], loaded
+"""
+
+
+@pytest.mark.process
+def test_asking_for_either_backend_imports_nothing_of_xgboost_ray_here() -> None:
+    subprocess.run([sys.executable, "-c", NATIVE], check=True, timeout=120)

@@ -1,0 +1,242 @@
+"""XGBoost's checkpoints: whole, or one clear error before XGBoost sees them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas
+import pytest
+import xgboost
+from ray.train import ScalingConfig
+
+from trainers import ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer, storage
+from trainers.gangs.messages import Assignment
+from trainers.registry import trainer_from_json
+from trainers.trainer import Trainer
+from trainers.xgboost.booster import booster_parameters
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> str:
+    random = np.random.default_rng(0)
+    matrix = xgboost.DMatrix(random.normal(size=(100, 4)), random.integers(0, 2, 100))
+    storage.write(str(tmp_path / "000003"), bytes(xgboost.train({}, matrix, 3).save_raw("ubj")))
+    return str(tmp_path / "000003")
+
+
+def test_a_whole_checkpoint_is_a_booster(checkpoint: str) -> None:
+    assert XGBoostTrainer().trained(checkpoint).model().num_boosted_rounds() == 3
+
+
+@pytest.mark.parametrize(
+    ("length", "why"),
+    [
+        (0, "it is empty"),
+        (1, "it ends in the middle, after 1 bytes"),
+        (2000, "it ends in the middle, after 2000 bytes"),
+    ],
+)
+def test_a_checkpoint_that_is_cut_short_says_so(checkpoint: str, length: int, why: str) -> None:
+    path = Path(checkpoint)
+    path.write_bytes(path.read_bytes()[:length])
+    with pytest.raises(DataError) as caught:
+        XGBoostTrainer().load_model(checkpoint)
+    assert str(caught.value) == (
+        f"checkpoint '{checkpoint}' is cut short or no checkpoint: {why}; restore the file, or train again"
+    )
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"not a model", "it does not begin as UBJSON"),
+        (b"{L" + b"\xff" * 500, "it holds a length below zero"),
+        (b"{i\x01aU\x05}", "XGBoost finds no model in it"),
+    ],
+)
+def test_what_is_no_checkpoint_says_so_in_one_line(checkpoint: str, content: bytes, why: str) -> None:
+    Path(checkpoint).write_bytes(content)
+    with pytest.raises(DataError, match=f"is cut short or no checkpoint: {why}") as caught:
+        XGBoostTrainer().load_model(checkpoint)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_trainer_without_a_model_says_why() -> None:
+    with pytest.raises(ValueError, match="it was dropped"):
+        XGBoostTrainer().trained("", missing="it was dropped").model()
+
+
+def trainer(workers: int = 3, **options: object) -> XGBoostTrainer:
+    return XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), **options)
+
+
+def test_the_number_of_workers_may_be_a_hyperparameter_which_xgboost_is_not_told() -> None:
+    assert trainer().workers_for({"eta": 0.3}) == 3
+    assert trainer().workers_for({"num_workers": 2}) == 2
+    assignment = Assignment(
+        trial_id="t",
+        hyperparameters={"num_workers": 2, "eta": 0.3},
+        seed=1,
+        start=0,
+        stop=1,
+        checkpoint=None,
+        save_to="",
+    )
+    assert booster_parameters(assignment, 1).keys() == {"eta", "nthread", "seed", "verbosity"}
+
+
+@pytest.mark.parametrize(
+    ("workers", "options", "message"),
+    [
+        (3, {"hyperparameters": {"num_workers": 0}}, "'num_workers' is 0; give a whole number, 1 or more"),
+        (3, {"hyperparameters": {"num_workers": True}}, "'num_workers' is True"),
+        (0, {"hyperparameters": {"num_workers": 2}}, "process, on one worker"),
+        (1, {"hyperparameters": {"num_workers": 2, "tree_method": "exact"}}, "distribute over 2 workers"),
+        (3, {"hyperparameters": {"num_workers": 2}, "backend": "xgboost_ray"}, "every trial has the workers of"),
+        (
+            3,
+            {"hyperparameters": {"nthread": 8}},
+            r"'nthread' is 8, and a worker holds 1 CPU; give .*\{'CPU': 8\}",
+        ),
+        (1, {"hyperparameters": {"n_jobs": "2"}}, "'n_jobs' is 2, and a worker holds 1 CPU"),
+    ],
+)
+def test_a_number_of_workers_that_cannot_be_is_refused(workers: int, options: dict[str, object], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        trainer(workers, **options)
+
+
+TABLE = np.random.default_rng(0).normal(size=(400, 5)).astype("float32")
+TABLE[:, 0] = TABLE[:, 1] + TABLE[:, 2] * TABLE[:, 3] > 0
+DRAWING = {"objective": "binary:logistic", "eval_metric": "logloss", "subsample": 0.5, "colsample_bytree": 0.5}
+
+
+def fitted(folder: Path, **hyperparameters: object) -> bytes:
+    """The model of a training in this process, whose job's seed is always the same."""
+    hand = trainer(0, hyperparameters={**DRAWING, "num_round": 5, **hyperparameters})
+    return storage.read(hand.fit({"train": TABLE, "validation": TABLE}, storage_path=str(folder), seed=3).checkpoint)
+
+
+@pytest.mark.parametrize("name", ["seed", "random_state"])
+def test_a_seed_draws_what_xgboost_itself_draws_with_it(tmp_path: Path, name: str) -> None:
+    matrix = xgboost.QuantileDMatrix(TABLE[:, 1:], TABLE[:, 0])
+    for seed in (7, 8):
+        own = xgboost.train({**DRAWING, "seed": seed}, matrix, 5).save_raw("ubj")
+        assert fitted(tmp_path, **{name: seed}) == bytes(own)
+    assert fitted(tmp_path, **{name: 7}) != fitted(tmp_path, **{name: 8})
+    assert fitted(tmp_path) == fitted(tmp_path)
+
+
+def test_as_many_threads_train_as_were_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = []
+    update = xgboost.Booster.update
+
+    def noted(booster: xgboost.Booster, *arguments: object) -> None:
+        used.append(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"])
+        update(booster, *arguments)
+
+    monkeypatch.setattr(xgboost.Booster, "update", noted)
+    for given in ({"nthread": 1}, {"n_jobs": 3}):
+        fitted(tmp_path, num_round=1, **given)
+    assert used == ["1", "3"]
+    XGBoostTrainer(
+        scaling=ScalingConfig(num_workers=2, resources_per_worker={"CPU": 8}), hyperparameters={"nthread": 8}
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "as_text"),
+    [
+        ({"monotone_constraints": (1, 0, 0, -1)}, "(1,0,0,-1)"),
+        ({"monotone_constraints": [np.int64(1), 0, 0, -1]}, "(1,0,0,-1)"),
+        ({"monotone_constraints": {"a": 1, "d": -1}}, "(1,0,0,-1)"),
+        ({"interaction_constraints": [[0, 1], (2, 3)]}, "[[0,1],[2,3]]"),
+        ({"interaction_constraints": (["a", "b"], ["c", "d"])}, "[[0,1],[2,3]]"),
+    ],
+)
+def test_constraints_hold_in_every_form_and_after_the_record_too(
+    tmp_path: Path, given: dict[str, object], as_text: str
+) -> None:
+    frame = pandas.DataFrame(TABLE, columns=["y", "a", "b", "c", "d"])
+
+    def model(made: Trainer) -> bytes:
+        result = made.fit({"train": frame, "validation": frame}, storage_path=str(tmp_path))
+        return storage.read(result.checkpoint)
+
+    static = {**DRAWING, "num_round": 5}
+    first = trainer(0, hyperparameters={**static, **given})
+    expected = model(trainer(0, hyperparameters={**static, next(iter(given)): as_text}))
+    assert expected != model(trainer(0, hyperparameters=static))
+    assert model(first) == expected
+    # NumPy's numbers are the record's own affair.
+    record = json.dumps(first.to_json(), default=int)
+    assert model(trainer_from_json(json.loads(record))) == expected
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"eval_metric": ("logloss", "auc")},
+        {"objective": "reg:quantileerror", "quantile_alpha": (np.float64(0.25), 0.75), "eval_metric": "quantile"},
+        {"base_score": [np.float32(0.5)]},
+    ],
+)
+def test_what_the_check_lets_pass_trains(tmp_path: Path, given: dict[str, object]) -> None:
+    assert fitted(tmp_path, **given)
+
+
+def test_a_worker_that_holds_a_gpu_trains_on_it_or_says_why_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """XGBoost itself turns to the CPU where it sees no GPU."""
+    devices = []
+    update = xgboost.Booster.update
+
+    def noted(booster: xgboost.Booster, *arguments: object) -> None:
+        devices.append(json.loads(booster.save_config())["learner"]["generic_param"]["device"])
+        update(booster, *arguments)
+
+    monkeypatch.setattr(xgboost.Booster, "update", noted)
+    scaling = ScalingConfig(num_workers=0, use_gpu=True)
+    for made in (
+        XGBoostTrainer(scaling=scaling, hyperparameters={**DRAWING, "num_round": 1}),
+        trainer(0, hyperparameters={**DRAWING, "num_round": 1, "device": "cuda"}),
+    ):
+        refused = ""
+        try:
+            made.fit({"train": TABLE, "validation": TABLE}, storage_path=str(tmp_path))
+        except (GangError, TrialError) as error:
+            refused = str(error)
+        if devices:
+            assert devices.pop().startswith("cuda")
+        else:
+            assert "device 'cuda', and sees no GPU in this process" in refused
+
+
+def test_what_is_told_where_a_worker_holds_a_gpu() -> None:
+    made = XGBoostTrainer(scaling=ScalingConfig(num_workers=2, use_gpu=True))
+    assert made.probe_obstacle() == "it trains on a GPU"
+    assert not made.exact_from({})
+    assert XGBoostTrainer().exact_from({})
+    segment = Assignment(trial_id="t", hyperparameters={}, seed=1, start=0, stop=1, checkpoint=None, save_to="")
+    assert booster_parameters(segment, 1, use_gpu=True)["device"] == "cuda"
+    assert "device" not in booster_parameters(segment, 1)
+
+
+@pytest.mark.parametrize(
+    ("scaling", "hyperparameters", "message"),
+    [
+        ({"use_gpu": True}, {"device": "cpu"}, "use_gpu=True.* holds a GPU for each worker; leave out one of the two"),
+        ({}, {"device": "cuda"}, "its workers hold no GPU; give ScalingConfig.use_gpu=True"),
+        ({}, {"device": "gpu:1"}, "'gpu:1', and its workers hold no GPU"),
+        ({"use_gpu": True}, {"device": "cudda"}, "'device' is 'cudda'; give 'cpu' or 'cuda'"),
+        ({"use_gpu": True}, {"tree_method": "exact"}, "tree_method 'exact' trains on CPUs alone"),
+    ],
+)
+def test_a_device_that_workers_do_not_hold_is_refused(
+    scaling: dict[str, bool], hyperparameters: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=1, **scaling), hyperparameters=hyperparameters)

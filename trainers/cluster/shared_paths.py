@@ -1,0 +1,202 @@
+"""Whether every node of a cluster sees the folders and files that were given as paths of this machine."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ray
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
+
+from trainers import storage
+from trainers.cluster.placement import has_labels, places
+from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:  # Every worker imports this module, and needs none of it.
+    from trainers.channels import Channel
+
+LOOK_SECONDS = 60.0
+"""How long nodes may take to look; most of it is the start of a process on each."""
+
+PATIENCE_SECONDS = 3.0
+"""How long a node looks for what is not there: shared file systems show a new file late."""
+
+_PREFIX = ".warmband-reach-"
+"""Of what is written to be looked for; the job's own mark begins with less of it."""
+
+_REMEDY = "give a folder that all nodes mount at this path, or a URI (s3://, gs://)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What has to be seen alike from every node that runs workers.
+
+    Args:
+        marker: a file that the driver wrote into the storage folder; empty where that is no path.
+        files: sizes in bytes of channels' files, by (channel, path).
+    """
+
+    marker: str = ""
+    files: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to look for."""
+        return not self.marker and not self.files
+
+    def unseen(self) -> str:
+        """What is wrong with it on this machine, without saying which; empty if nothing is."""
+        if self.marker and not _comes(self.marker):
+            return f"storage_path {os.path.dirname(self.marker)!r} is another folder there; {_REMEDY}"
+        if self.marker and (reason := _refuses_files(os.path.dirname(self.marker))):
+            return f"storage_path {os.path.dirname(self.marker)!r} cannot be written there ({reason}); {_REMEDY}"
+        for (channel, path), size in self.files.items():
+            about = f"channel {channel!r}: {path!r}"
+            if not _comes(path):
+                return f"{about} is not there; {_REMEDY}, or rows in memory"
+            if (found := os.stat(path).st_size) != size:
+                return f"{about} has {found} bytes there, and {size} on the driver's node; {_REMEDY}, or rows in memory"
+        return ""
+
+    def check_here(self, address: str) -> None:
+        """Refuses to work on a node, which may have joined later than the others were asked.
+
+        Raises:
+            ConfigurationError: it does not see what the driver does.
+        """
+        if wrong := self.unseen():
+            raise ConfigurationError(f"on node {address}: {wrong}")
+
+
+@contextmanager
+def reaching(
+    need: Mapping[str, float],
+    channels: Mapping[str, Channel],
+    storage_path: str,
+    notify: Callable[[str], None],
+    selector: Mapping[str, str] | None = None,
+) -> Iterator[Reach]:
+    """Asks the other nodes that could hold a worker whether they see what the driver does.
+
+    Where there is none, or nothing is given by a path, nothing runs. The marker stays for the block, for nodes that
+    join.
+
+    Args:
+        need: what a worker needs.
+        channels: what workers read.
+        storage_path: the folder of this job alone that they write to; empty if they write nothing.
+        notify: is told which nodes did not answer.
+        selector: labels of the nodes that workers may be on; None is all.
+
+    Raises:
+        ConfigurationError: a node does not.
+    """
+    reach = Reach(marker=_marker(storage_path), files=_files(channels))
+    made = _write(reach.marker)
+    try:
+        nodes = _others(need, selector)
+        if nodes and not reach.empty:
+            _ask(nodes, reach, notify)
+        yield reach
+    finally:
+        _remove(reach.marker, made)
+
+
+def _ask(nodes: Mapping[str, str], reach: Reach, notify: Callable[[str], None]) -> None:
+    """Runs one small task on each node, on all at once."""
+    look: Any = ray.remote(num_cpus=0, max_retries=0)(Reach.unseen)
+    asked = {}
+    for node, address in nodes.items():
+        there = NodeAffinitySchedulingStrategy(node, soft=False)
+        asked[look.options(scheduling_strategy=there).remote(reach)] = address
+    answered, silent = ray.wait(list(asked), num_returns=len(asked), timeout=LOOK_SECONDS)
+    wrong: dict[str, list[str]] = {}
+    for answer in answered:
+        with suppress(ray.exceptions.RayError):  # The node went meanwhile.
+            if said := ray.get(answer):
+                wrong.setdefault(said, []).append(asked[answer])
+    for late in silent:
+        ray.cancel(late, force=True)
+    if wrong:
+        raise ConfigurationError("; ".join(f"on {_named(where)}: {said}" for said, where in sorted(wrong.items())))
+    if silent:
+        where = _named([asked[late] for late in silent])
+        notify(f"warning: {where} did not say within {LOOK_SECONDS:.0f} s whether storage and files are seen there")
+
+
+def _others(need: Mapping[str, float], selector: Mapping[str, str] | None) -> dict[str, str]:
+    """The addresses of the nodes, beside this one, that could hold a worker."""
+    nodes = [node for node in ray.nodes() if has_labels(node, selector)]
+    held = places(nodes, need)
+    here = ray.get_runtime_context().get_node_id()
+    return {
+        node["NodeID"]: node["NodeManagerAddress"]
+        for node in nodes
+        if held.get(node["NodeID"], 0) > 0 and node["NodeID"] != here
+    }
+
+
+def _marker(storage_path: str) -> str:
+    folder = storage.local_path(storage_path) if storage_path else None
+    return "" if folder is None else os.path.join(os.path.abspath(folder), f"{_PREFIX}{uuid.uuid4().hex}")
+
+
+def _files(channels: Mapping[str, Channel]) -> dict[tuple[str, str], int]:
+    found = {}
+    for name, channel in channels.items():
+        for file in channel.describe().get("files") or ():
+            path = storage.local_path(file)
+            if path is not None and os.path.exists(path):  # Else workers say so.
+                found[name, path] = os.stat(path).st_size
+    return found
+
+
+def _write(marker: str) -> list[Path]:
+    """Writes the marker; returns the folders that were made for it, the innermost first."""
+    if not marker:
+        return []
+    folder = Path(marker).parent
+    for left in folder.glob(f"{_PREFIX}*"):  # By a driver of this job that was killed.
+        left.unlink(missing_ok=True)
+    made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    storage.write(marker, b"removed when the job ends")
+    return made
+
+
+def _remove(marker: str, made: Sequence[Path]) -> None:
+    """Takes the marker away, and the folders that were made for it, as far as nothing else is in them."""
+    with suppress(OSError):
+        if marker:
+            Path(marker).unlink()
+        for folder in made:
+            folder.rmdir()
+
+
+def _comes(path: str) -> bool:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not os.path.exists(path):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def _refuses_files(folder: str) -> str:
+    """Why no file can be written into a folder; empty if one can."""
+    probe = os.path.join(folder, f"{_PREFIX}{uuid.uuid4().hex}")
+    try:
+        Path(probe).touch()
+        Path(probe).unlink()
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return ""
+
+
+def _named(addresses: Sequence[str]) -> str:
+    return f"node{'s' if len(addresses) > 1 else ''} {', '.join(sorted(addresses))}"

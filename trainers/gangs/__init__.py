@@ -1,0 +1,1 @@
+"""Gangs: warm groups of workers that serve assignments."""

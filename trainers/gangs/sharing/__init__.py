@@ -1,0 +1,1 @@
+"""Fair shares of a cluster: what each of the jobs on it may hold."""

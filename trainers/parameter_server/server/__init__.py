@@ -1,0 +1,1 @@
+"""One parameter server: its state, its sockets, and its Ray actor."""

@@ -1,0 +1,89 @@
+"""Parameter servers as Ray actors, warm for as long as the gang that uses them."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import ray
+import torch
+
+from trainers.errors import GangError
+from trainers.parameter_server.server.listener import Listener
+from trainers.parameter_server.server.server import Server
+from trainers.parameter_server.wire import Address, SocketLink
+from trainers.process.ending import end_surely
+
+START_SECONDS = 120.0
+"""How long a server's process may take to start; it imports PyTorch."""
+
+
+class ServerActor:
+    """A parameter server in a process of its own."""
+
+    def __init__(self, name: str, token: bytes) -> None:
+        end_surely()
+        # Its work is additions on rows of memory, and the cores are the workers'.
+        torch.set_num_threads(1)
+        self._listener = Listener(Server(name), ray.util.get_node_ip_address(), token)
+
+    def address(self) -> Address:
+        """Where it listens."""
+        return self._listener.address
+
+
+class Servers:
+    """A gang's parameter servers, as one of its workers sees them. All workers call all methods, in the same order.
+
+    Rank 0 starts them, outside the gang's placement group and for no CPU of Ray's, and they end with it. They serve one
+    training after another.
+
+    Args:
+        rank: of this worker.
+        share: gives every worker what rank 0 hands in.
+    """
+
+    def __init__(self, rank: int, share: Callable[[Any], Any]) -> None:
+        self._rank = rank
+        self._share = share
+        self._actors: list[Any] = []
+        self._links: list[SocketLink] = []
+
+    def links(self, count: int) -> Sequence[SocketLink]:
+        """Links to the first `count` servers; those that are missing are started.
+
+        Raises:
+            GangError: one did not start.
+        """
+        if count > len(self._links):
+            found = self._share(self._start(count) if self._rank == 0 else None)
+            if isinstance(found, str):
+                raise GangError(found)
+            self._links += [SocketLink(address, self._rank) for address in found]
+        return self._links[:count]
+
+    @property
+    def pids(self) -> list[int]:
+        """Process ids of the servers, each on its own node."""
+        return [link.address.pid for link in self._links]
+
+    def close(self) -> None:
+        """Ends connections and servers."""
+        for link in self._links:
+            link.close()
+        for actor in self._actors:
+            ray.kill(actor)
+        self._actors, self._links = [], []
+
+    def _start(self, count: int) -> list[Address] | str:
+        """Addresses of new servers, so that there are `count`; or why there are none."""
+        actor: Any = ray.remote(num_cpus=0)(ServerActor).options(scheduling_strategy="DEFAULT")
+        names = [f"parameter server {number}" for number in range(len(self._actors), count)]
+        started: list[Any] = [actor.remote(name, secrets.token_bytes(32)) for name in names]
+        self._actors += started
+        try:
+            found: list[Address] = ray.get([one.address.remote() for one in started], timeout=START_SECONDS)
+        except Exception as error:
+            return f"{', '.join(names)} did not start: {type(error).__name__}: {error}"
+        return found

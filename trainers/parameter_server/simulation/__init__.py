@@ -1,0 +1,1 @@
+"""Workers and parameter servers simulated in one process."""

@@ -1,0 +1,120 @@
+"""PyTorch over AllReduce: its trainer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ray.train import ScalingConfig
+
+from trainers.channels import PlacedChannel
+from trainers.errors import ConfigurationError
+from trainers.gangs.gang import Program, WorkerContext
+from trainers.gangs.messages import Assignment
+from trainers.gangs.scaling import check_alone
+from trainers.pytorch.function_trainer import REPORT_SECONDS, FunctionTrainer, but
+
+if TYPE_CHECKING:
+    from trainers.pytorch.distribution import Distribution, Peers
+    from trainers.pytorch.function import TrainFunction
+
+PRECISIONS = ("fp32", "bf16")
+
+
+class TorchTrainer(FunctionTrainer):
+    """Data-parallel PyTorch: a training function on every worker, gradients added up by AllReduce.
+
+    Beside the function's own, hyperparameters are `epochs`; `global_batch_size` or `per_worker_batch_size`, and
+    `gradient_accumulation_steps`; `learning_rate_rule` with `warmup_epochs`; `num_workers`, which goes before
+    `scaling`'s.
+
+    Args:
+        train_loop_per_worker: takes a `TrainContext`; or its name, "module:name".
+        scaling: see `Trainer`. With `use_gpu` each worker trains on a GPU.
+        hyperparameters: see `Trainer`.
+        metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
+            where that is not known.
+        precision: "fp32", or "bf16" for mixed precision (`torch.autocast`).
+        compile: compile models (`torch.compile`).
+        report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
+
+    Raises:
+        ConfigurationError: a value is wrong.
+    """
+
+    def __init__(
+        self,
+        train_loop_per_worker: TrainFunction | str,
+        *,
+        scaling: ScalingConfig | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+        metrics: Sequence[str] | None = None,
+        precision: str = "fp32",
+        compile: bool = False,
+        report_timeout_s: float = REPORT_SECONDS,
+    ) -> None:
+        if precision not in PRECISIONS:
+            raise ConfigurationError(f"precision is {precision!r}; give one of {', '.join(PRECISIONS)}")
+        if not isinstance(compile, bool):
+            raise ConfigurationError(f"compile is {compile!r}; give True or False")
+        self.precision = precision
+        self.compile = compile
+        super().__init__(
+            train_loop_per_worker,
+            scaling=scaling,
+            hyperparameters=hyperparameters,
+            metrics=metrics,
+            report_timeout_s=report_timeout_s,
+        )
+
+    @property
+    def may_be_elastic(self) -> bool:
+        """See `Trainer.may_be_elastic`."""
+        return True
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """See `Trainer.arguments`."""
+        given = {"precision": self.precision, "compile": self.compile}
+        return {**super().arguments, **but(given, {"precision": PRECISIONS[0], "compile": False})}
+
+    def check(self, hyperparameters: Mapping[str, Any]) -> None:
+        """See `Trainer.check`."""
+        super().check(hyperparameters)
+        if self.in_hand:
+            check_alone(hyperparameters)
+        from trainers.pytorch.data.batches import BatchSize
+
+        for workers in range(self.least_workers, self.workers):
+            BatchSize.of(hyperparameters, workers)
+
+    def program(self, channels: dict[str, PlacedChannel]) -> Program:
+        """See `Trainer.program`."""
+        # Imported here: whoever looks at a job does not wait for torch.
+        from trainers.pytorch.program import FunctionProgram, FunctionSettings
+
+        settings = FunctionSettings(
+            function=self.train_loop_per_worker,
+            use_gpu=bool(self.scaling.use_gpu),
+            precision=self.precision,
+            compile=self.compile,
+            report_timeout_s=self.report_timeout_s,
+            elastic=self.least_workers < self.workers,
+        )
+        return FunctionProgram(channels, settings, _AllReducing())
+
+
+class _AllReducing:
+    """Makes nothing but distributions: the process group is all that AllReduce needs."""
+
+    def open(self, context: WorkerContext, peers: Peers) -> None:
+        """See `trainers.pytorch.program.Distributing`."""
+
+    def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
+        """See `trainers.pytorch.program.Distributing`."""
+        from trainers.pytorch.gradients.allreduce import AllReduce
+
+        return AllReduce(peers)
+
+    def close(self) -> None:
+        """See `trainers.pytorch.program.Distributing`."""

@@ -1,0 +1,1 @@
+"""Batches of a worker's rows, drawn alike after every pause."""

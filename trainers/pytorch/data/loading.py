@@ -1,0 +1,143 @@
+"""Batches of a pass over data; counted, so that each row weighs alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from trainers.pytorch.data.batches import BatchSize, micro_batches
+from trainers.pytorch.distribution import MicroBatch
+from trainers.pytorch.state.random_state import derive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """One worker's rows of a channel.
+
+    Args:
+        features: float32 (rows, columns), on the worker's device.
+        labels: (rows,), on the same device; of the type that was asked for.
+    """
+
+    features: Tensor
+    labels: Tensor
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+
+class Passes(Protocol):
+    """What follows the passes over prepared data."""
+
+    def begin(self, micro: MicroBatch, done: float) -> None:
+        """A batch is handed out; `done` is the part of the pass before it, 0 to 1."""
+
+    def end(self) -> None:
+        """A pass is over."""
+
+
+@dataclass(slots=True)
+class Place:
+    """Where prepared data stands.
+
+    Args:
+        start: where it stood when the function began.
+        position: passes done, and batches of the next one.
+    """
+
+    start: tuple[int, int] = (0, 0)
+    position: tuple[int, int] = (0, 0)
+
+    def put(self, position: tuple[int, int]) -> None:
+        """Goes on from a checkpoint's."""
+        self.start = self.position = position
+
+    def rewind(self) -> None:
+        """Forgets what was taken since the function began: a batch whose shape it looked at, say."""
+        self.position = self.start
+
+
+class Batches:
+    """What `prepare_data` gives: iterate over it for a pass; the next iteration is the next pass.
+
+    A pass that is left, with `break`, is over. One whose iterator is kept goes on with it, and, after a pause, with the
+    next iterator.
+
+    Args:
+        plan: gives this worker's batches of pass number `n`.
+        load: gives the batches of pass number `n`, from the `k`-th on.
+        passes: is told of each.
+    """
+
+    def __init__(
+        self, plan: Callable[[int], Sequence[MicroBatch]], load: Callable[[int, int], Iterator[Any]], passes: Passes
+    ) -> None:
+        self._plan = plan
+        self._load = load
+        self._passes = passes
+        self._latest: object = None
+        self.place = Place()
+
+    def __len__(self) -> int:
+        return len(self._plan(self._next()[0]))
+
+    def __iter__(self) -> Iterator[Any]:
+        number, start = self._next()
+        plan = self._plan(number)
+        mine = self._latest = object()
+        try:
+            for at, batch in enumerate(self._load(number, start), start):
+                self.place.position = (number, at + 1)
+                self._passes.begin(plan[at], at / len(plan))
+                yield batch
+        finally:
+            # An iterator that somebody kept and lets go of later says nothing of the pass that is on now.
+            if self._latest is mine:
+                self.place.position = (number + 1, 0)
+        self._passes.end()
+
+    def _next(self) -> tuple[int, int]:
+        """The pass that comes next, and where it begins: after the last batch of one, the one behind it."""
+        number, start = self.place.position
+        return (number, start) if start < len(self._plan(number)) else (number + 1, 0)
+
+
+def shard_batches(
+    shard: Shard,
+    shard_rows: Sequence[int],
+    rank: int,
+    size: BatchSize,
+    *,
+    shuffle: bool,
+    seed: int,
+    device: torch.device,
+    passes: Passes,
+) -> Batches:
+    """Batches of (features, labels) out of a shard, in an order that depends on seed, rank and pass alone."""
+    plan = micro_batches(rank, shard_rows, size.per_worker_batch_size, size.gradient_accumulation_steps)
+    rows, per = len(shard.labels), size.per_worker_batch_size
+
+    def load(number: int, start: int) -> Iterator[tuple[Tensor, Tensor]]:
+        order = in_order(rows, derive(seed, rank, number)).to(shard.labels.device) if shuffle else None
+        for at in range(start, len(plan)):
+            if not plan[at].rows and not torch.is_grad_enabled():
+                return  # An evaluation counts rows: none may come twice.
+            # A worker that has no rows left while others do repeats its first, which weighs nothing.
+            mine = slice(at * per, min(rows, (at + 1) * per)) if plan[at].rows else slice(0, 1)
+            if order is None:
+                batch = shard.features[mine], shard.labels[mine]
+            else:
+                batch = shard.features.index_select(0, order[mine]), shard.labels.index_select(0, order[mine])
+            # A copy in either way: the function may change it, and other trials are to see the rows as they were.
+            yield tuple(part.to(device, non_blocking=True, copy=order is None) for part in batch)  # type: ignore[misc]
+
+    return Batches(lambda number: plan, load, passes)
+
+
+def in_order(rows: int, seed: int) -> Tensor:
+    """The numbers of some rows, shuffled."""
+    return torch.randperm(rows, generator=torch.Generator().manual_seed(seed))

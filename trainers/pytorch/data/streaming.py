@@ -1,0 +1,98 @@
+"""Rows that a worker does not hold: batches of a Ray Dataset's blocks, fetched one after another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from trainers.pytorch.data.batches import BatchSize, micro_batches
+from trainers.pytorch.data.loading import Batches, Passes, Shard, in_order
+from trainers.pytorch.state.random_state import derive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """One worker's rows of a channel, a piece at a time.
+
+    Args:
+        fetch: gives each piece, on the device.
+        rows: of each.
+    """
+
+    fetch: Sequence[Callable[[], Shard]]
+    rows: Sequence[int]
+
+    def __len__(self) -> int:
+        return sum(self.rows)
+
+    def whole(self) -> Shard:
+        """All of them at once."""
+        pieces = [fetch() for fetch in self.fetch]
+        return Shard(
+            features=torch.cat([piece.features for piece in pieces]),
+            labels=torch.cat([piece.labels for piece in pieces]),
+        )
+
+
+def stream_batches(
+    stream: Stream,
+    shard_rows: Sequence[int],
+    rank: int,
+    size: BatchSize,
+    *,
+    shuffle: bool,
+    labels: torch.dtype,
+    seed: int,
+    passes: Passes,
+) -> Batches:
+    """Batches of (features, labels) over a stream.
+
+    Shuffled, the pieces come in another order in each pass, and so do the rows within each: rows of one piece stay near
+    each other, which whole shards do not have.
+    """
+    plan = micro_batches(rank, shard_rows, size.per_worker_batch_size, size.gradient_accumulation_steps)
+
+    def load(number: int, start: int) -> Iterator[tuple[Tensor, Tensor]]:
+        drawn = derive(seed, rank, number)
+        pieces = in_order(len(stream.rows), drawn).tolist() if shuffle else range(len(stream.rows))
+        skip = sum(micro.rows for micro in plan[:start])
+        held: Shard | None = None
+        at = start
+        for piece in pieces:
+            if skip >= stream.rows[piece]:
+                skip -= stream.rows[piece]
+                continue
+            order = in_order(stream.rows[piece], derive(drawn, piece)) if shuffle else None
+            held = _after(held, stream.fetch[piece](), order, skip, labels)
+            skip = 0
+            while at < len(plan) and 0 < plan[at].rows <= len(held.labels):
+                rows = plan[at].rows
+                yield _own(held.features[:rows], held.labels[:rows], shuffle)
+                held = Shard(features=held.features[rows:], labels=held.labels[rows:])
+                at += 1
+        if not torch.is_grad_enabled() or at == len(plan):
+            return  # As in `shard_batches`: an evaluation counts rows.
+        first = stream.fetch[0]()
+        for _ in range(at, len(plan)):
+            yield _own(first.features[:1], first.labels[:1].to(labels), False)
+
+    return Batches(lambda number: plan, load, passes)
+
+
+def _own(features: Tensor, labels: Tensor, copied: bool) -> tuple[Tensor, Tensor]:
+    """A batch that the function may change, which is a copy of what lies in the object store."""
+    return (features, labels) if copied else (features.clone(), labels.clone())
+
+
+def _after(held: Shard | None, piece: Shard, order: Tensor | None, skip: int, labels: torch.dtype) -> Shard:
+    """What was left of the pieces before, and behind it this one."""
+    if order is not None:
+        order = order.to(piece.labels.device)
+        piece = Shard(features=piece.features.index_select(0, order), labels=piece.labels.index_select(0, order))
+    features, numbers = piece.features[skip:], piece.labels[skip:].to(labels)
+    if held is None or not len(held.labels):
+        return Shard(features=features, labels=numbers)
+    return Shard(features=torch.cat([held.features, features]), labels=torch.cat([held.labels, numbers]))

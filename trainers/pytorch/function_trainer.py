@@ -1,0 +1,158 @@
+"""What trainers of PyTorch training functions have in common: the function, the words they know, what they check."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ray.train import ScalingConfig
+
+from trainers.errors import ConfigurationError
+from trainers.gangs.scaling import check_workers
+from trainers.process.named import name_of
+from trainers.pytorch.function import ARGUMENT, resolve, unloaded
+from trainers.trainer import Trainer
+
+if TYPE_CHECKING:
+    from trainers.pytorch.function import TrainFunction
+
+REPORT_SECONDS = 1800.0
+"""How long a function may take to a report if nothing else is said."""
+
+
+class FunctionTrainer(Trainer):
+    """A trainer of what a user's function trains.
+
+    Args:
+        train_loop_per_worker: takes a `TrainContext`; or its name, "module:name".
+        scaling: see `Trainer`.
+        hyperparameters: see `Trainer`.
+        metrics: what the function reports, such as ("validation:accuracy",), to be checked before a job starts; None
+            where that is not known.
+        report_timeout_s: seconds that the function may take to a report, and workers wait for each other.
+
+    Raises:
+        ConfigurationError: a value is wrong.
+    """
+
+    resource_names: ClassVar[tuple[str, ...]] = ("epochs",)
+    unit: ClassVar[str] = "epoch"
+    suffix: ClassVar[str] = ".pt"
+    code_options: ClassVar[tuple[str, ...]] = (ARGUMENT,)
+
+    def __init__(
+        self,
+        train_loop_per_worker: TrainFunction | str,
+        *,
+        scaling: ScalingConfig | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+        metrics: Sequence[str] | None = None,
+        report_timeout_s: float = REPORT_SECONDS,
+    ) -> None:
+        self.train_loop_per_worker = resolve(train_loop_per_worker)
+        self._metrics = _checked_metrics(metrics)
+        timed = isinstance(report_timeout_s, int | float) and not isinstance(report_timeout_s, bool)
+        if not timed or not 0 < report_timeout_s < math.inf:
+            raise ConfigurationError(f"report_timeout_s is {report_timeout_s!r}; give a number of seconds above 0")
+        self.report_timeout_s = float(report_timeout_s)
+        super().__init__(scaling=scaling, hyperparameters=hyperparameters)
+        self.check_gpu()
+
+    @classmethod
+    def restored(
+        cls,
+        scaling: ScalingConfig,
+        hyperparameters: Mapping[str, Any],
+        options: Mapping[str, Any],
+        *,
+        allow_code: bool,
+    ) -> Self:
+        """See `Trainer.restored`; a function that is not allowed, or not to be found, keeps nobody from looking."""
+        named = options[ARGUMENT]
+        function = named if allow_code else unloaded(str(named))
+        return cls(scaling=scaling, hyperparameters=hyperparameters, **{**options, ARGUMENT: function})
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """See `Trainer.arguments`."""
+        given = {"metrics": self._metrics, "report_timeout_s": self.report_timeout_s}
+        usual = {"metrics": None, "report_timeout_s": REPORT_SECONDS}
+        return {ARGUMENT: self.train_loop_per_worker, **but(given, usual)}
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See `Trainer.options`."""
+        found = {**self.arguments, ARGUMENT: name_of(self.train_loop_per_worker)}
+        return found if self._metrics is None else {**found, "metrics": list(self._metrics)}
+
+    @property
+    def patience(self) -> float:
+        """See `Trainer.patience`; the worker itself ends a function that does not report, a little earlier."""
+        return self.report_timeout_s + 60.0
+
+    def probe_obstacle(self) -> str:
+        """See `Trainer.probe_obstacle`: a user's function may do anything, so that only those asked to run it do."""
+        return super().probe_obstacle() or "it runs a training function of yours"
+
+    def load_code(self, checkpoint: str) -> str:
+        """See `Trainer.load_code`."""
+        if "://" in checkpoint:
+            return ""
+        return f"import torch\nstate = torch.load({checkpoint!r}, weights_only=True)['state']"
+
+    def check_gpu(self) -> None:
+        """Refuses a GPU that this process does not see; a cluster is asked for its own before a gang starts."""
+        if not self.scaling.use_gpu or not self.in_hand:
+            return
+        import torch
+
+        if not torch.cuda.is_available():
+            raise ConfigurationError(
+                "ScalingConfig(use_gpu=True): this process sees no GPU (torch.cuda.is_available() is False); "
+                "use_gpu=False trains on the CPU"
+            )
+
+    def trained_by(self, hyperparameters: Mapping[str, Any]) -> int:
+        """Workers that train a configuration: those of its gang."""
+        return self.workers_for(hyperparameters)
+
+    def check(self, hyperparameters: Mapping[str, Any]) -> None:
+        """See `Trainer.check`."""
+        # Imported here: the batch words need no torch, but what they belong to is imported with it on workers alone.
+        from trainers.pytorch.data.batches import BatchSize
+        from trainers.pytorch.rates import LearningRateRule
+
+        check_workers(hyperparameters)
+        BatchSize.of(hyperparameters, self.trained_by(hyperparameters))
+        LearningRateRule.of(hyperparameters)
+
+    def metrics(self, channels: Iterable[str]) -> list[str] | None:
+        """See `Trainer.metrics`."""
+        return None if self._metrics is None else list(self._metrics)
+
+    def load_model(self, checkpoint: str) -> Any:
+        """What the function handed to its last `report(checkpoint=...)`; tensors are on the CPU."""
+        from trainers.pytorch.state.checkpoint import TorchCheckpoint
+
+        return TorchCheckpoint.read(checkpoint).state
+
+
+def but(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """What is not as usual."""
+    return {name: value for name, value in given.items() if value != usual[name]}
+
+
+def _checked_metrics(metrics: Sequence[str] | None) -> tuple[str, ...] | None:
+    if metrics is None:
+        return None
+    if isinstance(metrics, str) or not isinstance(metrics, Sequence) or not metrics:
+        raise ConfigurationError(
+            f"metrics is {metrics!r}; give names, such as ['validation:accuracy'], or leave it out"
+        )
+    for name in metrics:
+        if not isinstance(name, str) or not all(name.partition(":")):
+            raise ConfigurationError(
+                f"metrics has {name!r}; give a channel and what is measured on it, such as 'validation:accuracy'"
+            )
+    return tuple(metrics)

@@ -1,0 +1,1 @@
+"""Gradients of all workers, made into one update."""

@@ -1,0 +1,249 @@
+"""Data parallelism over AllReduce: every worker's gradients are added up, in the same order every time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from trainers.errors import DivergedError, TrialError
+from trainers.pytorch.distribution import MicroBatch, Peers, trained, weighed
+from trainers.pytorch.gradients.peers import share
+
+BUCKET_BYTES = 25 * 1024 * 1024
+"""Gradients go out in parts of this size, as `DistributedDataParallel`'s do, while the rest is still computed."""
+
+LOOK_EVERY = 16
+"""Updates between two looks at whether gradients are finite; on a GPU each look waits for it."""
+
+
+class AllReduce:
+    """Adds up the workers' gradients into one update; see `Distribution`.
+
+    What PyTorch's `DistributedDataParallel` does (Li et al., "PyTorch Distributed: Experiences on Accelerating Data
+    Parallel Training", VLDB 2020), with three differences. Buckets are an optimizer's, not a model's: an update adds up
+    what its optimizer trains, wherever that comes from, and nothing else. They are laid out again only where an
+    optimizer's parameters change, since another layout adds up in another order: so a trial that was paused ends with
+    the same bits. And gradients are added, not averaged: the rows' weights are in the loss, so that workers with fewer
+    rows count for less.
+
+    Args:
+        peers: the gang's workers.
+    """
+
+    def __init__(self, peers: Peers) -> None:
+        self._peers = peers
+        self._models: list[nn.Module] = []
+        self._shared: set[nn.Parameter] = set()
+        self._sums: WeakKeyDictionary[Optimizer, _Sum] = WeakKeyDictionary()
+        self._updates: WeakKeyDictionary[Optimizer, int] = WeakKeyDictionary()
+        self._hooked: set[nn.Parameter] = set()
+        self._now: _Sum | None = None
+        """What a backward pass of ours is for."""
+        self._completes = False
+        self._strays: set[nn.Parameter] = set()
+        """Those that a backward pass of somebody else's reached."""
+
+    @property
+    def workers_an_update(self) -> int:
+        """All of them."""
+        return self._peers.world_size
+
+    @property
+    def takes_own_steps(self) -> bool:
+        """See `Distribution.takes_own_steps`: of one worker, which has no other's parameters to agree with."""
+        return self._peers.world_size == 1
+
+    def wrap(self, model: nn.Module) -> None:
+        """See `Distribution.wrap`."""
+        self._models.append(model)
+        if self._peers.world_size > 1:
+            share(self._peers, [*model.parameters(), *model.buffers()])
+            self._shared.update(model.parameters())
+
+    def backward(self, loss: Tensor, optimizer: Optimizer, micro: MicroBatch, inputs: Sequence[Tensor] | None) -> None:
+        """See `Distribution.backward`; a row weighs its share of the update's."""
+        if self._peers.world_size > 1:
+            self._now, self._completes = self._sum_of(optimizer), micro.last
+        weighed(loss, micro.rows / micro.total_rows if micro.total_rows else 0.0, inputs)
+        self._now = None
+
+    def update(self, optimizer: Optimizer, micro: MicroBatch, max_norm: float | None = None) -> None:
+        """See `Distribution.update`."""
+        if self._peers.world_size == 1:
+            self._step(optimizer, [p.grad for group in optimizer.param_groups for p in group["params"]], max_norm)
+            optimizer.zero_grad()
+            return
+        found = self._sums[optimizer]
+        if found.others:
+            # Each worker may have made them with its own random numbers. Before the backward pass was too early: what
+            # it needs of the forward pass may not change.
+            share(self._peers, found.others)
+            self._shared.update(found.others)
+            found.others = []
+        found.finish()
+        self._step(optimizer, [bucket.gradients for bucket in found.buckets], max_norm)
+        found.clear()
+
+    def synchronize(self, optimizer: Optimizer | None) -> None:
+        """See `Distribution.synchronize`: parameters are alike already, buffers (running means) become rank 0's."""
+        self._peers.meet("synchronize")
+        for model in self._models:
+            if self._peers.world_size > 1:
+                share(self._peers, list(model.buffers()))
+            for name, parameter in model.named_parameters():
+                if not torch.isfinite(parameter.detach().sum()):
+                    raise DivergedError(f"parameter {name!r} is not finite any more")
+
+    def close(self) -> dict[str, Any]:
+        """Nothing happened that the metrics do not show."""
+        return {}
+
+    def _step(self, optimizer: Optimizer, gradients: Iterable[Tensor | None], max_norm: float | None = None) -> None:
+        updates = self._updates.get(optimizer, 0)
+        # What was added up is the same on every worker, so all of them find the same.
+        if updates % LOOK_EVERY == 0:
+            for gradient in gradients:
+                if gradient is not None and not torch.isfinite(gradient.sum()):
+                    raise DivergedError(f"gradients are not finite after {updates} updates of this segment")
+        self._updates[optimizer] = updates + 1
+        if max_norm is not None:
+            nn.utils.clip_grad_norm_(trained(optimizer), max_norm)
+        optimizer.step()
+
+    def _sum_of(self, optimizer: Optimizer) -> _Sum:
+        """Where an optimizer's gradients are added up; every rank comes here with the same optimizer."""
+        parameters, known = trained(optimizer), self._sums.get(optimizer)
+        if known is None or not known.is_of(parameters):
+            for parameter in parameters:
+                if parameter not in self._hooked:
+                    self._hooked.add(parameter)
+                    parameter.register_post_accumulate_grad_hook(self._arrived)  # type: ignore[no-untyped-call]
+                    if parameter.grad is not None:
+                        self._strays.add(parameter)
+            known = self._sums[optimizer] = _Sum(parameters)
+            known.others = [parameter for parameter in parameters if parameter not in self._shared]
+        if self._strays:
+            self._check_strays(parameters)
+        return known
+
+    def _check_strays(self, parameters: Iterable[nn.Parameter]) -> None:
+        """Refuses gradients that no `backward` weighed, unless they were made zero since then."""
+        for parameter in self._strays.intersection(parameters):
+            self._strays.discard(parameter)
+            if parameter.grad is not None and parameter.grad.count_nonzero():
+                raise TrialError(
+                    f"rank {self._peers.rank}: parameters have gradients of a backward() outside context.step(), which "
+                    "would count more than once on several workers; add the losses up and call context.step(loss, "
+                    "optimizer), or call optimizer.zero_grad() before it"
+                )
+
+    def _arrived(self, parameter: nn.Parameter) -> None:
+        """A parameter's gradient is there."""
+        if self._now is None:
+            self._strays.add(parameter)
+        elif self._completes:
+            self._now.arrived(parameter)
+
+
+class _Sum:
+    """The gradients of an optimizer's parameters in buckets, each added up over all workers as soon as it is full.
+
+    Args:
+        parameters: in the optimizer's order; gradients that they have already are kept.
+    """
+
+    def __init__(self, parameters: list[nn.Parameter]) -> None:
+        self.buckets = _bucketed(parameters)
+        self.others: list[nn.Parameter] = []
+        """Those of no prepared model, until all workers have rank 0's."""
+        self._parameters = parameters
+        self._bucket_of = {id(parameter): bucket for bucket in self.buckets for parameter in bucket.parameters}
+        self._launched: list[Any] = []
+        """What each bucket that went out is waited for by, in their order."""
+
+    def is_of(self, parameters: list[nn.Parameter]) -> bool:
+        """Whether it is laid out for these."""
+        mine = self._parameters
+        return len(mine) == len(parameters) and all(one is other for one, other in zip(mine, parameters, strict=True))
+
+    def arrived(self, parameter: nn.Parameter) -> None:
+        """A gradient is complete; full buckets go out in their order, the same on every worker."""
+        bucket = self._bucket_of.get(id(parameter))
+        if bucket is None or len(self.buckets) == 1:
+            return  # It is another optimizer's; or there is nothing to overlap with.
+        bucket.missing.discard(id(parameter))
+        ready = len(self._launched)
+        while ready < len(self.buckets) and not self.buckets[ready].missing:
+            ready += 1
+        self._launch(ready)
+
+    def finish(self) -> None:
+        """Sends what has not gone out yet, and waits for all."""
+        self._launch(len(self.buckets))
+        for work in self._launched:
+            work.wait()
+        self._launched.clear()
+
+    def clear(self) -> None:
+        """Makes it ready for the next update."""
+        for bucket in self.buckets:
+            bucket.clear()
+
+    def _launch(self, until: int) -> None:
+        for bucket in self.buckets[len(self._launched) : until]:
+            for parameter in bucket.parameters:
+                bucket.take(parameter)
+            self._launched.append(dist.all_reduce(bucket.gradients, async_op=True))
+
+
+class _Bucket:
+    """Gradients of some parameters in one flat tensor, of which each `.grad` is a view."""
+
+    def __init__(self, parameters: list[nn.Parameter]) -> None:
+        self.parameters = parameters
+        first = parameters[0]
+        self.gradients = torch.zeros(sum(p.numel() for p in parameters), dtype=first.dtype, device=first.device)
+        self.places: dict[int, Tensor] = {}
+        start = 0
+        for parameter in parameters:
+            self.places[id(parameter)] = self.gradients[start : start + parameter.numel()].view_as(parameter)
+            self.take(parameter)
+            start += parameter.numel()
+        self.missing = set(self.places)
+
+    def take(self, parameter: Tensor) -> None:
+        """Puts a gradient that autograd made elsewhere, after a user's `zero_grad` say, into its place."""
+        view = self.places[id(parameter)]
+        if parameter.grad is view:
+            return
+        if parameter.grad is None:
+            view.zero_()
+        elif parameter.grad.data_ptr() != view.data_ptr():
+            view.copy_(parameter.grad)
+        parameter.grad = view
+
+    def clear(self) -> None:
+        """Makes it ready for the next update."""
+        self.gradients.zero_()
+        self.missing = set(self.places)
+
+
+def _bucketed(parameters: Iterable[nn.Parameter]) -> list[_Bucket]:
+    """The last parameters first, since their gradients come first."""
+    groups: list[list[nn.Parameter]] = []
+    size = 0
+    for parameter in reversed(list(parameters)):
+        nbytes = parameter.numel() * parameter.element_size()
+        alike = groups and (groups[-1][0].dtype, groups[-1][0].device) == (parameter.dtype, parameter.device)
+        if not alike or size + nbytes > BUCKET_BYTES:
+            groups.append([])
+            size = 0
+        groups[-1].append(parameter)
+        size += nbytes
+    return [_Bucket(group) for group in groups]

@@ -1,0 +1,189 @@
+"""The workers of a gang as one of them sees it: a process group, and meetings that end by a deadline."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]  # documented, and not in __all__
+
+from trainers.errors import TrialError
+from trainers.gangs.gang import WorkerContext, one_line
+from trainers.pytorch.distribution import Peers
+from trainers.pytorch.gradients.interface import interface_of
+
+_SAID = "\n"
+"""At the end of what rank 0 comes to a meeting with: that it says yes, to whatever the others take that for."""
+
+
+class Alone:
+    """A worker without peers; see `trainers.pytorch.distribution.Peers`."""
+
+    rank = 0
+    world_size = 1
+
+    def sum(self, values: Tensor) -> Tensor:
+        """The values."""
+        return values.clone()
+
+    def broadcast(self, values: Tensor) -> None:
+        """Nothing to do."""
+
+    def gather(self, value: Any) -> list[Any]:
+        """The value."""
+        return [value]
+
+    def meet(self, what: str, said: bool = False) -> bool:
+        """Nobody to wait for."""
+        return said
+
+
+class ProcessGroup:
+    """A gang's process group: gloo between CPUs, NCCL between GPUs, joined once and used by every trial.
+
+    Before each of its own collectives all workers meet through a key-value store, which unlike a collective can say who
+    is missing, and pass on that a worker failed.
+
+    Args:
+        context: of the worker; every rank makes a group at the same time.
+        device: what the worker trains on.
+        timeout_s: how long workers wait for each other, in seconds.
+    """
+
+    def __init__(self, context: WorkerContext, device: torch.device, timeout_s: float) -> None:
+        self.rank = context.rank
+        self.world_size = context.world_size
+        self._device = device
+        self._timeout_s = timeout_s
+        self._meetings = 0
+        self._broken = False
+        self._generation = 0
+        timeout = timedelta(seconds=timeout_s)
+        if found := interface_of(context.node_ip):
+            # Else gloo listens where the host's name leads, which on many machines is their own loopback.
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", found)
+        home, store = None, None
+        if self.rank == 0:
+            store = TCPStore(
+                context.node_ip, 0, self.world_size, is_master=True, wait_for_workers=False, timeout=timeout
+            )
+            home = (context.node_ip, store.port, uuid.uuid4().hex)
+        address, port, self._name = context.broadcast(home)
+        self._store = store or TCPStore(address, port, is_master=False, timeout=timeout)
+        self._join()
+
+    def _join(self) -> None:
+        name = f"{self._name}/{self._generation}"
+        dist.init_process_group(
+            "nccl" if self._device.type == "cuda" else "gloo",
+            store=PrefixStore(f"{name}/group", self._store),
+            rank=self.rank,
+            world_size=self.world_size,
+            timeout=timedelta(seconds=self._timeout_s),
+        )
+        self._meeting = PrefixStore(f"{name}/meeting", self._store)
+        self._meetings = 0
+
+    def sum(self, values: Tensor) -> Tensor:
+        """See `Peers.sum`."""
+        total = values.detach().clone().to(self._device)
+        if self.world_size > 1:
+            self.meet("context.sum")
+            dist.all_reduce(total)
+        return total
+
+    def broadcast(self, values: Tensor) -> None:
+        """See `Peers.broadcast`."""
+        if self.world_size > 1:
+            self.meet("the parameters of rank 0")
+            dist.broadcast(values, 0)
+
+    def gather(self, value: Any) -> list[Any]:
+        """See `Peers.gather`."""
+        if self.world_size == 1:
+            return [value]
+        self.meet("every worker's state")
+        found: list[Any] = [None] * self.world_size
+        dist.all_gather_object(found, value)
+        return found
+
+    def meet(self, what: str, said: bool = False) -> bool:
+        """See `Peers.meet`."""
+        if self.world_size == 1:
+            return said
+        number, self._meetings = self._meetings, self._meetings + 1
+        # What each waits for is compared: one worker in report() and another in sum() would wait for ever.
+        self._meeting.set(f"{number}/{self.rank}", what + _SAID * (said and self.rank == 0))
+        if self._meeting.add(f"{number}/count", 1) == self.world_size:
+            self._meeting.set(f"{number}/end", self._outcome(number))
+        try:
+            end = self._meeting.get(f"{number}/end").decode()
+        except RuntimeError as error:
+            missing = [rank for rank in range(self.world_size) if not self._meeting.check([f"{number}/{rank}"])]
+            raise TrialError(
+                f"rank {self.rank} waited {self._timeout_s:g} s in {what} for ranks {missing}; every rank has to call "
+                "report() after every epoch, and sum() and synchronize() as often as the others"
+            ) from error
+        if end not in ("", _SAID):
+            raise TrialError(end)
+        return end == _SAID
+
+    def failed(self, error: Exception) -> Exception:
+        """Takes the group apart, since this worker will not come: peers that wait for it fail too.
+
+        Returns:
+            The error to raise: that of the worker that failed first, which the others only followed.
+        """
+        self._broken = True
+        if self.world_size == 1:
+            return error
+        said = f"rank {self.rank} failed: {one_line(error)}"
+        try:
+            first = self._meeting.compare_set("failed", "", said).decode()
+            self._meeting.set(f"{self._meetings}/end", said)
+        except RuntimeError:
+            first = said  # Rank 0, which keeps the store, is gone.
+        dist.destroy_process_group()
+        own = first == said or isinstance(error, TrialError)
+        return error if own else TrialError(first)
+
+    def ready(self) -> None:
+        """Makes the group anew if the last assignment failed."""
+        if self._broken:
+            self._broken = False
+            self._generation += 1
+            if self.world_size == 1:
+                dist.destroy_process_group()
+            self._join()
+
+    def close(self) -> None:
+        """Leaves the group."""
+        if not self._broken or self.world_size == 1:
+            dist.destroy_process_group()
+
+    def _outcome(self, number: int) -> str:
+        """What rank 0 said, with what nothing else says; or how the workers disagree."""
+        came = [self._meeting.get(f"{number}/{rank}").decode() for rank in range(self.world_size)]
+        said = [what.removesuffix(_SAID) for what in came]
+        if len(set(said)) == 1:
+            return _SAID * (came[0] != said[0])
+        places = ", ".join(f"rank {rank} in {what}" for rank, what in enumerate(said))
+        return f"the workers went different ways: {places}; every rank has to call the same methods in the same order"
+
+
+def share(peers: Peers, tensors: Sequence[Tensor]) -> None:
+    """Gives all workers rank 0's tensors, with one broadcast for each type of number."""
+    kinds: dict[Any, list[Tensor]] = {}
+    for tensor in tensors:
+        kinds.setdefault((tensor.dtype, tensor.device), []).append(tensor.detach())
+    for kind in kinds.values():
+        together = torch.cat([tensor.reshape(-1) for tensor in kind])
+        peers.broadcast(together)
+        for tensor, part in zip(kind, torch.split(together, [tensor.numel() for tensor in kind]), strict=True):
+            tensor.copy_(part.view(tensor.shape))

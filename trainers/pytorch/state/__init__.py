@@ -1,0 +1,1 @@
+"""All that going on from a checkpoint to the same end takes."""

@@ -1,0 +1,143 @@
+"""The booster of one segment: the checkpoint it begins with, and what XGBoost is told."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from trainers import storage
+from trainers.errors import ConfigurationError, DataError
+from trainers.gangs.messages import Assignment
+from trainers.gangs.scaling import WORKERS
+from trainers.xgboost.parameters import ALIASES, ROUNDS
+from trainers.xgboost.ubjson import flaw
+
+CPU, GPU = "cpu", "cuda"
+
+
+def load_booster(
+    checkpoint: str | None,
+    parameters: dict[str, Any],
+    matrices: Sequence[Any] = (),
+    read: Callable[[str], bytes] = storage.read,
+) -> Any:
+    """A booster with the model of a checkpoint, or with none.
+
+    Raises:
+        DataError: the checkpoint is not there, or no whole model.
+    """
+    import xgboost
+
+    if checkpoint is None:
+        return xgboost.Booster(parameters, matrices)
+    raw = read_model(checkpoint, read)
+    try:  # Parameters are only stored here: XGBoost looks at them when it trains.
+        return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
+    except xgboost.core.XGBoostError as error:
+        raise _flawed(checkpoint, f"XGBoost finds no model in it ({str(error).splitlines()[0]})") from error
+
+
+def read_model(checkpoint: str, read: Callable[[str], bytes] = storage.read) -> bytes:
+    """A checkpoint's bytes: one whole UBJSON value, and nothing else that XGBoost would read, or end the process at.
+
+    Raises:
+        DataError: the checkpoint is not there, or is something else.
+    """
+    raw = read(checkpoint)
+    flawed = flaw(raw)
+    if flawed:
+        raise _flawed(checkpoint, flawed)
+    return raw
+
+
+def _flawed(checkpoint: str, why: str) -> DataError:
+    return DataError(
+        f"checkpoint {storage.shown(checkpoint)!r} is cut short or no checkpoint: {why}; restore the file, or train "
+        "again"
+    )
+
+
+def booster_parameters(assignment: Assignment, cpus: int, *, use_gpu: bool = False) -> dict[str, Any]:
+    """XGBoost's parameters for one segment of a trial, under its own names.
+
+    A `seed` among the hyperparameters goes before the trial's: a training in one segment then draws what
+    `xgboost.train` draws with it.
+
+    Args:
+        assignment: the segment.
+        cpus: cores that the worker holds.
+        use_gpu: it holds a GPU too.
+    """
+    given = assignment.hyperparameters
+    ours = (*ROUNDS, WORKERS)
+    parameters = {
+        ALIASES.get(name, name): _told(name, _plain(value))
+        for name, value in given.items()
+        if name not in ours and value is not None
+    }
+    parameters.setdefault("verbosity", 1)
+    if (device := device_of(given, use_gpu=use_gpu)) != CPU:
+        parameters["device"] = device
+    parameters["nthread"] = threads_of(given) or cpus
+    own = parameters.get("seed")
+    trial_seed = assignment.seed if own is None else int(own)
+    first = own is not None and assignment.start == 0
+    parameters["seed"] = trial_seed if first else segment_seed(trial_seed, assignment.start)
+    return parameters
+
+
+def device_of(hyperparameters: Mapping[str, Any], *, use_gpu: bool) -> str:
+    """Where XGBoost trains: on what was given, else on the GPU that a worker holds, else on the CPU."""
+    return hyperparameters.get("device") or (GPU if use_gpu else CPU)
+
+
+def check_device(device: str) -> None:
+    """Refuses a GPU that XGBoost does not see here: it would train on the CPU instead, without a word.
+
+    Raises:
+        ConfigurationError: naming what to look at.
+    """
+    import numpy as np
+    import xgboost
+
+    with xgboost.config_context(verbosity=0):
+        row = xgboost.DMatrix(np.zeros((1, 1), np.float32), label=np.zeros(1, np.float32), nthread=1)
+        config = xgboost.Booster({"device": device, "nthread": 1}, [row]).save_config()
+    if json.loads(config)["learner"]["generic_param"]["device"] == CPU:
+        raise ConfigurationError(
+            f"XGBoost was to train on device {device!r}, and sees no GPU in this process; check that nvidia-smi lists "
+            "one on this machine and that the installed xgboost is built for CUDA, or leave out use_gpu and device"
+        )
+
+
+def _told(name: str, value: Any) -> Any:
+    """A value in the one form that XGBoost takes, among those that its users and JSON write."""
+    if name == "monotone_constraints" and isinstance(value, list):
+        return tuple(value)
+    if name == "interaction_constraints" and isinstance(value, list):
+        # Lists of names are turned into places by XGBoost's Python package, lists of places are not.
+        return value if any(isinstance(column, str) for group in value for column in group) else str(value)
+    return value
+
+
+def _plain(value: Any) -> Any:
+    """Numbers of Python's for NumPy's, and lists for tuples: as JSON gives them back."""
+    if isinstance(value, Mapping):
+        return {name: _plain(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(inner) for inner in value]
+    return value.item() if hasattr(value, "item") else value
+
+
+def threads_of(hyperparameters: Mapping[str, Any]) -> int:
+    """The threads that hyperparameters ask for; 0 for all that a worker holds, which XGBoost also spells -1."""
+    given = (hyperparameters.get(name) for name in ("nthread", "n_jobs"))
+    return max([0, *(int(threads) for threads in given if threads is not None)])
+
+
+def segment_seed(trial_seed: int, start: int) -> int:
+    """A seed for the segment that begins at `start` rounds, so that segments do not draw the same columns again."""
+    digest = hashlib.blake2b(f"{trial_seed}:{start}".encode(), digest_size=4).digest()
+    return int.from_bytes(digest, "big") >> 1  # XGBoost takes a signed 32-bit seed.

@@ -1,0 +1,262 @@
+"""What each worker of XGBoost's gangs runs."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from typing import Any
+
+from trainers import steady
+from trainers.channels import PlacedChannel, Table
+from trainers.errors import DivergedError
+from trainers.gangs.gang import WorkerContext, never
+from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.xgboost.booster import CPU, GPU, booster_parameters, check_device, load_booster
+from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
+from trainers.xgboost.halting import Looks
+from trainers.xgboost.labels import check_names
+
+KEPT = 2
+"""Values of `max_bin`, or ways to hold rows, that a gang keeps matrices for: those that trials used last."""
+
+_PLAIN = ("plain", 0)
+
+
+@dataclass(slots=True)
+class _Matrices:
+    """Rows cut into bins: a worker's to train on, and all that are evaluated, where a metric takes that."""
+
+    train: Any
+    whole: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class _Session:
+    """What an open worker holds between assignments; the matrices used last stand last."""
+
+    context: WorkerContext
+    collective: ExitStack
+    add: Sum
+    shares: dict[str, Share] = field(default_factory=dict)
+    matrices: dict[tuple[str, int], _Matrices] = field(default_factory=dict)
+
+
+class XGBoostProgram:
+    """Trains boosters in segments, on matrices and a collective that last as long as the gang.
+
+    Every segment begins with a fresh `Booster` from the checkpoint, absolute iterations, and a seed drawn from the
+    trial's seed and the rounds it has. A saved booster does not hold the random state of XGBoost's column and row
+    sampling, so this is what makes a model depend on configuration, seed and rungs alone: not on whether it was
+    paused, moved or resumed on the way.
+
+    Args:
+        channels: "train" is sharded over the workers by rows, and so is every other, which is evaluated each round.
+        hyperparameters: what all its trials have; it says which matrices to build before the first of them.
+        use_gpu: each worker holds a GPU, which it trains on.
+    """
+
+    def __init__(
+        self,
+        channels: dict[str, PlacedChannel],
+        hyperparameters: Mapping[str, Any] | None = None,
+        *,
+        use_gpu: bool = False,
+    ) -> None:
+        self._channels = channels
+        self._static = dict(hyperparameters or {})
+        self._use_gpu = use_gpu
+        self._session: _Session | None = None
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        """Loads this worker's rows, joins the collective and builds the matrices that most trials need."""
+        started = time.perf_counter()
+        _import_xgboost(whole=context.in_hand)
+        if self._use_gpu:
+            check_device(GPU)
+        imported = time.perf_counter()
+        # Before joining: a rank whose data is bad then leaves no peer waiting in a collective.
+        train = self._channels["train"].read(context.rank, context.world_size)
+        check_names("train", train.feature_names)  # A Ray Dataset's are known here at the earliest.
+        evaluated = {
+            name: channel.read(context.rank, context.world_size)
+            for name, channel in self._channels.items()
+            if name != "train"
+        }
+        loaded = time.perf_counter()
+        self._session = _Session(context, _join(context), sum_over(context.world_size))
+        joined = time.perf_counter()
+        self._check_classes("train", train)
+        self._session.matrices[_kind(self._static)] = _Matrices(self._matrix(*_kind(self._static), train))
+        self._share_out(evaluated)
+        self._evaluation(self._static)
+        built = time.perf_counter()
+        return {
+            "import": imported - started,
+            "load": loaded - imported,
+            "join": joined - loaded,
+            "build": built - joined,
+        }
+
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
+        """Boosts from `assignment.start` to `assignment.stop` rounds; see `Program.train`."""
+        arrived = time.perf_counter()
+        session = self._opened()
+        matrices = self._matrices(assignment.hyperparameters)
+        evaluation = self._evaluation(assignment.hyperparameters)
+        parameters = booster_parameters(assignment, session.context.cpus, use_gpu=self._use_gpu)
+        parameters.pop("eval_metric", None)
+        if not self._use_gpu and (device := parameters.get("device", CPU)) != CPU:
+            check_device(device)
+        parameters |= evaluation.told
+        place = session.context.storage
+        booster = load_booster(assignment.checkpoint, parameters, [matrices.train, *evaluation.matrices], place.read)
+        read = time.perf_counter()
+        first_step_at = steady.now()
+        reports = []
+        looks = Looks(halted, rank=session.context.rank, world_size=session.context.world_size, start=assignment.start)
+        for iteration in range(assignment.start, assignment.stop):
+            booster.update(matrices.train, iteration)
+            report = Report(step=iteration + 1, metrics=evaluation(booster, iteration))
+            reports.append(report)
+            on_report(report)
+            if said := assignment.divergence(report):  # On every worker: metrics are alike on all of them.
+                raise DivergedError(said)
+            if report.step < assignment.stop and looks.halt(report.step):
+                break
+        trained = time.perf_counter()
+        size = 0
+        if session.context.rank == 0:
+            raw = bytes(booster.save_raw("ubj"))
+            place.write(assignment.saved_at(reports[-1].step), raw)
+            size = len(raw)
+        return Segment(
+            reports=tuple(reports),
+            checkpoint=assignment.saved_at(reports[-1].step),
+            checkpoint_bytes=size,
+            training_seconds=trained - read,
+            checkpointing_seconds=read - arrived + time.perf_counter() - trained,
+            first_step_at=first_step_at,
+        )
+
+    def close(self) -> None:
+        """Leaves the collective."""
+        session = self._opened()
+        session.collective.close()
+        self._session = None
+
+    def _opened(self) -> _Session:
+        assert self._session is not None, "a gang opens its program before it serves"
+        return self._session
+
+    def _matrices(self, hyperparameters: dict[str, Any]) -> _Matrices:
+        """The matrices that a configuration needs: they depend on the data, the method and `max_bin`."""
+        session, kind = self._opened(), _kind(hyperparameters)
+        held = session.matrices
+        if kind in held:
+            held[kind] = held.pop(kind)
+        else:
+            while len(held) >= KEPT:
+                del held[next(iter(held))]
+            train = self._channels["train"].read(session.context.rank, session.context.world_size)
+            held[kind] = _Matrices(self._matrix(*kind, train))
+        return held[kind]
+
+    def _evaluation(self, hyperparameters: dict[str, Any]) -> Evaluation:
+        session = self._opened()
+        kind = _kind(hyperparameters)
+        matrices = session.matrices[kind]
+
+        def whole() -> dict[str, Any]:
+            if not matrices.whole:
+                for name in session.shares:
+                    matrices.whole[name] = self._matrix(*kind, self._channels[name].read_whole(), matrices.train)
+            return matrices.whole
+
+        return Evaluation(hyperparameters, session.shares, whole, session.add)
+
+    def _share_out(self, tables: Mapping[str, Table]) -> None:
+        """Takes this worker's rows of the channels that are evaluated.
+
+        They are held as they are, not in bins: XGBoost predicts rows twice as fast so.
+        """
+        session = self._opened()
+        for name, table in tables.items():
+            self._check_classes(name, table)
+            session.shares[name] = Share.of(
+                self._matrix(*_PLAIN, table),
+                table.labels,
+                session.context.rank,
+                session.context.world_size,
+                session.add,
+            )
+
+    def _check_classes(self, name: str, table: Table) -> None:
+        """Checks of a channel's labels what a shard does not tell; a worker alone has checked it."""
+        session, channel = self._opened(), self._channels[name]
+        rank, world_size = session.context.rank, session.context.world_size
+        if world_size > 1 and channel.classes > 1:
+            channel.check_classes(classes_of(table.labels, channel.classes, rank, world_size, session.add))
+
+    def _matrix(self, method: str, max_bin: int, table: Table, train: Any = None) -> Any:
+        """Rows as XGBoost holds them; those to evaluate are cut into the bins of those to train on."""
+        import xgboost
+
+        arguments: dict[str, Any] = {
+            "data": table.features,
+            "label": table.labels,
+            "feature_names": None if table.feature_names is None else list(table.feature_names),
+            "nthread": self._opened().context.cpus,
+            "enable_categorical": True,
+        }
+        if (method, max_bin) == _PLAIN:
+            return xgboost.DMatrix(**arguments)
+        return xgboost.QuantileDMatrix(**arguments, max_bin=max_bin, ref=train)
+
+
+def _kind(hyperparameters: Mapping[str, Any]) -> tuple[str, int]:
+    """Which matrices a configuration needs."""
+    if hyperparameters.get("tree_method") in ("exact", "approx") or hyperparameters.get("booster") == "gblinear":
+        return _PLAIN
+    return "quantile", int(hyperparameters.get("max_bin") or 256)
+
+
+def _import_xgboost(*, whole: bool) -> None:
+    """Imports XGBoost; if not `whole`, without scikit-learn, its companion, which takes four fifths of the time."""
+    if whole or "xgboost" in sys.modules or "sklearn" in sys.modules:
+        import xgboost
+
+        return
+    sys.modules["sklearn"] = None  # type: ignore[assignment]  # Python's own way to say that it is not there
+    try:
+        import xgboost  # noqa: F401
+    finally:
+        del sys.modules["sklearn"]
+
+
+def _join(context: WorkerContext) -> ExitStack:
+    """The collective of a gang's workers, to be closed; a worker alone has no peers to join."""
+    from xgboost.collective import CommunicatorContext
+
+    joined = ExitStack()
+    if context.world_size > 1:
+        tracker = _start_tracker(context) if context.rank == 0 else None
+        joined.callback(lambda: tracker)  # It has to live as long as the collective.
+        arguments = context.broadcast(tracker.worker_args() if tracker else None)
+        # The tracker hands out ranks in the order of the task ids, so that XGBoost's ranks are the gang's.
+        joined.enter_context(CommunicatorContext(**arguments, dmlc_task_id=f"{context.rank:08d}"))
+    return joined
+
+
+def _start_tracker(context: WorkerContext) -> Any:
+    from xgboost.tracker import RabitTracker
+
+    tracker = RabitTracker(n_workers=context.world_size, host_ip=context.node_ip, sortby="task")
+    tracker.start()
+    threading.Thread(target=tracker.wait_for, name="xgboost-tracker", daemon=True).start()
+    return tracker

@@ -1,0 +1,1 @@
+"""Training through xgboost_ray, the second backend of `XGBoostTrainer`."""

@@ -1,0 +1,204 @@
+"""XGBoost over its own collective: its trainer."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, ClassVar
+
+from ray.train import ScalingConfig
+
+from trainers.channels import Channel, LabelRule, PlacedChannel
+from trainers.cluster.session import Cluster
+from trainers.errors import ConfigurationError
+from trainers.gangs.base import Gangs
+from trainers.gangs.scaling import WORKERS, check_alone, check_workers
+from trainers.trainer import Trainer
+from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
+from trainers.xgboost.halting import goes_on_exactly
+from trainers.xgboost.labels import check_names, label_rules
+from trainers.xgboost.parameters import ROUNDS, check_parameters, metric_names
+from trainers.xgboost.program import XGBoostProgram
+from trainers.xgboost.ray_backend.options import check_backend
+
+
+class XGBoostTrainer(Trainer):
+    """Distributed XGBoost: rows sharded over the workers, histograms summed by AllReduce.
+
+    Hyperparameters are XGBoost's own, the number of rounds under any of `ROUNDS`, and `num_workers`, which goes before
+    `scaling`'s. Every channel other than "train" is evaluated after each round; its metrics are exact for any number of
+    workers: see `trainers.xgboost.evaluation`.
+
+    Args:
+        scaling: see `Trainer`.
+        hyperparameters: see `Trainer`.
+        backend: "native" is XGBoost's own collective, on workers that stay warm; "xgboost_ray" is the package of
+            that name, which starts its actors anew for every assignment.
+        ray_params: fields of xgboost_ray's `RayParams`, for that backend alone; `FIELDS` of
+            `trainers.xgboost.ray_backend.options` names them.
+
+    Raises:
+        ConfigurationError: a value is wrong.
+    """
+
+    resource_names: ClassVar[tuple[str, ...]] = ROUNDS
+    unit: ClassVar[str] = "round"
+    suffix: ClassVar[str] = ".ubj"
+
+    def __init__(
+        self,
+        *,
+        scaling: ScalingConfig | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+        backend: str = "native",
+        ray_params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.backend = backend
+        self.ray_params = dict(ray_params or {})
+        check_backend(backend, self.ray_params, scaling)
+        super().__init__(scaling=scaling, hyperparameters=hyperparameters)
+
+    @property
+    def may_be_elastic(self) -> bool:
+        """See `Trainer.may_be_elastic`."""
+        return self.backend == "native"
+
+    @property
+    def warm(self) -> bool:
+        """See `Trainer.warm`."""
+        return self.backend == "native"
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See `Trainer.options`."""
+        return {} if self.backend == "native" else {"backend": self.backend, "ray_params": self.ray_params}
+
+    def check(self, hyperparameters: Mapping[str, Any]) -> None:
+        """See `Trainer.check`."""
+        if "early_stopping_rounds" in hyperparameters:
+            raise ConfigurationError(
+                "early_stopping_rounds is not for this trainer: a tuner's strategy stops trials, and a single training "
+                "runs all its rounds; leave it out"
+            )
+        check_workers(hyperparameters)
+        if self.in_hand:
+            check_alone(hyperparameters)
+        if self.backend == "xgboost_ray" and hyperparameters.get(WORKERS) is not None:
+            raise ConfigurationError(
+                f"hyperparameter {WORKERS!r} is for backend 'native'; with 'xgboost_ray' every trial has the workers "
+                "of ScalingConfig(num_workers=...)"
+            )
+        check_parameters({name: value for name, value in hyperparameters.items() if name != WORKERS})
+        self._check_threads(hyperparameters)
+        self._check_device(hyperparameters)
+        if self.backend == "xgboost_ray" and hyperparameters.get("tree_method") == "exact":
+            raise ConfigurationError(
+                "tree_method 'exact' is nothing that backend 'xgboost_ray' trains, on one worker either; "
+                "use 'hist', or backend='native' with num_workers=1"
+            )
+        workers = self.workers_for(hyperparameters)
+        if workers > 1 and hyperparameters.get("tree_method") == "exact":
+            raise ConfigurationError(
+                f"tree_method 'exact' does not distribute over {workers} workers; use 'hist', or num_workers=1"
+            )
+
+    def _check_threads(self, hyperparameters: Mapping[str, Any]) -> None:
+        """Refuses more threads than a worker holds cores; in hand these may be all that the machine has."""
+        resources: Any = self.scaling.resources_per_worker
+        said = (resources or {}).get("CPU")
+        held = None if self.in_hand and not said else max(1, int(said or 1))
+        threads = threads_of(hyperparameters)
+        if held is not None and threads > held:
+            name = "nthread" if hyperparameters.get("nthread") is not None else "n_jobs"
+            raise ConfigurationError(
+                f"hyperparameter {name!r} is {threads}, and a worker holds {held} CPU{'s' if held > 1 else ''}; give "
+                f"ScalingConfig(resources_per_worker={{'CPU': {threads}}}), or leave {name} out: all that a worker "
+                "holds are used"
+            )
+
+    def _check_device(self, hyperparameters: Mapping[str, Any]) -> None:
+        """Refuses a device that is none, is not what the workers hold, or does not train the method."""
+        given, use_gpu = hyperparameters.get("device"), bool(self.scaling.use_gpu)
+        if given is not None and not re.fullmatch(r"cpu|(cuda|gpu)(:\d+)?", str(given)):
+            raise ConfigurationError(f"hyperparameter 'device' is {given!r}; give 'cpu' or 'cuda'")
+        device = device_of(hyperparameters, use_gpu=use_gpu)
+        if use_gpu and device == CPU:
+            raise ConfigurationError(
+                "hyperparameter 'device' is 'cpu', and ScalingConfig(use_gpu=True) holds a GPU for each worker; leave "
+                "out one of the two"
+            )
+        if device != CPU and not use_gpu and not self.in_hand:
+            raise ConfigurationError(
+                f"hyperparameter 'device' is {given!r}, and its workers hold no GPU; give ScalingConfig(use_gpu=True)"
+            )
+        if device != CPU and hyperparameters.get("tree_method") == "exact":
+            raise ConfigurationError("tree_method 'exact' trains on CPUs alone; use 'hist', or leave out use_gpu")
+
+    def metrics(self, channels: Iterable[str]) -> list[str]:
+        """See `Trainer.metrics`."""
+        given = self.hyperparameters.get("eval_metric")
+        if given is None:
+            raise ConfigurationError(
+                "hyperparameters have no 'eval_metric', so nothing would be reported; give one, such as 'auc'"
+            )
+        names = metric_names(given)
+        return [f"{channel}:{name}" for channel in channels if channel != "train" for name in names]
+
+    def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
+        """See `Trainer.label_rules`."""
+        return label_rules(self.hyperparameters, metric, train=channel == "train")
+
+    def checked(
+        self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None
+    ) -> dict[str, Channel]:
+        """See `Trainer.checked`; names of columns too."""
+        for name, channel in channels.items():
+            heading = channel.source.heading
+            check_names(name, heading.names if heading else None)
+        return super().checked(channels, metric, workers=workers)
+
+    def program(self, channels: dict[str, PlacedChannel]) -> XGBoostProgram:
+        """See `Trainer.program`."""
+        return XGBoostProgram(channels, self.hyperparameters, use_gpu=bool(self.scaling.use_gpu))
+
+    def start_gangs(
+        self,
+        name: str,
+        channels: Mapping[str, Channel],
+        on: Cluster,
+        notify: Callable[[str], None],
+        priority: int = 1,
+        patient: bool = False,
+    ) -> Gangs:
+        """See `Trainer.start_gangs`."""
+        if self.backend == "native":
+            return super().start_gangs(name, channels, on, notify, priority, patient)
+        # Imported here: workers of native gangs import this module, and need none of it.
+        from trainers.cluster.draining import Notices
+        from trainers.xgboost.ray_backend.gangs import XGBoostRayGangs
+
+        placed = {channel: source.place(self.workers) for channel, source in channels.items()}
+        notices = None if on.private else Notices()
+        return XGBoostRayGangs(
+            name, placed, self.scaling, self.ray_params, notify=notify, notices=notices, patient=patient
+        )
+
+    def load_model(self, checkpoint: str) -> Any:
+        """The checkpoint as an `xgboost.Booster`."""
+        return load_booster(checkpoint, {})
+
+    def probe_obstacle(self) -> str:
+        """See `Trainer.probe_obstacle`."""
+        on_cpu = device_of(self.hyperparameters, use_gpu=bool(self.scaling.use_gpu)) == CPU
+        return "" if on_cpu else "it trains on a GPU"
+
+    def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
+        """See `Trainer.exact_from`: a booster does not hold the random state of XGBoost's sampling."""
+        device = device_of(hyperparameters, use_gpu=bool(self.scaling.use_gpu))
+        return goes_on_exactly({**hyperparameters, "device": device})
+
+    def load_code(self, checkpoint: str) -> str:
+        """See `Trainer.load_code`."""
+        if "://" in checkpoint:
+            return ""
+        return f"import xgboost\nmodel = xgboost.Booster(model_file={checkpoint!r})"
