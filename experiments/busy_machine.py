@@ -33,8 +33,8 @@ import typer
 from rich.console import Console
 
 from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from hpo.cli.terminal import errors_in_words
-from trainers.process.openmp import POLICY, VARIABLE
+from hpo.cli import errors_in_words
+from trainers.process import POLICY, VARIABLE
 
 UNITS = {"XGBoost": 100, "job in hand": 100, "small network": 3000, "larger network": 60}
 """Rounds or steps of each work."""
@@ -119,7 +119,7 @@ def boosting(rounds: int, threads: int) -> float:
     import xgboost
 
     from trainers.datasets import load
-    from trainers.process.openmp import calm_loaded
+    from trainers.process import calm_loaded
 
     calm_loaded()  # As every job does.
     train = load("bank-marketing-synthetic").train
@@ -167,7 +167,7 @@ def network(name: str) -> Callable[[int, int], float]:
         import torch
         from torch import nn
 
-        from trainers.process.openmp import calm_loaded
+        from trainers.process import calm_loaded
 
         calm_loaded()  # As every job does.
         torch.set_num_threads(threads)

@@ -15,8 +15,7 @@ from experiments.theories import Theory
 from hpo import CategoricalParameter, ContinuousParameter
 from hpo.ranges import ParameterRange
 from hpo.text import short
-from trainers.pytorch.data.batches import GLOBAL, PER_WORKER, BatchSize
-from trainers.pytorch.rates import RULE
+from trainers.pytorch import GLOBAL, PER_WORKER, RULE, BatchSize
 
 RATES, MOMENTA = ("lr", "learning_rate"), ("momentum", "beta1")
 LINK = "link_bytes_per_second"

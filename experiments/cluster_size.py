@@ -44,11 +44,9 @@ from experiments.published import (
 from experiments.searches import Outcome, Searches, rows
 from experiments.tradeoff import Advice, Choice, by_budget, by_deadline, front, take
 from hpo import CategoricalParameter
-from hpo.cli.terminal import errors_in_words
-from hpo.record.store import Store
-from hpo.report import Column, Figure, JobData, Measured, Page, Section, Table, Text, job_sections
-from hpo.report.page.cells import with_error
-from hpo.report.pictures import look
+from hpo.cli import errors_in_words
+from hpo.record import Store
+from hpo.report import Column, Figure, JobData, Measured, Page, Section, Table, Text, job_sections, look, with_error
 from trainers.datasets import Dataset
 
 

@@ -10,7 +10,7 @@ from experiments.causes import Cause, Change, Run, changes, ranges
 from experiments.gap import Gap, Scores, Share, interact
 from experiments.judgement import Judgement, judgements
 from hpo.ranges import ParameterRange
-from hpo.report.page.cells import with_error
+from hpo.report import with_error
 from hpo.text import count
 
 ENOUGH = 0.9

@@ -28,21 +28,16 @@ from experiments.benchmark import markdown, table, write
 from experiments.boosting import RANGES
 from experiments.equal_rounds import configurations, difference, told, unbeaten
 from experiments.gap import Scores
-from hpo.cli.terminal import errors_in_words
-from hpo.cost.ledger import Entry
+from hpo.cli import errors_in_words
+from hpo.cost import Entry
 from hpo.ranges import decode
-from hpo.search.controller import Controller
-from hpo.search.trial import Search, TrialRun
-from hpo.search.uncertainty import auc_standard_error
-from hpo.strategies.hyperband import Bracket, Cut, Plan, lay_out
-from hpo.strategies.registry import make_strategy
+from hpo.search import Controller, Search, TrialRun, auc_standard_error
+from hpo.strategies import Bracket, Cut, Plan, lay_out, make_strategy
 from hpo.text import count
 from trainers import Channel, XGBoostTrainer, storage
-from trainers.cluster.session import cluster
+from trainers.cluster import cluster
 from trainers.datasets import Dataset, find, load
-from trainers.gangs.base import Gangs
-from trainers.gangs.messages import Assignment, Event, GangEnded, GangLost, GangUp, Report
-from trainers.gangs.ray_gangs import RayGangs
+from trainers.gangs import Assignment, Event, GangEnded, GangLost, Gangs, GangUp, RayGangs, Report
 
 JOBS, ROUNDS, WORKERS = 30, 30, 3
 OBJECTIVE, TEST = "validation:auc", "test:auc"

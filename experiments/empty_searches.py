@@ -18,17 +18,13 @@ from ray.tune.experiment import Trial
 from experiments.benchmark import apart
 from experiments.looking import held
 from hpo import ContinuousParameter, IntegerParameter
-from hpo.cost.ledger import Entry
-from hpo.jobs.recorder import JobRecord
+from hpo.cost import Entry
+from hpo.jobs import JobRecord
 from hpo.ranges import ParameterRange, decode, search_space
-from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.search.controller import Controller
-from hpo.search.simulated_gangs import SimulatedGangs
-from hpo.search.trial import Search, TrialRun
-from hpo.strategies.hyperband import Cut, Plan, lay_out, run_all
-from hpo.strategies.random_search import RandomSearch
-from hpo.strategies.scheduler import RESOURCE, SynchronousHyperBandScheduler
-from trainers.gangs.messages import Assignment, Report
+from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.search import Controller, Search, SimulatedGangs, TrialRun
+from hpo.strategies import RESOURCE, Cut, Plan, RandomSearch, SynchronousHyperBandScheduler, lay_out, run_all
+from trainers.gangs import Assignment, Report
 
 REPORTS, AT_ONCE, BATCHES, SEED = 50, 8, 200, 1729
 WRITTEN_SECONDS = 300.0

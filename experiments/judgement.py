@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from experiments.causes import BOOSTING, Cause
 from experiments.gap import CERTAIN, Gap, Scores
 from experiments.theories import Theory
-from hpo.report.page.cells import with_error
+from hpo.report import with_error
 
 if TYPE_CHECKING:
     from experiments.diagnosis import Diagnosis, Finding

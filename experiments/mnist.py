@@ -35,9 +35,9 @@ from torch import nn
 from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
 from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from hpo.cli.terminal import errors_in_words
+from hpo.cli import errors_in_words
 from trainers import DivergedError, ParameterServerTrainer, TorchTrainer, TrainContext, Trainer
-from trainers.cluster.session import cluster
+from trainers.cluster import cluster
 from trainers.datasets import Dataset, load
 
 TRAIN = "experiments.mnist:train"

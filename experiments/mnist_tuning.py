@@ -20,11 +20,11 @@ from experiments.benchmark import Target, markdown, promised, promises, table, t
 from experiments.mnist import BLOG, GOOD, SEED, Setting, channels
 from hpo import CategoricalParameter, ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.ranges import ParameterRange
-from hpo.record.store import Store
-from hpo.sagemaker.analytics import tuned_trials
-from hpo.search.trial import UNTUNED
+from hpo.record import Store
+from hpo.sagemaker import tuned_trials
+from hpo.search import UNTUNED
 from hpo.text import short
-from trainers.cluster.session import cluster
+from trainers.cluster import cluster
 from trainers.datasets import Dataset
 
 LEARNING: dict[str, ParameterRange] = {

@@ -25,9 +25,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from trainers import TrainContext
-from trainers.pytorch.distribution import trained
-from trainers.pytorch.function import TrainFunction
-from trainers.pytorch.state import random_state
+from trainers.pytorch import TrainFunction, random_state, trained
 
 PART = 4
 """A measurement compares the gradient of a batch with those of so many parts of it."""

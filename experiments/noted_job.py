@@ -16,8 +16,8 @@ from experiments.looking import Looking
 from experiments.noting import FOLDER, NotingTrainer
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
 from hpo.ranges import ParameterRange
-from hpo.record.store import Store
-from hpo.sagemaker.analytics import tuned_trials
+from hpo.record import Store
+from hpo.sagemaker import tuned_trials
 from trainers.datasets import Dataset, load
 
 JOB, SEED, AT_ONCE = "efficiency", 1729, 1

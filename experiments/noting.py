@@ -12,9 +12,8 @@ from typing import Any
 
 from trainers import XGBoostTrainer
 from trainers.channels import PlacedChannel
-from trainers.gangs.gang import WorkerContext, never
-from trainers.gangs.messages import Assignment, Report, Segment
-from trainers.xgboost.program import XGBoostProgram
+from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
+from trainers.xgboost import XGBoostProgram
 
 FOLDER = "WARMBAND_NOTES"
 """Variable of the driver's environment: the folder in which each worker has a file, named by its process id."""

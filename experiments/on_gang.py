@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from trainers.gangs.base import Gangs
-from trainers.gangs.messages import Assignment, GangUp, Progress, Segment, Served
+from trainers.gangs import Assignment, Gangs, GangUp, Progress, Segment, Served
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,11 +32,11 @@ from rich.console import Console, Group
 from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from experiments.boosting import RANGES
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
-from hpo.cli.terminal import errors_in_words
+from hpo.cli import errors_in_words
 from hpo.ranges import ParameterRange
-from hpo.record.store import Store
-from hpo.sagemaker.analytics import tuned_trials
-from hpo.search.trial import derive_seed
+from hpo.record import Store
+from hpo.sagemaker import tuned_trials
+from hpo.search import derive_seed
 from trainers import XGBoostTrainer
 from trainers.datasets import Dataset, find, load
 

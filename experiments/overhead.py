@@ -57,7 +57,7 @@ from experiments.empty_searches import (
     searches,
 )
 from experiments.optuna_studies import IN_MEMORY, PRUNERS, STORAGES, Study, blocks
-from hpo.cli.terminal import errors_in_words
+from hpo.cli import errors_in_words
 
 EVERY = "every report"
 DECISIONS = ("plan", "trials", "reports", "scheduler", "loop", "durable", "durable, wall", "peak, MB")

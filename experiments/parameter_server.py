@@ -37,7 +37,7 @@ from experiments.benchmark import Target, markdown, promised, promises, table, t
 from experiments.documented import start_ray
 from experiments.loops import layers
 from experiments.on_gang import OnGang
-from hpo.cli.terminal import errors_in_words
+from hpo.cli import errors_in_words
 from trainers import ParameterServerTrainer, TrainContext
 from trainers.datasets import load
 from trainers.trainer import open_channels

@@ -14,9 +14,7 @@ from matplotlib.figure import Figure as Still
 from numpy.typing import NDArray
 from plotly.subplots import make_subplots
 
-from hpo.report.page.cells import with_error
-from hpo.report.pictures import look
-from hpo.report.pictures.figure import Figure
+from hpo.report import Figure, look, with_error
 
 COLOURS = (look.BLUE, look.GREEN, look.ROSE, look.OCHRE, look.VIOLET, look.GREY, look.BEST)
 _ROW = 34

@@ -15,7 +15,7 @@ import typer
 from rich.console import Console
 
 from experiments.benchmark import write
-from trainers.cluster.session import cluster
+from trainers.cluster import cluster
 from trainers.datasets import Dataset, load
 from trainers.errors import ConfigurationError
 

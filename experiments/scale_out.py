@@ -37,9 +37,9 @@ from experiments.gap import Scores
 from experiments.mnist import Setting, channels
 from experiments.problems import trees
 from experiments.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
-from hpo.cli.terminal import errors_in_words
-from hpo.report.page.cells import with_error
-from hpo.search.uncertainty import standard_error
+from hpo.cli import errors_in_words
+from hpo.report import with_error
+from hpo.search import standard_error
 from trainers import Channel, DivergedError, Trainer, XGBoostTrainer
 from trainers.datasets import Dataset
 

@@ -15,13 +15,11 @@ from experiments.gap import Scores
 from experiments.scale_out import IMAGE, XGBOOST, Measured, result, verdict
 from experiments.scale_tables import speed_up
 from experiments.shard_models import WithoutSharing
-from hpo.report import Column, Figure, Measured as Value, Page, Section, Table, Text
-from hpo.report.pictures import look
-from hpo.search.uncertainty import standard_error
+from hpo.report import Column, Figure, Measured as Value, Page, Section, Table, Text, look
+from hpo.search import standard_error
 from hpo.text import count
 from trainers import Channel
-from trainers.datasets import Dataset
-from trainers.datasets.dataset import Rows
+from trainers.datasets import Dataset, Rows
 
 PROBLEMS = {IMAGE: "images", XGBOOST: "marketing"}
 MODELS = {IMAGE: "network, 128-64-10 units", XGBOOST: "XGBoost"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from experiments.benchmark import markdown
 from experiments.blog import FIRST, NOTEBOOK
-from hpo.report.page.cells import with_error
+from hpo.report import with_error
 from hpo.text import count
 
 COLUMNS = (

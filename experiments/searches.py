@@ -16,8 +16,8 @@ from experiments.problems import Problem
 from experiments.published import Steps
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.ranges import ParameterRange
-from hpo.record.store import Store
-from hpo.search.uncertainty import standard_error
+from hpo.record import Store
+from hpo.search import standard_error
 from trainers import DivergedError, Trainer, WarmbandError
 from trainers.datasets import Dataset
 

@@ -24,11 +24,11 @@ from rich.table import Table
 
 from experiments.warm_start import RANGES, STATIC
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from hpo.cli.terminal import errors_in_words
-from hpo.record.store import Store
+from hpo.cli import errors_in_words
+from hpo.record import Store
 from trainers import XGBoostTrainer
 from trainers.datasets import find, load
-from trainers.gangs.messages import Assignment, GangUp, Segment, Served
+from trainers.gangs import Assignment, GangUp, Segment, Served
 from trainers.trainer import open_channels
 
 ASSIGNMENTS, ROUNDS, SEED = 3, 10, 1729

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from trainers import Channel
 from trainers.channels import Table
 from trainers.datasets import load
-from trainers.xgboost.evaluation import Evaluation, Share
+from trainers.xgboost import Evaluation, Share
 
 SHARES, OF_TRAIN = 16, 0.2
 PARAMETERS: dict[str, Any] = {

@@ -28,15 +28,11 @@ from rich.console import Console, Group
 
 from experiments.benchmark import markdown, table, write
 from experiments.empty_searches import RANGES, NoRecord, curve
-from hpo.cli.terminal import errors_in_words
+from hpo.cli import errors_in_words
 from hpo.ranges import decode, search_space
-from hpo.search.controller import Controller
-from hpo.search.simulated_gangs import SimulatedGangs
-from hpo.search.trial import Search
-from hpo.strategies.hyperband import lay_out
-from hpo.strategies.random_search import RandomSearch
-from hpo.strategies.scheduler import SynchronousHyperBandScheduler
-from trainers.gangs.messages import Event, GangEnded, GangUp, Served
+from hpo.search import Controller, Search, SimulatedGangs
+from hpo.strategies import RandomSearch, SynchronousHyperBandScheduler, lay_out
+from trainers.gangs import Event, GangEnded, GangUp, Served
 
 NOTICE_SECONDS, START_SECONDS = 120.0, 90.0
 RATES = (0.0, 0.1, 0.25, 0.5, 1.0, 2.0)

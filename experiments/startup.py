@@ -40,10 +40,10 @@ from experiments.benchmark import Target, markdown, promised, promises, table, t
 from experiments.documented import ROUNDS, WORKERS, Documented, as_documented
 from experiments.warm_start import AT_ONCE, SEED, TRIALS, WarmGangs, WarmJob, on_warm_gangs, parameters, warm_job
 from experiments.whole_trials import PlainOptuna, starts_in_hand, with_optuna
-from hpo.cli.terminal import errors_in_words
-from hpo.record.store import TrialRow
+from hpo.cli import errors_in_words
+from hpo.record import TrialRow
 from trainers.datasets import find, load
-from trainers.gangs.gang import POLL_SECONDS
+from trainers.gangs import POLL_SECONDS
 
 ENVIRONMENT = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": POLL_SECONDS,

@@ -21,9 +21,8 @@ from typing import Any
 import sqlalchemy as sa
 
 from experiments.benchmark import markdown, write
-from hpo.cli.terminal import errors_in_words
-from hpo.record.database import explained, open_engine, shown
-from hpo.record.store import JobRow, ReportRow, Store, TrialRow
+from hpo.cli import errors_in_words
+from hpo.record import JobRow, ReportRow, Store, TrialRow, explained, open_engine, shown
 from trainers.errors import ConfigurationError
 
 REPORTS_A_TRIAL = 100

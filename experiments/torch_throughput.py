@@ -44,7 +44,7 @@ from experiments.loops import TRAIN, layers, plain
 from experiments.on_gang import OnGang
 from experiments.startup import ENVIRONMENT
 from experiments.under_torchrun import UnderTorchrun
-from hpo.cli.terminal import errors_in_words
+from hpo.cli import errors_in_words
 from trainers import Channel, TorchTrainer
 from trainers.datasets import Dataset, find, load
 from trainers.trainer import open_channels

@@ -12,7 +12,7 @@ from experiments.on_gang import OnGang
 from trainers import Channel, XGBoostTrainer
 from trainers.datasets import load
 from trainers.trainer import open_channels
-from trainers.xgboost.booster import booster_parameters
+from trainers.xgboost import booster_parameters
 
 PAIR = {"objective": "binary:logistic", "eval_metric": "logloss", "tree_method": "hist"}
 

@@ -43,8 +43,8 @@ from experiments.published import (
     titled,
 )
 from experiments.searches import Outcome, Searches, rows
-from hpo.cli.terminal import errors_in_words
-from hpo.record.store import Store
+from hpo.cli import errors_in_words
+from hpo.record import Store
 from hpo.report import JobData, Page, Section, Table, Text, comparison_figures, job_sections
 from trainers.datasets import Dataset
 

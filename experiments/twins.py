@@ -17,11 +17,11 @@ from experiments.gap import Scores
 from experiments.noise import NOISE, SIGNAL, watched
 from experiments.problems import trees
 from experiments.published import Options
-from hpo.job_file.models import read_job
-from hpo.search.uncertainty import standard_error
+from hpo.job_file import read_job
+from hpo.search import standard_error
 from trainers import Channel, ConfigurationError, DivergedError, ParameterServerTrainer, TorchTrainer, Trainer
 from trainers.channels import Table
-from trainers.pytorch.function import ARGUMENT
+from trainers.pytorch import ARGUMENT
 from trainers.trainer import open_channels
 
 WORKERS, MODE = "num_workers", "mode"

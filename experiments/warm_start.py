@@ -15,14 +15,13 @@ from rich.console import Console
 from experiments import boosting
 from experiments.documented import ROUNDS, WORKERS, place, start_ray
 from hpo import HyperparameterTuner
-from hpo.record.store import Store, TrialRow
-from hpo.sagemaker.analytics import tuned_trials
-from hpo.search.trial import derive_seed
+from hpo.record import Store, TrialRow
+from hpo.sagemaker import tuned_trials
+from hpo.search import derive_seed
 from trainers import XGBoostTrainer
 from trainers.datasets import Dataset
-from trainers.gangs.messages import Assignment, GangUp, Progress, Segment, Served
-from trainers.gangs.ray_gangs import RayGangs
-from trainers.xgboost.booster import booster_parameters
+from trainers.gangs import Assignment, GangUp, Progress, RayGangs, Segment, Served
+from trainers.xgboost import booster_parameters
 
 TRIALS, AT_ONCE, SEED = 30, 4, 1729
 TINY_ASSIGNMENTS = 200

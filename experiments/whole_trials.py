@@ -15,10 +15,10 @@ from ray.train import ScalingConfig
 from experiments.documented import ROUNDS
 from experiments.one_process import matrices, suggest
 from experiments.warm_start import RANGES, SEED, STATIC, TINY_ASSIGNMENTS, assignment, parameters
-from hpo.record.store import TrialRow
+from hpo.record import TrialRow
 from trainers import Channel, XGBoostTrainer
 from trainers.datasets import Dataset
-from trainers.gangs.messages import Segment, Served
+from trainers.gangs import Segment, Served
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -49,9 +49,8 @@ from experiments.twins import (
     scored,
     xgboost_case,
 )
-from hpo.cli.options import AllowCode
-from hpo.cli.terminal import errors_in_words
-from hpo.report.page.cells import with_error
+from hpo.cli import AllowCode, errors_in_words
+from hpo.report import with_error
 from trainers import ConfigurationError, Trainer, TrialError
 
 EPOCHS, QUICK_EPOCHS, ROUNDS = 5, 40, 150

@@ -13,10 +13,20 @@ from experiments.gap import Scores
 from experiments.judgement import MATTERS
 from experiments.mechanisms import mechanism
 from experiments.twins import ALONE, DISTRIBUTED, EXACT
-from hpo.report import Code, Column, Facts, Figure, Measured, Page, Section, Table as Rows, Text
-from hpo.report.page.cells import with_error
-from hpo.report.page.page import Block
-from hpo.report.pictures import look
+from hpo.report import (
+    Block,
+    Code,
+    Column,
+    Facts,
+    Figure,
+    Measured,
+    Page,
+    Section,
+    Table as Rows,
+    Text,
+    look,
+    with_error,
+)
 from hpo.text import count
 
 if TYPE_CHECKING:

@@ -51,7 +51,7 @@ from experiments.benchmark import Target, apart, markdown, promised, promises, t
 from experiments.noted_job import AT_ONCE, SEED, STATIC, Memory, Share, memory, share
 from experiments.shared_evaluation import Evaluating
 from experiments.trial_by_turns import Turns, turns
-from hpo.cli.terminal import errors_in_words
+from hpo.cli import errors_in_words
 from trainers import Channel, XGBoostTrainer
 from trainers.datasets import find, load
 

@@ -13,42 +13,48 @@ from typing import Any, ClassVar, Literal, Never, Self
 
 from rich.console import Console
 
-from hpo.cost.prices import Prices
-from hpo.forecasts.busy import LOOK_SECONDS, Look
-from hpo.forecasts.dry_run import rehearse
-from hpo.forecasts.forecast import PROBE, Forecast
-from hpo.forecasts.from_history import forecast_from
-from hpo.forecasts.probe import joins, threads_for
-from hpo.jobs import driver, settings as made_with
-from hpo.jobs.build import TuningJob, new_name, opened, outlook_for, plan_of, search_for, warnings
-from hpo.jobs.checks import (
+from hpo.cost import Prices
+from hpo.forecasts import LOOK_SECONDS, PROBE, Forecast, Look, forecast_from, joins, rehearse, threads_for
+from hpo.jobs import (
+    EXIT_CODES,
+    INTERRUPTED,
+    NUM_TO_KEEP,
+    TERMINATED,
+    Ended,
+    Interrupts,
+    JobsServer,
+    TuningJob,
+    background,
+    check_allowed,
     check_arguments,
     check_cost,
     check_job_name,
     check_name_free,
     check_no_others,
     check_not_there_yet,
+    check_num_to_keep,
+    check_record,
+    copy_inputs,
+    driver,
+    dropped,
+    folder as job_folder,
+    in_record,
+    new_name,
+    opened,
+    outlook_for,
+    plan_of,
+    record_inputs,
+    search_for,
+    settings as made_with,
     trial_name,
+    warnings,
+    whereabouts,
 )
-from hpo.jobs.files import folder as job_folder
-from hpo.jobs.files.inputs import copy_inputs, record_inputs
-from hpo.jobs.files.retention import NUM_TO_KEEP, check_num_to_keep, dropped
-from hpo.jobs.launch import background, whereabouts
-from hpo.jobs.launch.ray_jobs import JobsServer
-from hpo.jobs.named_code import check_allowed, check_record, in_record
-from hpo.jobs.run import Ended
-from hpo.jobs.stop_signals import EXIT_CODES, INTERRUPTED, TERMINATED, Interrupts
-from hpo.observers.callbacks import Callback
-from hpo.observers.live_view import console_for
-from hpo.observers.summary import show_plan, show_summary
+from hpo.observers import Callback, console_for, show_plan, show_summary
 from hpo.ranges import ParameterRange
-from hpo.record.store import JobRow, Store, TrialRow
-from hpo.record.tags import tags_from
-from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
-from hpo.sagemaker.description import best_trial, describe, status_and_reason
-from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
-from hpo.strategies.hyperband import Plan
-from hpo.strategies.registry import StrategyConfig
+from hpo.record import JobRow, Store, TrialRow, tags_from
+from hpo.sagemaker import HyperparameterTuningJobAnalytics, best_trial, describe, status_and_reason, tuned_trials
+from hpo.strategies import Plan, StrategyConfig, TuningJobCompletionCriteriaConfig
 from trainers import storage
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.home import home
@@ -458,7 +464,7 @@ class HyperparameterTuner:
 
     def _repr_html_(self) -> str:
         """For notebooks: the job, or before `fit` the plan."""
-        from hpo.report.notebook import job_html, plan_html
+        from hpo.report import job_html, plan_html
 
         if self.latest_tuning_job is not None:
             return job_html(self._name(), self._store)

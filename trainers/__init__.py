@@ -6,48 +6,29 @@ Train's own; imported from here, it brings Ray as Warmband does, kept to this ma
 
 from typing import TYPE_CHECKING
 
-from trainers.errors import (
-    ConfigurationError,
-    DataError,
-    DivergedError,
-    GangError,
-    LeaseError,
-    ResourcesError,
-    TrialError,
-    WarmbandError,
-)
 from trainers.lazy import load_when_used
-from trainers.process.openmp import spin_less
+from trainers.process import spin_less
 
 if TYPE_CHECKING:
-    from ray.train import ScalingConfig
+    from ray.train import ScalingConfig as ScalingConfig
 
-    from trainers.channels import Channel
-    from trainers.parameter_server.trainer import ParameterServerTrainer
-    from trainers.pytorch.allreduce_trainer import TorchTrainer
-    from trainers.pytorch.context import TrainContext
-    from trainers.result import TrainingResult
-    from trainers.trainer import Trainer
-    from trainers.xgboost.trainer import XGBoostTrainer
+    from trainers.channels import Channel as Channel
+    from trainers.errors import (
+        ConfigurationError as ConfigurationError,
+        DataError as DataError,
+        DivergedError as DivergedError,
+        GangError as GangError,
+        LeaseError as LeaseError,
+        ResourcesError as ResourcesError,
+        TrialError as TrialError,
+        WarmbandError as WarmbandError,
+    )
+    from trainers.parameter_server import ParameterServerTrainer as ParameterServerTrainer
+    from trainers.pytorch import TorchTrainer as TorchTrainer, TrainContext as TrainContext
+    from trainers.result import TrainingResult as TrainingResult
+    from trainers.trainer import Trainer as Trainer
+    from trainers.xgboost import XGBoostTrainer as XGBoostTrainer
 
-__all__ = [
-    "Channel",
-    "ConfigurationError",
-    "DataError",
-    "DivergedError",
-    "GangError",
-    "LeaseError",
-    "ParameterServerTrainer",
-    "ResourcesError",
-    "ScalingConfig",
-    "TorchTrainer",
-    "TrainContext",
-    "Trainer",
-    "TrainingResult",
-    "TrialError",
-    "WarmbandError",
-    "XGBoostTrainer",
-]
 
 TRAINERS = {
     "ParameterServerTrainer": "trainers.parameter_server.trainer",
@@ -57,16 +38,4 @@ TRAINERS = {
 """The modules of the trainers that a record may name."""
 
 spin_less()
-load_when_used(
-    __name__,
-    {
-        "Channel": "trainers.channels",
-        "ParameterServerTrainer": TRAINERS["ParameterServerTrainer"],
-        "ScalingConfig": "trainers.gangs.scaling",
-        "TorchTrainer": TRAINERS["TorchTrainer"],
-        "TrainContext": "trainers.pytorch.context",
-        "Trainer": "trainers.trainer",
-        "TrainingResult": "trainers.result",
-        "XGBoostTrainer": TRAINERS["XGBoostTrainer"],
-    },
-)
+load_when_used(__name__)

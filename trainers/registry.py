@@ -9,8 +9,8 @@ from typing import Any
 
 from trainers import TRAINERS
 from trainers.errors import ConfigurationError
-from trainers.gangs.scaling import scaling_from
-from trainers.process.named import load
+from trainers.gangs import scaling_from
+from trainers.process import load
 from trainers.trainer import OWN_CLASS, Trainer
 
 _PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from trainers import steady
 from trainers.errors import DivergedError, GangError, StorageError, TrialError
-from trainers.gangs.base import Gangs
-from trainers.gangs.messages import (
+from trainers.gangs import (
     Assignment,
     GangEnded,
     GangLost,
+    Gangs,
     GangUp,
     Progress,
     Report,

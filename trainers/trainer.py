@@ -16,18 +16,26 @@ from ray.train import ScalingConfig
 
 from trainers import TRAINERS, steady, storage
 from trainers.channels import Channel, LabelRule, PlacedChannel
-from trainers.cluster.session import Cluster, cluster
-from trainers.cluster.shared_paths import reaching
+from trainers.cluster import Cluster, cluster, reaching
 from trainers.errors import ConfigurationError
-from trainers.gangs.base import Gangs
-from trainers.gangs.capacity import check_capacity
-from trainers.gangs.gang import Program, resources_per_worker
-from trainers.gangs.in_process import InHand, cores
-from trainers.gangs.messages import Assignment
-from trainers.gangs.ray_gangs import RayGangs
-from trainers.gangs.scaling import WORKERS, check_resources, check_scaling, labels_of, range_of, recorded_scaling
+from trainers.gangs import (
+    WORKERS,
+    Assignment,
+    Gangs,
+    InHand,
+    Program,
+    RayGangs,
+    check_capacity,
+    check_resources,
+    check_scaling,
+    cores,
+    labels_of,
+    range_of,
+    recorded_scaling,
+    resources_per_worker,
+)
 from trainers.home import home
-from trainers.process.named import name_of
+from trainers.process import name_of
 from trainers.result import TrainingResult, serve_alone
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import typer
 from rich.text import Text
 
 from hpo.cli.command import EXIT_CODES, root
-from hpo.job_file.known_keys import Key, keys
-from hpo.job_file.models import JobSpec
+from hpo.job_file import JobSpec, Key, keys
 
 HEAD = """<!-- Made by `make docs` from hpo/cli/ and hpo/job_file/models.py: change those. -->
 

@@ -7,7 +7,7 @@ from trainers.errors import WarmbandError
 
 def job_names(incomplete: str) -> list[str]:
     """Jobs of the default store."""
-    from hpo.record.store import Store
+    from hpo.record import Store
 
     try:
         with Store() as store:

@@ -6,11 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from hpo.cost.prices import Tariff
-from hpo.record.store import JobRow, Store, TrialRow
-from hpo.record.totals import Totals
-from hpo.sagemaker.analytics import tuned_trials
-from hpo.sagemaker.description import (
+from hpo.cost import Tariff
+from hpo.record import JobRow, Store, Totals, TrialRow
+from hpo.sagemaker import (
     best_trial,
     counters,
     describe,
@@ -19,6 +17,7 @@ from hpo.sagemaker.description import (
     ranked,
     runtime,
     status_and_reason,
+    tuned_trials,
 )
 
 

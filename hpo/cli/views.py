@@ -14,12 +14,10 @@ from rich.table import Table
 from rich.text import Text
 
 from hpo.cli.snapshot import Overview, Snapshot
-from hpo.cost.prices import Tariff
-from hpo.jobs.raising import raises
-from hpo.record.lease import holder_of
-from hpo.record.tables import LedgerKind, TrialRow
-from hpo.record.tags import tags_of
-from hpo.sagemaker.description import when
+from hpo.cost import Tariff
+from hpo.jobs import raises
+from hpo.record import LedgerKind, TrialRow, holder_of, tags_of
+from hpo.sagemaker import when
 from hpo.text import details_text, forecast_text, money, range_text, untuned_text, workers_text
 
 STYLES = {

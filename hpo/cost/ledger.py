@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hpo.record.tables import LedgerRow
+from hpo.record import LedgerRow
 from trainers import steady
-from trainers.gangs.messages import Segment
-from trainers.process.uninterrupted import whole
+from trainers.gangs import Segment
+from trainers.process import whole
 
 
 class Kind(StrEnum):

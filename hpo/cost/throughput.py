@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from trainers.gangs.messages import Segment
+from trainers.gangs import Segment
 
 MEASURED_SECONDS = 1.0
 """How much has to be measured before it says anything: what is served first is slow, and a job may be over by then."""

@@ -10,8 +10,7 @@ from typing import Any, get_args, get_type_hints
 
 import pyarrow as pa
 
-from hpo.record.store import LedgerRow, ReportRow, Store, TrialRow
-from hpo.record.tables import encode
+from hpo.record import LedgerRow, ReportRow, Store, TrialRow, encode
 
 LARGEST_WHOLE = 2**53
 """Doubles hold every whole number up to here."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hpo.export.columns import job_tables
-from hpo.record.store import Store
+from hpo.record import Store
 from trainers.errors import ConfigurationError, WarmbandError
 
 

@@ -1,1 +1,27 @@
 """Forecasts of what a job will take, from earlier jobs or from a measured probe."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.forecasts.busy import LOOK_SECONDS as LOOK_SECONDS, Look as Look
+    from hpo.forecasts.dry_run import rehearse as rehearse
+    from hpo.forecasts.forecast import (
+        PROBE as PROBE,
+        Forecast as Forecast,
+        Outlook as Outlook,
+        forecast_error as forecast_error,
+    )
+    from hpo.forecasts.from_history import forecast_from as forecast_from
+    from hpo.forecasts.probe import (
+        COLD_SECONDS as COLD_SECONDS,
+        MOST_SECONDS as MOST_SECONDS,
+        WARM_UP_UNITS as WARM_UP_UNITS,
+        Probing as Probing,
+        joins as joins,
+        probes as probes,
+        threads_for as threads_for,
+    )
+
+load_when_used(__name__)

@@ -10,22 +10,19 @@ from typing import TYPE_CHECKING, Any
 from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
-from hpo.cost.ledger import Entry
-from hpo.cost.limits import Limits
-from hpo.cost.throughput import ManyWorkers, Probed
+from hpo.cost import Entry, Limits, ManyWorkers, Probed
 from hpo.forecasts.busy import Busy, Look
 from hpo.forecasts.probe import joins, threads_for
-from hpo.search.controller import Controller
-from hpo.search.trial import Search, TrialRun
-from hpo.strategies.hyperband import Cut
+from hpo.search import Controller, Search, TrialRun
+from hpo.strategies import Cut
 from trainers import steady, storage
 from trainers.channels import Channel
 from trainers.errors import TrialError, WarmbandError
-from trainers.gangs.messages import Report
+from trainers.gangs import Report
 from trainers.trainer import Trainer
 
 if TYPE_CHECKING:
-    from hpo.search.watch import Record
+    from hpo.search import Record
 
 logger = logging.getLogger(__name__)
 

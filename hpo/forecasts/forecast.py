@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from hpo.cost.limits import Limits
-from hpo.cost.prices import Tariff
-from hpo.cost.throughput import ManyWorkers, busy_gangs, job_on_gangs
-from hpo.search.trial import Search
-from hpo.strategies.hyperband import Plan
+from hpo.cost import Limits, ManyWorkers, Tariff, busy_gangs, job_on_gangs
+from hpo.search import Search
+from hpo.strategies import Plan
 from hpo.text import estimated, money
 
 PROBE = "probe"

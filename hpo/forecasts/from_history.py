@@ -6,12 +6,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from hpo.cost.ledger import Kind
-from hpo.cost.throughput import ManyWorkers
+from hpo.cost import Kind, ManyWorkers
 from hpo.forecasts.busy import Busy
 from hpo.forecasts.forecast import Forecast, Outlook
-from hpo.record.store import JobRow, LedgerRow, Store
-from hpo.search.trial import PROBE
+from hpo.record import JobRow, LedgerRow, Store
+from hpo.search import PROBE
 
 
 def forecast_from(store: Store, spec: Mapping[str, Any], outlook: Outlook) -> Forecast | None:

@@ -15,20 +15,15 @@ from typing import Any
 
 import ray
 
-from hpo.cost.throughput import ManyWorkers, Probed, job_on_gangs
+from hpo.cost import ManyWorkers, Probed, job_on_gangs
 from hpo.forecasts.busy import Busy, Look
 from hpo.forecasts.forecast import ONE_UNIT, PROBE, Forecast, Outlook
 from hpo.text import estimated
 from trainers import storage
-from trainers.channels import Channel
-from trainers.channels.files import Files
-from trainers.channels.memory import Memory
-from trainers.channels.ray_data import RayData
+from trainers.channels import Channel, Files, Memory, RayData
 from trainers.errors import WarmbandError
-from trainers.gangs.gang import Program, one_line, resources_per_worker
-from trainers.gangs.in_process import alone, cores
-from trainers.gangs.messages import Assignment, Report
-from trainers.process.openmp import calm_loaded
+from trainers.gangs import Assignment, Program, Report, alone, cores, one_line, resources_per_worker
+from trainers.process import calm_loaded
 from trainers.trainer import Trainer
 
 WARM_UP_UNITS, PROBE_UNITS = 1, 5

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from hpo.cost.prices import Prices
+from hpo.cost import Prices
 from hpo.job_file.known_keys import Strict
 
 Price = Annotated[float, Field(ge=0)]

@@ -15,11 +15,9 @@ from hpo.job_file.tracker_models import Trackers
 from hpo.job_file.trainer_models import TrainerSpec
 from hpo.job_file.wording import about
 from hpo.job_file.yaml_file import JobFile, Problem
-from hpo.jobs.named_code import NamedCode, check_allowed
+from hpo.jobs import NamedCode, check_allowed
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
-from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
-from hpo.strategies.hyperband import lay_out, run_all
-from hpo.strategies.registry import HyperbandStrategyConfig, StrategyConfig
+from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, TuningJobCompletionCriteriaConfig, lay_out, run_all
 from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
 
@@ -144,7 +142,7 @@ class Data(Strict):
                 name: Channel.of(f.path, target=f.target, header=f.header, delimiter=f.delimiter, name=name)
                 for name, f in self.channels.items()
             }
-        from hpo.jobs.files.inputs import dataset_channels
+        from hpo.jobs import dataset_channels
 
         return dict(dataset_channels(str(self.dataset), data_dir=data_dir, repeat=self.repeat))
 
@@ -280,7 +278,7 @@ class JobSpec(Strict):
             **options: what is not for a job file: `console`, `verbose`.
         """
         from hpo.job_file.problems import placed
-        from hpo.jobs.checks import check_cost
+        from hpo.jobs import check_cost
         from hpo.tuner import HyperparameterTuner
 
         with placed(self._file, "trainer"):

@@ -15,8 +15,8 @@ from hpo.job_file.models import Data, Tuning
 from hpo.job_file.trainer_models import CustomSpec, ParameterServerSpec, TorchSpec, TrainerSpec, XGBoostSpec
 from hpo.job_file.wording import about, in_its_words
 from hpo.job_file.yaml_file import JobFile, Keys, Problem
-from hpo.jobs.checks import TakesValues, check_objective, check_objective_name, check_trainer_ranges, longest
-from hpo.strategies.registry import plan_for
+from hpo.jobs import TakesValues, check_objective, check_objective_name, check_trainer_ranges, longest
+from hpo.strategies import plan_for
 from trainers.errors import ConfigurationError
 
 Model = TypeVar("Model")
@@ -88,20 +88,20 @@ class _Takes:
     @property
     def resource_names(self) -> tuple[str, ...]:
         """See `Trainer.resource_names`."""
-        from trainers.xgboost.parameters import ROUNDS
+        from trainers.xgboost import ROUNDS
 
         return ROUNDS
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`; what depends on workers is left to the trainer."""
-        from trainers.xgboost.parameters import check_parameters
+        from trainers.xgboost import check_parameters
 
         own = ("num_workers", "early_stopping_rounds")
         check_parameters({name: value for name, value in hyperparameters.items() if name not in own})
 
     def metrics(self) -> list[str] | None:
         """The metrics that it reports of a channel; None where the trainer will say what is wrong."""
-        from trainers.xgboost.parameters import metric_names
+        from trainers.xgboost import metric_names
 
         given = self.hyperparameters.get("eval_metric")
         return None if given is None else metric_names(given)

@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from hpo.job_file.known_keys import Give, Strict
 
 if TYPE_CHECKING:
-    from hpo.observers.callbacks import Callback
-    from hpo.trackers.tracker import Tracker
+    from hpo.observers import Callback
+    from hpo.trackers import Tracker
 
 
 class _Tracked(Strict):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from hpo.job_file.known_keys import Give, Strict, own_fields
-from hpo.jobs.named_code import NamedCode, look_here_too
+from hpo.jobs import NamedCode, look_here_too
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class TorchSpec(_FunctionSpec):
 
     def trainer(self) -> Trainer:
         """In the Python API's form."""
-        from trainers.pytorch.allreduce_trainer import TorchTrainer
+        from trainers.pytorch import TorchTrainer
 
         return TorchTrainer(**self.arguments())
 
@@ -140,7 +140,7 @@ class ParameterServerSpec(_FunctionSpec):
 
     def trainer(self) -> Trainer:
         """In the Python API's form."""
-        from trainers.parameter_server.trainer import ParameterServerTrainer
+        from trainers.parameter_server import ParameterServerTrainer
 
         return ParameterServerTrainer(**self.arguments())
 

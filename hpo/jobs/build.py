@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from hpo.cost.limits import Limits
-from hpo.forecasts.forecast import Outlook
-from hpo.forecasts.probe import probes
+from hpo.cost import Limits
+from hpo.forecasts import Outlook, probes
 from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths, longest
-from hpo.observers.progress import Goal
-from hpo.search.trial import Search
-from hpo.strategies.hyperband import Plan
-from hpo.strategies.registry import plan_for, stops_nothing
+from hpo.observers import Goal
+from hpo.search import Search
+from hpo.strategies import Plan, plan_for, stops_nothing
 from trainers import storage
 from trainers.channels import Channel
 from trainers.home import home

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hpo.cost.prices import Prices, Tariff
+from hpo.cost import Prices, Tariff
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
-from hpo.strategies.hyperband import MOST_JOBS
-from hpo.strategies.registry import StrategyConfig, check_strategy
+from hpo.strategies import MOST_JOBS, StrategyConfig, check_strategy
 from trainers import storage
 from trainers.errors import ConfigurationError
 

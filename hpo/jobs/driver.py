@@ -12,26 +12,19 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
-from hpo.forecasts.forecast import Forecast
-from hpo.forecasts.from_history import forecast_from
+from hpo.forecasts import Forecast, forecast_from
 from hpo.jobs import settings as made_with
 from hpo.jobs.build import goal_for, opened, outlook_for, search_for
-from hpo.jobs.files.inputs import check_same, open_inputs
-from hpo.jobs.launch.ray_jobs import check_pinned
+from hpo.jobs.files import check_same, open_inputs
+from hpo.jobs.launch import check_pinned
 from hpo.jobs.named_code import check_record
 from hpo.jobs.raising import RAISED, changes, check_current, raised, said
 from hpo.jobs.replay import used_before
 from hpo.jobs.run import Ended, Job
 from hpo.jobs.stop_signals import EXIT_CODES, INTERRUPTED, LOOK_SECONDS, Interrupts
-from hpo.observers.callbacks import Callback
-from hpo.observers.live_view import watcher_for
-from hpo.observers.summary import show_next, show_summary
-from hpo.record.database import is_away
-from hpo.record.lease import holder_of, is_held, refusal
-from hpo.record.store import JobRow, Store
-from hpo.record.tables import LOST_AFTER
-from hpo.record.writer import LONGEST_WAIT
-from hpo.strategies.registry import make_strategy
+from hpo.observers import Callback, show_next, show_summary, watcher_for
+from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
+from hpo.strategies import make_strategy
 from trainers import steady
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError

@@ -8,13 +8,11 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from hpo.cost.prices import Tariff
-from hpo.job_file import yaml_file as job_file
-from hpo.job_file.yaml_file import Problem, dotted, shown
+from hpo.cost import Tariff
+from hpo.job_file import Problem, dotted, shown, yaml_file as job_file
 from hpo.jobs.checks import check_amount, check_limits
-from hpo.record.tables import JobRow
-from hpo.strategies.hyperband import Plan
-from hpo.strategies.registry import StrategyConfig, grown
+from hpo.record import JobRow
+from hpo.strategies import Plan, StrategyConfig, grown
 from hpo.text import count, enumerated, money
 from trainers.errors import ConfigurationError, LeaseError
 

@@ -9,17 +9,14 @@ from typing import Any
 
 from ray.tune.experiment import Trial
 
-from hpo.cost.ledger import Entry, Ledger
-from hpo.jobs.files.retention import Checkpoints
+from hpo.cost import Entry, Ledger
+from hpo.jobs.files import Checkpoints
 from hpo.jobs.replay import DIVERGED_FROM, GOES_ON_FROM, Memory
-from hpo.record.store import JobWriter, LedgerRow, ReportRow, TrialRow
-from hpo.record.tables import TrialStatus
-from hpo.search.controller import Controller
-from hpo.search.trial import TrialRun
-from hpo.search.watch import Watcher
-from hpo.strategies.hyperband import Cut
+from hpo.record import JobWriter, LedgerRow, ReportRow, TrialRow, TrialStatus
+from hpo.search import Controller, TrialRun, Watcher
+from hpo.strategies import Cut
 from trainers import steady
-from trainers.gangs.messages import Report
+from trainers.gangs import Report
 
 
 class JobRecord:

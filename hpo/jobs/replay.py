@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.search.trial import TrialRun
+from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.search import TrialRun
 from trainers import storage
 from trainers.errors import StorageError
-from trainers.gangs.messages import Report, Segment, Served
+from trainers.gangs import Report, Segment, Served
 
 logger = logging.getLogger(__name__)
 

@@ -8,32 +8,32 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
-from hpo.cost.throughput import Probed
-from hpo.forecasts.forecast import Forecast, Outlook, forecast_error
-from hpo.forecasts.probe import Probing
+from hpo.cost import Probed
+from hpo.forecasts import Forecast, Outlook, Probing, forecast_error
 from hpo.jobs.checks import gang_sizes
-from hpo.jobs.files.folder import CLAIMED, claim, was_claimed
-from hpo.jobs.files.inputs import Copying, remove_copies
-from hpo.jobs.files.retention import NUM_TO_KEEP, Checkpoints
-from hpo.jobs.launch.whereabouts import driver_details
+from hpo.jobs.files import CLAIMED, NUM_TO_KEEP, Checkpoints, Copying, claim, remove_copies, was_claimed
+from hpo.jobs.launch import driver_details
 from hpo.jobs.raising import RAISED, check_current
 from hpo.jobs.recorder import JobRecord
 from hpo.jobs.replay import Memory, gang_seconds
 from hpo.jobs.stop_signals import INTERRUPTED, Interrupts, Requests
-from hpo.observers.callbacks import Callback, Callbacks, JobEnd, JobStart
-from hpo.observers.job_log import JobLog
-from hpo.observers.lines import kept
-from hpo.observers.progress import PlainProgress, Progress
-from hpo.observers.prometheus import Metrics
-from hpo.observers.summary import how_to_look, summarize
+from hpo.observers import (
+    Callback,
+    Callbacks,
+    JobEnd,
+    JobLog,
+    JobStart,
+    Metrics,
+    PlainProgress,
+    Progress,
+    how_to_look,
+    kept,
+    summarize,
+)
 from hpo.ranges import ParameterRange, decode
-from hpo.record.store import JobRow, JobWriter, Store
-from hpo.record.tables import HEARD_BEFORE
-from hpo.search.controller import STOP_REQUESTED, Controller
-from hpo.search.reference_runs import OnProbe
-from hpo.search.trial import Search
-from hpo.search.uncertainty import standard_error
-from hpo.strategies.registry import Strategy
+from hpo.record import HEARD_BEFORE, JobRow, JobWriter, Store
+from hpo.search import STOP_REQUESTED, Controller, OnProbe, Search, standard_error
+from hpo.strategies import Strategy
 from hpo.text import count
 from trainers import steady
 from trainers.channels import Channel

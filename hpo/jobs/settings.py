@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from hpo.cost.prices import Prices
+from hpo.cost import Prices
 from hpo.jobs.environment import environment
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, range_from_json
-from hpo.record.tables import JobRow
-from hpo.record.tags import tags_of
-from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
-from hpo.strategies.hyperband import Plan
-from hpo.strategies.registry import StrategyConfig
+from hpo.record import JobRow, tags_of
+from hpo.strategies import Plan, StrategyConfig, TuningJobCompletionCriteriaConfig
 from trainers.registry import trainer_from_json
 
 if TYPE_CHECKING:

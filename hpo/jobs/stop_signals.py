@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
-from trainers.process.uninterrupted import interrupt
+from trainers.process import interrupt
 
 INTERRUPTED = "interrupted by Ctrl-C"
 TERMINATED = "terminated by SIGTERM"

@@ -8,17 +8,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hpo.record.tags import tags_from, tags_of
+from hpo.record import tags_from, tags_of
 from trainers.errors import WarmbandError
 
 if TYPE_CHECKING:  # Job files name trackers, which are callbacks, and are read without Ray.
-    from hpo.cost.ledger import Entry
-    from hpo.jobs.replay import Memory
-    from hpo.record.tables import JobRow, TrialStatus
-    from hpo.search.controller import Controller
-    from hpo.search.trial import TrialRun
-    from hpo.strategies.hyperband import Cut
-    from trainers.gangs.messages import Report
+    from hpo.cost import Entry
+    from hpo.jobs import Memory
+    from hpo.record import JobRow, TrialStatus
+    from hpo.search import Controller, TrialRun
+    from hpo.strategies import Cut
+    from trainers.gangs import Report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +199,7 @@ class Callbacks:
         self._call("on_job_end", job)
 
     def _end(self, run: TrialRun) -> TrialEnd:
-        from hpo.jobs.recorder import status_of
+        from hpo.jobs import status_of
 
         billed = self._controller.ledger.by_trial if self._controller else {}
         return TrialEnd(

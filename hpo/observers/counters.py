@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hpo.jobs.recorder import status_of
-from hpo.search.trial import UNTUNED, TrialRun
-from hpo.strategies.hyperband import Bracket, Cut, Plan
-from trainers.gangs.messages import Report
+from hpo.jobs import status_of
+from hpo.search import UNTUNED, TrialRun
+from hpo.strategies import Bracket, Cut, Plan
+from trainers.gangs import Report
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
 

@@ -14,15 +14,13 @@ from typing import Any, Self
 
 import ray
 
-from hpo.cost.ledger import Entry
-from hpo.jobs.recorder import status_of
-from hpo.jobs.replay import Memory
-from hpo.search.controller import Controller
-from hpo.search.trial import Search, TrialRun
-from hpo.strategies.hyperband import Cut
+from hpo.cost import Entry
+from hpo.jobs import Memory, status_of
+from hpo.search import Controller, Search, TrialRun
+from hpo.strategies import Cut
 from hpo.text import count, first_line
 from trainers.errors import in_words
-from trainers.gangs.messages import Report
+from trainers.gangs import Report
 
 logger = logging.getLogger(__name__)
 

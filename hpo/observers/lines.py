@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 
-from hpo.record.store import JobWriter, LineRow
+from hpo.record import JobWriter, LineRow
 from trainers import steady
 from trainers.errors import WarmbandError
 

@@ -13,12 +13,11 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from hpo.jobs.stop_signals import INTERRUPTED
+from hpo.jobs import INTERRUPTED
 from hpo.observers.counters import Places, Tally
 from hpo.observers.progress import Goal, PlainProgress, Progress
-from hpo.search.controller import Controller
-from hpo.search.trial import TrialRun
-from hpo.strategies.hyperband import Bracket
+from hpo.search import Controller, TrialRun
+from hpo.strategies import Bracket
 from hpo.text import clock_time, count, packed, short
 from trainers.errors import ConfigurationError
 

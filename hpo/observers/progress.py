@@ -9,15 +9,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from hpo.cost.ledger import Entry
-from hpo.cost.throughput import Countdown
-from hpo.jobs.stop_signals import INTERRUPTED
+from hpo.cost import Countdown, Entry
+from hpo.jobs import INTERRUPTED
 from hpo.observers.counters import Tally
-from hpo.search.controller import DRAIN_SECONDS, Controller
-from hpo.search.trial import UNTUNED, TrialRun
-from hpo.strategies.hyperband import Cut, Plan
+from hpo.search import DRAIN_SECONDS, UNTUNED, Controller, TrialRun
+from hpo.strategies import Cut, Plan
 from hpo.text import count, first_line, roughly
-from trainers.gangs.messages import Report
+from trainers.gangs import Report
 from trainers.patient_storage import BACK, away
 
 STILL_RUNNING_SECONDS = 60.0

@@ -9,14 +9,13 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self, get_args
 
-from hpo.cost.ledger import Entry, Kind
+from hpo.cost import Entry, Kind
 from hpo.observers.counters import Tally
 from hpo.observers.progress import Goal
-from hpo.record.tables import TrialStatus
-from hpo.search.controller import Controller
-from hpo.search.trial import TrialRun
-from hpo.strategies.hyperband import Cut
-from trainers.gangs.messages import Report
+from hpo.record import TrialStatus
+from hpo.search import Controller, TrialRun
+from hpo.strategies import Cut
+from trainers.gangs import Report
 
 EMIT_SECONDS = 1.0
 """How often the figures are handed to Ray. It must be less than Ray's own period of 10 s: Ray passes a gauge on once

@@ -11,11 +11,10 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hpo.jobs.recorder import status_of
+from hpo.jobs import status_of
 from hpo.observers.snippets import as_attached, as_python, as_yaml
-from hpo.search.controller import Controller
-from hpo.search.trial import TrialRun
-from hpo.strategies.hyperband import Plan
+from hpo.search import Controller, TrialRun
+from hpo.strategies import Plan
 from hpo.text import (
     count,
     details_text,

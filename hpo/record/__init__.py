@@ -1,1 +1,37 @@
 """The record of jobs in SQL."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.record.database import (
+        explained as explained,
+        is_away as is_away,
+        open_engine as open_engine,
+        shown as shown,
+    )
+    from hpo.record.lease import (
+        holder_of as holder_of,
+        is_dead as is_dead,
+        is_held as is_held,
+        refusal as refusal,
+        this_process as this_process,
+    )
+    from hpo.record.maintenance import backup as backup, check as check, upgrade as upgrade
+    from hpo.record.store import JobWriter as JobWriter, LineRow as LineRow, ReportRow as ReportRow, Store as Store
+    from hpo.record.tables import (
+        HEARD_BEFORE as HEARD_BEFORE,
+        LOST_AFTER as LOST_AFTER,
+        JobRow as JobRow,
+        LedgerKind as LedgerKind,
+        LedgerRow as LedgerRow,
+        TrialRow as TrialRow,
+        TrialStatus as TrialStatus,
+        encode as encode,
+    )
+    from hpo.record.tags import tags_from as tags_from, tags_of as tags_of
+    from hpo.record.totals import State as State, Totals as Totals
+    from hpo.record.writer import LONGEST_WAIT as LONGEST_WAIT
+
+load_when_used(__name__)

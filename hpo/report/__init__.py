@@ -8,49 +8,28 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from hpo.report.data import JobData
-    from hpo.report.page.blocks import Code, Column, Facts, Measured, Table, Text
-    from hpo.report.page.comparison import comparison_page
-    from hpo.report.page.page import Page, Section
-    from hpo.report.page.sections import job_page, job_sections
-    from hpo.report.pictures.figure import Figure
-    from hpo.report.pictures.figures import comparison_figures, job_figures
+    from hpo.report.data import JobData as JobData
+    from hpo.report.notebook import job_html as job_html, plan_html as plan_html
+    from hpo.report.page import (
+        Block as Block,
+        Code as Code,
+        Column as Column,
+        Facts as Facts,
+        Measured as Measured,
+        Page as Page,
+        Section as Section,
+        Table as Table,
+        Text as Text,
+        comparison_page as comparison_page,
+        job_page as job_page,
+        job_sections as job_sections,
+        with_error as with_error,
+    )
+    from hpo.report.pictures import (
+        Figure as Figure,
+        comparison_figures as comparison_figures,
+        job_figures as job_figures,
+        look as look,
+    )
 
-__all__ = [
-    "Code",
-    "Column",
-    "Facts",
-    "Figure",
-    "JobData",
-    "Measured",
-    "Page",
-    "Section",
-    "Table",
-    "Text",
-    "comparison_figures",
-    "comparison_page",
-    "job_figures",
-    "job_page",
-    "job_sections",
-]
-
-load_when_used(
-    __name__,
-    {
-        "Code": "hpo.report.page.blocks",
-        "Column": "hpo.report.page.blocks",
-        "Facts": "hpo.report.page.blocks",
-        "Figure": "hpo.report.pictures.figure",
-        "JobData": "hpo.report.data",
-        "Measured": "hpo.report.page.blocks",
-        "Page": "hpo.report.page.page",
-        "Section": "hpo.report.page.page",
-        "Table": "hpo.report.page.blocks",
-        "Text": "hpo.report.page.blocks",
-        "comparison_page": "hpo.report.page.comparison",
-        "comparison_figures": "hpo.report.pictures.figures",
-        "job_figures": "hpo.report.pictures.figures",
-        "job_page": "hpo.report.page.sections",
-        "job_sections": "hpo.report.page.sections",
-    },
-)
+load_when_used(__name__)

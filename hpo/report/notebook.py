@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hpo.record.store import Store
+from hpo.record import Store
 from hpo.report.data import JobData
-from hpo.report.page.blocks import Column, Table
-from hpo.report.page.cells import cell
-from hpo.report.page.conclusion import places, subtitle, verdict
-from hpo.report.page.render import template
-from hpo.sagemaker.description import ranked
-from hpo.strategies.hyperband import Plan
+from hpo.report.page import Column, Table, cell, places, subtitle, template, verdict
+from hpo.sagemaker import ranked
+from hpo.strategies import Plan
 from hpo.text import range_text, short
 
 BEST = 10

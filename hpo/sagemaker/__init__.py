@@ -1,1 +1,24 @@
 """A job of the record in the words of SageMaker's API."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.sagemaker.analytics import (
+        HyperparameterTuningJobAnalytics as HyperparameterTuningJobAnalytics,
+        tuned_trials as tuned_trials,
+    )
+    from hpo.sagemaker.description import (
+        best_trial as best_trial,
+        counters as counters,
+        describe as describe,
+        describe_trial as describe_trial,
+        objective as objective,
+        ranked as ranked,
+        runtime as runtime,
+        status_and_reason as status_and_reason,
+        when as when,
+    )
+
+load_when_used(__name__)

@@ -7,8 +7,8 @@ from collections import defaultdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hpo.cost.prices import Tariff
-from hpo.record.store import JobRow, Store, TrialRow
+from hpo.cost import Tariff
+from hpo.record import JobRow, Store, TrialRow
 from hpo.sagemaker.description import describe, describe_trial, objective, training_job_status, when
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class HyperparameterTuningJobAnalytics:
 
     def _repr_html_(self) -> str:
         """For notebooks: the job and its best trials; read anew."""
-        from hpo.report.notebook import job_html
+        from hpo.report import job_html
 
         return job_html(self.name, self._url)
 

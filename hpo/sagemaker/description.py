@@ -7,11 +7,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from hpo.jobs.raising import RAISED
-from hpo.record.lease import is_held
-from hpo.record.store import JobRow, TrialRow
-from hpo.record.tags import tags_of
-from hpo.record.totals import State
+from hpo.jobs import RAISED
+from hpo.record import JobRow, State, TrialRow, is_held, tags_of
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
 

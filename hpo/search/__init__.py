@@ -1,1 +1,25 @@
 """The search of one job: its loop, its trials, and their gangs."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.search.controller import (
+        DRAIN_SECONDS as DRAIN_SECONDS,
+        STOP_REQUESTED as STOP_REQUESTED,
+        Controller as Controller,
+    )
+    from hpo.search.reference_runs import OnProbe as OnProbe
+    from hpo.search.simulated_gangs import SimulatedGangs as SimulatedGangs
+    from hpo.search.trial import (
+        PROBE as PROBE,
+        UNTUNED as UNTUNED,
+        Search as Search,
+        TrialRun as TrialRun,
+        derive_seed as derive_seed,
+    )
+    from hpo.search.uncertainty import auc_standard_error as auc_standard_error, standard_error as standard_error
+    from hpo.search.watch import Record as Record, Watcher as Watcher
+
+load_when_used(__name__)

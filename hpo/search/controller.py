@@ -11,9 +11,8 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
-from hpo.cost.ledger import Ledger
-from hpo.cost.limits import Budget
-from hpo.jobs.replay import Memory, goes_on_from
+from hpo.cost import Budget, Ledger
+from hpo.jobs import Memory, goes_on_from
 from hpo.search.reference_runs import Beside, OnProbe
 from hpo.search.roster import Roster, Work
 from hpo.search.trial import UNTUNED, Search, TrialRun, next_assignment, start_over
@@ -21,18 +20,7 @@ from hpo.search.trials import Trials
 from hpo.search.watch import Record
 from trainers import steady
 from trainers.errors import GangError, StorageError
-from trainers.gangs.base import Gangs
-from trainers.gangs.messages import (
-    Assignment,
-    Event,
-    GangEnded,
-    GangLost,
-    GangUp,
-    Progress,
-    Segment,
-    Served,
-    StorageAway,
-)
+from trainers.gangs import Assignment, Event, GangEnded, GangLost, Gangs, GangUp, Progress, Segment, Served, StorageAway
 from trainers.patient_storage import GIVE_UP_SECONDS, PatientStorage
 
 DRAIN_SECONDS = 15.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection
 
-from hpo.cost.throughput import Pace
+from hpo.cost import Pace
 from hpo.search.trial import Search, TrialRun
-from hpo.strategies.hyperband import Plan
+from hpo.strategies import Plan
 
 
 class Demand:

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hpo.search.trial import Search, TrialRun
-from hpo.strategies.scheduler import RESOURCE
-from trainers.gangs.messages import Report
+from hpo.strategies import RESOURCE
+from trainers.gangs import Report
 
 _STANDING = ("resource", "metrics", "value", "best_value", "best_resource", "details")
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 from ray.tune.experiment import Trial
 
-from hpo.cost.throughput import Probed
-from hpo.forecasts.probe import COLD_SECONDS, MOST_SECONDS, WARM_UP_UNITS
+from hpo.cost import Probed
+from hpo.forecasts import COLD_SECONDS, MOST_SECONDS, WARM_UP_UNITS
 from hpo.search.trial import PROBE, UNTUNED, Search, TrialRun, new_run
-from trainers.gangs.messages import Served
+from trainers.gangs import Served
 
 OnProbe = Callable[[Probed], None]
 """Is told what the measured probe gave."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from hpo.search.trial import TrialRun
-from trainers.gangs.messages import Assignment
+from trainers.gangs import Assignment
 
 
 @dataclass(slots=True, kw_only=True)

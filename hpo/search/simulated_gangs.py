@@ -10,8 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from trainers.errors import DivergedError
-from trainers.gangs.messages import Assignment, Event, GangLost, GangUp, Report, Segment, Served
-from trainers.gangs.planning import Release, next_change
+from trainers.gangs import Assignment, Event, GangLost, GangUp, Release, Report, Segment, Served, next_change
 
 Curve = Callable[[Assignment, int], float]
 """The objective of an assignment's trial after so many units."""

@@ -10,10 +10,10 @@ from typing import Any
 
 from ray.tune.experiment import Trial
 
-from hpo.cost.limits import Limits
-from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
+from hpo.cost import Limits
+from hpo.strategies import TuningJobCompletionCriteriaConfig
 from trainers import storage
-from trainers.gangs.messages import Assignment
+from trainers.gangs import Assignment
 
 UNTUNED = "untuned"
 """Id of the run with the trainer's own hyperparameters, made for comparison when a gang is free."""

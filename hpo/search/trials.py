@@ -10,14 +10,13 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
-from hpo.jobs.replay import Memory
+from hpo.jobs import Memory
 from hpo.search.demand import Demand
 from hpo.search.objective import Comparison
 from hpo.search.trial import PROBE, Search, TrialRun, new_run
 from hpo.search.watch import Record
-from hpo.strategies.completion_criteria import Completion, Verdict
-from hpo.strategies.scheduler import SynchronousHyperBandScheduler
-from trainers.gangs.messages import Report, Segment, Served, merged
+from hpo.strategies import Completion, SynchronousHyperBandScheduler, Verdict
+from trainers.gangs import Report, Segment, Served, merged
 
 FIRST_FAILURES = 5
 """A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""

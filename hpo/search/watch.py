@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from hpo.cost.ledger import Entry
+from hpo.cost import Entry
 from hpo.search.trial import TrialRun
-from hpo.strategies.hyperband import Cut
-from trainers.gangs.messages import Report
+from hpo.strategies import Cut
+from trainers.gangs import Report
 
 if TYPE_CHECKING:
     from hpo.search.controller import Controller

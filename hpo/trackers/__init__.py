@@ -8,17 +8,9 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from hpo.trackers.mlflow import MLflow
-    from hpo.trackers.tensorboard import TensorBoard
-    from hpo.trackers.wandb import WeightsAndBiases
+    from hpo.trackers.mlflow import MLflow as MLflow
+    from hpo.trackers.tensorboard import TensorBoard as TensorBoard
+    from hpo.trackers.tracker import Tracker as Tracker
+    from hpo.trackers.wandb import WeightsAndBiases as WeightsAndBiases
 
-__all__ = ["MLflow", "TensorBoard", "WeightsAndBiases"]
-
-load_when_used(
-    __name__,
-    {
-        "MLflow": "hpo.trackers.mlflow",
-        "TensorBoard": "hpo.trackers.tensorboard",
-        "WeightsAndBiases": "hpo.trackers.wandb",
-    },
-)
+load_when_used(__name__)

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from numbers import Real
 from typing import TYPE_CHECKING, Any
 
-from hpo.observers.callbacks import JobEnd, JobStart, TrialInfo
-from hpo.record.tables import encode
+from hpo.observers import JobEnd, JobStart, TrialInfo
+from hpo.record import encode
 from hpo.text import masked
 from hpo.trackers.tracker import Finished, Log, Reported, Tracker, job_numbers, job_words, trial_numbers
 

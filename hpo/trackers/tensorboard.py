@@ -11,8 +11,8 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from hpo.observers.callbacks import JobEnd, JobStart, TrialInfo
-from hpo.record.tables import encode
+from hpo.observers import JobEnd, JobStart, TrialInfo
+from hpo.record import encode
 from hpo.trackers.tracker import Finished, Log, Reported, Tracker, job_numbers, trial_numbers
 from trainers.errors import ConfigurationError
 

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from hpo.observers.callbacks import Callback, JobEnd, JobStart, TrialEnd, TrialInfo
-from hpo.record.tables import encode
+from hpo.observers import Callback, JobEnd, JobStart, TrialEnd, TrialInfo
+from hpo.record import encode
 from hpo.trackers.outbox import Outbox
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from trainers.gangs.messages import Report
+    from trainers.gangs import Report
 
 CLOSE_SECONDS, LONGEST_CLOSE_SECONDS = 10.0, 30.0
 """How long a job's end waits for what is not written yet: while nothing is, and in all."""

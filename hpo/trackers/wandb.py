@@ -6,8 +6,8 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from hpo.observers.callbacks import JobEnd, JobStart, TrialInfo
-from hpo.record.tables import encode
+from hpo.observers import JobEnd, JobStart, TrialInfo
+from hpo.record import encode
 from hpo.trackers.tracker import CLOSE_SECONDS, Finished, Log, Reported, Tracker, job_numbers, job_words, trial_numbers
 from trainers.errors import ConfigurationError
 from trainers.home import home

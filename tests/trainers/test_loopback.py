@@ -17,38 +17,38 @@ import pytest
 
 from hpo.observers.snippets import as_python
 from trainers import ScalingConfig, XGBoostTrainer
-from trainers.loopback import VARIABLE, on_loopback
+from trainers.loopback import LOOPBACK_VARIABLE, on_loopback
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_variable_is_there_for_an_import_of_ray_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(LOOPBACK_VARIABLE, raising=False)
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     monkeypatch.setattr("sys.modules", {name: module for name, module in sys.modules.items() if name != "ray"})
     with on_loopback():
-        assert os.environ[VARIABLE] == "0"
+        assert os.environ[LOOPBACK_VARIABLE] == "0"
         with on_loopback():
-            assert os.environ[VARIABLE] == "0"
-        assert os.environ[VARIABLE] == "0"
-    assert VARIABLE not in os.environ
+            assert os.environ[LOOPBACK_VARIABLE] == "0"
+        assert os.environ[LOOPBACK_VARIABLE] == "0"
+    assert LOOPBACK_VARIABLE not in os.environ
 
 
-@pytest.mark.parametrize(("name", "value"), [(VARIABLE, "1"), ("RAY_ADDRESS", "10.0.0.1:6379")])
+@pytest.mark.parametrize(("name", "value"), [(LOOPBACK_VARIABLE, "1"), ("RAY_ADDRESS", "10.0.0.1:6379")])
 def test_who_asks_for_more_gets_it(name: str, value: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.modules", {name: module for name, module in sys.modules.items() if name != "ray"})
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(LOOPBACK_VARIABLE, raising=False)
     monkeypatch.setenv(name, value)
     with on_loopback():
-        assert os.environ.get(VARIABLE) == ("1" if name == VARIABLE else None)
+        assert os.environ.get(LOOPBACK_VARIABLE) == ("1" if name == LOOPBACK_VARIABLE else None)
 
 
 def test_what_imported_ray_already_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     import ray  # noqa: F401
 
-    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.delenv(LOOPBACK_VARIABLE, raising=False)
     with on_loopback():
-        assert VARIABLE not in os.environ
+        assert LOOPBACK_VARIABLE not in os.environ
 
 
 @pytest.mark.process

@@ -6,7 +6,10 @@ Parquet files some row groups, as many as leave shards balanced; so not every wo
 """
 
 from trainers.channels.channel import Channel, PlacedChannel
+from trainers.channels.files import Files
 from trainers.channels.labels import LabelRule
+from trainers.channels.memory import Memory
+from trainers.channels.ray_data import RayData
 from trainers.channels.table import Table
 
-__all__ = ["Channel", "LabelRule", "PlacedChannel", "Table"]
+__all__ = ["Channel", "Files", "LabelRule", "Memory", "PlacedChannel", "RayData", "Table"]

@@ -16,7 +16,7 @@ import ray
 from ray.exceptions import AuthenticationError, RayError
 
 from trainers.errors import ConfigurationError, GangError, WarmbandError
-from trainers.process.uninterrupted import whole
+from trainers.process import whole
 
 ANSWER_SECONDS = 30.0
 """How long a head is waited for: one that was started just now takes some seconds."""

@@ -20,13 +20,13 @@ from trainers import loopback
 from trainers.cluster import head
 from trainers.cluster.shared_paths import Reach
 from trainers.errors import ResourcesError
-from trainers.process.uninterrupted import whole
+from trainers.process import whole
 
 logger = logging.getLogger(__name__)
 
 _OPEN = (
     "Ray was imported before Warmband, so it listens on all addresses of this machine, for who has its token; "
-    f"import hpo or trainers first, or set {loopback.VARIABLE}=0, to keep it to {loopback.ADDRESS}"
+    f"import hpo or trainers first, or set {loopback.LOOPBACK_VARIABLE}=0, to keep it to {loopback.ADDRESS}"
 )
 
 STARTS = 3
@@ -99,7 +99,7 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
                 start = partial(ray.init, address="local", num_cpus=max(cpus, cores), include_dashboard=False, **shown)
                 started(start, notify, interrupted)
             notify(f"Started Ray on this machine: {max(cpus, cores)} logical CPUs on {cores} cores")
-            if ray.util.get_node_ip_address() != loopback.ADDRESS and loopback.VARIABLE not in os.environ:
+            if ray.util.get_node_ip_address() != loopback.ADDRESS and loopback.LOOPBACK_VARIABLE not in os.environ:
                 notify(_OPEN)
             yield found
         else:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from trainers.datasets import bank_marketing, images
 from trainers.datasets.catalogue import DATASETS, named
-from trainers.datasets.dataset import Dataset, DatasetInfo
+from trainers.datasets.dataset import Dataset, DatasetInfo, Rows
 from trainers.datasets.files import check, fetch, find
 from trainers.errors import ConfigurationError
 
-__all__ = ["DATASETS", "Dataset", "DatasetInfo", "check", "fetch", "find", "load"]
+__all__ = ["DATASETS", "Dataset", "DatasetInfo", "Rows", "check", "fetch", "find", "load"]
 
 _SEED = 1729
 _IMAGES = frozenset(info.name for info in images.INFOS)

@@ -1,1 +1,51 @@
 """Gangs: warm groups of workers that serve assignments."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from trainers.gangs.base import Gangs as Gangs
+    from trainers.gangs.capacity import Room as Room, check_capacity as check_capacity
+    from trainers.gangs.gang import (
+        AGREE_SECONDS as AGREE_SECONDS,
+        END_SECONDS as END_SECONDS,
+        POLL_SECONDS as POLL_SECONDS,
+        PROGRESS_SECONDS as PROGRESS_SECONDS,
+        Halts as Halts,
+        Program as Program,
+        WorkerContext as WorkerContext,
+        never as never,
+        one_line as one_line,
+        resources_per_worker as resources_per_worker,
+    )
+    from trainers.gangs.in_process import InHand as InHand, alone as alone, cores as cores
+    from trainers.gangs.messages import (
+        Assignment as Assignment,
+        Event as Event,
+        GangEnded as GangEnded,
+        GangLost as GangLost,
+        GangUp as GangUp,
+        Progress as Progress,
+        Report as Report,
+        Segment as Segment,
+        Served as Served,
+        StorageAway as StorageAway,
+        merged as merged,
+    )
+    from trainers.gangs.output import found as found
+    from trainers.gangs.planning import Release as Release, next_change as next_change
+    from trainers.gangs.ray_gangs import START_ATTEMPTS as START_ATTEMPTS, RayGangs as RayGangs
+    from trainers.gangs.scaling import (
+        WORKERS as WORKERS,
+        check_alone as check_alone,
+        check_resources as check_resources,
+        check_scaling as check_scaling,
+        check_workers as check_workers,
+        labels_of as labels_of,
+        range_of as range_of,
+        recorded_scaling as recorded_scaling,
+        scaling_from as scaling_from,
+    )
+
+load_when_used(__name__)

@@ -12,8 +12,7 @@ import ray
 from ray.train import ScalingConfig
 from ray.util import placement_group_table
 
-from trainers.cluster.draining import Notices
-from trainers.cluster.placement import SLACK, free_places, gangs_that_fit, given_back, has_labels, places
+from trainers.cluster import SLACK, Notices, free_places, gangs_that_fit, given_back, has_labels, places
 from trainers.errors import ResourcesError
 from trainers.gangs.gang import resources_per_worker
 from trainers.gangs.scaling import labels_of

@@ -23,7 +23,7 @@ from ray.util import placement_group_table, remove_placement_group
 from ray.util.placement_group import PlacementGroup
 
 from trainers import steady
-from trainers.cluster.shared_paths import Reach
+from trainers.cluster import Reach
 from trainers.errors import DivergedError, GangError, StorageError, UnsavedError, in_words
 from trainers.gangs import output
 from trainers.gangs.log_context import label_logs
@@ -41,10 +41,7 @@ from trainers.gangs.messages import (
     StorageAway,
 )
 from trainers.patient_storage import PatientStorage
-from trainers.process.ending import end_surely
-from trainers.process.openmp import calm_loaded
-from trainers.process.scratch import Scratch
-from trainers.process.uninterrupted import whole
+from trainers.process import Scratch, calm_loaded, end_surely, whole
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from trainers.errors import DivergedError, GangError, StorageError
 from trainers.gangs.gang import Program, WorkerContext, one_line
 from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served
 from trainers.patient_storage import PatientStorage, saying
-from trainers.process.openmp import calm_loaded
+from trainers.process import calm_loaded
 
 logger = logging.getLogger(__name__)
 

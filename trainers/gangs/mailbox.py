@@ -13,7 +13,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from trainers.gangs.messages import Event, GangLost, GangUp, Goodbye, Halt, Order, Served
-from trainers.process.ending import end_surely
+from trainers.process import end_surely
 
 NAMESPACE = "warmband"
 """Of the mailboxes' names, so that the jobs on one cluster find each other's."""

@@ -15,9 +15,7 @@ from ray.exceptions import GetTimeoutError, RayActorError, RayError
 from ray.train import ScalingConfig
 
 from trainers import steady
-from trainers.cluster import head
-from trainers.cluster.draining import Notices
-from trainers.cluster.session import Cluster
+from trainers.cluster import Cluster, Notices, head
 from trainers.errors import GangError
 from trainers.gangs.capacity import Room
 from trainers.gangs.gang import END_SECONDS, Gang, Program, one_line, resources_per_worker
@@ -25,9 +23,8 @@ from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import Assignment, Event, GangEnded, GangLost, GangUp, Halt, Order, Served
 from trainers.gangs.planning import Programs, Release, Start, next_change
 from trainers.gangs.scaling import range_of
-from trainers.gangs.sharing.fair_share import Claim, Held
-from trainers.gangs.sharing.neighbours import Neighbours
-from trainers.process.uninterrupted import whole
+from trainers.gangs.sharing import Claim, Held, Neighbours
+from trainers.process import whole
 
 logger = logging.getLogger(__name__)
 

@@ -15,13 +15,12 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, GangError, TrialError, WarmbandError
-from trainers.gangs.gang import one_line
+from trainers.gangs import one_line
 from trainers.parameter_server.flat import Block
 from trainers.parameter_server.opening import Opening, Options, check, groups_of, restricted, take_state
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.sharding import spread
-from trainers.pytorch.distribution import MicroBatch, Peers, trained, weighed
-from trainers.pytorch.gradients.peers import share
+from trainers.pytorch import MicroBatch, Peers, share, trained, weighed
 
 PATIENCE_SECONDS = 600.0
 

@@ -6,19 +6,24 @@ import time
 from collections.abc import Callable, Mapping
 
 from trainers.channels import PlacedChannel
-from trainers.gangs.gang import WorkerContext, never
-from trainers.gangs.messages import Assignment, Report, Segment
-from trainers.gangs.scaling import WORKERS
+from trainers.gangs import WORKERS, Assignment, Report, Segment, WorkerContext, never
 from trainers.parameter_server.distribution import ServerDistribution
-from trainers.parameter_server.server.actor import Servers
+from trainers.parameter_server.server import Servers
 from trainers.parameter_server.settings import Settings
-from trainers.parameter_server.simulation.workers import simulate
-from trainers.pytorch.context import Worker
-from trainers.pytorch.distribution import Distribution, Peers
-from trainers.pytorch.program import FunctionSettings, device_of, held, threads, worker_of
-from trainers.pytorch.segment import train_segment
-from trainers.pytorch.state import switches
-from trainers.pytorch.state.checkpoint import TorchCheckpoint
+from trainers.parameter_server.simulation import simulate
+from trainers.pytorch import (
+    Distribution,
+    FunctionSettings,
+    Peers,
+    TorchCheckpoint,
+    Worker,
+    device_of,
+    held,
+    switches,
+    threads,
+    train_segment,
+    worker_of,
+)
 
 
 class Serving:

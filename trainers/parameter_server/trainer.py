@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
-from trainers.gangs.gang import Program
-from trainers.gangs.scaling import WORKERS
-from trainers.pytorch.function_trainer import FunctionTrainer
+from trainers.gangs import WORKERS, Program
+from trainers.pytorch import FunctionTrainer
 
 if TYPE_CHECKING:
     pass
@@ -61,7 +60,7 @@ class ParameterServerTrainer(FunctionTrainer):
         """See `Trainer.program`."""
         # Imported here: whoever looks at a job does not wait for torch.
         from trainers.parameter_server.program import Serving, SimulatedProgram
-        from trainers.pytorch.program import FunctionProgram, FunctionSettings
+        from trainers.pytorch import FunctionProgram, FunctionSettings
 
         settings = FunctionSettings(
             function=self.train_loop_per_worker,

@@ -1,1 +1,19 @@
 """What a process sets up for itself: threads, scratch folders, its end, the names of users' code."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from trainers.process.ending import end_surely as end_surely
+    from trainers.process.named import load as load, name_of as name_of
+    from trainers.process.openmp import (
+        POLICY as POLICY,
+        VARIABLE as VARIABLE,
+        calm_loaded as calm_loaded,
+        spin_less as spin_less,
+    )
+    from trainers.process.scratch import Scratch as Scratch
+    from trainers.process.uninterrupted import interrupt as interrupt, whole as whole
+
+load_when_used(__name__)

@@ -1,1 +1,37 @@
 """What a PyTorch training function sees on a worker, and how the workers' gradients become one update."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from trainers.pytorch.allreduce_trainer import TorchTrainer as TorchTrainer
+    from trainers.pytorch.context import TrainContext as TrainContext, Worker as Worker
+    from trainers.pytorch.data import GLOBAL as GLOBAL, PER_WORKER as PER_WORKER, BatchSize as BatchSize
+    from trainers.pytorch.distribution import (
+        Distribution as Distribution,
+        MicroBatch as MicroBatch,
+        Peers as Peers,
+        trained as trained,
+        weighed as weighed,
+    )
+    from trainers.pytorch.function import ARGUMENT as ARGUMENT, TrainFunction as TrainFunction
+    from trainers.pytorch.function_trainer import FunctionTrainer as FunctionTrainer
+    from trainers.pytorch.gradients import share as share
+    from trainers.pytorch.program import (
+        FunctionProgram as FunctionProgram,
+        FunctionSettings as FunctionSettings,
+        device_of as device_of,
+        held as held,
+        threads as threads,
+        worker_of as worker_of,
+    )
+    from trainers.pytorch.rates import RULE as RULE
+    from trainers.pytorch.segment import train_segment as train_segment
+    from trainers.pytorch.state import (
+        TorchCheckpoint as TorchCheckpoint,
+        random_state as random_state,
+        switches as switches,
+    )
+
+load_when_used(__name__)

@@ -9,9 +9,7 @@ from ray.train import ScalingConfig
 
 from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
-from trainers.gangs.gang import Program, WorkerContext
-from trainers.gangs.messages import Assignment
-from trainers.gangs.scaling import check_alone
+from trainers.gangs import Assignment, Program, WorkerContext, check_alone
 from trainers.pytorch.function_trainer import REPORT_SECONDS, FunctionTrainer, but
 
 if TYPE_CHECKING:
@@ -83,7 +81,7 @@ class TorchTrainer(FunctionTrainer):
         super().check(hyperparameters)
         if self.in_hand:
             check_alone(hyperparameters)
-        from trainers.pytorch.data.batches import BatchSize
+        from trainers.pytorch.data import BatchSize
 
         for workers in range(self.least_workers, self.workers):
             BatchSize.of(hyperparameters, workers)
@@ -112,7 +110,7 @@ class _AllReducing:
 
     def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
         """See `trainers.pytorch.program.Distributing`."""
-        from trainers.pytorch.gradients.allreduce import AllReduce
+        from trainers.pytorch.gradients import AllReduce
 
         return AllReduce(peers)
 

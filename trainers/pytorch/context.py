@@ -15,17 +15,24 @@ from torch.utils.data import DataLoader
 
 from trainers import steady
 from trainers.errors import DivergedError, TrialError
-from trainers.gangs.messages import Assignment, Report
-from trainers.pytorch.data.batches import GLOBAL, PER_WORKER, BatchSize, unplanned
-from trainers.pytorch.data.loaders import loader_batches
-from trainers.pytorch.data.loading import Batches, Place, Shard, shard_batches
-from trainers.pytorch.data.streaming import Stream, stream_batches
+from trainers.gangs import Assignment, Report
+from trainers.pytorch.data import (
+    GLOBAL,
+    PER_WORKER,
+    Batches,
+    BatchSize,
+    Place,
+    Shard,
+    Stream,
+    loader_batches,
+    shard_batches,
+    stream_batches,
+    unplanned,
+)
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, trained
 from trainers.pytorch.plain import norm, number, plain
 from trainers.pytorch.rates import LearningRateRule, scaled
-from trainers.pytorch.state import random_state
-from trainers.pytorch.state.checkpoint import TorchCheckpoint
-from trainers.pytorch.state.models import Models
+from trainers.pytorch.state import Models, TorchCheckpoint, random_state
 
 Model = TypeVar("Model", bound=nn.Module)
 

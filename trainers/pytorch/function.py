@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from trainers.errors import ConfigurationError
-from trainers.process.named import load
+from trainers.process import load
 
 if TYPE_CHECKING:
     from trainers.pytorch.context import TrainContext

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 from ray.train import ScalingConfig
 
 from trainers.errors import ConfigurationError
-from trainers.gangs.scaling import check_workers
-from trainers.process.named import name_of
+from trainers.gangs import check_workers
+from trainers.process import name_of
 from trainers.pytorch.function import ARGUMENT, resolve, unloaded
 from trainers.trainer import Trainer
 
@@ -120,7 +120,7 @@ class FunctionTrainer(Trainer):
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""
         # Imported here: the batch words need no torch, but what they belong to is imported with it on workers alone.
-        from trainers.pytorch.data.batches import BatchSize
+        from trainers.pytorch.data import BatchSize
         from trainers.pytorch.rates import LearningRateRule
 
         check_workers(hyperparameters)
@@ -133,7 +133,7 @@ class FunctionTrainer(Trainer):
 
     def load_model(self, checkpoint: str) -> Any:
         """What the function handed to its last `report(checkpoint=...)`; tensors are on the CPU."""
-        from trainers.pytorch.state.checkpoint import TorchCheckpoint
+        from trainers.pytorch.state import TorchCheckpoint
 
         return TorchCheckpoint.read(checkpoint).state
 

@@ -15,17 +15,14 @@ import torch
 
 from trainers.channels import PlacedChannel, Table
 from trainers.errors import DataError, GangError, UnsavedError
-from trainers.gangs.gang import WorkerContext, never
-from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.pytorch.context import Worker
-from trainers.pytorch.data.loading import Shard
-from trainers.pytorch.data.streaming import Stream
+from trainers.pytorch.data import Shard, Stream
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
-from trainers.pytorch.gradients.peers import Alone, ProcessGroup
+from trainers.pytorch.gradients import Alone, ProcessGroup
 from trainers.pytorch.segment import train_segment
-from trainers.pytorch.state import switches
-from trainers.pytorch.state.models import Models
+from trainers.pytorch.state import Models, switches
 
 _RESIDENT = 0.5
 """The part of a GPU's free memory that a gang's data may fill; what does not fit stays in the host's."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from trainers.errors import ConfigurationError
-from trainers.pytorch.data.batches import GLOBAL
+from trainers.pytorch.data import GLOBAL
 
 if TYPE_CHECKING:
     from torch.optim import Optimizer

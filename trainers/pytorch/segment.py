@@ -11,15 +11,14 @@ from typing import Any
 
 from trainers import steady, storage
 from trainers.errors import TrialError, WarmbandError
-from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.gangs import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
 from trainers.pytorch.context import TrainContext, Worker
 from trainers.pytorch.deadline import Deadline
 from trainers.pytorch.distribution import Distribution, Peers
 from trainers.pytorch.function import TrainFunction
 from trainers.pytorch.gradients import own_steps
-from trainers.pytorch.state import random_state
-from trainers.pytorch.state.checkpoint import TorchCheckpoint
+from trainers.pytorch.state import TorchCheckpoint, random_state
 
 _LONGER = 1.25
 """A function has longer to a report than workers wait for each other, so that the wait can say who is missing."""

@@ -9,8 +9,7 @@ from typing import Any
 
 from trainers import storage
 from trainers.errors import ConfigurationError, DataError
-from trainers.gangs.messages import Assignment
-from trainers.gangs.scaling import WORKERS
+from trainers.gangs import WORKERS, Assignment
 from trainers.xgboost.parameters import ALIASES, ROUNDS
 from trainers.xgboost.ubjson import flaw
 

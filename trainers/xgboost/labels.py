@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from trainers.channels.labels import LabelRule
+from trainers.channels import LabelRule
 from trainers.errors import DataError
 
 

@@ -13,8 +13,7 @@ from typing import Any
 from trainers import steady
 from trainers.channels import PlacedChannel, Table
 from trainers.errors import DivergedError
-from trainers.gangs.gang import WorkerContext, never
-from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.xgboost.booster import CPU, GPU, booster_parameters, check_device, load_booster
 from trainers.xgboost.evaluation import Evaluation, Share, Sum, classes_of, sum_over
 from trainers.xgboost.halting import Looks

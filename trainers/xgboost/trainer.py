@@ -9,17 +9,16 @@ from typing import Any, ClassVar
 from ray.train import ScalingConfig
 
 from trainers.channels import Channel, LabelRule, PlacedChannel
-from trainers.cluster.session import Cluster
+from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
-from trainers.gangs.base import Gangs
-from trainers.gangs.scaling import WORKERS, check_alone, check_workers
+from trainers.gangs import WORKERS, Gangs, check_alone, check_workers
 from trainers.trainer import Trainer
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_names, label_rules
 from trainers.xgboost.parameters import ROUNDS, check_parameters, metric_names
 from trainers.xgboost.program import XGBoostProgram
-from trainers.xgboost.ray_backend.options import check_backend
+from trainers.xgboost.ray_backend import check_backend
 
 
 class XGBoostTrainer(Trainer):
@@ -174,8 +173,8 @@ class XGBoostTrainer(Trainer):
         if self.backend == "native":
             return super().start_gangs(name, channels, on, notify, priority, patient)
         # Imported here: workers of native gangs import this module, and need none of it.
-        from trainers.cluster.draining import Notices
-        from trainers.xgboost.ray_backend.gangs import XGBoostRayGangs
+        from trainers.cluster import Notices
+        from trainers.xgboost.ray_backend import XGBoostRayGangs
 
         placed = {channel: source.place(self.workers) for channel, source in channels.items()}
         notices = None if on.private else Notices()

@@ -1,1 +1,22 @@
 """The subcommands of `hpo`, a module each group."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.cli.commands import (
+        data as data,
+        db as db,
+        export as export,
+        files as files,
+        forecast as forecast,
+        logs as logs,
+        records as records,
+        report as report,
+        resume as resume,
+        submit as submit,
+        tuning as tuning,
+    )
+
+load_when_used(__name__)

@@ -20,7 +20,7 @@ def db_upgrade(store: StoreUrl = None, as_json: AsJson = False) -> None:
     An empty database gets the tables.
     """
     from hpo.cli.terminal import show, show_json
-    from hpo.record.maintenance import upgrade
+    from hpo.record import upgrade
 
     done = upgrade(store)
     if as_json:
@@ -41,7 +41,7 @@ def db_check(store: StoreUrl = None, as_json: AsJson = False) -> None:
     that should be running and that nobody drives.
     """
     from hpo.cli.terminal import show, show_json
-    from hpo.record.maintenance import check
+    from hpo.record import check
     from hpo.text import in_bytes
     from trainers.errors import WarmbandError
 
@@ -71,7 +71,7 @@ def db_backup(
     PostgreSQL is copied by pg_dump, for pg_restore.
     """
     from hpo.cli.terminal import show, show_json
-    from hpo.record.maintenance import backup
+    from hpo.record import backup
     from hpo.text import in_bytes
 
     done = backup(store, file)

@@ -39,6 +39,6 @@ def schema() -> None:
     # yaml-language-server: $schema=job.schema.json
     """
     from hpo.cli.terminal import show_json
-    from hpo.job_file.models import json_schema
+    from hpo.job_file import json_schema
 
     show_json(json_schema())

@@ -30,8 +30,8 @@ def forecast(
     from contextlib import nullcontext, redirect_stdout
 
     from hpo.cli.terminal import show_json, terminal
-    from hpo.job_file.models import read_job
-    from hpo.observers.summary import show_plan
+    from hpo.job_file import read_job
+    from hpo.observers import show_plan
 
     overrides = [*(set_ or []), *([f"store={json.dumps(store)}"] if store is not None else [])]
     spec = read_job(job, overrides, allow_code=allow_code)

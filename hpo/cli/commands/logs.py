@@ -15,11 +15,11 @@ import typer
 
 from hpo.cli.options import Address, JobName, StoreUrl
 from trainers.errors import ConfigurationError, WarmbandError
-from trainers.gangs.output import found
+from trainers.gangs import found
 
 if TYPE_CHECKING:
-    from hpo.jobs.launch.ray_jobs import JobsServer
-    from hpo.record.store import JobRow, Store, TrialRow
+    from hpo.jobs import JobsServer
+    from hpo.record import JobRow, Store, TrialRow
 
 POLL_SECONDS, RECORD_SECONDS = 0.3, 1.0
 SUMMARY_SECONDS = 10.0
@@ -48,7 +48,7 @@ def logs(
     reached from here, and of a driver in the foreground, it comes from
     the record, which keeps what happened, a line an event.
     """
-    from hpo.record.store import Store
+    from hpo.record import Store
 
     with Store(store) as opened:
         if trial is not None:
@@ -131,7 +131,7 @@ def _tail(lines: Iterable[str], count: int | None) -> Iterator[str]:
 
 def _goes_on(store: Store, name: str) -> bool:
     """Whether more is to be expected: a driver prints its summary behind the job's end."""
-    from hpo.record.lease import is_dead
+    from hpo.record import is_dead
 
     job = store.job(name)
     if job.status in ("InProgress", "Stopping"):
@@ -145,7 +145,7 @@ def _server(address: str | None, job: JobRow | None) -> JobsServer | None:
     Raises:
         ConfigurationError: it was named, or nothing but it knows the job, and it cannot be reached.
     """
-    from hpo.jobs.launch.ray_jobs import JobsServer
+    from hpo.jobs import JobsServer
 
     try:
         return JobsServer(address or (job and job.driver.get("address")) or None)

@@ -11,7 +11,7 @@ import typer
 from hpo.cli.options import AsJson, JobName, StoreUrl
 
 if TYPE_CHECKING:
-    from hpo.record.store import Store
+    from hpo.record import Store
 
 POLL_SECONDS = 0.5
 
@@ -26,7 +26,7 @@ def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
     from hpo.cli.snapshot import overviews
     from hpo.cli.terminal import show, show_json, terminal
     from hpo.cli.views import jobs_table
-    from hpo.record.store import Store
+    from hpo.record import Store
 
     with Store(store) as opened:
         found = overviews(opened)
@@ -48,8 +48,8 @@ def describe(name: JobName, store: StoreUrl = None, as_json: AsJson = False) -> 
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show, show_json
     from hpo.cli.views import job_page
-    from hpo.record.store import Store
-    from hpo.sagemaker.description import describe
+    from hpo.record import Store
+    from hpo.sagemaker import describe
 
     with Store(store) as opened:
         snapshot = Snapshot.of(opened, opened.job(name))
@@ -76,7 +76,7 @@ def trials(
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show, show_json, terminal
     from hpo.cli.views import failures, trials_table, trials_text
-    from hpo.record.store import Store
+    from hpo.record import Store
 
     with Store(store) as opened:
         snapshot = Snapshot.of(opened, opened.job(name))
@@ -113,9 +113,9 @@ def stop(
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show_json, terminal
     from hpo.cli.views import trials_text, value_text
-    from hpo.jobs.launch.background import end_abandoned
-    from hpo.record.store import Store
-    from hpo.sagemaker.description import describe, status_and_reason
+    from hpo.jobs import end_abandoned
+    from hpo.record import Store
+    from hpo.sagemaker import describe, status_and_reason
 
     out = terminal(stderr=as_json)
     with Store(store) as opened:
@@ -156,8 +156,8 @@ def delete(
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show
     from hpo.cli.views import trials_text
-    from hpo.jobs.files.deletion import Files, check_over
-    from hpo.record.store import Store
+    from hpo.jobs import Files, check_over
+    from hpo.record import Store
     from trainers.errors import ConfigurationError
 
     with Store(store) as opened:
@@ -189,7 +189,7 @@ def _wait_for_end(store: Store, name: str, seconds: float) -> None:
 
 
 def _write_csv(name: str, file: str, store: str | None) -> None:
-    from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics
+    from hpo.sagemaker import HyperparameterTuningJobAnalytics
     from trainers.errors import ConfigurationError
 
     try:

@@ -35,7 +35,7 @@ def report(
     holds so far.
     """
     from hpo.cli.terminal import show
-    from hpo.record.store import Store
+    from hpo.record import Store
     from hpo.report import JobData
 
     if twice := next((name for name in names if names.count(name) > 1), None):

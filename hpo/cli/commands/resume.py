@@ -41,13 +41,9 @@ def resume(
     from contextlib import nullcontext, redirect_stdout
 
     from hpo.cli.terminal import show_json, terminal
-    from hpo.jobs.driver import drive, exit_code
-    from hpo.jobs.named_code import check_allowed, in_record, look_here_too
-    from hpo.jobs.raising import limits_of
-    from hpo.jobs.stop_signals import EXIT_CODES, INTERRUPTED
-    from hpo.record.store import Store
-    from hpo.sagemaker.analytics import tuned_trials
-    from hpo.sagemaker.description import describe
+    from hpo.jobs import EXIT_CODES, INTERRUPTED, check_allowed, drive, exit_code, in_record, limits_of, look_here_too
+    from hpo.record import Store
+    from hpo.sagemaker import describe, tuned_trials
 
     limits = limits_of(set_ or ())
     with Store(store) as opened:

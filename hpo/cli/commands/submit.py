@@ -13,8 +13,8 @@ from trainers.errors import ConfigurationError, WarmbandError
 
 if TYPE_CHECKING:
     from hpo.cli.terminal import Terminal
-    from hpo.job_file.models import JobSpec
-    from hpo.jobs.launch.ray_jobs import JobsServer
+    from hpo.job_file import JobSpec
+    from hpo.jobs import JobsServer
 
 START_SECONDS = 60.0
 POLL_SECONDS = 0.5
@@ -46,9 +46,8 @@ def submit(
     machine.
     """
     from hpo.cli.terminal import show_json, terminal
-    from hpo.job_file.models import read_job
-    from hpo.jobs.build import name_from
-    from hpo.jobs.launch.ray_jobs import JobsServer, check_no_password
+    from hpo.job_file import read_job
+    from hpo.jobs import JobsServer, check_no_password, name_from
 
     folder, file = _inside(job, working_dir)
     overrides = [*(set_ or []), *([f"name={name}"] if name else [])]
@@ -121,7 +120,7 @@ def _wait_for_start(server: JobsServer, submission: str, out: Terminal, name: st
     Raises:
         WarmbandError: it ended before.
     """
-    from hpo.jobs.launch.whereabouts import RECORD
+    from hpo.jobs import RECORD
 
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline:

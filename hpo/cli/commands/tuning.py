@@ -11,7 +11,7 @@ import typer
 from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl, Verbose
 
 if TYPE_CHECKING:
-    from hpo.job_file.models import JobSpec
+    from hpo.job_file import JobSpec
 
 LOG_WIDTH = 100
 """Columns of what goes into the log of a Ray job, where people read it."""
@@ -36,7 +36,7 @@ def tune(
     output is what hpo describe --json prints, and all else goes to
     standard error.
     """
-    from hpo.job_file.models import read_job
+    from hpo.job_file import read_job
 
     overrides = list(set_ or [])
     if max_parallel_jobs is not None:
@@ -50,8 +50,7 @@ def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> N
     from contextlib import nullcontext, redirect_stdout
 
     from hpo.cli.terminal import show_json, terminal
-    from hpo.jobs.launch.ray_jobs import check_pinned
-    from hpo.jobs.launch.whereabouts import ray_job
+    from hpo.jobs import check_pinned, ray_job
 
     check_pinned()
     console = terminal(stderr=as_json)

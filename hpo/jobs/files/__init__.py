@@ -1,1 +1,27 @@
 """A job's files: its folder, copies of its inputs, the models that it keeps, and their deletion."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.jobs.files import folder as folder
+    from hpo.jobs.files.deletion import Files as Files, check_over as check_over
+    from hpo.jobs.files.folder import CLAIMED as CLAIMED, claim as claim, was_claimed as was_claimed
+    from hpo.jobs.files.inputs import (
+        Copying as Copying,
+        check_same as check_same,
+        copy_inputs as copy_inputs,
+        dataset_channels as dataset_channels,
+        open_inputs as open_inputs,
+        record_inputs as record_inputs,
+        remove_copies as remove_copies,
+    )
+    from hpo.jobs.files.retention import (
+        NUM_TO_KEEP as NUM_TO_KEEP,
+        Checkpoints as Checkpoints,
+        check_num_to_keep as check_num_to_keep,
+        dropped as dropped,
+    )
+
+load_when_used(__name__)

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from hpo.jobs.files.folder import is_of
-from hpo.record.lease import is_held
-from hpo.record.store import JobRow
+from hpo.record import JobRow, is_held
 from trainers import storage
 from trainers.errors import ConfigurationError, DataError
 from trainers.home import home

@@ -6,7 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from hpo.record.store import JobRow
+from hpo.record import JobRow
 from trainers import storage
 from trainers.errors import ConfigurationError, DataError, StorageError
 

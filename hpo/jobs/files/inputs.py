@@ -14,9 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from trainers import storage
-from trainers.channels import Channel, Table
-from trainers.channels.files import Files
-from trainers.channels.memory import Memory
+from trainers.channels import Channel, Files, Memory, Table
 from trainers.datasets import find, load
 from trainers.errors import DataError, WarmbandError
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from hpo.search.trial import PROBE, UNTUNED, Search, TrialRun
+from hpo.search import PROBE, UNTUNED, Search, TrialRun
 from trainers import storage
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 

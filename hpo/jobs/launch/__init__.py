@@ -1,1 +1,17 @@
 """Drivers in processes of their own: in the background of this machine, or on a Ray cluster."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.jobs.launch import background as background, whereabouts as whereabouts
+    from hpo.jobs.launch.background import end_abandoned as end_abandoned
+    from hpo.jobs.launch.ray_jobs import (
+        JobsServer as JobsServer,
+        check_no_password as check_no_password,
+        check_pinned as check_pinned,
+    )
+    from hpo.jobs.launch.whereabouts import RECORD as RECORD, driver_details as driver_details, ray_job as ray_job
+
+load_when_used(__name__)

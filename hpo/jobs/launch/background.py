@@ -16,13 +16,10 @@ from urllib.parse import urlsplit
 
 import sqlalchemy as sa
 
-from hpo.jobs.files.inputs import remove_copies
+from hpo.jobs.files import remove_copies
 from hpo.jobs.launch import supervisor
 from hpo.jobs.launch.ray_jobs import ADDRESS_VARIABLES, JobsServer
-from hpo.record.database import is_away
-from hpo.record.lease import is_dead, this_process
-from hpo.record.store import JobRow, Store
-from hpo.record.tags import tags_of
+from hpo.record import JobRow, Store, is_away, is_dead, tags_of, this_process
 from trainers import storage
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 

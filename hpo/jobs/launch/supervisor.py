@@ -16,12 +16,10 @@ from pathlib import Path
 from types import FrameType
 
 from hpo.jobs.launch.whereabouts import JOB_CONFIG, LOG
-from hpo.record.lease import is_held
-from hpo.record.store import JobRow, Store
-from hpo.record.writer import LONGEST_WAIT
+from hpo.record import LONGEST_WAIT, JobRow, Store, is_held
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 from trainers.home import home
-from trainers.loopback import VARIABLE
+from trainers.loopback import LOOPBACK_VARIABLE
 
 RESTARTS = 5
 """How often a driver that keeps dying is started again."""
@@ -263,7 +261,7 @@ def _environment(store: str | None, log: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if name != JOB_CONFIG}
     # Before the driver imports Ray: it is then kept to this machine, as a driver that runs here is.
     return {
-        VARIABLE: "0",
+        LOOPBACK_VARIABLE: "0",
         **kept,
         **given,
         LOG: str(log),

@@ -1,1 +1,23 @@
 """The HTML page of a job, or of several side by side."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.report.page.blocks import (
+        Code as Code,
+        Column as Column,
+        Facts as Facts,
+        Measured as Measured,
+        Table as Table,
+        Text as Text,
+    )
+    from hpo.report.page.cells import cell as cell, with_error as with_error
+    from hpo.report.page.comparison import comparison_page as comparison_page
+    from hpo.report.page.conclusion import places as places, subtitle as subtitle, verdict as verdict
+    from hpo.report.page.page import Block as Block, Page as Page, Section as Section
+    from hpo.report.page.render import template as template
+    from hpo.report.page.sections import job_page as job_page, job_sections as job_sections
+
+load_when_used(__name__)

@@ -9,8 +9,8 @@ from hpo.report.data import JobData
 from hpo.report.page.blocks import Column, Measured, Table
 from hpo.report.page.conclusion import comparison, places, standard_error, subtitle
 from hpo.report.page.page import Page, Section
-from hpo.report.pictures.figures import comparison_figures
-from hpo.sagemaker.description import runtime
+from hpo.report.pictures import comparison_figures
+from hpo.sagemaker import runtime
 from hpo.text import count, short
 
 NAMED = 3

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from hpo.report.data import JobData
 from hpo.report.page.cells import decimal, with_error
-from hpo.sagemaker.description import when
+from hpo.sagemaker import when
 from hpo.text import count, first_line, money
 
 LIKELY = 2.0

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from hpo.jobs.raising import raises
+from hpo.jobs import raises
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Facts, Table
 from hpo.report.page.page import Block, Section
-from hpo.sagemaker.description import when
+from hpo.sagemaker import when
 from hpo.text import in_bytes, money, workers_text
 
 LISTED_FILES = 3

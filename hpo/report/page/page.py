@@ -19,8 +19,7 @@ from plotly.offline import get_plotlyjs
 from hpo.report.page.blocks import Code, Column, Facts, Table, Text
 from hpo.report.page.cells import cell
 from hpo.report.page.render import part, template
-from hpo.report.pictures.figure import Figure
-from hpo.report.pictures.look import TEMPLATES
+from hpo.report.pictures import TEMPLATES, Figure
 
 SHOWN_ROWS = 50
 """Rows of a table that are seen at first."""

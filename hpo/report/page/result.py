@@ -6,12 +6,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from hpo.record.store import TrialRow
+from hpo.record import TrialRow
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Facts, Measured, Table
 from hpo.report.page.conclusion import places, standard_error
 from hpo.report.page.page import Block, Section
-from hpo.sagemaker.description import runtime
+from hpo.sagemaker import runtime
 from hpo.text import count, details_text, in_bytes, money, range_text, short
 
 
@@ -45,7 +45,7 @@ def configuration(data: JobData) -> Section:
 
 
 def _codes(name: str, trainer: dict[str, Any]) -> Iterator[Block]:
-    from hpo.observers.snippets import as_attached, as_python, as_yaml  # imports Ray
+    from hpo.observers import as_attached, as_python, as_yaml  # imports Ray
 
     attached = f"{as_attached(name, trainer)}.best_estimator()"
     yield Code(f"hyperparameters:\n{as_yaml(trainer)}", "YAML", "In a job file, under trainer")

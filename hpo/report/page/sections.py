@@ -11,9 +11,8 @@ from hpo.report.page.origin import origin
 from hpo.report.page.page import Block, Page, Section
 from hpo.report.page.result import configuration, result
 from hpo.report.page.spending import spending
-from hpo.report.pictures.figure import Figure
-from hpo.report.pictures.figures import job_figures
-from hpo.sagemaker.description import ranked
+from hpo.report.pictures import Figure, job_figures
+from hpo.sagemaker import ranked
 from hpo.text import first_line
 
 FIGURES = {

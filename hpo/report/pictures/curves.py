@@ -17,7 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import NullLocator
 from numpy.typing import NDArray
 
-from hpo.record.store import TrialRow
+from hpo.record import TrialRow
 from hpo.report.data import JobData
 from hpo.report.pictures import look
 from hpo.report.pictures.figure import Figure

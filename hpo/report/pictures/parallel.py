@@ -14,7 +14,7 @@ from matplotlib.figure import Figure as Still
 from matplotlib.lines import Line2D
 
 from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange
-from hpo.record.store import TrialRow
+from hpo.record import TrialRow
 from hpo.report.data import JobData
 from hpo.report.pictures import look
 from hpo.report.pictures.figure import Figure

@@ -10,7 +10,7 @@ from itertools import groupby
 
 import numpy as np
 
-from hpo.record.store import LedgerRow
+from hpo.record import LedgerRow
 from hpo.report.data import JobData
 
 

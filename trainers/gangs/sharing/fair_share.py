@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from trainers.cluster.placement import how_many, lay
+from trainers.cluster import how_many, lay
 
 TURN_SECONDS = 60.0
 """How long a job keeps its only gang before one that has none may have its place: a gang's start costs 10 of them."""

@@ -11,7 +11,7 @@ from typing import Any
 import ray
 from ray.util import placement_group_table
 
-from trainers.cluster.draining import Notices
+from trainers.cluster import Notices
 from trainers.gangs.capacity import amounts
 from trainers.gangs.mailbox import NAMESPACE, MailboxHandle
 from trainers.gangs.sharing.fair_share import Claim, Held, Share, capacity, fair_shares, held_by, located

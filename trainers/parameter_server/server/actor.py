@@ -13,7 +13,7 @@ from trainers.errors import GangError
 from trainers.parameter_server.server.listener import Listener
 from trainers.parameter_server.server.server import Server
 from trainers.parameter_server.wire import Address, SocketLink
-from trainers.process.ending import end_surely
+from trainers.process import end_surely
 
 START_SECONDS = 120.0
 """How long a server's process may take to start; it imports PyTorch."""

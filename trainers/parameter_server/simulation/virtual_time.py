@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from trainers.pytorch.state import random_state
+from trainers.pytorch import random_state
 
 _CPU = torch.device("cpu")
 

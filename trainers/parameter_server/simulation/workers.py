@@ -12,11 +12,10 @@ from torch import Tensor
 from trainers.errors import TrialError, WarmbandError
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.opening import Opening, Options
-from trainers.parameter_server.server.line import Line
-from trainers.parameter_server.server.server import Server, Session
+from trainers.parameter_server.server import Line, Server, Session
 from trainers.parameter_server.settings import Settings
 from trainers.parameter_server.simulation.virtual_time import Baton
-from trainers.pytorch.distribution import Distribution, Peers
+from trainers.pytorch import Distribution, Peers
 
 T = TypeVar("T")
 

@@ -15,7 +15,7 @@ from trainers.pytorch.data.batches import micro_batches, updates_of
 from trainers.pytorch.data.draws import Draws
 from trainers.pytorch.data.loading import Batches, Passes
 from trainers.pytorch.distribution import MicroBatch, Peers
-from trainers.pytorch.state.random_state import derive, seed_all
+from trainers.pytorch.state import derive, seed_all
 
 
 def loader_batches(

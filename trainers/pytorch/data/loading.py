@@ -11,7 +11,7 @@ from torch import Tensor
 
 from trainers.pytorch.data.batches import BatchSize, micro_batches
 from trainers.pytorch.distribution import MicroBatch
-from trainers.pytorch.state.random_state import derive
+from trainers.pytorch.state import derive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from trainers.pytorch.data.batches import BatchSize, micro_batches
 from trainers.pytorch.data.loading import Batches, Passes, Shard, in_order
-from trainers.pytorch.state.random_state import derive
+from trainers.pytorch.state import derive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]  # documented, and not in __all__
 
 from trainers.errors import TrialError
-from trainers.gangs.gang import WorkerContext, one_line
+from trainers.gangs import WorkerContext, one_line
 from trainers.pytorch.distribution import Peers
 from trainers.pytorch.gradients.interface import interface_of
 

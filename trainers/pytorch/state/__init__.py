@@ -1,1 +1,13 @@
 """All that going on from a checkpoint to the same end takes."""
+
+from typing import TYPE_CHECKING
+
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from trainers.pytorch.state import random_state as random_state, switches as switches
+    from trainers.pytorch.state.checkpoint import TorchCheckpoint as TorchCheckpoint
+    from trainers.pytorch.state.models import Models as Models
+    from trainers.pytorch.state.random_state import derive as derive, seed_all as seed_all
+
+load_when_used(__name__)

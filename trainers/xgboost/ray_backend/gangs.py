@@ -26,16 +26,28 @@ from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
 from trainers import steady
 from trainers.channels import PlacedChannel
-from trainers.cluster.draining import Notices
+from trainers.cluster import Notices
 from trainers.errors import GangError, StorageError, TrialError, WarmbandError
-from trainers.gangs.capacity import Room
-from trainers.gangs.gang import AGREE_SECONDS, END_SECONDS, PROGRESS_SECONDS, one_line, resources_per_worker
-from trainers.gangs.messages import Assignment, Event, GangEnded, GangLost, GangUp, Progress, Report, Served
-from trainers.gangs.ray_gangs import START_ATTEMPTS
-from trainers.gangs.scaling import labels_of
+from trainers.gangs import (
+    AGREE_SECONDS,
+    END_SECONDS,
+    PROGRESS_SECONDS,
+    START_ATTEMPTS,
+    Assignment,
+    Event,
+    GangEnded,
+    GangLost,
+    GangUp,
+    Progress,
+    Report,
+    Room,
+    Served,
+    labels_of,
+    one_line,
+    resources_per_worker,
+)
 from trainers.patient_storage import PatientStorage
-from trainers.process.ending import end_surely
-from trainers.process.uninterrupted import whole
+from trainers.process import end_surely, whole
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,7 @@ from typing import Any
 from ray.train import ScalingConfig
 
 from trainers.errors import ConfigurationError
-from trainers.gangs.gang import resources_per_worker
+from trainers.gangs import resources_per_worker
 
 BACKENDS = ("native", "xgboost_ray")
 

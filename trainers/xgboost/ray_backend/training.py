@@ -20,10 +20,9 @@ from xgboost_ray.session import get_rabit_rank, put_queue
 from trainers import steady
 from trainers.channels import PlacedChannel
 from trainers.errors import GangError
-from trainers.gangs.gang import Halts
-from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.gangs import Assignment, Halts, Report, Segment
 from trainers.patient_storage import PatientStorage
-from trainers.process.openmp import calm_loaded
+from trainers.process import calm_loaded
 from trainers.xgboost.booster import booster_parameters, read_model
 from trainers.xgboost.halting import Looks
 from trainers.xgboost.ray_backend.compat import mend
