@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from types import NoneType
 from typing import Annotated, Any, Literal, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from hpo.job_file.yaml_file import JobFile, Keys, Problem, dotted, shown
+from hpo.jobs import declared
 
 NAME = "NAME"
 """Stands for a name of the user's own in the path of a key."""
@@ -23,6 +24,16 @@ class Strict(BaseModel):
     """A group of keys: no other key is taken, and no value of another type."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, allow_inf_nan=False)
+
+
+def options_model(group: str) -> Any:
+    """A model of the options that are declared for a group of keys; the empty one is the file's own."""
+    fields: dict[str, Any] = {
+        name: (kind, Field(option.default, description=option.description, ge=option.least, le=option.most))
+        for name, (kind, option) in declared().items()
+        if option.group == group
+    }
+    return create_model(f"{group.title()}Options", __base__=Strict, **fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
 
 from hpo.job_file import yaml_file as job_file
 from hpo.job_file.cost_models import Cost
-from hpo.job_file.known_keys import Give, Strict, did_you_mean, own_fields, problems
+from hpo.job_file.known_keys import Give, Strict, did_you_mean, options_model, own_fields, problems
 from hpo.job_file.tracker_models import Trackers
 from hpo.job_file.trainer_models import TrainerSpec
 from hpo.job_file.wording import about
 from hpo.job_file.yaml_file import JobFile, Problem
-from hpo.jobs import NamedCode, check_allowed
+from hpo.jobs import NamedCode, Options, check_allowed, declared
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, TuningJobCompletionCriteriaConfig, lay_out, run_all
 from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from hpo.tuner import HyperparameterTuner
-
 Positive = Annotated[int, Field(ge=1)]
+
+_TuningOptions = options_model("tuning")
+_JobOptions = options_model("")
 
 
 class _Range(Strict):
@@ -174,16 +174,13 @@ class Completion(Strict):
     )
 
 
-class Tuning(Strict):
-    """The search. What is not made into something else goes to `HyperparameterTuner` under its own name."""
+class Search(Strict):
+    """What of the search is no option of Warmband's own."""
 
     objective_metric_name: Annotated[str, Give("text such as validation:auc")] = Field(
         description="what trials are compared by: a channel, a colon and one of the trainer's metrics"
     )
     objective_type: Literal["Maximize", "Minimize"] = Field("Maximize", description="which end of it is the better one")
-    objective_value: Literal["last", "best"] = Field(
-        "last", description="compare trials by the last value they reported, or by the best so far"
-    )
     strategy: Literal["Hyperband", "Random"] = Field(
         "Hyperband", description="Hyperband stops trials that fall behind; Random trains all to the end"
     )
@@ -192,16 +189,8 @@ class Tuning(Strict):
     )
     max_jobs: Positive = Field(1, description="trials in all")
     max_parallel_jobs: Positive = Field(1, description="trials at once; each holds a gang of workers")
-    priority: Annotated[int, Field(ge=1, le=100)] = Field(
-        1, description="the job's weight where several share a cluster: 2 may hold twice what 1 may"
-    )
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
-    )
-    max_wait: Positive | None = Field(
-        None,
-        description="the job stops after this many seconds of waiting for machines and running together; "
-        "max_runtime_in_seconds then counts running alone. null waits 120 s for room",
     )
     completion: Completion | None = Field(None, description="what else ends the job early; null is nothing")
     random_seed: Annotated[int, Field(ge=0)] | None = Field(
@@ -221,6 +210,10 @@ class Tuning(Strict):
         run_all(self.max_jobs, 1)
         return self
 
+
+class Tuning(_TuningOptions, Search):  # type: ignore[misc, valid-type]  # made of the declarations of options
+    """The search. What is not made into something else goes to `HyperparameterTuner` under its own name."""
+
     def arguments(self) -> dict[str, Any]:
         """In the Python API's form."""
         return {
@@ -234,8 +227,8 @@ class Tuning(Strict):
         }
 
 
-class JobSpec(Strict):
-    """A tuning job."""
+class JobKeys(Strict):
+    """What of a job file is no option of Warmband's own."""
 
     name: Annotated[str | None, Give("at most 32 letters, digits and hyphens, no hyphen first or last")] = Field(
         None,
@@ -247,12 +240,6 @@ class JobSpec(Strict):
     trainer: TrainerSpec = Field(description="how one trial is trained")
     tuning: Tuning = Field(description="what to search, and how")
     cost: Cost | None = Field(None, description="what workers cost, and the most that the job may; null is unknown")
-    storage_path: str | None = Field(
-        None, description="folder or URI (s3://, gs://) for models; null is WARMBAND_HOME/jobs"
-    )
-    num_to_keep: Positive | None = Field(
-        5, description="trials whose models stay, the best ones; null keeps every trial's"
-    )
     store: str | None = Field(
         None, description="database URL of the record; null is WARMBAND_STORE, or a file in WARMBAND_HOME"
     )
@@ -264,6 +251,10 @@ class JobSpec(Strict):
         None, description="what else the job is logged to; a tracker that fails is left out, and the job goes on"
     )
 
+
+class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made of the declarations of options
+    """A tuning job."""
+
     _file: JobFile | None = PrivateAttr(None)
     """What it was read from, which knows the line of each key."""
 
@@ -271,15 +262,10 @@ class JobSpec(Strict):
         """What it names of Python code, which would be imported and called."""
         return self.trainer.code()
 
-    def tuner(self, **options: Any) -> HyperparameterTuner:
-        """In the Python API's form.
-
-        Args:
-            **options: what is not for a job file: `console`, `verbose`.
-        """
+    def arguments(self) -> dict[str, Any]:
+        """What `HyperparameterTuner` takes, by name."""
         from hpo.job_file.problems import placed
-        from hpo.jobs import check_cost
-        from hpo.tuner import HyperparameterTuner
+        from hpo.jobs import JobSettings, check_cost
 
         with placed(self._file, "trainer"):
             trainer = self.trainer.trainer()
@@ -287,18 +273,24 @@ class JobSpec(Strict):
         with placed(self._file, "cost"):
             check_cost(trainer, **cost)
         with placed(self._file, "tuning"):
-            own = own_fields(self, "name", "data", "trainer", "tuning", "cost", "tags", "trackers")
+            own = own_fields(self, "name", "data", "trainer", "tuning", "cost", "tags", "trackers", "store")
+            tuning = self.tuning.arguments()
+            options = {name: value for name, value in {**own, **tuning}.items() if name in declared()}
+            settings = {name: value for name, value in tuning.items() if name not in options}
             tags = [{"Key": key, "Value": value} for key, value in self.tags.items()]
-            callbacks = self.trackers.callbacks() if self.trackers else ()
-            return HyperparameterTuner(
-                trainer,
-                **self.tuning.arguments(),
+            made = JobSettings(
+                estimator=trainer,
+                ranges=settings.pop("hyperparameter_ranges"),
+                **settings,
                 **cost,
-                **own,
                 tags=tags or None,
-                callbacks=callbacks,
-                **options,
+                options=Options(**options),  # type: ignore[typeddict-item]
             )
+        return {
+            **made.arguments(),
+            "store": self.store,
+            "callbacks": self.trackers.callbacks() if self.trackers else (),
+        }
 
 
 def read_job(path: str | Path, overrides: Iterable[str] = (), *, allow_code: bool = False) -> JobSpec:

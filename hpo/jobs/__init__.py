@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from hpo.jobs import driver as driver, settings as settings
+    from hpo.jobs import launch as launch
+    from hpo.jobs.begin import NewJob as NewJob, forecast_of as forecast_of
     from hpo.jobs.build import (
+        NAME_LENGTH as NAME_LENGTH,
         TuningJob as TuningJob,
         name_from as name_from,
         new_name as new_name,
         opened as opened,
         outlook_for as outlook_for,
-        plan_of as plan_of,
         search_for as search_for,
         warnings as warnings,
     )
     from hpo.jobs.checks import (
         TakesValues as TakesValues,
-        check_arguments as check_arguments,
         check_cost as check_cost,
         check_job_name as check_job_name,
         check_name_free as check_name_free,
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
         check_objective as check_objective,
         check_objective_name as check_objective_name,
         check_trainer_ranges as check_trainer_ranges,
+        check_unused as check_unused,
         longest as longest,
         trial_name as trial_name,
     )
-    from hpo.jobs.driver import drive as drive, exit_code as exit_code
+    from hpo.jobs.driver import check_resumable as check_resumable, drive as drive, exit_code as exit_code
     from hpo.jobs.files import (
         NUM_TO_KEEP as NUM_TO_KEEP,
         Files as Files,
@@ -39,18 +40,15 @@ if TYPE_CHECKING:
         copy_inputs as copy_inputs,
         dataset_channels as dataset_channels,
         dropped as dropped,
-        folder as folder,
         record_inputs as record_inputs,
     )
     from hpo.jobs.launch import (
         RECORD as RECORD,
         JobsServer as JobsServer,
-        background as background,
         check_no_password as check_no_password,
         check_pinned as check_pinned,
         end_abandoned as end_abandoned,
         ray_job as ray_job,
-        whereabouts as whereabouts,
     )
     from hpo.jobs.named_code import (
         NamedCode as NamedCode,
@@ -59,10 +57,12 @@ if TYPE_CHECKING:
         in_record as in_record,
         look_here_too as look_here_too,
     )
+    from hpo.jobs.options import Options as Options, declared as declared, with_options as with_options
     from hpo.jobs.raising import RAISED as RAISED, limits_of as limits_of, raises as raises
     from hpo.jobs.recorder import JobRecord as JobRecord, status_of as status_of
     from hpo.jobs.replay import Memory as Memory, goes_on_from as goes_on_from
     from hpo.jobs.run import Ended as Ended
+    from hpo.jobs.settings import SETTINGS as SETTINGS, JobSettings as JobSettings, by_kind as by_kind
     from hpo.jobs.stop_signals import (
         EXIT_CODES as EXIT_CODES,
         INTERRUPTED as INTERRUPTED,

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Limits
 from hpo.forecasts import Outlook, probes
-from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths, longest
+from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths
 from hpo.observers import Goal
 from hpo.search import Search
-from hpo.strategies import Plan, plan_for, stops_nothing
+from hpo.strategies import stops_nothing
 from trainers import storage
 from trainers.channels import Channel
 from trainers.home import home
 from trainers.trainer import open_channels
 
 if TYPE_CHECKING:
-    from hpo.tuner import HyperparameterTuner
+    from hpo.jobs.settings import JobSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,9 +40,9 @@ NAME_LENGTH = 32
 """The most characters of a job's name."""
 
 
-def new_name(tuner: HyperparameterTuner) -> str:
-    """A name that no job has, of the tuner's base name or its trainer's, and the time."""
-    return name_from(tuner.base_tuning_job_name or type(tuner.estimator).__name__.removesuffix("Trainer").lower())
+def new_name(settings: JobSettings) -> str:
+    """A name that no job has, of its base name or its trainer's, and the time."""
+    return name_from(settings.base_tuning_job_name or type(settings.estimator).__name__.removesuffix("Trainer").lower())
 
 
 def name_from(base: str) -> str:
@@ -51,77 +51,68 @@ def name_from(base: str) -> str:
     return f"{base[: NAME_LENGTH - len(stamp) - 1]}-{stamp}"
 
 
-def opened(tuner: HyperparameterTuner, inputs: Mapping[str, Any] | None) -> dict[str, Channel]:
+def opened(settings: JobSettings, inputs: Mapping[str, Any] | None) -> dict[str, Channel]:
     """The channels, checked for the tuner's trainer, its objective and its largest gang."""
     channels = open_channels({} if inputs is None else inputs)
-    check_objective(tuner.objective_metric_name, tuner.estimator.metrics(channels))
-    _, largest = gang_sizes(tuner.estimator, tuner.ranges)
-    return tuner.estimator.checked(channels, tuner.objective_metric_name, workers=largest)
+    check_objective(settings.objective_metric_name, settings.estimator.metrics(channels))
+    _, largest = gang_sizes(settings.estimator, settings.ranges)
+    return settings.estimator.checked(channels, settings.objective_metric_name, workers=largest)
 
 
-def plan_of(tuner: HyperparameterTuner) -> Plan:
-    """The brackets of its jobs: of one that was made again out of the record, those that stand there."""
-    if tuner.planned is not None:
-        return tuner.planned
-    trainer = tuner.estimator
-    units = longest(trainer.resource_names, tuner.ranges, trainer.hyperparameters)
-    return plan_for(tuner.strategy, tuner.strategy_config, tuner.max_jobs, units)
-
-
-def warnings(tuner: HyperparameterTuner) -> list[str]:
+def warnings(settings: JobSettings) -> list[str]:
     """What of its ranges and its strategy changes nothing."""
-    names, static, plan = tuner.estimator.resource_names, tuner.estimator.hyperparameters, tuner.plan()
-    inert = inert_lengths(names, tuner.ranges, static, tuner.strategy, plan.max_resource)
-    return [*inert, *stops_nothing(tuner.strategy, tuner.strategy_config, plan)]
+    names, static, plan = settings.estimator.resource_names, settings.estimator.hyperparameters, settings.plan()
+    inert = inert_lengths(names, settings.ranges, static, settings.strategy, plan.max_resource)
+    return [*inert, *stops_nothing(settings.strategy, settings.strategy_config, plan)]
 
 
-def search_for(tuner: HyperparameterTuner, name: str, seed: int) -> Search:
+def search_for(settings: JobSettings, name: str, seed: int) -> Search:
     """What a controller is to carry out.
 
     Args:
-        tuner: whose job it is.
+        settings: the job's.
         name: the job's.
         seed: the job's.
     """
-    trainer = tuner.estimator
+    trainer = settings.estimator
     return Search(
         name=name,
-        metric=tuner.objective_metric_name,
-        mode="max" if tuner.objective_type == "Maximize" else "min",
-        max_jobs=tuner.max_jobs,
-        max_parallel_jobs=tuner.max_parallel_jobs,
-        max_resource=tuner.plan().max_resource,
+        metric=settings.objective_metric_name,
+        mode="max" if settings.objective_type == "Maximize" else "min",
+        max_jobs=settings.max_jobs or 1,
+        max_parallel_jobs=settings.max_parallel_jobs,
+        max_resource=settings.plan().max_resource,
         seed=seed,
-        storage_path=storage.join(tuner.storage_path or f"{home()}/jobs", name),
+        storage_path=storage.join(settings.options["storage_path"] or f"{home()}/jobs", name),
         suffix=trainer.suffix,
         static=trainer.hyperparameters,
         workers=trainer.workers_for,
         exact_from=trainer.exact_from,
-        length_names=trainer.resource_names if tuner.strategy == "Random" else (),
-        best_value=tuner.objective_value == "best",
+        length_names=trainer.resource_names if settings.strategy == "Random" else (),
+        best_value=settings.options["objective_value"] == "best",
         probes=probes(trainer),
         limits=Limits(
-            max_seconds=tuner.max_runtime_in_seconds or math.inf,
-            max_wait=tuner.max_wait or math.inf,
-            max_cost=math.inf if tuner.max_cost is None else tuner.max_cost,
-            tariff=tuner.tariff,
+            max_seconds=settings.max_runtime_in_seconds or math.inf,
+            max_wait=settings.options["max_wait"] or math.inf,
+            max_cost=math.inf if settings.max_cost is None else settings.max_cost,
+            tariff=settings.tariff,
         ),
         patience=trainer.patience,
-        completion=tuner.completion_criteria_config,
+        completion=settings.completion_criteria_config,
     )
 
 
-def outlook_for(tuner: HyperparameterTuner, search: Search) -> Outlook:
+def outlook_for(settings: JobSettings, search: Search) -> Outlook:
     """What is known of the search before it starts."""
-    return Outlook.of(search, tuner.plan(), in_hand=tuner.estimator.in_hand)
+    return Outlook.of(search, settings.plan(), in_hand=settings.estimator.in_hand)
 
 
-def goal_for(tuner: HyperparameterTuner, name: str) -> Goal:
+def goal_for(settings: JobSettings, name: str) -> Goal:
     """What the views of the running job are told of it."""
     return Goal(
         job=name,
-        metric=tuner.objective_metric_name,
-        objective_type=tuner.objective_type,
-        objective_value=tuner.objective_value,
-        plan=tuner.plan(),
+        metric=settings.objective_metric_name,
+        objective_type=settings.objective_type,
+        objective_value=settings.options["objective_value"],
+        plan=settings.plan(),
     )

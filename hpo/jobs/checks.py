@@ -11,19 +11,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hpo.cost import Prices, Tariff
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
 from hpo.strategies import MOST_JOBS, StrategyConfig, check_strategy
-from trainers import storage
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from trainers.trainer import Trainer
 
-MOST_PRIORITY = 100
-
 _KINDS: dict[str, tuple[Any, str]] = {
-    "metric_definitions": (list | None, "a list, or leave it out"),
     "strategy": (str, "'Hyperband' or 'Random'"),
     "objective_type": (str, "'Maximize' or 'Minimize'"),
-    "objective_value": (str, "'last' or 'best'"),
     "early_stopping_type": (str, "'Off'"),
     "strategy_config": (
         StrategyConfig | None,
@@ -31,8 +26,6 @@ _KINDS: dict[str, tuple[Any, str]] = {
     ),
     "base_tuning_job_name": (str | None, "a string"),
     "estimator_name": (str | None, "a string"),
-    "storage_path": (str | None, "a string"),
-    "store": (str | None, "a string"),
 }
 
 
@@ -54,25 +47,21 @@ class TakesValues(Protocol):
 _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
 
 
-_LIMITS = ("max_jobs", "max_parallel_jobs", "max_runtime_in_seconds", "max_wait")
-_WORDS = {"objective_type": ("Maximize", "Minimize"), "objective_value": ("last", "best")}
+_LIMITS = ("max_jobs", "max_parallel_jobs", "max_runtime_in_seconds")
 _RAY_TUNES = ("search_alg", "searcher", "scheduler", "param_space", "tune_config", "run_config")
-_LATER = ("warm_start_config", "autotune", "hyperparameters_to_keep_static")
 
 
-def check_arguments(
-    estimator: object, objective_metric_name: object, hyperparameter_ranges: object, **options: Any
-) -> None:
-    """Refuses arguments of a tuner that are of another kind than they have to be, and ranges the trainer cannot take.
+def check_arguments(estimator: object, objective_metric_name: object, ranges: object, **options: Any) -> None:
+    """Refuses settings of a job that are of another kind than they have to be, and ranges the trainer cannot take.
 
     Args:
         estimator: a `Trainer`.
         objective_metric_name: "channel:metric".
-        hyperparameter_ranges: ranges by name.
-        **options: the tuner's other arguments, by name; what is left out is not checked.
+        ranges: by name of the hyperparameter.
+        **options: the other settings, by name.
 
     Raises:
-        ConfigurationError: naming the argument, its value and what to give.
+        ConfigurationError: naming the setting, its value and what to give.
     """
     # Imported here: a job file is checked without waiting for Ray.
     from trainers.trainer import Trainer
@@ -80,36 +69,48 @@ def check_arguments(
     if not isinstance(estimator, Trainer):
         raise ConfigurationError(f"estimator is {estimator!r}; give a trainer, such as XGBoostTrainer(...)")
     check_objective_name(objective_metric_name)
-    if not isinstance(hyperparameter_ranges, Mapping) or not hyperparameter_ranges:
+    if not isinstance(ranges, Mapping) or not ranges:
         raise ConfigurationError(
-            f"hyperparameter_ranges is {hyperparameter_ranges!r}; give a dict with a range for each hyperparameter to "
+            f"hyperparameter_ranges is {ranges!r}; give a dict with a range for each hyperparameter to "
             "tune, such as {'eta': ContinuousParameter(0.01, 0.3)}"
         )
-    check_limits(**{field: value for field, value in options.items() if field in _LIMITS})
-    if "priority" in options and not _is_whole(options["priority"], 1, MOST_PRIORITY, none=False):
-        raise ConfigurationError(f"priority is {options['priority']!r}; give a whole number from 1 to {MOST_PRIORITY}")
+    check_limits(**{field: options[field] for field in _LIMITS})
     for field, (kind, remedy) in _KINDS.items():
-        if field in options and not isinstance(options[field], kind):
+        if not isinstance(options[field], kind):
             raise ConfigurationError(f"{field} is {options[field]!r}; give {remedy}")
-    if options.get("storage_path"):
-        storage.check_no_credentials(options["storage_path"], "storage_path")
-    base = options.get("base_tuning_job_name")
+    base = options["base_tuning_job_name"]
     if base is not None and not _NAME.fullmatch(base):
         raise ConfigurationError(
             f"base_tuning_job_name is {base!r}; give letters, digits and hyphens, a letter or digit first and last"
         )
-    check_trainer_ranges(estimator, hyperparameter_ranges)
-    check_not_there_yet(**{field: options[field] or None for field in _LATER if field in options})
-    if options.get("metric_definitions"):
+    check_trainer_ranges(estimator, ranges)
+    check_strategy(options["strategy"], options["strategy_config"], options["early_stopping_type"])
+    _check_one_of("objective_type", options["objective_type"], ("Maximize", "Minimize"))
+    _check_least("random_seed", options["random_seed"], 0)
+
+
+def check_unused(metric_definitions: object, store: object, **later: object) -> None:
+    """Refuses arguments of a tuner that no setting of a job is made of.
+
+    Args:
+        metric_definitions: a list, empty, or None.
+        store: a database URL or None.
+        **later: those that nothing stands behind yet: empty or None.
+
+    Raises:
+        ConfigurationError: naming the argument, its value and what to give.
+    """
+    for field, value, kind, remedy in (
+        ("metric_definitions", metric_definitions, list | None, "a list, or leave it out"),
+        ("store", store, str | None, "a string"),
+    ):
+        if not isinstance(value, kind):
+            raise ConfigurationError(f"{field} is {value!r}; give {remedy}")
+    if metric_definitions:
         raise ConfigurationError(
             "metric_definitions are regular expressions for logs, and trainers report their metrics; leave them out"
         )
-    if "strategy" in options:
-        check_strategy(options["strategy"], options["strategy_config"], options["early_stopping_type"])
-    for field, allowed in _WORDS.items():
-        if field in options:
-            _check_one_of(field, options[field], allowed)
-    _check_least("random_seed", options.get("random_seed"), 0)
+    check_not_there_yet(**{field: value or None for field, value in later.items()})
 
 
 def check_limits(**limits: Any) -> None:
@@ -134,7 +135,7 @@ def check_limits(**limits: Any) -> None:
         )
 
 
-def check_no_others(others: Mapping[str, object], known: Iterable[str]) -> None:
+def check_no_others(others: Iterable[str], known: Iterable[str]) -> None:
     """Refuses arguments of a tuner that it does not have.
 
     Args:

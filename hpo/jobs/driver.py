@@ -8,12 +8,11 @@ import sys
 import time
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich.console import Console
 
 from hpo.forecasts import Forecast, forecast_from
-from hpo.jobs import settings as made_with
 from hpo.jobs.build import goal_for, opened, outlook_for, search_for
 from hpo.jobs.files import check_same, open_inputs
 from hpo.jobs.launch import check_pinned
@@ -21,6 +20,7 @@ from hpo.jobs.named_code import check_record
 from hpo.jobs.raising import RAISED, changes, check_current, raised, said
 from hpo.jobs.replay import used_before
 from hpo.jobs.run import Ended, Job
+from hpo.jobs.settings import JobSettings
 from hpo.jobs.stop_signals import EXIT_CODES, INTERRUPTED, LOOK_SECONDS, Interrupts
 from hpo.observers import Callback, show_next, show_summary, watcher_for
 from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
@@ -28,9 +28,6 @@ from hpo.strategies import make_strategy
 from trainers import steady
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
-
-if TYPE_CHECKING:
-    from hpo.tuner import HyperparameterTuner
 
 
 def drive(
@@ -72,7 +69,6 @@ def drive(
         WarmbandError: the job could not be run.
         KeyboardInterrupt: a second Ctrl-C.
     """
-    from hpo.tuner import HyperparameterTuner  # which drives its own jobs with `run`
 
     def say(text: str) -> None:
         console.print(text, soft_wrap=True, markup=False)
@@ -88,13 +84,11 @@ def drive(
     if job.status in ("Stopped", "Failed") and not resume:
         raise ConfigurationError(f"job {name!r} is {job.status}: {job.reason}; to go on with it: hpo resume {name}")
     check_record(job.spec, allowed, name)
-    tuner = made_with.tuner_of(
-        HyperparameterTuner, job, allow_code=True, store=store, callbacks=callbacks, console=console, verbose=verbose
-    )
-    channels = opened(tuner, open_inputs(job.spec["inputs"], data_dir=data_dir) if inputs is None else inputs)
+    settings = JobSettings.of(job, allow_code=True)
+    channels = opened(settings, open_inputs(job.spec["inputs"], data_dir=data_dir) if inputs is None else inputs)
     if inputs is not None:
         check_same(job.spec["inputs"], channels)
-    forecast = _forecast(tuner, job, store)
+    forecast = _forecast(settings, job, store)
     with Interrupts(say) as interrupts:
         taken_up = replace(job, status="InProgress", reason="", ended_at=None) if resume else job
         if changed := changes(recorded, taken_up):
@@ -103,7 +97,17 @@ def drive(
                 found.update_job(name, **changed)  # A stop that was asked for was for the driver before.
             if "spec" in changed:
                 say(f"{name}: {said(job.spec[RAISED][-1])}")
-        return run(tuner, job, channels, forecast, interrupts, store=store, console=console, verbose=verbose)
+        return run(
+            settings,
+            job,
+            channels,
+            forecast,
+            interrupts,
+            store=store,
+            callbacks=callbacks,
+            console=console,
+            verbose=verbose,
+        )
 
 
 def check_resumable(store: str | None, name: str, limits: Mapping[str, Any]) -> None:
@@ -191,13 +195,14 @@ def wait_for_lease(
 
 
 def run(
-    tuner: HyperparameterTuner,
+    settings: JobSettings,
     job: JobRow,
     channels: Mapping[str, Channel],
     forecast: Forecast | None,
     interrupts: Interrupts,
     *,
     store: str | None,
+    callbacks: Sequence[Callback],
     console: Console,
     verbose: bool,
     copied: bool = True,
@@ -205,12 +210,13 @@ def run(
     """Runs a job in this process and prints what it came to.
 
     Args:
-        tuner: made with what the job's row says.
+        settings: what the job's row says.
         job: its row.
         channels: as `hpo.jobs.build.opened` gives them.
         forecast: what earlier jobs say that it takes.
         interrupts: in whose block it runs, and says its last words.
         store: as `drive` takes it.
+        callbacks: as `drive` takes them.
         console: as `drive` takes it.
         verbose: as `drive` takes it.
         copied: the copies of its inputs that the row speaks of are there; False makes them while the first gang starts.
@@ -223,20 +229,20 @@ def run(
     def say(text: str) -> None:
         console.print(text, soft_wrap=True, markup=False)
 
-    search, plan = search_for(tuner, job.name, job.spec["random_seed"]), tuner.plan()
+    search, plan = search_for(settings, job.name, job.spec["random_seed"]), settings.plan()
     ended = Job(
         search=search,
-        strategy=make_strategy(plan, tuner.ranges, metric=search.metric, mode=search.mode, seed=search.seed),
-        ranges=tuner.ranges,
-        estimator=tuner.estimator,
+        strategy=make_strategy(plan, settings.ranges, metric=search.metric, mode=search.mode, seed=search.seed),
+        ranges=settings.ranges,
+        estimator=settings.estimator,
         channels=channels,
         recorded={} if copied else job.spec["inputs"],
         store=store,
-        watcher=watcher_for(console, goal_for(tuner, job.name)),
+        watcher=watcher_for(console, goal_for(settings, job.name)),
         forecast=forecast,
-        callbacks=tuner.callbacks,
-        num_to_keep=tuner.num_to_keep,
-        priority=tuner.priority,
+        callbacks=callbacks,
+        num_to_keep=settings.options["num_to_keep"],
+        priority=settings.options["priority"],
         raised=job.spec.get(RAISED, ()),
         notify=say,
         interrupts=interrupts,
@@ -247,11 +253,11 @@ def run(
     return ended
 
 
-def _forecast(tuner: HyperparameterTuner, job: JobRow, store: str | None) -> Forecast | None:
+def _forecast(settings: JobSettings, job: JobRow, store: str | None) -> Forecast | None:
     """What earlier jobs say that this one takes."""
-    search = search_for(tuner, job.name, job.spec["random_seed"])
+    search = search_for(settings, job.name, job.spec["random_seed"])
     with Store(store) as found:
-        return forecast_from(found, job.spec, outlook_for(tuner, search))
+        return forecast_from(found, job.spec, outlook_for(settings, search))
 
 
 def exit_code(ended: Ended) -> int:

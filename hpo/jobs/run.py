@@ -16,7 +16,7 @@ from hpo.jobs.launch import driver_details
 from hpo.jobs.raising import RAISED, check_current
 from hpo.jobs.recorder import JobRecord
 from hpo.jobs.replay import Memory, gang_seconds
-from hpo.jobs.stop_signals import INTERRUPTED, Interrupts, Requests
+from hpo.jobs.stop_signals import EXIT_CODES, INTERRUPTED, TERMINATED, Interrupts, Requests
 from hpo.observers import (
     Callback,
     Callbacks,
@@ -37,7 +37,7 @@ from hpo.strategies import Strategy
 from hpo.text import count
 from trainers import steady
 from trainers.channels import Channel
-from trainers.errors import DataError, LeaseError, StorageError, in_words
+from trainers.errors import DataError, LeaseError, StorageError, WarmbandError, in_words
 from trainers.patient_storage import PatientStorage, saying
 from trainers.trainer import Trainer
 
@@ -299,6 +299,24 @@ class Ended:
     status: str
     reason: str
     summary: dict[str, Any] = field(default_factory=dict)
+
+    def check(self, job: str) -> None:
+        """Raises what a process that ran a job raises for its end.
+
+        Args:
+            job: its name.
+
+        Raises:
+            WarmbandError: it failed.
+            KeyboardInterrupt: Ctrl-C stopped it.
+            SystemExit: SIGTERM did; so the process would have ended without a job.
+        """
+        if self.status == "Failed":
+            raise WarmbandError(f"tuning job {job} failed: {self.reason}")
+        if self.reason == INTERRUPTED:
+            raise KeyboardInterrupt
+        if self.reason == TERMINATED:
+            raise SystemExit(EXIT_CODES[TERMINATED])
 
     def to_json(self) -> dict[str, Any]:
         """By name."""

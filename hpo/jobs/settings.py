@@ -1,21 +1,19 @@
-"""What a tuner is made with, as the record keeps it: `attach` makes the same tuner of it again."""
+"""`JobSettings`: one job described, from which the tuner, job files, the record, drivers and the command line work."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Self
 
-from hpo.cost import Prices
-from hpo.jobs.environment import environment
+from hpo.cost import Prices, Tariff
+from hpo.jobs.checks import check_arguments, check_cost, check_limits, longest
+from hpo.jobs.options import Options, complete, declared
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, range_from_json
-from hpo.record import JobRow, tags_of
-from hpo.strategies import Plan, StrategyConfig, TuningJobCompletionCriteriaConfig
+from hpo.record import JobRow, environment, tags_from, tags_of
+from hpo.strategies import Plan, StrategyConfig, TuningJobCompletionCriteriaConfig, plan_for
 from trainers.registry import trainer_from_json
-
-if TYPE_CHECKING:
-    from hpo.tuner import HyperparameterTuner
-
-Tuner = TypeVar("Tuner", bound="HyperparameterTuner")
+from trainers.trainer import Trainer
 
 _PLAIN = (
     "strategy",
@@ -23,17 +21,12 @@ _PLAIN = (
     "max_jobs",
     "max_parallel_jobs",
     "max_runtime_in_seconds",
-    "max_wait",
     "max_cost",
     "base_tuning_job_name",
     "early_stopping_type",
     "estimator_name",
-    "objective_value",
-    "storage_path",
-    "num_to_keep",
-    "priority",
 )
-"""Arguments that are JSON as they are; a record of an older Warmband may lack some."""
+"""Settings that are JSON as they are; a record of an older Warmband may lack some."""
 
 _KINDS: dict[str, type[ParameterRange]] = {
     "ContinuousParameterRanges": ContinuousParameter,
@@ -42,72 +35,155 @@ _KINDS: dict[str, type[ParameterRange]] = {
 }
 
 
-def spec_of(tuner: HyperparameterTuner, inputs: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The `spec` of a job's row: what its tuner was made with, what it reads and where it runs.
+@dataclass(frozen=True, kw_only=True)
+class JobSettings:
+    """What a tuning job is made with.
 
     Args:
-        tuner: whose job it is.
-        inputs: what it reads, as `hpo.jobs.files.inputs.record_inputs` gives it.
-        seed: the job's, drawn if none was given.
+        estimator: the trainer.
+        objective_metric_name: "channel:metric".
+        ranges: a range a tuned hyperparameter.
+        strategy: "Hyperband" or "Random".
+        objective_type: "Maximize" or "Minimize".
+        max_jobs: trials in all; None is 1.
+        max_parallel_jobs: trials at once.
+        max_runtime_in_seconds: of the job.
+        tags: as the tuner takes them; kept as texts by name.
+        base_tuning_job_name: what the job's name begins with.
+        strategy_config: Hyperband's own configuration.
+        completion_criteria_config: what ends the job before all its trials have run.
+        early_stopping_type: "Off".
+        estimator_name: kept in the record.
+        random_seed: None draws one where the job begins.
+        prices: what workers cost.
+        max_cost: the most that the job may cost.
+        options: what SageMaker's class lacks; those that are left out have their defaults.
+        planned: the brackets that the record has, where the job began; they may have been grown since.
+
+    Raises:
+        ConfigurationError: a value is wrong, or asks for what is not there yet.
     """
-    criteria, prices, tariff = tuner.completion_criteria_config, tuner.prices, tuner.tariff
-    return {
-        "estimator": tuner.estimator.to_json(),
-        "objective_metric_name": tuner.objective_metric_name,
-        "hyperparameter_ranges": {name: bounds.to_json() for name, bounds in tuner.ranges.items()},
-        "parameter_ranges": by_kind(tuner.ranges),
-        "strategy_config": tuner.strategy_config.to_json() if tuner.strategy_config else None,
-        "strategy_request": tuner.strategy_config.to_input_req() if tuner.strategy_config else None,
-        "completion_criteria": criteria.to_json() if criteria else None,
-        "completion_request": criteria.to_input_req() if criteria else None,
-        "random_seed": seed,
-        "inputs": dict(inputs),
-        "environment": environment(),
-        "prices": prices.to_json() if prices else None,
-        "tags": tuner.tags,
-        "tariff": tariff.to_json() if tariff else None,
-        **{field: getattr(tuner, field) for field in _PLAIN},
-    }
+
+    estimator: Trainer
+    objective_metric_name: str
+    ranges: Mapping[str, ParameterRange]
+    strategy: str = "Bayesian"
+    objective_type: str = "Maximize"
+    max_jobs: int | None = None
+    max_parallel_jobs: int = 1
+    max_runtime_in_seconds: int | None = None
+    tags: Any = None
+    base_tuning_job_name: str | None = None
+    strategy_config: StrategyConfig | None = None
+    completion_criteria_config: TuningJobCompletionCriteriaConfig | None = None
+    early_stopping_type: str = "Off"
+    estimator_name: str | None = None
+    random_seed: int | None = None
+    prices: Prices | None = None
+    max_cost: float | None = None
+    options: Options = field(default_factory=Options)
+    planned: Plan | None = None
+    tariff: Tariff | None = field(init=False)
+    """What a worker costs; None without prices."""
+
+    def __post_init__(self) -> None:
+        check_arguments(**{each.name: getattr(self, each.name) for each in fields(self) if each.name in CHECKED})
+        options = complete(self.options)
+        check_limits(max_wait=options["max_wait"], max_runtime_in_seconds=self.max_runtime_in_seconds)
+        settled = {
+            "ranges": dict(self.ranges),
+            "max_jobs": self.max_jobs or 1,
+            "tags": tags_from(self.tags),
+            "options": options,
+            "tariff": check_cost(self.estimator, self.prices, self.max_cost),
+        }
+        for name, value in settled.items():
+            object.__setattr__(self, name, value)
+        self.plan()
+
+    def plan(self) -> Plan:
+        """The brackets of the job: those of the record, where it began."""
+        if self.planned is not None:
+            return self.planned
+        units = longest(self.estimator.resource_names, self.ranges, self.estimator.hyperparameters)
+        return plan_for(self.strategy, self.strategy_config, self.max_jobs or 1, units)
+
+    def changed(self, **changes: Any) -> Self:
+        """The same settings with some changed, options among them; the brackets are laid out anew."""
+        options = {name: value for name, value in changes.items() if name in declared()}
+        own = {name: value for name, value in changes.items() if name not in options}
+        return replace(self, **{"planned": None, "options": {**self.options, **options}, **own})
+
+    def value(self, name: str) -> Any:
+        """A setting or an option, by name."""
+        return self.options.get(name) if name in declared() else getattr(self, name)
+
+    def arguments(self) -> dict[str, Any]:
+        """The tuner's arguments, by name."""
+        own = {name: getattr(self, name) for name in SETTINGS if name != "ranges"}
+        return {**own, "hyperparameter_ranges": self.ranges, "tags": self.tags or None, **self.options}
+
+    def to_json(self, inputs: Mapping[str, Any], seed: int) -> dict[str, Any]:
+        """The `spec` of a job's row: these settings, what the job reads and where it runs.
+
+        Args:
+            inputs: what it reads, as `record_inputs` gives it.
+            seed: the job's, drawn if none was given.
+        """
+        config, criteria = self.strategy_config, self.completion_criteria_config
+        return {
+            "estimator": self.estimator.to_json(),
+            "objective_metric_name": self.objective_metric_name,
+            "hyperparameter_ranges": {name: bounds.to_json() for name, bounds in self.ranges.items()},
+            "parameter_ranges": by_kind(self.ranges),
+            "strategy_config": config.to_json() if config else None,
+            "strategy_request": config.to_input_req() if config else None,
+            "completion_criteria": criteria.to_json() if criteria else None,
+            "completion_request": criteria.to_input_req() if criteria else None,
+            "random_seed": seed,
+            "inputs": dict(inputs),
+            "environment": environment(),
+            "prices": self.prices.to_json() if self.prices else None,
+            "tags": self.tags,
+            "tariff": self.tariff.to_json() if self.tariff else None,
+            **{name: getattr(self, name) for name in _PLAIN},
+            **self.options,
+        }
+
+    @classmethod
+    def of(cls, job: JobRow, *, allow_code: bool) -> Self:
+        """A job's settings out of the record.
+
+        Args:
+            job: its row.
+            allow_code: import the user's code that it names; `check_record` asks first.
+
+        Raises:
+            ConfigurationError: it cannot be made again here.
+        """
+        spec = job.spec
+        config, criteria, prices = spec["strategy_config"], spec.get("completion_criteria"), spec.get("prices")
+        return cls(
+            estimator=trainer_from_json(spec["estimator"], allow_code=allow_code),
+            objective_metric_name=spec["objective_metric_name"],
+            ranges={name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()},
+            strategy_config=None if config is None else StrategyConfig.from_json(config),
+            completion_criteria_config=None
+            if criteria is None
+            else TuningJobCompletionCriteriaConfig.from_json(criteria),
+            random_seed=spec["random_seed"],
+            tags=tags_of(spec.get("tags")) or None,
+            prices=None if prices is None else Prices.from_json(prices),
+            options=Options(**{name: spec[name] for name in declared() if name in spec}),  # type: ignore[typeddict-item]
+            planned=Plan.from_json(job.plan) if job.plan else None,
+            **{name: spec[name] for name in _PLAIN if name in spec},
+        )
 
 
-def arguments(spec: Mapping[str, Any], *, allow_code: bool) -> dict[str, Any]:
-    """The arguments of a tuner, by name, out of a job's `spec`.
+SETTINGS = tuple(each.name for each in fields(JobSettings) if each.name not in ("options", "planned", "tariff"))
+"""The settings that are no options, by name."""
 
-    Args:
-        spec: of the job's row.
-        allow_code: import the user's code that it names; `hpo.jobs.named_code.check_record` asks first.
-    """
-    config, criteria, prices = spec["strategy_config"], spec.get("completion_criteria"), spec.get("prices")
-    return {
-        "estimator": trainer_from_json(spec["estimator"], allow_code=allow_code),
-        "objective_metric_name": spec["objective_metric_name"],
-        "hyperparameter_ranges": {
-            name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()
-        },
-        "strategy_config": None if config is None else StrategyConfig.from_json(config),
-        "completion_criteria_config": None
-        if criteria is None
-        else TuningJobCompletionCriteriaConfig.from_json(criteria),
-        "random_seed": spec["random_seed"],
-        "tags": tags_of(spec.get("tags")) or None,
-        "prices": None if prices is None else Prices.from_json(prices),
-        **{field: spec[field] for field in _PLAIN if field in spec},
-    }
-
-
-def tuner_of(kind: type[Tuner], job: JobRow, *, allow_code: bool, **options: Any) -> Tuner:
-    """A job's tuner, made again with the plan that the record has: more than its settings say where it was grown.
-
-    Args:
-        kind: the tuner's class.
-        job: its row.
-        allow_code: as `arguments` takes it.
-        **options: what no record has: `store`, `callbacks`, `console`, `verbose`.
-    """
-    tuner = kind(**arguments(job.spec, allow_code=allow_code), **options)
-    if job.plan:
-        tuner.planned = Plan.from_json(job.plan)
-    return tuner
+CHECKED = frozenset(SETTINGS) - {"tags", "prices", "max_cost", "completion_criteria_config"}
 
 
 def by_kind(ranges: Mapping[str, ParameterRange]) -> dict[str, list[dict[str, Any]]]:

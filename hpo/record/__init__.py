@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     )
     from hpo.record.maintenance import backup as backup, check as check, upgrade as upgrade
     from hpo.record.store import JobWriter as JobWriter, LineRow as LineRow, ReportRow as ReportRow, Store as Store
+    from hpo.record.surroundings import environment as environment
     from hpo.record.tables import (
         HEARD_BEFORE as HEARD_BEFORE,
         LOST_AFTER as LOST_AFTER,

@@ -20,5 +20,6 @@ if TYPE_CHECKING:
         status_and_reason as status_and_reason,
         when as when,
     )
+    from hpo.sagemaker.tuned_job import TunedJob as TunedJob
 
 load_when_used(__name__)

@@ -28,6 +28,7 @@ from experiments.mnist import (
     targets,
 )
 from experiments.mnist_tuning import JOBS, Tuned, tune
+from hpo import HyperparameterTuner
 from hpo.job_file.models import read_job
 from hpo.record.store import Store
 from hpo.sagemaker.analytics import tuned_trials
@@ -221,6 +222,6 @@ def test_the_job_file_is_the_second_job(digits: Dataset, tmp_path: Path) -> None
     ]
     made, ours = spec.trainer.trainer(), settings(4, 9)[1].trainer(9)
     assert {**made.hyperparameters, "num_workers": 4, "epochs": 9} == ours.hyperparameters
-    tuner = read_job(path, here, allow_code=True).tuner(console=Console(quiet=True))
+    tuner = HyperparameterTuner(**read_job(path, here, allow_code=True).arguments(), console=Console(quiet=True))
     tuner.fit(read_job(path, here, allow_code=True).data.open(None))
     assert tuner.describe()["Summary"]["best"]["metrics"].keys() == set(mnist.METRICS)

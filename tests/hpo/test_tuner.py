@@ -104,7 +104,7 @@ def test_attach_keeps_scaling_types_and_categorical_types(home: Path) -> None:
     with Store() as store:
         from hpo.record.store import JobRow
 
-        spec = tuner._spec(record_inputs(open_channels(CHANNELS), str(home)), 5)
+        spec = tuner.settings.to_json(record_inputs(open_channels(CHANNELS), str(home)), 5)
         store.create_job(JobRow(name="a-job", created_at=1.0, spec=spec))
     again = HyperparameterTuner.attach("a-job")
     assert again.ranges == tuner.ranges
@@ -191,8 +191,8 @@ def test_random_runs_each_trial_for_its_own_rounds() -> None:
 
 def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words() -> None:
     tuner = make(workers=0, max_jobs=3)
-    tuner.ranges = {"max_depth": CategoricalParameter([-3])}
-    with pytest.raises(WarmbandError, match=r"every trial failed.*max_depth"):
+    tuner.ranges = {"interaction_constraints": CategoricalParameter(["no list"])}
+    with pytest.raises(WarmbandError, match=r"every trial failed"):
         tuner.fit(CHANNELS)
     assert tuner.describe()["HyperParameterTuningJobStatus"] == "Failed"
     with pytest.raises(WarmbandError, match="Best training job not available"):
@@ -269,3 +269,16 @@ def test_the_public_names_are_these() -> None:
     ]
     assert all(hasattr(hpo, name) for name in hpo.__all__)
     assert all(hasattr(trainers, name) for name in trainers.__all__)
+
+
+def test_settings_are_attributes_that_are_checked_where_they_are_set() -> None:
+    tuner = make(workers=0, max_jobs=3)
+    tuner.max_jobs, tuner.priority = 5, 2
+    assert (tuner.max_jobs, tuner.priority, tuner.plan().trials) == (5, 2, 5)
+    with pytest.raises(ConfigurationError, match=r"priority is 101; give a whole number from 1 to 100"):
+        tuner.priority = 101
+    with pytest.raises(ConfigurationError, match="'max_depth' is -3"):
+        tuner.ranges = {"max_depth": CategoricalParameter([-3])}
+    assert (tuner.priority, tuner.settings.options["priority"]) == (2, 2)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = tuner.nonsense

@@ -32,11 +32,12 @@ def forecast(
     from hpo.cli.terminal import show_json, terminal
     from hpo.job_file import read_job
     from hpo.observers import show_plan
+    from hpo.tuner import HyperparameterTuner
 
     overrides = [*(set_ or []), *([f"store={json.dumps(store)}"] if store is not None else [])]
     spec = read_job(job, overrides, allow_code=allow_code)
     out = terminal(stderr=as_json)
-    tuner = spec.tuner(console=out, verbose=verbose)
+    tuner = HyperparameterTuner(**spec.arguments(), console=out, verbose=verbose)
     try:
         # Whatever else prints, Ray for one, would stand in the way of the JSON.
         with redirect_stdout(sys.stderr) if as_json else nullcontext():

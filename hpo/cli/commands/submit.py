@@ -105,7 +105,7 @@ def _check(spec: JobSpec) -> None:
         ConfigurationError: as a tuner does.
     """
     if not spec.code():
-        spec.model_copy(update={"cost": None, "trackers": None}).tuner()
+        spec.model_copy(update={"cost": None, "trackers": None}).arguments()
 
 
 def _options(set_: list[str] | None, name: str, data_dir: str | None) -> list[str]:

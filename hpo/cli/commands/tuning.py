@@ -51,12 +51,13 @@ def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> N
 
     from hpo.cli.terminal import show_json, terminal
     from hpo.jobs import check_pinned, ray_job
+    from hpo.tuner import HyperparameterTuner
 
     check_pinned()
     console = terminal(stderr=as_json)
     if ray_job():
         console.width = LOG_WIDTH
-    tuner = spec.tuner(console=console, verbose=verbose)
+    tuner = HyperparameterTuner(**spec.arguments(), console=console, verbose=verbose)
     try:
         # Whatever else prints, Ray for one, would stand in the way of the JSON.
         with redirect_stdout(sys.stderr) if as_json else nullcontext():

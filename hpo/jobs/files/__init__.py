@@ -7,7 +7,13 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from hpo.jobs.files import folder as folder
     from hpo.jobs.files.deletion import Files as Files, check_over as check_over
-    from hpo.jobs.files.folder import CLAIMED as CLAIMED, claim as claim, was_claimed as was_claimed
+    from hpo.jobs.files.folder import (
+        CLAIMED as CLAIMED,
+        FOLDER_ID as FOLDER_ID,
+        check_free as check_free,
+        claim as claim,
+        was_claimed as was_claimed,
+    )
     from hpo.jobs.files.inputs import (
         Copying as Copying,
         check_same as check_same,

@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 from urllib.parse import urlsplit
 
 import sqlalchemy as sa
@@ -22,9 +22,7 @@ from hpo.jobs.launch.ray_jobs import ADDRESS_VARIABLES, JobsServer
 from hpo.record import JobRow, Store, is_away, is_dead, tags_of, this_process
 from trainers import storage
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
-
-if TYPE_CHECKING:
-    from hpo.tuner import HyperparameterTuner
+from trainers.trainer import Trainer
 
 START_SECONDS = 60.0
 """How long a driver may take to take its job."""
@@ -33,19 +31,19 @@ _LOOK_EVERY = 0.2
 _UNDER_WAY = ("InProgress", "Stopping")
 
 
-def check_can_follow(tuner: HyperparameterTuner) -> None:
+def check_can_follow(estimator: Trainer, callbacks: Sequence[object]) -> None:
     """Refuses what another process cannot make again out of the record: callbacks, functions of a script.
 
     Raises:
         ConfigurationError: naming it.
     """
-    if tuner.callbacks:
-        kinds = ", ".join(type(callback).__name__ for callback in tuner.callbacks)
+    if callbacks:
+        kinds = ", ".join(type(callback).__name__ for callback in callbacks)
         raise ConfigurationError(
             f"callbacks {kinds} cannot follow a job to another process, as fit(wait=False) needs; call fit(wait=True) "
             "or leave them out"
         )
-    for argument, code in tuner.estimator.code().items():
+    for argument, code in estimator.code().items():
         module, _, name = code.partition(":")
         if module == "__main__" or "<" in name:
             plain = name.rpartition(".")[2].strip("<>")
@@ -56,8 +54,8 @@ def check_can_follow(tuner: HyperparameterTuner) -> None:
             )
 
 
-def cluster_for(tuner: HyperparameterTuner) -> JobsServer | None:
-    """The cluster whose Jobs API a tuner's job goes to: the one that Ray's variables name, or an open session is on.
+def cluster_for(estimator: Trainer) -> JobsServer | None:
+    """The cluster whose Jobs API a trainer's job goes to: the one that Ray's variables name, or an open session is on.
 
     Returns:
         None where there is none that outlives this process, or the job needs none: it then runs on this machine.
@@ -65,7 +63,7 @@ def cluster_for(tuner: HyperparameterTuner) -> JobsServer | None:
     Raises:
         ConfigurationError: there is one, and its jobs server cannot be reached.
     """
-    if tuner.estimator.in_hand:
+    if estimator.in_hand:
         return None
     if any(os.environ.get(name) for name in ADDRESS_VARIABLES):
         return JobsServer()
@@ -119,6 +117,22 @@ def start(
             raise
         begun = _wait_until_driven(opened, before, failed)
     return where if begun else f"{where}; it has not begun after {START_SECONDS:g} s"
+
+
+def start_apart(
+    name: str, store: str | None, server: JobsServer | None, say: Callable[[str], None], **options: Any
+) -> None:
+    """Starts the driver of a job, and says where it runs and how to look; as `start`.
+
+    Args:
+        name: the job's.
+        store: database URL of the record; None is the default one.
+        server: the cluster it runs on; None is this machine.
+        say: prints a line.
+        **options: `resume`, `allowed` and `limits` of `start`.
+    """
+    say(f"{name} runs {start(name, store, server, **options)}")
+    say(f"Look with: hpo logs {name} --follow, hpo describe {name}; stop with: hpo stop {name}")
 
 
 def _submitted(

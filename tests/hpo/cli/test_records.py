@@ -46,15 +46,15 @@ def store(home: Path) -> Iterator[Store]:
 
 
 def spec(**changes: Any) -> dict[str, Any]:
-    tuner: HyperparameterTuner = read_job(BANK).tuner()
+    tuner: HyperparameterTuner = HyperparameterTuner(**read_job(BANK).arguments())
     inputs = {"train": {"kind": "pandas", "rows": 35009, "columns": ["y", "x"], "files": []}}
-    return {**tuner._spec({}, 1729), "inputs": inputs, **changes}
+    return {**tuner.settings.to_json({}, 1729), "inputs": inputs, **changes}
 
 
 def job(store: Store, name: str, *, values: list[float | None], age: float = 120.0, **changes: Any) -> None:
     """A job that has ended, with a trial for each value; None failed."""
     now = time.time()
-    plan = read_job(BANK).tuner().plan().to_json()
+    plan = HyperparameterTuner(**read_job(BANK).arguments()).plan().to_json()
     store.create_job(JobRow(name=name, created_at=now - age, spec=spec(**changes.pop("spec", {})), plan=plan))
     with store.writer(name) as writer:
         for number, value in enumerate(values):
@@ -472,7 +472,7 @@ def test_tags_that_are_none_are_refused_before_a_job_begins(tags: Any) -> None:
 def test_tags_may_be_given_by_name_or_as_sagemaker_has_them(store: Store) -> None:
     by_name = make(workers=0, tags={"team": "churn"})
     assert by_name.tags == make(workers=0, tags=[{"Key": "team", "Value": "churn"}]).tags
-    store.create_job(JobRow(name="tagged", created_at=1.0, spec=by_name._spec({}, 1)))
+    store.create_job(JobRow(name="tagged", created_at=1.0, spec=by_name.settings.to_json({}, 1)))
     assert json.loads(hpo("describe", "tagged", "--json"))["Summary"]["tags"] == {"team": "churn"}
     assert HyperparameterTuner.attach("tagged").tags == by_name.tags
 
@@ -568,7 +568,7 @@ def test_init_writes_a_job_and_never_over_another(tmp_path: Path) -> None:
     file = tmp_path / "my.yaml"
     assert "Run it with: hpo tune" in hpo("init", str(file), columns=200)
     written = file.read_text()
-    assert read_job(file).tuner().plan().trials == 20
+    assert HyperparameterTuner(**read_job(file).arguments()).plan().trials == 20
     file.write_text("mine")
     assert "is there already; give another name, or --force" in hpo("init", str(file), code=2)
     assert file.read_text() == "mine"

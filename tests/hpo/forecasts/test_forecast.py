@@ -232,7 +232,7 @@ def test_a_ledger_that_says_nothing_gives_no_pace() -> None:
 def spec(**changes: Any) -> dict[str, Any]:
     tuner, _ = make()
     channels = {name: changes.pop("rows", table) for name, table in CHANNELS.items()}
-    return {**tuner._spec(record_inputs(open_channels(channels), "jobs"), 7), **changes}
+    return {**tuner.settings.to_json(record_inputs(open_channels(channels), "jobs"), 7), **changes}
 
 
 def ended(name: str, job_spec: dict[str, Any], **changes: Any) -> JobRow:

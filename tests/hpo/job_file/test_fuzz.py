@@ -12,6 +12,7 @@ import pytest
 import yaml
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
+from hpo import HyperparameterTuner
 from hpo.job_file.models import read_job
 from hpo.strategies.hyperband import Plan
 from trainers.errors import WarmbandError
@@ -115,7 +116,7 @@ def outcome(text: str | bytes, overrides: Sequence[str] = ()) -> Plan | Warmband
         file.write(text.encode(errors="replace") if isinstance(text, str) else text)
         file.flush()
         try:
-            return read_job(file.name, overrides).tuner().plan()
+            return HyperparameterTuner(**read_job(file.name, overrides).arguments()).plan()
         except WarmbandError as error:
             return error
 

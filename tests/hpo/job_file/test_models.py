@@ -101,8 +101,8 @@ def test_the_job_of_the_blog_is_the_tuner_of_the_blog() -> None:
     )
     spec = read_job(BANK)
     assert spec.data.dataset == "bank-marketing"
-    tuner = spec.tuner()
-    assert tuner._spec({}, 1729) == blog._spec({}, 1729)
+    tuner = HyperparameterTuner(**spec.arguments())
+    assert tuner.settings.to_json({}, 1729) == blog.settings.to_json({}, 1729)
     assert tuner.random_seed == 1729
     assert tuner.objective_metric_name == "validation:auc"
     assert tuner.plan() == blog.plan()
@@ -134,7 +134,7 @@ LEARNING = {"lr": {"type": "continuous", "min": 0.001, "max": 1}}
 def test_trainers_of_functions(path: Path, kind: str, more: dict[str, Any], trainer: str) -> None:
     change(path, "trainer", {**TORCH, **more, "type": kind})
     change(path, "tuning.ranges", {**LEARNING, "num_workers": {"type": "integer", "min": 1, "max": 4}})
-    made = read_job(path, allow_code=True).tuner().estimator
+    made = HyperparameterTuner(**read_job(path, allow_code=True).arguments()).estimator
     kept = made.to_json()
     assert (kept["trainer"], kept["scaling"]["num_workers"]) == (trainer, 2)
     assert kept["hyperparameters"] == TORCH["hyperparameters"]
@@ -167,7 +167,7 @@ def test_a_function_that_is_not_there_is_named(path: Path) -> None:
     change(path, "trainer", {**TORCH, "train_loop": "no_such_module:train"})
     change(path, "tuning.ranges", LEARNING)
     with pytest.raises(ConfigurationError, match="trainer: train_loop 'no_such_module:train' cannot be loaded"):
-        read_job(path, allow_code=True).tuner()
+        HyperparameterTuner(**read_job(path, allow_code=True).arguments())
 
 
 def test_a_function_beside_the_job_file_is_found(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +176,10 @@ def test_a_function_beside_the_job_file_is_found(path: Path, tmp_path: Path, mon
     monkeypatch.setattr("sys.path", list(sys.path))
     change(path, "trainer", {**TORCH, "train_loop": "beside_the_job:train"})
     change(path, "tuning.ranges", LEARNING)
-    assert read_job(path, allow_code=True).tuner().estimator.options["train_loop_per_worker"] == "beside_the_job:train"
+    assert (
+        HyperparameterTuner(**read_job(path, allow_code=True).arguments()).estimator.options["train_loop_per_worker"]
+        == "beside_the_job:train"
+    )
 
 
 def test_every_key_reaches_the_tuner(path: Path) -> None:
@@ -194,8 +197,8 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
         "tuning.random_seed=5",
         "storage_path=s3://bucket/jobs",
     ]
-    tuner = read_job(path, sets).tuner()
-    spec = tuner._spec({}, 5)
+    tuner = HyperparameterTuner(**read_job(path, sets).arguments())
+    spec = tuner.settings.to_json({}, 5)
     expected = {
         "objective_metric_name": "validation:auc",
         "objective_type": "Minimize",
@@ -225,8 +228,8 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
 
 def test_the_record_is_kept_where_the_file_says(path: Path, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/elsewhere.db"
-    assert read_job(path, [f"store={url}"]).tuner()._store == url
-    assert read_job(path).tuner()._store is None
+    assert HyperparameterTuner(**read_job(path, [f"store={url}"]).arguments())._store == url
+    assert HyperparameterTuner(**read_job(path).arguments())._store is None
 
 
 # ---- overrides
@@ -519,7 +522,7 @@ def test_one_mistake_is_one_line(path: Path, change: str, message: str) -> None:
 def test_what_only_the_tuner_finds_has_its_line_too(path: Path, change: str, place: str, message: str) -> None:
     spec = read_job(path, ["tuning.max_runtime_in_seconds=60", change])
     with pytest.raises(ConfigurationError) as caught:
-        spec.tuner()
+        HyperparameterTuner(**spec.arguments())
     first, *lines = str(caught.value).splitlines()
     assert first == f"job file '{path}':"
     assert len(lines) == 1
@@ -531,11 +534,11 @@ def test_what_the_ranges_and_the_tuner_refuse_is_refused(path: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"give tuning\.hyperband\.max_resource, or num_round in trainer\.hyper"
     ):
-        read_job(path, ["trainer.hyperparameters={}"]).tuner()
+        HyperparameterTuner(**read_job(path, ["trainer.hyperparameters={}"]).arguments())
     with pytest.raises(ConfigurationError, match="tree_method 'exact' does not distribute over 2 workers"):
-        read_job(path, ["trainer.hyperparameters.tree_method=exact"]).tuner()
+        HyperparameterTuner(**read_job(path, ["trainer.hyperparameters.tree_method=exact"]).arguments())
     with pytest.raises(ConfigurationError, match=r"trainer: .*`use_gpu` is False"):
-        read_job(path, ["trainer.resources_per_worker={GPU: 1}"]).tuner()
+        HyperparameterTuner(**read_job(path, ["trainer.resources_per_worker={GPU: 1}"]).arguments())
 
 
 @pytest.mark.parametrize("text", ["data:\n  - [", "a: b: c", "\tdata: 1", "a: 1\nb: *none", "a: \x07"])
@@ -639,4 +642,4 @@ def test_a_dataset_comes_with_its_three_channels(path: Path, monkeypatch: pytest
 def test_the_channels_of_a_dataset_serve_the_objective() -> None:
     spec = read_job(BANK)
     assert isinstance(spec, JobSpec)
-    assert spec.tuning.objective_metric_name in spec.tuner().estimator.metrics(["train", "validation", "test"])
+    assert spec.tuning.objective_metric_name in spec.trainer.trainer().metrics(["train", "validation", "test"])

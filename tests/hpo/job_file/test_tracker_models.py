@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
+from hpo import HyperparameterTuner
 from hpo.job_file.models import read_job
 from hpo.record.store import Store
 from hpo.trackers import MLflow, TensorBoard, WeightsAndBiases
@@ -52,7 +53,7 @@ def path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def trackers(path: Path, text: str) -> Any:
     path.write_text(f"{JOB}trackers:\n{text}")
-    return read_job(path).tuner().callbacks
+    return HyperparameterTuner(**read_job(path).arguments()).callbacks
 
 
 def test_each_tracker_is_made_as_the_file_says(path: Path) -> None:
@@ -74,7 +75,7 @@ def test_what_is_left_out_is_the_default_and_no_tracker_is_made_unasked(path: Pa
     [mlflow] = trackers(path, "  mlflow: {}\n")
     assert repr(mlflow) == repr(MLflow())
     assert trackers(path, "  wandb: null\n") == ()
-    assert read_job(path).tuner().callbacks == ()
+    assert HyperparameterTuner(**read_job(path).arguments()).callbacks == ()
 
 
 @pytest.mark.parametrize(
@@ -133,7 +134,7 @@ def test_no_package_is_imported_before_a_job_needs_it(path: Path) -> None:
     code = (
         "import sys, hpo, hpo.trackers\n"
         "from hpo.job_file.models import read_job\n"
-        f"tuner = read_job({str(path)!r}).tuner()\n"
+        f"tuner = HyperparameterTuner(**read_job({str(path)!r}).arguments())\n"
         "print(len(tuner.callbacks), [n for n in ('mlflow', 'wandb', 'tensorboard') if n in sys.modules])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
@@ -145,7 +146,7 @@ def test_a_job_is_logged_as_it_is_recorded(path: Path) -> None:
     """The whole way: from the job file through training in hand to TensorBoard's files."""
     path.write_text(f"{JOB}trackers: {{tensorboard: {{folder: runs}}}}\n")
     spec = read_job(path)
-    tuner = spec.tuner()
+    tuner = HyperparameterTuner(**spec.arguments())
     tuner.fit(spec.data.open(None), job_name=spec.name)
     with Store() as store:
         job, trials = store.job("churn"), [trial for trial in store.trials("churn") if trial.number >= 0]

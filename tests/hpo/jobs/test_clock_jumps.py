@@ -196,7 +196,7 @@ def test_the_clock_is_set_by_the_wall_clock_when_a_measurement_begins_and_never_
 DATES = {
     "hpo/jobs/launch/background.py": "the end of a job that nobody drives",
     "hpo/jobs/launch/supervisor.py": "the end of a job that nobody drives",
-    "hpo/tuner.py": "when a job was asked for",
+    "hpo/jobs/begin.py": "when a job was asked for",
     "hpo/observers/job_log.py": "a line's date in Ray's logs",
     "hpo/trackers/mlflow.py": "dates in another program's record",
     "hpo/trackers/tensorboard.py": "dates in another program's record",

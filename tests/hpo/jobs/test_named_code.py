@@ -74,7 +74,7 @@ def test_what_is_allowed_is_read_without_running_it(job: Path) -> None:
     spec = read_job(job, allow_code=True)
     assert [code.name for code in spec.code()] == ["shop.model:train"]
     assert not (job.parent / "ran").exists()
-    assert spec.tuner().estimator.to_json()["options"]["train_loop_per_worker"] == "shop.model:train"
+    assert spec.trainer.trainer().to_json()["options"]["train_loop_per_worker"] == "shop.model:train"
     assert (job.parent / "ran").exists()
 
 

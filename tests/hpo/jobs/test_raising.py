@@ -290,12 +290,13 @@ def raise_and_drive(store: str, **limits: float) -> None:
 def drive_row(made: HyperparameterTuner, old: JobRow, store: str) -> None:
     with Interrupts(lambda text: None) as interrupts:
         driver.run(
-            made,
+            made.settings,
             old,
-            opened(made, CHANNELS),
+            opened(made.settings, CHANNELS),
             None,
             interrupts,
             store=store,
+            callbacks=(),
             console=Console(file=io.StringIO()),
             verbose=False,
         )

@@ -194,19 +194,19 @@ def test_what_is_wrong_with_a_job_is_said_here(folder: Path) -> None:
 
 def test_callbacks_and_functions_of_a_script_cannot_follow() -> None:
     with pytest.raises(ConfigurationError, match=r"callbacks Callback cannot follow.*wait=True"):
-        check_can_follow(make(callbacks=[Callback()]))
+        check_can_follow(make().settings.estimator, [Callback()])
     with pytest.raises(ConfigurationError, match="callbacks Callback"):
         make(callbacks=[Callback()]).fit(CHANNELS, wait=False)
 
     def train(context: TrainContext) -> None:
         pass
 
-    ranges, trained = {"lr": ContinuousParameter(0, 1)}, {"hyperparameters": {"epochs": 1}, "metrics": ["validation:x"]}
+    trained = {"hyperparameters": {"epochs": 1}, "metrics": ["validation:x"]}
     with pytest.raises(ConfigurationError, match="'train' is in another function, where the other process"):
-        check_can_follow(HyperparameterTuner(TorchTrainer(train, **trained), "validation:x", ranges, strategy="Random"))
+        check_can_follow(TorchTrainer(train, **trained), [])
     train.__module__, train.__qualname__ = "__main__", "train"
     with pytest.raises(ConfigurationError, match=r"'train' is in this script or notebook.*as 'training:train'"):
-        check_can_follow(HyperparameterTuner(TorchTrainer(train, **trained), "validation:x", ranges, strategy="Random"))
+        check_can_follow(TorchTrainer(train, **trained), [])
 
 
 # ---- what a driver knows of where it runs

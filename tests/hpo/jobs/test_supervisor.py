@@ -137,7 +137,7 @@ def test_the_signal_is_named() -> None:
 @pytest.mark.process
 def test_a_driver_that_refuses_its_job_says_why_and_is_not_started_again(home: Path) -> None:
     now = time.time()
-    spec = make(workers=0)._spec({"train": {"kind": "pandas", "open": {}}}, 1)
+    spec = make(workers=0).settings.to_json({"train": {"kind": "pandas", "open": {}}}, 1)
     with Store() as store:
         store.create_job(JobRow(name="background", created_at=now, spec=spec))
     with pytest.raises(ConfigurationError, match="did not start: its driver refused to run: channel 'train' cannot be"):

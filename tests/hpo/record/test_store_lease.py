@@ -29,7 +29,7 @@ from tests.support.rows import bill, job, report, silence, trial_with, until
 from trainers import steady
 from trainers.errors import ConfigurationError, DataError, LeaseError
 
-SPEC = make(workers=0)._spec({"train": {"kind": "pandas", "rows": 1, "columns": ["y"], "files": []}}, 1)
+SPEC = make(workers=0).settings.to_json({"train": {"kind": "pandas", "rows": 1, "columns": ["y"], "files": []}}, 1)
 
 
 @pytest.fixture

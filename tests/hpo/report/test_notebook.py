@@ -35,7 +35,7 @@ def shown(what: Any) -> Read:
 
 
 def test_a_tuner_shows_its_plan_and_ranges_before_it_runs() -> None:
-    tuner: HyperparameterTuner = read_job(BANK).tuner()
+    tuner: HyperparameterTuner = HyperparameterTuner(**read_job(BANK).arguments())
     cells = [text.strip() for text in shown(tuner).of("td")]
     assert shown(tuner).of("strong")[0].strip() == "Hyperband, 30 trials, 4 at once"
     assert cells[cells.index("max_depth") + 1] == "1 to 10, whole numbers"

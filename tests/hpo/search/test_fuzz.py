@@ -216,7 +216,7 @@ def planned(make: Callable[[], HyperparameterTuner], max_jobs: int | None) -> No
         assert plan.trials == (max_jobs or 1)
         assert all(1 <= rung <= plan.max_resource for bracket in plan.brackets for rung in bracket.rungs)
         check_job_name(new_name(tuner), tuner.TUNING_JOB_NAME_MAX_LENGTH)
-        assert recorded(tuner._spec({}, 1))
+        assert recorded(tuner.settings.to_json({}, 1))
 
 
 @settings(quick, max_examples=60)

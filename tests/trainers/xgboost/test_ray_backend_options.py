@@ -114,7 +114,7 @@ def test_attach_restores_the_backend() -> None:
     made = HyperparameterTuner(
         make(**ELASTIC), "validation:auc", {"eta": ContinuousParameter(0.01, 1)}, strategy="Random", max_jobs=2
     )
-    spec = made._spec({}, 5)
+    spec = made.settings.to_json({}, 5)
     with Store() as store:
         store.create_job(JobRow(name="kept", created_at=0.0, spec=spec, plan=made.plan().to_json()))
     attached = HyperparameterTuner.attach("kept").estimator

@@ -6,7 +6,7 @@ import json
 import platform
 from importlib.metadata import version
 
-from hpo.jobs.environment import environment
+from hpo.record.surroundings import environment
 
 
 def test_the_environment_names_versions_and_the_machine() -> None:

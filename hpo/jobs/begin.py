@@ -1,0 +1,160 @@
+"""A job before it runs: its channels opened, its row in the record, what is said of it first; or a forecast alone."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+
+from hpo.forecasts import LOOK_SECONDS, PROBE, Forecast, Look, forecast_from, joins, rehearse, threads_for
+from hpo.jobs import driver
+from hpo.jobs.build import NAME_LENGTH, new_name, opened, outlook_for, search_for, warnings
+from hpo.jobs.checks import check_job_name, check_name_free
+from hpo.jobs.files import FOLDER_ID, check_free, copy_inputs, record_inputs
+from hpo.jobs.launch import RECORD, owner, ray_job
+from hpo.jobs.run import Ended
+from hpo.jobs.settings import JobSettings
+from hpo.jobs.stop_signals import Interrupts
+from hpo.observers import Callback, show_plan
+from hpo.record import JobRow, Store
+from trainers import storage
+from trainers.channels import Channel
+from trainers.home import home
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewJob:
+    """A job that can begin: nothing of it is in the record yet.
+
+    Args:
+        settings: the job's.
+        row: of the record.
+        channels: what it reads.
+        forecast: what earlier jobs say that it takes.
+        store: database URL of the record; None is the default one.
+    """
+
+    settings: JobSettings
+    row: JobRow
+    channels: Mapping[str, Channel]
+    forecast: Forecast | None
+    store: str | None
+
+    @classmethod
+    def of(
+        cls,
+        settings: JobSettings,
+        inputs: Mapping[str, Any] | None,
+        name: str | None,
+        store: str | None,
+        *,
+        apart: bool,
+    ) -> NewJob:
+        """Checks all that can be checked before anything starts.
+
+        Args:
+            settings: the job's.
+            inputs: channels by name, as `fit` takes them.
+            name: the job's; None makes one.
+            store: as above.
+            apart: another process runs it, which needs copies of rows in memory.
+
+        Raises:
+            ConfigurationError, DataError: what is wrong.
+        """
+        name = new_name(settings) if name is None else name
+        check_job_name(name, NAME_LENGTH)
+        with Store(store) as record:
+            check_name_free(name, (job.name for job in record.jobs()), record.url)
+        channels = opened(settings, inputs)
+        seed = secrets.randbelow(2**31) if settings.random_seed is None else settings.random_seed
+        search = search_for(settings, name, seed)
+        storage.check_writable(search.storage_path)
+        check_free(search.storage_path, name)
+        now = time.time()
+        with Store(store) as record:
+            most = {} if apart else {"most_bytes": math.inf}
+            spec = settings.to_json(record_inputs(channels, search.storage_path, **most), seed)
+            forecast = forecast_from(record, spec, outlook_for(settings, search))
+        # Another process, which resumes the job, may have another home.
+        spec["storage_path"] = storage.absolute(settings.options["storage_path"] or f"{home()}/jobs")
+        spec[FOLDER_ID] = secrets.token_hex(16)
+        if apart:
+            copy_inputs(spec["inputs"], channels)
+        row = JobRow(name=name, created_at=now, spec=spec, plan=settings.plan().to_json(), owner=owner())
+        return cls(settings=settings, row=row, channels=channels, forecast=forecast, store=store)
+
+    def write(self, console: Console) -> None:
+        """Puts the job into the record, and says what it is."""
+        with Store(self.store) as record:
+            record.create_job(self.row)
+            if ray_job():
+                _say(console, f"{RECORD}{record.url}")  # Whoever submitted the job waits for this line.
+        settings = self.settings
+        _say(
+            console,
+            f"Tuning job {self.row.name}: {settings.strategy}, {settings.max_jobs} trials, "
+            f"{settings.max_parallel_jobs} at once",
+        )
+        console.print(show_plan(settings.plan()))
+        if self.forecast is not None:
+            _say(console, self.forecast.text)
+        for warning in warnings(settings):
+            _say(console, f"warning: {warning}")
+
+    def run(self, interrupts: Interrupts, callbacks: Sequence[Callback], console: Console, *, verbose: bool) -> Ended:
+        """Runs the job in this process; as `driver.run`."""
+        return driver.run(
+            self.settings,
+            self.row,
+            self.channels,
+            self.forecast,
+            interrupts,
+            store=self.store,
+            callbacks=callbacks,
+            console=console,
+            verbose=verbose,
+            copied=False,
+        )
+
+
+def forecast_of(
+    settings: JobSettings, inputs: Mapping[str, Any], store: str | None, console: Console, *, verbose: bool
+) -> Forecast:
+    """What a job would take, from earlier jobs of the record or from a probe; nothing is recorded.
+
+    Args:
+        settings: the job's.
+        inputs: as `fit` takes them.
+        store: database URL of the record; None is the default one.
+        console: where it is said that a probe trains.
+        verbose: show Ray's own logs too.
+
+    Raises:
+        ConfigurationError, DataError, ResourcesError, GangError: as `fit` does.
+        TrialError: the static hyperparameters cannot be trained, so that nothing could be measured.
+    """
+    trainer = settings.estimator
+    look = Look(joined=not trainer.in_hand and joins())
+    channels = opened(settings, inputs)
+    search = search_for(settings, f"forecast-{secrets.token_hex(4)}", settings.random_seed or 0)
+    with Store(store) as record:
+        spec = settings.to_json(record_inputs(channels, search.storage_path), search.seed)
+        earlier = forecast_from(record, spec, outlook_for(settings, search))
+        url = record.url
+    if earlier is not None:
+        time.sleep(LOOK_SECONDS)  # What was done until here may have been over at once.
+        now = look.until_now(threads_for(trainer))
+        return earlier.doubted(f"The machine is busy now: {now.used}, so it may take much longer." if now else "")
+    _say(console, f"Training a few units: {url} has no earlier job of this trainer, its workers and data")
+    pace, busy = rehearse(search, trainer, channels, notify=lambda text: _say(console, text), verbose=verbose)
+    return outlook_for(settings, search).forecast(pace, source=PROBE).doubted(busy.text if busy else "")
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, soft_wrap=True, markup=False)

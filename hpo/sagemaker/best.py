@@ -1,0 +1,52 @@
+"""The trial that somebody asks for: the best of a job, or one by its name."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from hpo.jobs import trial_name
+from hpo.record import Store, TrialRow
+from hpo.sagemaker.analytics import tuned_trials
+from hpo.sagemaker.description import best_trial
+from trainers.errors import ConfigurationError, WarmbandError
+
+
+def best_of(store: str | None, job: str) -> TrialRow:
+    """The best trial of a job.
+
+    Args:
+        store: database URL of the record; None is the default one.
+        job: its name.
+
+    Raises:
+        WarmbandError: none has reported a finite objective.
+    """
+    with Store(store) as record:
+        best = best_trial(record.job(job), tuned_trials(record, job))
+    if best is None:
+        raise WarmbandError(f"Best training job not available for tuning job: {job}")
+    return best
+
+
+def chosen_of(store: str | None, job: str, asked: str | Mapping[str, object] | None) -> TrialRow:
+    """The trial of a job that somebody asks for.
+
+    Args:
+        store: database URL of the record; None is the default one.
+        job: its name.
+        asked: the trial's name, or a dict that has it as "TrainingJobName"; None for the best trial.
+
+    Raises:
+        ConfigurationError: the job has no such trial.
+        WarmbandError: none has reported a finite objective.
+    """
+    name = trial_name(asked)
+    if not name:
+        return best_of(store, job)
+    with Store(store) as record:
+        trials = {trial.trial_id: trial for trial in tuned_trials(record, job)}
+    if name not in trials:
+        near = difflib.get_close_matches(name, trials, n=1)
+        raise ConfigurationError(f"job {job} has no trial {name!r}" + (f"; {near[0]!r}?" if near else ""))
+    return trials[name]

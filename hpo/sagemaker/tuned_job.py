@@ -1,0 +1,171 @@
+"""What users of SageMaker's SDK ask of a tuning job that has begun, here or in another process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any, Self
+
+from rich.console import Console
+
+from hpo.jobs import (
+    SETTINGS,
+    JobSettings,
+    TuningJob,
+    check_allowed,
+    check_not_there_yet,
+    declared,
+    dropped,
+    in_record,
+)
+from hpo.observers import show_summary
+from hpo.record import JobRow, Store
+from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
+from hpo.sagemaker.best import best_of, chosen_of
+from hpo.sagemaker.description import describe, status_and_reason
+from trainers.errors import ConfigurationError, WarmbandError
+from trainers.trainer import OWN_CLASS, Trainer
+
+_LOOK_SECONDS = 1.0
+
+
+class TunedJob:
+    """A job by its name, and what it is made with: each setting is an attribute.
+
+    Args:
+        settings: what it is made with.
+        store: database URL of the record; None is the default one.
+        console: where its end is printed.
+    """
+
+    def __init__(self, settings: JobSettings, store: str | None, console: Console) -> None:
+        self.settings = settings
+        self.latest_tuning_job: TuningJob | None = None
+        self._store = store
+        self._console = console
+        self._allowed = frozenset(settings.estimator.code().values())
+        """The code that the job's record may name where this process goes on with it."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _NAMES:
+            return self.settings.value(name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name in _NAMES:
+            name, value = "settings", self.settings.changed(**{name: value})
+        super().__setattr__(name, value)
+
+    @classmethod
+    def attach(
+        cls,
+        tuning_job_name: str,
+        sagemaker_session: object = None,
+        job_details: None = None,
+        estimator_cls: None = None,
+        *,
+        store: str | None = None,
+        allow_code: bool = False,
+    ) -> Self:
+        """A tuner with everything that the job's was made with, in this process or another, while it runs or after.
+
+        Args:
+            tuning_job_name: the job.
+            sagemaker_session: not used: no service is asked.
+            job_details: must stay None: what the job was made with comes out of the record.
+            estimator_cls: must stay None, as well.
+            store: database URL of the record; None is the default one.
+            allow_code: import the Python code that the record names. A training function is needed to train, as by
+                `resume`, not to look at the job or to load its models; a trainer of your own is needed for that, too.
+
+        Raises:
+            ConfigurationError: the record has no such job, or its trainer is a class of a user's own, and that is not
+                allowed.
+        """
+        check_not_there_yet(job_details=job_details, estimator_cls=estimator_cls)
+        with Store(store) as opened:
+            job = opened.job(tuning_job_name)
+        if not allow_code:
+            own = [code for code in in_record(job.spec) if code.key == OWN_CLASS]
+            check_allowed(own, False, f"job {tuning_job_name!r}", "attach() allow_code=True")
+        settings = JobSettings.of(job, allow_code=allow_code)
+        tuner = cls(**settings.arguments(), store=store)
+        tuner.settings = settings  # With the brackets that the record has.
+        tuner._allowed = tuner._allowed if allow_code else frozenset()
+        tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
+        return tuner
+
+    def wait(self) -> None:
+        """Waits until the job has ended, in whatever process, and prints what it came to.
+
+        Raises:
+            WarmbandError: it ended as Failed.
+        """
+        while True:
+            job = self._job()
+            status, reason = status_and_reason(job)
+            if status in ("Completed", "Failed", "Stopped"):
+                break
+            time.sleep(_LOOK_SECONDS)
+        if job.summary.get("wall_seconds") is not None:
+            self._console.print(show_summary(job.name, status, self.settings.objective_metric_name, job.summary))
+        if status == "Failed":
+            raise WarmbandError(f"tuning job {job.name} failed: {reason}")
+
+    def stop_tuning_job(self) -> None:
+        """Asks the job to stop, from any process: its trials end at their next report, and what was found is kept."""
+        with Store(self._store) as store:
+            store.request_stop(self._name())
+
+    def describe(self) -> dict[str, Any]:
+        """The job in the form of SageMaker's Describe response, with its `Summary` beside.
+
+        Times are datetimes in UTC, as SageMaker's client gives them: `json.dumps(described, default=str)`.
+        """
+        with Store(self._store) as store:
+            return describe(store.job(self._name()), tuned_trials(store, self._name()))
+
+    def analytics(self) -> HyperparameterTuningJobAnalytics:
+        """The job's trials as a DataFrame."""
+        return HyperparameterTuningJobAnalytics(self._name(), store=self._store)
+
+    def best_training_job(self) -> str:
+        """The name of the best trial.
+
+        Raises:
+            WarmbandError: none has reported a finite objective.
+        """
+        return best_of(self._store, self._name()).trial_id
+
+    def best_estimator(self, best_training_job: str | Mapping[str, Any] | None = None) -> Trainer:
+        """A trainer with a trial's hyperparameters, the best's by default; its `model()` is what the trial trained.
+
+        Args:
+            best_training_job: a trial's name, or a dict that has it as "TrainingJobName"; None for the best trial.
+
+        Raises:
+            ConfigurationError: the job has no such trial.
+            WarmbandError: none has reported a finite objective.
+        """
+        trial = chosen_of(self._store, self._name(), best_training_job)
+        trainer = self.settings.estimator
+        length = dict.fromkeys(trainer.resource_names[:1], trial.resource)
+        return trainer.with_hyperparameters({**trial.hyperparameters, **length}).trained(
+            trial.checkpoint, dropped(trial.trial_id)
+        )
+
+    def _name(self) -> str:
+        if self.latest_tuning_job is None:
+            raise ConfigurationError("No tuning job available: call fit() first, or attach() to a job by its name")
+        return self.latest_tuning_job.name
+
+    def _job(self) -> JobRow:
+        with Store(self._store) as store:
+            return store.job(self._name())
+
+    def _say(self, text: str) -> None:
+        self._console.print(text, soft_wrap=True, markup=False)
+
+
+_NAMES = frozenset({*SETTINGS, *declared()})
+"""The settings, each of which is an attribute."""

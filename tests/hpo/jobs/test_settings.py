@@ -1,0 +1,86 @@
+"""One description of a job, from which the tuner, job files and the record work."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from typing import Any
+
+import pytest
+
+from hpo import HyperparameterTuner
+from hpo.job_file.models import JobSpec, Tuning
+from hpo.jobs.options import Options, check_option, complete, declared
+from hpo.jobs.settings import SETTINGS, JobSettings
+from hpo.record import JobRow
+from tests.support.boosting import make
+from trainers.errors import ConfigurationError
+
+pytestmark = pytest.mark.unit
+
+
+def test_a_job_is_made_again_out_of_its_record() -> None:
+    settings = make(max_jobs=7, priority=3, max_wait=900, max_runtime_in_seconds=600, tags={"team": "churn"}).settings
+    spec = json.loads(json.dumps(settings.to_json({}, 5)))
+    row = JobRow(name="job", created_at=1.0, spec=spec, plan=settings.plan().to_json())
+    again = JobSettings.of(row, allow_code=False)
+    assert again.to_json({}, 5) == settings.to_json({}, 5)
+    assert again.plan() == settings.plan() == again.planned
+
+
+def test_a_record_of_before_an_option_has_its_default() -> None:
+    settings = make().settings
+    spec = {name: value for name, value in settings.to_json({}, 5).items() if name not in declared()}
+    assert JobSettings.of(JobRow(name="job", created_at=1.0, spec=spec), allow_code=False).options == complete({})
+
+
+def test_settings_are_a_tuners_arguments() -> None:
+    settings = make(max_jobs=7, priority=3).settings
+    assert HyperparameterTuner(**settings.arguments()).settings == settings
+
+
+def test_a_changed_setting_lays_the_brackets_out_anew() -> None:
+    settings = make(max_jobs=7).settings
+    planned = settings.changed(max_jobs=9)
+    assert (planned.plan().trials, settings.plan().trials) == (9, 7)
+    assert settings.changed(objective_value="best").value("objective_value") == "best"
+
+
+def test_each_option_is_an_argument_of_the_tuner_a_key_of_a_job_file_and_part_of_the_record() -> None:
+    parameters = inspect.signature(HyperparameterTuner).parameters
+    spec = make().settings.to_json({}, 1)
+    keys = {"tuning": set(Tuning.model_fields), "": set(JobSpec.model_fields)}
+    for name, (_, option) in declared().items():
+        assert parameters[name].default == option.default
+        assert spec[name] == option.default
+        assert name in keys[option.group]
+    assert not set(SETTINGS) & set(declared())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("priority", 0, "priority is 0; give a whole number from 1 to 100"),
+        ("priority", True, "priority is True; give a whole number"),
+        ("priority", None, "priority is None; give a whole number"),
+        ("max_wait", 1.5, "max_wait is 1.5; give a whole number, 1 or more"),
+        (
+            "num_to_keep",
+            0,
+            "num_to_keep is 0; give a whole number, 1 or more, or None to keep every trial's checkpoint",
+        ),
+        ("objective_value", "lst", "objective_value is 'lst'; give one of last, best; did you mean 'last'?"),
+        ("storage_path", 3, "storage_path is 3; give a string"),
+    ],
+)
+def test_a_value_that_an_option_cannot_have_is_named_with_its_remedy(name: str, value: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        check_option(name, value)
+    assert str(caught.value).startswith(message)
+
+
+def test_what_is_not_given_has_its_default() -> None:
+    assert complete(Options(priority=2)) == {
+        **{name: option.default for name, (_, option) in declared().items()},
+        "priority": 2,
+    }
