@@ -97,7 +97,7 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
             max_cost=math.inf if settings.max_cost is None else settings.max_cost,
             tariff=settings.tariff,
         ),
-        patience=trainer.patience,
+        patience=settings.options["max_silence"] or trainer.patience,
         completion=settings.completion_criteria_config,
     )
 

@@ -73,6 +73,16 @@ class Options(TypedDict, total=False):
             "max_runtime_in_seconds then counts running alone. null waits 120 s for room",
         ),
     ]
+    max_silence: Annotated[
+        int | None,
+        Option(
+            default=None,
+            least=1,
+            group="tuning",
+            description="a gang that trains for this many seconds without a report is taken for dead and its trial "
+            "handed out again; null is the trainer's own, 600 for XGBoost",
+        ),
+    ]
     storage_path: Annotated[
         str | None,
         Option(default=None, description="folder or URI (s3://, gs://) for models; null is WARMBAND_HOME/jobs"),

@@ -10,6 +10,7 @@ import pytest
 
 from hpo import HyperparameterTuner
 from hpo.job_file.models import JobSpec, Tuning
+from hpo.jobs.build import search_for
 from hpo.jobs.options import Options, check_option, complete, declared
 from hpo.jobs.settings import SETTINGS, JobSettings
 from hpo.record import JobRow
@@ -84,3 +85,9 @@ def test_what_is_not_given_has_its_default() -> None:
         **{name: option.default for name, (_, option) in declared().items()},
         "priority": 2,
     }
+
+
+def test_a_gang_may_be_silent_for_as_long_as_a_job_says() -> None:
+    settings = make().settings
+    assert search_for(settings, "job", 1).patience == 600.0
+    assert search_for(settings.changed(max_silence=3600), "job", 1).patience == 3600
