@@ -31,7 +31,7 @@ from experiments.gap import Scores
 from hpo.cli import errors_in_words
 from hpo.cost import Entry
 from hpo.ranges import decode
-from hpo.search import Controller, Search, TrialRun, auc_standard_error
+from hpo.search import Controller, JobState, Search, TrialRun, auc_standard_error
 from hpo.strategies import Bracket, Cut, Plan, lay_out, make_strategy
 from hpo.text import count
 from trainers import Channel, XGBoostTrainer, storage
@@ -133,7 +133,7 @@ class Memory:
     def rung(self, cut: Cut) -> None:
         """A rung was decided; not kept."""
 
-    def progress(self, controller: Controller) -> None:
+    def progress(self, state: JobState) -> None:
         """The loop went round."""
 
 

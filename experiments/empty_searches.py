@@ -22,7 +22,7 @@ from hpo.cost import Entry
 from hpo.jobs import JobRecord
 from hpo.ranges import ParameterRange, decode, search_space
 from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.search import Controller, Search, SimulatedGangs, TrialRun
+from hpo.search import Controller, JobState, Search, SimulatedGangs, TrialRun
 from hpo.strategies import RESOURCE, Cut, Plan, RandomSearch, SynchronousHyperBandScheduler, lay_out, run_all
 from trainers.gangs import Assignment, Report
 
@@ -95,7 +95,7 @@ class NoRecord:
 
     def rung(self, cut: Cut) -> None: ...
 
-    def progress(self, controller: Controller) -> None: ...
+    def progress(self, state: JobState) -> None: ...
 
 
 class NoController:

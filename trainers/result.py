@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from trainers import steady
 from trainers.errors import DivergedError, GangError, StorageError, TrialError
@@ -26,11 +26,19 @@ from trainers.notebook import facts_html
 if TYPE_CHECKING:
     import pandas
 
-    from trainers.trainer import Trainer
+
+class Trained(Protocol):
+    """A trainer that has a model."""
+
+    def model(self) -> Any:
+        """The model, in its library's own form."""
+
+
+TrainerT = TypeVar("TrainerT", bound=Trained, covariant=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingResult:
+class TrainingResult(Generic[TrainerT]):
     """What one training gave.
 
     Args:
@@ -48,7 +56,7 @@ class TrainingResult:
     checkpoint: str
     worker_seconds: float
     training_seconds: float
-    trainer: Trainer
+    trainer: TrainerT
     details: dict[str, Any] = field(default_factory=dict)
 
     @property

@@ -259,7 +259,9 @@ class Trainer(ABC):
             )
         return self.load_model(self.checkpoint)
 
-    def fit(self, channels: Mapping[str, Any], *, storage_path: str | None = None, seed: int = 0) -> TrainingResult:
+    def fit(
+        self, channels: Mapping[str, Any], *, storage_path: str | None = None, seed: int = 0
+    ) -> TrainingResult[Self]:
         """Trains once, on a gang of its own.
 
         Args:

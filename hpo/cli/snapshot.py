@@ -7,18 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpo.cost import Tariff
-from hpo.record import JobRow, Store, Totals, TrialRow
-from hpo.sagemaker import (
-    best_trial,
-    counters,
-    describe,
-    describe_trial,
-    objective,
-    ranked,
-    runtime,
-    status_and_reason,
-    tuned_trials,
-)
+from hpo.record import JobRow, Store, Totals, TrialRow, best_trial, objective, ranked, runtime, status_and_reason
+from hpo.sagemaker import counters, describe, describe_trial, tuned_trials
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

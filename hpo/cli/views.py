@@ -16,8 +16,7 @@ from rich.text import Text
 from hpo.cli.snapshot import Overview, Snapshot
 from hpo.cost import Tariff
 from hpo.jobs import raises
-from hpo.record import LedgerKind, TrialRow, holder_of, tags_of
-from hpo.sagemaker import when
+from hpo.record import LedgerKind, TrialRow, holder_of, tags_of, when
 from hpo.text import details_text, forecast_text, money, range_text, untuned_text, workers_text
 
 STYLES = {

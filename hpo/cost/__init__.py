@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from hpo.cost.limits import Budget as Budget, Limits as Limits
     from hpo.cost.prices import Prices as Prices, Tariff as Tariff
     from hpo.cost.throughput import (
+        COLD_SECONDS as COLD_SECONDS,
+        MOST_SECONDS as MOST_SECONDS,
+        PROBE_UNITS as PROBE_UNITS,
+        WARM_UP_UNITS as WARM_UP_UNITS,
         Countdown as Countdown,
         ManyWorkers as ManyWorkers,
         Pace as Pace,

@@ -13,6 +13,15 @@ MEASURED_SECONDS = 1.0
 STEADY_SECONDS = 8.0
 """Over how long a new measurement moves what is shown by two thirds of the difference."""
 
+WARM_UP_UNITS, PROBE_UNITS = 1, 5
+"""Units that a probe trains, in one process and on a gang: first some that do not count."""
+
+MOST_SECONDS = 2.0
+"""How long units are trained for, beside the first; of some that take longer, one is measured."""
+
+COLD_SECONDS = 10.0
+"""A first unit that takes longer is all that is measured: of so long a time, what is done once is the smaller part."""
+
 
 class Pace:
     """Fits seconds = a + b * units by least squares over the assignments served.

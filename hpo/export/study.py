@@ -15,8 +15,7 @@ import sqlalchemy as sa
 
 from hpo.export.columns import as_json
 from hpo.ranges import CategoricalParameter, ContinuousParameter, ParameterRange, range_from_json
-from hpo.record import JobRow, ReportRow, Store, TrialRow, encode
-from hpo.sagemaker import best_trial, objective, status_and_reason
+from hpo.record import JobRow, ReportRow, Store, TrialRow, best_trial, encode, objective, status_and_reason
 from hpo.text import masked
 from trainers.errors import ConfigurationError, WarmbandError
 

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
     )
     from hpo.forecasts.from_history import forecast_from as forecast_from
     from hpo.forecasts.probe import (
-        COLD_SECONDS as COLD_SECONDS,
-        MOST_SECONDS as MOST_SECONDS,
-        WARM_UP_UNITS as WARM_UP_UNITS,
         Probing as Probing,
         joins as joins,
         probes as probes,

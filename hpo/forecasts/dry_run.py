@@ -13,7 +13,7 @@ from ray.tune.search import Searcher
 from hpo.cost import Entry, Limits, ManyWorkers, Probed
 from hpo.forecasts.busy import Busy, Look
 from hpo.forecasts.probe import joins, threads_for
-from hpo.search import Controller, Search, TrialRun
+from hpo.search import Controller, JobState, Search, TrialRun
 from hpo.strategies import Cut
 from trainers import steady, storage
 from trainers.channels import Channel
@@ -119,7 +119,7 @@ class _Unrecorded:
     def leave_out(self, last: int) -> None:
         """Nothing."""
 
-    def progress(self, controller: Controller) -> None:
+    def progress(self, state: JobState) -> None:
         """Nothing."""
 
     def ledger(self, entries: Sequence[Entry]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import ray
 
-from hpo.cost import ManyWorkers, Probed, job_on_gangs
+from hpo.cost import COLD_SECONDS, MOST_SECONDS, PROBE_UNITS, WARM_UP_UNITS, ManyWorkers, Probed, job_on_gangs
 from hpo.forecasts.busy import Busy, Look
 from hpo.forecasts.forecast import ONE_UNIT, PROBE, Forecast, Outlook
 from hpo.text import estimated
@@ -26,20 +26,11 @@ from trainers.gangs import Assignment, Program, Report, alone, cores, one_line, 
 from trainers.process import calm_loaded
 from trainers.trainer import Trainer
 
-WARM_UP_UNITS, PROBE_UNITS = 1, 5
-"""How many units are trained on either side: first some that do not count."""
-
 MOST_ROWS, MOST_CELLS = 200_000, 20_000_000
 """How many rows, and numbers in them, are measured here; of more, a part, scaled."""
 
 MOST_FILE_CELLS = 50_000_000
 """How large files may be to be measured: they are read from end to end, a part of them too."""
-
-MOST_SECONDS = 2.0
-"""How long units are trained for, beside the first; of some that take longer, one is measured."""
-
-COLD_SECONDS = 10.0
-"""A first unit that takes longer is all that is measured: of so long a time, what is done once is the smaller part."""
 
 _BEGINNING_BYTES = 1 << 16
 _ALIKE = 0.1

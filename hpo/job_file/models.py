@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, ValidationError, field_validator, model_validator
+from pydantic import Field, PrivateAttr, field_validator, model_validator
 
-from hpo.job_file import yaml_file as job_file
 from hpo.job_file.cost_models import Cost
-from hpo.job_file.known_keys import Give, Strict, did_you_mean, options_model, own_fields, problems
+from hpo.job_file.known_keys import Give, Strict, did_you_mean, options_model, own_fields
 from hpo.job_file.tracker_models import Trackers
 from hpo.job_file.trainer_models import TrainerSpec
-from hpo.job_file.wording import about
-from hpo.job_file.yaml_file import JobFile, Problem
-from hpo.jobs import NamedCode, Options, check_allowed, declared
+from hpo.job_file.wording import about, placed
+from hpo.job_file.yaml_file import JobFile
+from hpo.jobs import NamedCode, Options, declared
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, TuningJobCompletionCriteriaConfig, lay_out, run_all
 from trainers.datasets import DATASETS
@@ -264,7 +261,6 @@ class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made o
 
     def arguments(self) -> dict[str, Any]:
         """What `HyperparameterTuner` takes, by name."""
-        from hpo.job_file.problems import placed
         from hpo.jobs import JobSettings, check_cost
 
         with placed(self._file, "trainer"):
@@ -291,34 +287,6 @@ class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made o
             "store": self.store,
             "callbacks": self.trackers.callbacks() if self.trackers else (),
         }
-
-
-def read_job(path: str | Path, overrides: Iterable[str] = (), *, allow_code: bool = False) -> JobSpec:
-    """Reads a job file. It runs nothing, and names nothing that would run later unless that is allowed.
-
-    Args:
-        path: the YAML file.
-        overrides: "dotted.key=value", the value as YAML, over what the file says.
-        allow_code: whether the job may name Python functions of the user's own.
-
-    Raises:
-        ConfigurationError: it is not there, not YAML, or keys or values are wrong; the message names each and its line.
-            Or it names code, and that is not allowed.
-    """
-    from hpo.job_file.problems import problems_beside
-
-    file = job_file.read(path, overrides)
-    found: list[Problem] = []
-    try:
-        spec = JobSpec.model_validate(file.values)
-    except ValidationError as error:
-        found = problems(error, JobSpec, file)
-    found += problems_beside(file.values, found)
-    if found or file.problems:
-        raise file.refusal(found)
-    check_allowed(spec.code(), allow_code, f"job file {str(path)!r}")
-    spec._file = file
-    return spec
 
 
 def json_schema() -> dict[str, Any]:

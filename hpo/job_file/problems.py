@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,8 +12,8 @@ from pydantic import TypeAdapter, ValidationError
 
 from hpo.job_file.models import Data, Tuning
 from hpo.job_file.trainer_models import CustomSpec, ParameterServerSpec, TorchSpec, TrainerSpec, XGBoostSpec
-from hpo.job_file.wording import about, in_its_words
-from hpo.job_file.yaml_file import JobFile, Keys, Problem
+from hpo.job_file.wording import HYPERPARAMETERS, RANGES, in_its_words
+from hpo.job_file.yaml_file import Keys, Problem
 from hpo.jobs import TakesValues, check_objective, check_objective_name, check_trainer_ranges, longest
 from hpo.strategies import plan_for
 from trainers.errors import ConfigurationError
@@ -25,7 +24,6 @@ Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec
 PARTS = ("train", "validation", "test")
 """The channels of a dataset that has a name."""
 
-HYPERPARAMETERS, RANGES = ("trainer", "hyperparameters"), ("tuning", "ranges")
 LENGTHS = (HYPERPARAMETERS, RANGES, ("tuning", "hyperband"), ("tuning", "strategy"))
 """Where it may stand how long a trial trains."""
 
@@ -59,24 +57,6 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
         channels = None if data is None else PARTS if data.channels is None else tuple(data.channels)
         found += _of_objective(tuning.objective_metric_name, reported, channels, scored=takes is not None)
     return [each for each in found if not any(_related(each.keys, problem.keys) for problem in form)]
-
-
-@contextmanager
-def placed(file: JobFile | None, group: str) -> Iterator[None]:
-    """Says errors of the Python API in the job file's words, with the line that they are about.
-
-    Args:
-        file: what the job came from; None where it did not come from a file.
-        group: of the keys that the API is given meanwhile.
-    """
-    try:
-        with about(group):
-            yield
-    except ConfigurationError as error:
-        if file is None:
-            raise
-        text = str(error)
-        raise file.refusal([Problem(keys=_keys(file, group, text), text=text)]) from error
 
 
 @dataclass(slots=True, kw_only=True)
@@ -193,14 +173,3 @@ def _drop(values: dict[str, Any], keys: Keys) -> None:
         group, last, inner = inner, key, inner[key]
     if inner is not values:
         del group[last]
-
-
-def _keys(file: JobFile, group: str, text: str) -> Keys:
-    """The keys that an error is about: the first that it names and the file has, else the whole group."""
-    tables = (RANGES, HYPERPARAMETERS) if group == "tuning" else (HYPERPARAMETERS,)
-    named = re.findall(r"['`](\w+)['`]|\b(\w+_\w+)\b", text)
-    for name in (quoted or word for quoted, word in named):
-        for keys in ((group, name), *((*values, name) for values in tables), (name,)):
-            if keys in file.places:
-                return keys
-    return (group,)

@@ -59,15 +59,9 @@ if TYPE_CHECKING:
     )
     from hpo.jobs.options import Options as Options, declared as declared, with_options as with_options
     from hpo.jobs.raising import RAISED as RAISED, limits_of as limits_of, raises as raises
-    from hpo.jobs.recorder import JobRecord as JobRecord, status_of as status_of
-    from hpo.jobs.replay import Memory as Memory, goes_on_from as goes_on_from
+    from hpo.jobs.recorder import JobRecord as JobRecord
     from hpo.jobs.run import Ended as Ended
     from hpo.jobs.settings import SETTINGS as SETTINGS, JobSettings as JobSettings, by_kind as by_kind
-    from hpo.jobs.stop_signals import (
-        EXIT_CODES as EXIT_CODES,
-        INTERRUPTED as INTERRUPTED,
-        TERMINATED as TERMINATED,
-        Interrupts as Interrupts,
-    )
+    from hpo.jobs.stop_signals import EXIT_CODES as EXIT_CODES, Interrupts as Interrupts
 
 load_when_used(__name__)

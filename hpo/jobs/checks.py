@@ -110,7 +110,8 @@ def check_unused(metric_definitions: object, store: object, **later: object) -> 
         raise ConfigurationError(
             "metric_definitions are regular expressions for logs, and trainers report their metrics; leave them out"
         )
-    check_not_there_yet(**{field: value or None for field, value in later.items()})
+    empty = {field: isinstance(value, bool | list | tuple | dict | str) and not value for field, value in later.items()}
+    check_not_there_yet(**{field: None if empty[field] else value for field, value in later.items()})
 
 
 def check_limits(**limits: Any) -> None:

@@ -21,9 +21,10 @@ from hpo.jobs.raising import RAISED, changes, check_current, raised, said
 from hpo.jobs.replay import used_before
 from hpo.jobs.run import Ended, Job
 from hpo.jobs.settings import JobSettings
-from hpo.jobs.stop_signals import EXIT_CODES, INTERRUPTED, LOOK_SECONDS, Interrupts
+from hpo.jobs.stop_signals import EXIT_CODES, LOOK_SECONDS, Interrupts
 from hpo.observers import Callback, show_next, show_summary, watcher_for
 from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
+from hpo.search import INTERRUPTED
 from hpo.strategies import make_strategy
 from trainers import steady
 from trainers.channels import Channel

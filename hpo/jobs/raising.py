@@ -17,7 +17,7 @@ from hpo.text import count, enumerated, money
 from trainers.errors import ConfigurationError, LeaseError
 
 if TYPE_CHECKING:
-    from hpo.jobs.replay import Before
+    from hpo.search import Before
 
 RAISED = "raised"
 """Key of a job's spec: each raise of its limits, with its time as "at", and of each limit what it was and became."""

@@ -1,4 +1,4 @@
-"""How a running job is written to the store, and to whoever watches it."""
+"""How a running job is written to the store, and told to its observers."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ray.tune.experiment import Trial
-
 from hpo.cost import Entry, Ledger
 from hpo.jobs.files import Checkpoints
 from hpo.jobs.replay import DIVERGED_FROM, GOES_ON_FROM, Memory
-from hpo.record import JobWriter, LedgerRow, ReportRow, TrialRow, TrialStatus
-from hpo.search import Controller, TrialRun, Watcher
+from hpo.record import JobWriter, LedgerRow, ReportRow, TrialRow
+from hpo.search import JobState, Observer, TrialRun, status_of
 from hpo.strategies import Cut
 from trainers import steady
 from trainers.gangs import Report
@@ -25,7 +23,7 @@ class JobRecord:
     Args:
         writer: the job's writer.
         metric: key of the objective.
-        watchers: are told of all that the record is.
+        observers: are told of all that the record is, of each step once.
         checkpoints: says which of them go; None keeps every one.
         memory: what the record has of the job already.
         notes: what the job's summary says while it runs.
@@ -35,14 +33,16 @@ class JobRecord:
         self,
         writer: JobWriter,
         metric: str,
-        watchers: Sequence[Watcher] = (),
+        observers: Sequence[Observer] = (),
         checkpoints: Checkpoints | None = None,
         memory: Memory | None = None,
         notes: Mapping[str, Any] | None = None,
     ) -> None:
         self._writer = writer
         self._metric = metric
-        self._watchers = watchers
+        self._observers = observers
+        self._told: dict[str, int] = {}
+        """The last step of each trial under way that they were told of."""
         self._checkpoints = checkpoints
         self._memory = Memory() if memory is None else memory
         self.notes = dict(notes or {})
@@ -83,8 +83,10 @@ class JobRecord:
             self._write(each)
         if self._checkpoints:
             self._checkpoints.recorded()
-        for watcher in self._watchers:
-            watcher.trial(run)
+        if run.ended_at is not None:
+            self._told.pop(run.id, None)
+        for observer in self._observers:
+            observer.trial(run)
 
     def _write(self, run: TrialRun) -> None:
         self._writer.trial(
@@ -124,7 +126,10 @@ class JobRecord:
                 self._writer.trial(replace(left, status="Stopped", checkpoint=""))
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        """Records what a trial reported, and the record has not."""
+        """Records what a trial reported, and the record has not for good; observers are told of what is new to them.
+
+        What came while a trial was served comes again when it is done, and what is trained again after a loss, too.
+        """
         now, kept = steady.now(), self._memory.kept(run.id)
         self._writer.report(
             *(
@@ -140,22 +145,29 @@ class JobRecord:
                 if report.step > kept
             )
         )
-        for watcher in self._watchers:
-            watcher.reports(run, reports)
+        told = self._told.get(run.id, self._memory.reported(run.id))
+        if new := [report for report in reports if report.step > told]:
+            self._told[run.id] = new[-1].step
+            for observer in self._observers:
+                observer.reports(run, new)
 
     def rung(self, cut: Cut) -> None:
-        """Tells the watchers of a rung's decision; the record has what it followed from."""
-        for watcher in self._watchers:
-            watcher.rung(cut)
+        """Tells the observers of a rung's decision; the record has what it followed from."""
+        for observer in self._observers:
+            observer.rung(cut)
 
-    def progress(self, controller: Controller) -> None:
-        """Tells the watchers that the loop went round, and notes which gangs are held: whoever resumes bills them."""
-        self._bills = controller.ledger
-        first = controller.first_step_at and controller.first_step_at - controller.started_at
+    def progress(self, state: JobState) -> None:
+        """Tells the observers that the loop went round, and notes which gangs are held: whoever resumes bills them."""
+        self._bills = state.ledger
         seconds, since = self._bills.with_gang
-        self.note(held=self._bills.held, first_step_seconds=first, gang_seconds=seconds, gang_since=since)
-        for watcher in self._watchers:
-            watcher.progress(controller)
+        self.note(
+            held=self._bills.held,
+            first_step_seconds=state.first_step_seconds,
+            gang_seconds=seconds,
+            gang_since=since,
+        )
+        for observer in self._observers:
+            observer.progress(state)
 
     def ledger(self, entries: Sequence[Entry]) -> None:
         """Records billed worker-seconds."""
@@ -173,22 +185,8 @@ class JobRecord:
                 for entry in entries
             )
         )
-        for watcher in self._watchers:
-            watcher.ledger(entries)
-
-
-def status_of(run: TrialRun) -> TrialStatus:
-    """A trial's status in the record: Completed if it ran to its end, Stopped if it was ended before."""
-    if run.diverged:
-        return "Diverged"
-    if run.ahead and run.trial.status == Trial.TERMINATED:
-        return "Stopped"
-    if run.trial.status == Trial.ERROR:
-        return "Failed"
-    if run.trial.status == Trial.TERMINATED:
-        return "Completed" if run.resource >= run.limit else "Stopped"
-    pending: TrialStatus = "Pending" if run.resource == 0 else "Paused"
-    return "Running" if run.trial.status == Trial.RUNNING else pending
+        for observer in self._observers:
+            observer.ledger(entries)
 
 
 def _finite(value: float) -> float | None:

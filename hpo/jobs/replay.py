@@ -10,12 +10,12 @@ import logging
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.search import TrialRun
+from hpo.search import Before, TrialRun
 from trainers import storage
 from trainers.errors import StorageError
 from trainers.gangs import Report, Segment, Served
@@ -34,27 +34,8 @@ Sound = Callable[[str, int], bool]
 """Whether the checkpoint of a URI is there with all its bytes, given how many."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Before:
-    """What a job used before it was taken up again.
-
-    Args:
-        seconds: of wall time.
-        gang_seconds: those of them in which it had a gang.
-        first_step_seconds: from its start to its first training step; None where there was none.
-        ledger: what was billed.
-        unbilled: what was not, since its driver died before it could.
-    """
-
-    seconds: float = 0.0
-    gang_seconds: float = 0.0
-    first_step_seconds: float | None = None
-    ledger: tuple[LedgerRow, ...] = ()
-    unbilled: tuple[LedgerRow, ...] = ()
-
-
 class Memory:
-    """What is known of a job's trials. A new job's is empty, and false; one that has answered all is false, too.
+    """The `Recall` of a job, from its record.
 
     Args:
         trials: as the record has them.
@@ -101,31 +82,24 @@ class Memory:
     def __bool__(self) -> bool:
         return bool(self._open)
 
-    # ---- for the controller
+    # ---- for the search
 
-    def suggested(self, number: int) -> TrialRow | None:
-        """The trial of that number, if there was one."""
-        return self._numbered.get(number)
+    def suggested(self, number: int) -> Mapping[str, Any] | None:
+        """See `Recall.suggested`."""
+        row = self._numbered.get(number)
+        return None if row is None else row.hyperparameters
 
     def begin(self, run: TrialRun) -> None:
-        """A trial is made again: what is known of it beside its training."""
+        """See `Recall.begin`."""
         if row := self._rows.get(run.id):
             run.started_at, run.attempts = row.started_at, row.attempts
 
     def knows(self, trial_id: str) -> bool:
-        """Whether there is something to answer of a trial."""
+        """See `Recall.knows`."""
         return trial_id in self._open
 
     def answer(self, run: TrialRun, stop: int) -> Served | None:
-        """What training a trial on from where it stands gave before; None where that is not known.
-
-        Args:
-            run: the trial.
-            stop: the units at which its assignment would end.
-
-        Raises:
-            StorageError: its checkpoint cannot be looked at; ask again later.
-        """
+        """See `Recall.answer`."""
         row = self._open.get(run.id)
         if row is None:
             return None
@@ -173,7 +147,7 @@ class Memory:
         return row is not None and (run.resource < row.resource or row.status in _LOST)
 
     def ended_at(self, run: TrialRun) -> float | None:
-        """When a trial that has ended had ended before, with as many units; None where it had not."""
+        """See `Recall.ended_at`."""
         row = self._rows.get(run.id)
         return row.ended_at if row and row.resource == run.resource else None
 
@@ -186,7 +160,7 @@ class Memory:
         return self._rows[trial_id].resource if trial_id in self._rows else 0
 
     def reached(self, trial_id: str, resource: int) -> bool:
-        """Whether a trial had come so far."""
+        """See `Recall.reached`."""
         return self.kept(trial_id) >= resource
 
     @property
@@ -231,16 +205,6 @@ def is_sound(uri: str, size: int) -> bool:
     """
     storage.check_job_folder(uri)
     return storage.size(uri) == size
-
-
-def goes_on_from(run: TrialRun) -> dict[str, Any]:
-    """Where a trial stands, for the details of one that was halted and will have to go on from here."""
-    return {
-        "resource": run.resource,
-        "checkpoint": run.checkpoint or "",
-        "checkpoint_bytes": run.checkpoint_bytes,
-        "details": run.details,
-    }
 
 
 def used_before(job: JobRow, ledger: Sequence[LedgerRow], heard: float) -> Before:

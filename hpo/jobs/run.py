@@ -16,7 +16,7 @@ from hpo.jobs.launch import driver_details
 from hpo.jobs.raising import RAISED, check_current
 from hpo.jobs.recorder import JobRecord
 from hpo.jobs.replay import Memory, gang_seconds
-from hpo.jobs.stop_signals import EXIT_CODES, INTERRUPTED, TERMINATED, Interrupts, Requests
+from hpo.jobs.stop_signals import EXIT_CODES, Interrupts, Requests
 from hpo.observers import (
     Callback,
     Callbacks,
@@ -32,7 +32,7 @@ from hpo.observers import (
 )
 from hpo.ranges import ParameterRange, decode
 from hpo.record import HEARD_BEFORE, JobRow, JobWriter, Store
-from hpo.search import STOP_REQUESTED, Controller, OnProbe, Search, standard_error
+from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search, standard_error
 from hpo.strategies import Strategy
 from hpo.text import count
 from trainers import steady
@@ -214,7 +214,7 @@ class Job:
                 gangs=gangs,
                 record=record,
                 on_probe=on_probe or (lambda probed: None),
-                memory=memory,
+                recall=memory,
                 clock=self.clock,
                 began=record.notes["runs"][-1][0],
             )

@@ -9,10 +9,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any, Self
 
+from hpo.search import INTERRUPTED, TERMINATED
 from trainers.process import interrupt
-
-INTERRUPTED = "interrupted by Ctrl-C"
-TERMINATED = "terminated by SIGTERM"
 
 EXIT_CODES = {INTERRUPTED: 130, TERMINATED: 143}
 """Of a process whose job ended so."""

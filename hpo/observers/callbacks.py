@@ -13,9 +13,8 @@ from trainers.errors import WarmbandError
 
 if TYPE_CHECKING:  # Job files name trackers, which are callbacks, and are read without Ray.
     from hpo.cost import Entry
-    from hpo.jobs import Memory
     from hpo.record import JobRow, TrialStatus
-    from hpo.search import Controller, TrialRun
+    from hpo.search import JobState, Recall, TrialRun
     from hpo.strategies import Cut
     from trainers.gangs import Report
 
@@ -139,69 +138,64 @@ class Callback:
 
 
 class Callbacks:
-    """Calls users' callbacks as the job's watcher.
+    """Calls users' callbacks as the job's observer.
 
     Args:
         callbacks: called in this order.
         notify: is told of their exceptions.
-        memory: what an earlier run of the job has told already, and is not told again.
+        recall: what an earlier run of the job has told already, and is not told again.
     """
 
     def __init__(
-        self, callbacks: Sequence[Callback], notify: Callable[[str], None], memory: Memory | None = None
+        self, callbacks: Sequence[Callback], notify: Callable[[str], None], recall: Recall | None = None
     ) -> None:
         self._callbacks = callbacks
         self._notify = notify
-        self._memory = memory
-        self._steps: dict[str, int] = {}
+        self._recall = recall
         self._told: set[tuple[str, str]] = set()
-        self._controller: Controller | None = None
+        self._state: JobState | None = None
 
     def job_start(self, job: JobStart) -> None:
         """Hands it on."""
         self._call("on_job_start", job)
 
     def trial(self, run: TrialRun) -> None:
-        """Hands on that a trial has ended, and forgets it."""
+        """Hands on that a trial has ended."""
         if run.ended_at is not None and run.tuned:
-            self._steps.pop(run.id, None)
-            if self._memory is not None and self._memory.ended_at(run) is not None:
+            if self._recall is not None and self._recall.ended_at(run) is not None:
                 return
             self._call("on_trial_end", _info(run), self._end(run))
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        """Hands on each step once: what came while a trial was served comes again when it is done."""
+        """Hands them on, one after another."""
         if not run.tuned or not self._callbacks:
             return
         info = _info(run)
-        before = 0 if self._memory is None else self._memory.reported(run.id)
         for report in reports:
-            if report.step > self._steps.get(run.id, before):
-                self._steps[run.id] = report.step
-                self._call("on_trial_report", info, report)
+            self._call("on_trial_report", info, report)
 
     def rung(self, cut: Cut) -> None:
         """Hands it on."""
-        if self._memory is None or not all(
-            self._memory.reached(trial, cut.resource) for trial in (*cut.went_on, *cut.stopped)
+        if self._recall is None or not all(
+            self._recall.reached(trial, cut.resource) for trial in (*cut.went_on, *cut.stopped)
         ):
             self._call("on_rung", cut)
 
     def ledger(self, entries: Sequence[Entry]) -> None:
         """What a trial was billed is told at its end."""
 
-    def progress(self, controller: Controller) -> None:
+    def progress(self, state: JobState) -> None:
         """Keeps it, for what it has billed."""
-        self._controller = controller
+        self._state = state
 
     def job_end(self, job: JobEnd) -> None:
         """Hands it on."""
         self._call("on_job_end", job)
 
     def _end(self, run: TrialRun) -> TrialEnd:
-        from hpo.jobs import status_of
+        from hpo.search import status_of
 
-        billed = self._controller.ledger.by_trial if self._controller else {}
+        billed = self._state.ledger.by_trial if self._state else {}
         return TrialEnd(
             status=status_of(run),
             objective=run.value if math.isfinite(run.value) else None,

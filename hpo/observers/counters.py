@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hpo.jobs import status_of
-from hpo.search import UNTUNED, TrialRun
+from hpo.search import UNTUNED, TrialRun, status_of
 from hpo.strategies import Bracket, Cut, Plan
-from trainers.gangs import Report
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
 
@@ -73,7 +70,6 @@ class Tally:
     best: TrialRun | None = None
     best_value: float = math.nan
     _seen: dict[str, _Seen] = field(default_factory=dict)
-    _ahead: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.places = [[Places(size=size) for size in bracket.sizes] for bracket in self.plan.brackets]
@@ -84,8 +80,6 @@ class Tally:
 
     def trial(self, run: TrialRun) -> bool:
         """A trial changed; returns whether the best so far improved."""
-        if run.trial.status != "RUNNING":
-            self._ahead.pop(run.id, None)
         if run.id == UNTUNED:
             return False
         seen = self._seen.setdefault(run.id, _Seen(run=run))
@@ -97,22 +91,12 @@ class Tally:
         self._climb(seen)
         return self._compare(run)
 
-    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        """A trial reported, perhaps in the middle of an assignment."""
-        if reports and run.id != UNTUNED and reports[-1].step > run.resource:
-            self._ahead[run.id] = reports[-1].step - run.resource
-
     def rung(self, cut: Cut) -> None:
         """A rung was decided."""
         for places in self._both(cut.bracket, self.plan.brackets[cut.bracket].rungs.index(cut.resource)):
             places.went_on += len(cut.went_on)
             places.stopped += len(cut.stopped)
             places.decisions += 1
-
-    @property
-    def ahead(self) -> int:
-        """Units that trials have reported since the end of their last assignments."""
-        return sum(self._ahead.values())
 
     @property
     def ended(self) -> int:

@@ -15,8 +15,7 @@ from typing import Any, Self
 import ray
 
 from hpo.cost import Entry
-from hpo.jobs import Memory, status_of
-from hpo.search import Controller, Search, TrialRun
+from hpo.search import JobState, Recall, Search, TrialRun, status_of
 from hpo.strategies import Cut
 from hpo.text import count, first_line
 from trainers.errors import in_words
@@ -29,19 +28,19 @@ PACKAGES = ("hpo", "trainers")
 
 
 class JobLog:
-    """Writes down what happens in a job; a `Watcher`, and the block in which the job's Ray is up.
+    """Writes down what happens in a job; an `Observer`, and the block in which the job's Ray is up.
 
     Nothing is printed, and no logger is configured for it. What a trial's own code logs is elsewhere: Ray Train keeps
     it as JSON too, with the job, gang and trial that `trainers.gangs.log_context` adds.
 
     Args:
         search: what the job carries out.
-        memory: what an earlier run of the job has written down already, and is not written again.
+        recall: what an earlier run of the job has written down already, and is not written again.
     """
 
-    def __init__(self, search: Search, memory: Memory) -> None:
+    def __init__(self, search: Search, recall: Recall) -> None:
         self._search = search
-        self._memory = memory
+        self._recall = recall
         self._handler: logging.Handler | None = None
         self._gangs = (0, 0)
         self._stopped = ""
@@ -73,8 +72,8 @@ class JobLog:
             self._handler.close()
 
     def trial(self, run: TrialRun) -> None:
-        """See `Watcher.trial`."""
-        if not run.trial.is_finished() or self._memory.ended_at(run) is not None:
+        """See `Observer.trial`."""
+        if not run.trial.is_finished() or self._recall.ended_at(run) is not None:
             return
         about: dict[str, Any] = {"status": status_of(run), "resource": run.resource, "objective": run.value}
         if run.tuned:
@@ -87,28 +86,28 @@ class JobLog:
         self._tell("trial_ends", text, level, trial=run.id, reason=why, **about)
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        """See `Watcher.reports`; the record has them."""
+        """See `Observer.reports`; the record has them."""
 
     def rung(self, cut: Cut) -> None:
-        """See `Watcher.rung`."""
+        """See `Observer.rung`."""
         went_on, stopped = list(cut.went_on), list(cut.stopped)
-        if all(self._memory.reached(trial, cut.resource) for trial in (*went_on, *stopped)):
+        if all(self._recall.reached(trial, cut.resource) for trial in (*went_on, *stopped)):
             return
         where = f"bracket {cut.bracket + 1} at {count(cut.resource, 'unit')}"
         text = f"{where}: {len(went_on)} went on, {len(stopped)} stopped"
         self._tell("rung", text, bracket=cut.bracket, resource=cut.resource, went_on=went_on, stopped=stopped)
 
     def ledger(self, entries: Sequence[Entry]) -> None:
-        """See `Watcher.ledger`; the record has them."""
+        """See `Observer.ledger`; the record has them."""
 
-    def progress(self, controller: Controller) -> None:
-        """See `Watcher.progress`."""
-        gangs = (controller.gangs_busy + controller.gangs_idle, controller.gangs_starting)
+    def progress(self, state: JobState) -> None:
+        """See `Observer.progress`."""
+        gangs = (state.gangs_up, state.gangs_starting)
         if gangs != self._gangs:
             self._gangs = gangs
             self._tell("gangs", f"{count(gangs[0], 'gang')} up, {gangs[1]} starting", up=gangs[0], starting=gangs[1])
-        if controller.stopped != self._stopped:
-            self._stopped = controller.stopped
+        if state.stopped != self._stopped:
+            self._stopped = state.stopped
             self._tell("job_stops", self._stopped, reason=self._stopped)
 
     def _tell(self, event: str, text: str, level: int = logging.INFO, **about: Any) -> None:

@@ -13,10 +13,9 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from hpo.jobs import INTERRUPTED
 from hpo.observers.counters import Places, Tally
 from hpo.observers.progress import Goal, PlainProgress, Progress
-from hpo.search import Controller, TrialRun
+from hpo.search import INTERRUPTED, JobState, TrialRun
 from hpo.strategies import Bracket
 from hpo.text import clock_time, count, packed, short
 from trainers.errors import ConfigurationError
@@ -89,23 +88,23 @@ class LiveProgress(Progress):
         self._live.stop()
 
     def trial(self, run: TrialRun) -> None:
-        """See `Watcher.trial`."""
+        """See `Observer.trial`."""
         self._changed = True
         super().trial(run)
 
-    def progress(self, controller: Controller) -> None:
-        """See `Watcher.progress`."""
-        super().progress(controller)
+    def progress(self, state: JobState) -> None:
+        """See `Observer.progress`."""
+        super().progress(state)
         now = self._clock()
         if now - self._drawn < (FRAME_SECONDS if self._changed else QUIET_SECONDS):
             return
         self._drawn, self._changed = now, False
-        self._live.update(self.view(controller), refresh=True)
+        self._live.update(self.view(state), refresh=True)
 
-    def view(self, controller: Controller) -> Text:
+    def view(self, state: JobState) -> Text:
         """The whole view, no higher and no wider than the terminal."""
         room = self._console.height - 1
-        below = self._below(controller)[: room - 1]
+        below = self._below(state)[: room - 1]
         return self._lines([self._title(), *self._brackets(room - 1 - len(below)), *below])
 
     # ---- parts, from above
@@ -131,9 +130,9 @@ class LiveProgress(Progress):
             ]
         return grid(rows[: room - 1], self._width, self._marks)
 
-    def _below(self, controller: Controller) -> list[Text]:
+    def _below(self, state: JobState) -> list[Text]:
         tally, resource = self.tally, self._resource
-        trained = min(resource, controller.trained + tally.ahead)
+        trained = min(resource, state.trained + state.ahead)
         bar = self._marks.bar(trained, 0, resource, max(5, min(20, self._width - INDENT - 36)))
         ends = ", ".join(
             f"{tally.statuses[status]} {status.lower()}"
@@ -144,17 +143,17 @@ class LiveProgress(Progress):
         if failed := tally.statuses["Failed"]:
             trials.append(f", {failed:,} failed", style="red")
         gangs = (
-            (controller.gangs_busy, "busy"),
-            (controller.gangs_idle, "idle"),
-            (controller.gangs_starting, "starting"),
+            (state.gangs_busy, "busy"),
+            (state.gangs_idle, "idle"),
+            (state.gangs_starting, "starting"),
         )
         return [
             *self._best(tally),
             self._row("trials", trials),
             self._row("units", bar + f" {trained:,} of {resource:,} ({trained / resource:.0%})"),
-            self._row("gangs", Text(", ".join(f"{number} {state}" for number, state in gangs if number) or "none")),
-            self._row("billed", Text(billed(controller, self._width - INDENT))),
-            self._row("left", Text(self._left_or_stop(controller))),
+            self._row("gangs", Text(", ".join(f"{number} {phase}" for number, phase in gangs if number) or "none")),
+            self._row("billed", Text(billed(state, self._width - INDENT))),
+            self._row("left", Text(self._left_or_stop(state))),
         ]
 
     def _best(self, tally: Tally) -> list[Text]:
@@ -171,9 +170,9 @@ class LiveProgress(Progress):
             lines = [lines[0], lines[1].removesuffix(",") + " ..."]
         return [self._row("best", words), *(self._row("", Text(line)) for line in lines)]
 
-    def _left_or_stop(self, controller: Controller) -> str:
-        again = "; Ctrl-C again stops now" if controller.stopped == INTERRUPTED else ""
-        return self.left(controller) + again
+    def _left_or_stop(self, state: JobState) -> str:
+        again = "; Ctrl-C again stops now" if state.stopped == INTERRUPTED else ""
+        return self.left(state) + again
 
     def _row(self, heading: str, words: Text) -> Text:
         return Text(f"{heading:<{INDENT}}", style="dim") + words
@@ -251,13 +250,13 @@ def _words(place: Places, last: bool) -> str:
     return f"{place.reached}/{place.size}"
 
 
-def billed(controller: Controller, width: int) -> str:
+def billed(state: JobState, width: int) -> str:
     """Worker-seconds so far and what they cost, by kind where there is room."""
-    kinds = controller.ledger.totals
-    held = controller.ledger.open
-    total = f"{controller.ledger.total + held:,.0f} worker-seconds"
-    if tariff := controller.search.limits.tariff:
-        total += f", {tariff.text(controller.ledger.total + held)}"
+    kinds = state.ledger.totals
+    held = state.ledger.open
+    total = f"{state.ledger.total + held:,.0f} worker-seconds"
+    if tariff := state.tariff:
+        total += f", {tariff.text(state.ledger.total + held)}"
     parts = [f"{kind.value} {seconds:,.0f}" for kind, seconds in kinds.items() if seconds >= 0.5]
     words = f"{total}: {', '.join(parts)}" if parts else total
     return words if len(words) <= width else total

@@ -10,9 +10,8 @@ from types import TracebackType
 from typing import Self
 
 from hpo.cost import Countdown, Entry
-from hpo.jobs import INTERRUPTED
 from hpo.observers.counters import Tally
-from hpo.search import DRAIN_SECONDS, UNTUNED, Controller, TrialRun
+from hpo.search import DRAIN_SECONDS, INTERRUPTED, UNTUNED, JobState, TrialRun
 from hpo.strategies import Cut, Plan
 from hpo.text import count, first_line, roughly
 from trainers.gangs import Report
@@ -45,7 +44,7 @@ class Goal:
 
 
 class Progress:
-    """What the plain lines and the live view have in common; a `Watcher`, and the block in which the job runs.
+    """What the plain lines and the live view have in common; an `Observer`, and the block in which the job runs.
 
     Args:
         goal: what the job is after.
@@ -78,7 +77,7 @@ class Progress:
         pass
 
     def trial(self, run: TrialRun) -> None:
-        """See `Watcher.trial`."""
+        """See `Observer.trial`."""
         if self.tally.trial(run):
             self.improved(run)
         if (run.failure or run.diverged) and run.id not in self._failed:
@@ -86,26 +85,25 @@ class Progress:
             self._tell_failure(run)
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        """See `Watcher.reports`."""
-        self.tally.reports(run, reports)
+        """See `Observer.reports`; the search counts them."""
 
     def rung(self, cut: Cut) -> None:
-        """See `Watcher.rung`."""
+        """See `Observer.rung`."""
         self.tally.rung(cut)
 
     def ledger(self, entries: Sequence[Entry]) -> None:
-        """See `Watcher.ledger`; the ledger itself says what it adds up to."""
+        """See `Observer.ledger`; the ledger itself says what it adds up to."""
 
-    def progress(self, controller: Controller) -> None:
-        """See `Watcher.progress`."""
-        self._been_up = self._been_up or controller.gangs_busy + controller.gangs_idle > 0
-        self._countdown.see(self._clock(), controller.seconds_left())
-        if bool(controller.storage_away) is not self._told_away:
+    def progress(self, state: JobState) -> None:
+        """See `Observer.progress`."""
+        self._been_up = self._been_up or state.gangs_up > 0
+        self._countdown.see(self._clock(), state.seconds_left)
+        if bool(state.storage_away) is not self._told_away:
             self._told_away = not self._told_away
-            self.say(away(controller.storage_away) if self._told_away else BACK)
-        if controller.stopped and not self._told_stop:
+            self.say(away(state.storage_away) if self._told_away else BACK)
+        if state.stopped and not self._told_stop:
             self._told_stop = True
-            self.say(stopping(controller))
+            self.say(stopping(state))
 
     def improved(self, run: TrialRun) -> None:
         """The best so far is another trial, or better."""
@@ -114,18 +112,17 @@ class Progress:
         """Prints a line."""
         self._say(text)
 
-    def left(self, controller: Controller) -> str:
+    def left(self, state: JobState) -> str:
         """What is left, as far as it can be said."""
-        up = controller.gangs_busy + controller.gangs_idle
-        untuned = controller.untuned is not None and not controller.untuned.trial.is_finished()
-        if controller.stopped:
+        up = state.gangs_up
+        if state.stopped:
             return "stopping: trials end at their next report"
-        if controller.storage_away:
+        if state.storage_away:
             return "waiting for the storage of checkpoints"
         if self.tally.ended >= self._trials:
-            return "the un-tuned run, for comparison" if untuned else "ending the gangs"
+            return "the un-tuned run, for comparison" if state.untuned else "ending the gangs"
         if not up and not self._been_up:
-            return "the first gang is starting" if controller.gangs_starting else "waiting for room on the cluster"
+            return "the first gang is starting" if state.gangs_starting else "waiting for room on the cluster"
         if not up:
             return "waiting for a gang"
         seconds = self._countdown.left(self._clock())
@@ -154,21 +151,21 @@ class PlainProgress(Progress):
         self.say(f"{run.id}: {self.goal.metric} {self.tally.best_value:.5f} after {count(run.resource, 'unit')}")
 
     def rung(self, cut: Cut) -> None:
-        """See `Watcher.rung`."""
+        """See `Observer.rung`."""
         super().rung(cut)
         self.say(
             f"bracket {cut.bracket + 1} of {len(self.goal.plan.brackets)} at {count(cut.resource, 'unit')}: "
             f"{len(cut.went_on)} went on, {len(cut.stopped)} stopped"
         )
 
-    def progress(self, controller: Controller) -> None:
-        """See `Watcher.progress`."""
-        super().progress(controller)
-        self._tell_gangs(controller)
+    def progress(self, state: JobState) -> None:
+        """See `Observer.progress`."""
+        super().progress(state)
+        self._tell_gangs(state)
         if self._clock() - self._spoke >= STILL_RUNNING_SECONDS:
             self.say(
-                f"still running: {controller.trained + self.tally.ahead} of {self._resource} units, "
-                f"{self.tally.ended} of {self._trials} trials ended, left: {self.left(controller)}"
+                f"still running: {state.trained + state.ahead} of {self._resource} units, "
+                f"{self.tally.ended} of {self._trials} trials ended, left: {self.left(state)}"
             )
 
     def say(self, text: str) -> None:
@@ -176,8 +173,8 @@ class PlainProgress(Progress):
         self._spoke = self._clock()
         super().say(f"{self._spoke - self._began:8.1f} s  {text}")
 
-    def _tell_gangs(self, controller: Controller) -> None:
-        starting, up = controller.gangs_starting, controller.gangs_busy + controller.gangs_idle
+    def _tell_gangs(self, state: JobState) -> None:
+        starting, up = state.gangs_starting, state.gangs_up
         before_starting, before_up = self._gangs
         self._gangs = (starting, up)
         if up != before_up:
@@ -186,10 +183,8 @@ class PlainProgress(Progress):
             self.say("a gang is starting" if up else "the first gang is starting")
 
 
-def stopping(controller: Controller) -> str:
+def stopping(state: JobState) -> str:
     """What is said as soon as a job is asked to stop."""
-    first = (
-        f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if controller.gangs_busy else "gangs are ended"
-    )
-    again = "; Ctrl-C again stops now" if controller.stopped == INTERRUPTED else ""
-    return f"stopping, {controller.stopped}: {first}{again}"
+    first = f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if state.gangs_busy else "gangs are ended"
+    again = "; Ctrl-C again stops now" if state.stopped == INTERRUPTED else ""
+    return f"stopping, {state.stopped}: {first}{again}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import TracebackType
 from typing import Any, Self, get_args
 
@@ -13,7 +13,7 @@ from hpo.cost import Entry, Kind
 from hpo.observers.counters import Tally
 from hpo.observers.progress import Goal
 from hpo.record import TrialStatus
-from hpo.search import Controller, TrialRun
+from hpo.search import JobState, TrialRun
 from hpo.strategies import Cut
 from trainers.gangs import Report
 
@@ -99,7 +99,7 @@ METRICS = (TRIALS, RUNGS, UNITS, BEST, BILLED, GANGS, FAILURES, PUSHES, STARTS, 
 
 
 class Metrics:
-    """Hands a job's figures to Ray about once a second; a `Watcher`, and the block in which the job's Ray is up.
+    """Hands a job's figures to Ray about once a second; an `Observer`, and the block in which the job's Ray is up.
 
     All but the histograms are gauges that hold what the record holds. So they are right again after a resume, where
     counters in another process would begin at 0, and they go with the job: Ray's agents forget a gauge, and keep a
@@ -117,7 +117,7 @@ class Metrics:
         self._clock = clock
         self._planned = goal.plan.resource  # Kept, since a plan of many brackets adds them up each time.
         self._instruments: dict[str, Any] = {}
-        self._controller: Controller | None = None
+        self._state: JobState | None = None
         self._emitted = -EMIT_SECONDS
         self._lost: Counter[str] = Counter()
         self._pushes: dict[str, Mapping[str, int]] = {}
@@ -138,13 +138,13 @@ class Metrics:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        if self._controller is not None:
-            self._emit(self._controller)
+        if self._state is not None:
+            self._emit(replace(self._state, ahead=0))  # What was not over then was given up.
             for phase in ("busy", "idle", "starting"):
                 self._set(GANGS, 0, phase=phase)
 
     def trial(self, run: TrialRun) -> None:
-        """See `Watcher.trial`."""
+        """See `Observer.trial`."""
         if not run.tuned:
             return
         self._lost[run.id] = run.attempts
@@ -154,31 +154,31 @@ class Metrics:
             self._pushes[run.id] = dict(found)
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        """See `Watcher.reports`; the tally counts them."""
+        """See `Observer.reports`; the search counts them."""
 
     def rung(self, cut: Cut) -> None:
-        """See `Watcher.rung`; the tally counts them."""
+        """See `Observer.rung`; the tally counts them."""
 
     def ledger(self, entries: Sequence[Entry]) -> None:
-        """See `Watcher.ledger`."""
+        """See `Observer.ledger`."""
         for entry in entries:
             histogram = {Kind.STARTING: STARTS, Kind.CHECKPOINTING: CHECKPOINTS}.get(entry.kind)
             if histogram is not None:
                 seconds = entry.worker_seconds / entry.workers
                 self._instruments[histogram.name].observe(seconds, tags={JOB: self._goal.job})
 
-    def progress(self, controller: Controller) -> None:
-        """See `Watcher.progress`."""
-        self._controller = controller
+    def progress(self, state: JobState) -> None:
+        """See `Observer.progress`."""
+        self._state = state
         now = self._clock()
         if now - self._emitted >= EMIT_SECONDS:
             self._emitted = now
-            self._emit(controller)
+            self._emit(state)
 
-    def _emit(self, controller: Controller) -> None:
-        tally, ledger = self._tally, controller.ledger
-        for state in get_args(TrialStatus):
-            self._set(TRIALS, tally.statuses[state], state=state.lower())
+    def _emit(self, state: JobState) -> None:
+        tally, ledger = self._tally, state.ledger
+        for status in get_args(TrialStatus):
+            self._set(TRIALS, tally.statuses[status], state=status.lower())
         for number, (bracket, rungs) in enumerate(tally.kinds.items(), start=1):
             for resource, places in zip(bracket.rungs, rungs, strict=True):
                 at = {"bracket": str(number), "rung": str(resource)}
@@ -186,16 +186,16 @@ class Metrics:
                 self._set(RUNGS, places.reached, **at, state="reached")
                 self._set(RUNGS, places.went_on, **at, state="went_on")
                 self._set(RUNGS, places.stopped, **at, state="stopped")
-        self._set(UNITS, controller.trained + tally.ahead, state="trained")
+        self._set(UNITS, state.trained + state.ahead, state="trained")
         self._set(UNITS, self._planned, state="planned")
         if tally.best is not None:
             self._set(BEST, tally.best_value, metric=self._goal.metric)
         for kind, worker_seconds in ledger.totals.items():
             self._set(BILLED, worker_seconds, kind=kind.value)
         self._set(BILLED, ledger.open, kind="open")
-        self._set(GANGS, controller.gangs_busy, phase="busy")
-        self._set(GANGS, controller.gangs_idle, phase="idle")
-        self._set(GANGS, controller.gangs_starting, phase="starting")
+        self._set(GANGS, state.gangs_busy, phase="busy")
+        self._set(GANGS, state.gangs_idle, phase="idle")
+        self._set(GANGS, state.gangs_starting, phase="starting")
         self._set(FAILURES, tally.statuses["Failed"], kind="failed")
         self._set(FAILURES, tally.statuses["Diverged"], kind="diverged")
         self._set(FAILURES, self._lost.total(), kind="lost_workers")

@@ -11,9 +11,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from hpo.jobs import status_of
 from hpo.observers.snippets import as_attached, as_python, as_yaml
-from hpo.search import Controller, TrialRun
+from hpo.search import Controller, TrialRun, status_of
 from hpo.strategies import Plan
 from hpo.text import (
     count,

@@ -11,6 +11,14 @@ if TYPE_CHECKING:
         open_engine as open_engine,
         shown as shown,
     )
+    from hpo.record.job_view import (
+        best_trial as best_trial,
+        objective as objective,
+        ranked as ranked,
+        runtime as runtime,
+        status_and_reason as status_and_reason,
+        when as when,
+    )
     from hpo.record.lease import (
         holder_of as holder_of,
         is_dead as is_dead,

@@ -9,8 +9,7 @@ from functools import cached_property
 from typing import Any, Self
 
 from hpo.ranges import ParameterRange, range_from_json
-from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.sagemaker import best_trial, objective, status_and_reason
+from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow, best_trial, objective, status_and_reason
 
 UNITS = {"ParameterServerTrainer": "epoch", "TorchTrainer": "epoch", "XGBoostTrainer": "round"}
 """What trainers call one unit of resource; spelled out here since looking it up there imports Ray."""

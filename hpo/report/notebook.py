@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hpo.record import Store
+from hpo.record import Store, ranked
 from hpo.report.data import JobData
 from hpo.report.page import Column, Table, cell, places, subtitle, template, verdict
-from hpo.sagemaker import ranked
 from hpo.strategies import Plan
 from hpo.text import range_text, short
 

@@ -10,15 +10,9 @@ if TYPE_CHECKING:
         tuned_trials as tuned_trials,
     )
     from hpo.sagemaker.description import (
-        best_trial as best_trial,
         counters as counters,
         describe as describe,
         describe_trial as describe_trial,
-        objective as objective,
-        ranked as ranked,
-        runtime as runtime,
-        status_and_reason as status_and_reason,
-        when as when,
     )
     from hpo.sagemaker.tuned_job import TunedJob as TunedJob
 

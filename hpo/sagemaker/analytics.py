@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Tariff
-from hpo.record import JobRow, Store, TrialRow
-from hpo.sagemaker.description import describe, describe_trial, objective, training_job_status, when
+from hpo.record import JobRow, Store, TrialRow, objective, when
+from hpo.sagemaker.description import describe, describe_trial, training_job_status
 
 if TYPE_CHECKING:
     import pandas

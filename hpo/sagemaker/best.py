@@ -6,9 +6,8 @@ import difflib
 from collections.abc import Mapping
 
 from hpo.jobs import trial_name
-from hpo.record import Store, TrialRow
+from hpo.record import Store, TrialRow, best_trial
 from hpo.sagemaker.analytics import tuned_trials
-from hpo.sagemaker.description import best_trial
 from trainers.errors import ConfigurationError, WarmbandError
 
 

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from hpo.jobs import RAISED
-from hpo.record import JobRow, State, TrialRow, is_held, tags_of
+from hpo.record import (
+    JobRow,
+    State,
+    TrialRow,
+    best_trial,
+    is_held,
+    objective,
+    runtime,
+    status_and_reason,
+    tags_of,
+    when,
+)
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
 
@@ -99,61 +109,10 @@ def _status(status: str) -> str:
     return "Stopped" if status == "Diverged" else status
 
 
-def status_and_reason(job: JobRow) -> tuple[str, str]:
-    """A job whose driver is gone is Failed, whatever was written last."""
-    if job.lost:
-        return "Failed", (
-            f"its driver was last heard of {job.silent:.0f} s ago, and the record says {job.status}; to go on: "
-            f"hpo resume {job.name}"
-        )
-    return job.status, job.reason
-
-
-def runtime(job: JobRow) -> float:
-    """Seconds for which a job was driven: from its start to its end, or its last heartbeat, without the gaps."""
-    end = job.ended_at or job.heard
-    runs = job.summary.get("runs") or [[job.created_at, end]]
-    return float(sum((max(began, end) if ended is None else ended) - began for began, ended in runs))
-
-
-def best_trial(job: JobRow, trials: list[TrialRow]) -> TrialRow | None:
-    """The trial with the best objective, ties to less resource, then to the first; None if none has one."""
-    sign = 1.0 if job.spec["objective_type"] == "Maximize" else -1.0
-    by_best = job.spec["objective_value"] == "best"
-    ranked = [
-        (-sign * value, (trial.best_resource or 0) if by_best else trial.resource, trial.number, trial)
-        for trial in trials
-        if trial.status not in ("Failed", "Diverged") and (value := objective(job, trial)) is not None
-    ]
-    return min(ranked, key=lambda each: each[:3])[3] if ranked else None
-
-
-def ranked(job: JobRow, trials: list[TrialRow]) -> list[TrialRow]:
-    """The trials, best first; those without an objective last, then those that diverged, and then that failed."""
-    sign = -1.0 if job.spec["objective_type"] == "Maximize" else 1.0
-
-    def rank(trial: TrialRow) -> tuple[int, bool, float, int]:
-        value = objective(job, trial)
-        ends = {"Diverged": 1, "Failed": 2}
-        return ends.get(trial.status, 0), value is None, sign * (value or 0.0), trial.number
-
-    return sorted(trials, key=rank)
-
-
-def objective(job: JobRow, trial: TrialRow) -> float | None:
-    """What the job compares trials by: the last value, or the best."""
-    return trial.best_objective if job.spec["objective_value"] == "best" else trial.objective
-
-
 def whose(job: JobRow) -> dict[str, Any]:
     """Whose job it is, and where its driver runs, or ran."""
     driven = {**job.driver, "holds_the_lease": is_held(job)} if job.driver else None
     return {"owner": job.owner, "driver": driven, "tags": tags_of(job.spec.get("tags"))}
-
-
-def when(seconds: float) -> datetime:
-    """Unix seconds as a datetime in UTC."""
-    return datetime.fromtimestamp(seconds, UTC)
 
 
 def counters(trials: Mapping[State, int]) -> dict[str, dict[str, int]]:

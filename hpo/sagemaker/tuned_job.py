@@ -19,10 +19,10 @@ from hpo.jobs import (
     in_record,
 )
 from hpo.observers import show_summary
-from hpo.record import JobRow, Store
+from hpo.record import JobRow, Store, status_and_reason
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of
-from hpo.sagemaker.description import describe, status_and_reason
+from hpo.sagemaker.description import describe
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.trainer import OWN_CLASS, Trainer
 

@@ -5,11 +5,16 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from hpo.search.controller import (
-        DRAIN_SECONDS as DRAIN_SECONDS,
+    from hpo.search.controller import DRAIN_SECONDS as DRAIN_SECONDS, Controller as Controller
+    from hpo.search.observer import (
+        INTERRUPTED as INTERRUPTED,
         STOP_REQUESTED as STOP_REQUESTED,
-        Controller as Controller,
+        TERMINATED as TERMINATED,
+        JobState as JobState,
+        Observer as Observer,
+        Record as Record,
     )
+    from hpo.search.recall import Before as Before, FirstRun as FirstRun, Recall as Recall
     from hpo.search.reference_runs import OnProbe as OnProbe
     from hpo.search.simulated_gangs import SimulatedGangs as SimulatedGangs
     from hpo.search.trial import (
@@ -18,8 +23,8 @@ if TYPE_CHECKING:
         Search as Search,
         TrialRun as TrialRun,
         derive_seed as derive_seed,
+        status_of as status_of,
     )
     from hpo.search.uncertainty import auc_standard_error as auc_standard_error, standard_error as standard_error
-    from hpo.search.watch import Record as Record, Watcher as Watcher
 
 load_when_used(__name__)

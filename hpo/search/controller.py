@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -12,21 +11,20 @@ from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
 from hpo.cost import Budget, Ledger
-from hpo.jobs import Memory, goes_on_from
+from hpo.search.dispatch import Dispatch
+from hpo.search.observer import STOP_REQUESTED, JobState, Record
+from hpo.search.recall import FirstRun, Recall
 from hpo.search.reference_runs import Beside, OnProbe
 from hpo.search.roster import Roster, Work
-from hpo.search.trial import UNTUNED, Search, TrialRun, next_assignment, start_over
+from hpo.search.trial import UNTUNED, Search, TrialRun, goes_on_from
 from hpo.search.trials import Trials
-from hpo.search.watch import Record
 from trainers import steady
-from trainers.errors import GangError, StorageError
+from trainers.errors import StorageError
 from trainers.gangs import Assignment, Event, GangEnded, GangLost, Gangs, GangUp, Progress, Segment, Served, StorageAway
 from trainers.patient_storage import GIVE_UP_SECONDS, PatientStorage
 
 DRAIN_SECONDS = 15.0
 """How long a job that is stopped waits for its trials' next reports."""
-
-STOP_REQUESTED = "stop requested"
 
 
 class Controller:
@@ -41,7 +39,7 @@ class Controller:
         gangs: what executes.
         record: what keeps it.
         on_probe: see `hpo.search.reference_runs.OnProbe`.
-        memory: what is known of the search already, from a run that broke off.
+        recall: what is known of the search already, from a run that broke off; None is nothing.
         clock: seconds since the epoch; it does not jump.
         poll_seconds: how long to wait for an event before looking whether somebody asked for a stop.
         began: when the job's run began, in seconds since the epoch, if that was before: Ray had to start, say.
@@ -57,29 +55,29 @@ class Controller:
         gangs: Gangs,
         record: Record,
         on_probe: OnProbe = lambda probed: None,
-        memory: Memory | None = None,
+        recall: Recall | None = None,
         clock: Callable[[], float] = steady.now,
         poll_seconds: float = 0.5,
         began: float | None = None,
     ) -> None:
-        memory = Memory() if memory is None else memory  # One without trials may know of time and cost before.
+        recall = FirstRun() if recall is None else recall  # One without trials may know of time and cost before.
         self.search = search
         self._ready_at = clock()
         began = self._ready_at if began is None else began
-        self.started_at = began - memory.before.seconds
+        self.started_at = began - recall.before.seconds
         """Later by the time in which nobody drove the job."""
         self.before_gangs = self._ready_at - began
         """Seconds of this run until gangs could be asked for."""
-        first = memory.before.first_step_seconds
+        first = recall.before.first_step_seconds
         self.first_step_at = None if first is None else self.started_at + first
-        self.ledger = Ledger(record.ledger, clock, memory.before.ledger, memory.before.gang_seconds)
+        self.ledger = Ledger(record.ledger, clock, recall.before.ledger, recall.before.gang_seconds)
         self.trials = Trials(
             search,
             searcher=searcher,
             scheduler=scheduler,
             decode=decode,
             record=record,
-            memory=memory,
+            recall=recall,
             clock=clock,
             end=self._end,
         )
@@ -87,15 +85,24 @@ class Controller:
         self._beside = Beside(search, on_probe)
         self._budget = Budget(search.limits, self.ledger)
         self._demand = self.trials.demand
-        self._memory = memory
+        self._known = recall
         self._gangs = gangs
         self._record = record
         self._clock = clock
         self._poll_seconds = poll_seconds
         self._roster = Roster(clock)
-        self._chosen: list[TrialRun] = []
-        """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
-        self.storage_away = ""
+        self._dispatch = Dispatch(
+            search,
+            trials=self.trials,
+            beside=self._beside,
+            gangs=gangs,
+            roster=self._roster,
+            budget=self._budget,
+            ledger=self.ledger,
+            clock=clock,
+            stop=self.stop,
+        )
+        self._storage_away = ""
         """Why checkpoints cannot be read or written at present; empty while they can."""
         self._storage = PatientStorage(self._tell_away, lambda: bool(self._stopping) or record.stop_requested)
         self._stopping = ""
@@ -113,13 +120,13 @@ class Controller:
                 self._recall()
                 if self._stopping:
                     break
-                self._hand_out()
-                if not self._roster.busy and (self._stopping or self._nothing_left()):
+                self._dispatch.hand_out()
+                if not self._roster.busy and (self._stopping or self._dispatch.nothing_left()):
                     break
                 self._listen()
             in_time = self._drain()
             self._over = True
-            self._record.progress(self)
+            self._record.progress(self.state)
             self._abandon()
             self._gangs.close(now=not in_time)
         except KeyboardInterrupt:
@@ -173,30 +180,6 @@ class Controller:
         return self._clock() - self.started_at
 
     @property
-    def gangs_busy(self) -> int:
-        """Gangs that are serving an assignment."""
-        return len(self._roster.busy)
-
-    @property
-    def gangs_idle(self) -> int:
-        """Gangs that are up and have nothing to serve."""
-        return len(self._roster.free)
-
-    @property
-    def gangs_starting(self) -> int:
-        """Gangs that are on their way."""
-        return self._gangs.starting
-
-    def seconds_left(self) -> float | None:
-        """Wall seconds that the rest takes at most, at the pace so far; None before enough is known.
-
-        It counts the gangs that are up: more of them shorten it, and so does what Hyperband still stops.
-        """
-        left = self._demand.seconds_left(self.trained, self._roster.longest)
-        up = self.gangs_busy + self.gangs_idle
-        return None if left is None or not up else left / up
-
-    @property
     def stopped(self) -> str:
         """Why the run was stopped; empty if it was not."""
         return self._stopping
@@ -204,6 +187,27 @@ class Controller:
     def best(self) -> TrialRun | None:
         """See `Trials.best`."""
         return self.trials.best()
+
+    @property
+    def state(self) -> JobState:
+        """What its observers read."""
+        up = len(self._roster.busy) + len(self._roster.free)
+        left = self._dispatch.gang_seconds_left
+        return JobState(
+            seconds=self.seconds,
+            seconds_left=None if left is None or not up else left / up,
+            first_step_seconds=self.first_step_at and self.first_step_at - self.started_at,
+            trained=self.trained,
+            ahead=self._roster.ahead,
+            gangs_busy=len(self._roster.busy),
+            gangs_idle=len(self._roster.free),
+            gangs_starting=self._gangs.starting,
+            untuned=self.untuned is not None and not self.untuned.trial.is_finished(),
+            storage_away=self._storage_away,
+            stopped=self._stopping,
+            ledger=self.ledger,
+            tariff=self.search.limits.tariff,
+        )
 
     def _drain(self) -> bool:
         """Waits for what is being served; returns whether all of it came back in time."""
@@ -234,14 +238,14 @@ class Controller:
 
         In which order makes no difference, so nothing is held to `max_parallel_jobs`.
         """
-        if not self._memory:
+        if not self._known:
             return
         unknown: list[tuple[TrialRun, str]] = []
         while (run := self._next_known()) is not None:
             status = run.trial.status
             run.trial.set_status(Trial.RUNNING)
             try:
-                answer = self._storage.attempt(partial(self._memory.answer, run, self.trials.milestone(run)))
+                answer = self._storage.attempt(partial(self._known.answer, run, self.trials.milestone(run)))
             except StorageError as error:
                 unknown.append((run, status))
                 self._stop_without_storage(str(error))
@@ -255,12 +259,12 @@ class Controller:
             run.trial.set_status(status)
 
     def _tell_away(self, reason: str) -> None:
-        self.storage_away = reason
-        self._record.progress(self)
+        self._storage_away = reason
+        self._record.progress(self.state)
 
     def _stop_without_storage(self, reason: str) -> None:
         """Checkpoints could not be read or written for too long; where they were given up for a stop, that is why."""
-        self.storage_away = ""
+        self._storage_away = ""
         if not self._stopping:
             tried = f"{reason} (tried for {GIVE_UP_SECONDS / 60:.0f} minutes)"
             self.stop(STOP_REQUESTED if self._record.stop_requested else tried)
@@ -268,78 +272,14 @@ class Controller:
     def _next_known(self) -> TrialRun | None:
         """What is recalled next; once a job turns out to be complete, the un-tuned run alone."""
         known = None if self._stopping else self.trials.choose_known()
-        if known is None and (self.completed or not self._stopping) and self._memory.knows(UNTUNED):
+        if known is None and (self.completed or not self._stopping) and self._known.knows(UNTUNED):
             return self._beside.after()
         return known
-
-    # ---- handing out work
-
-    def _hand_out(self) -> None:
-        """What waits for a gang of its size comes first, then what the free gangs' other places hold; then gangs."""
-        self._gone(self._gangs.give_back())
-        self._chosen = [run for run in self._chosen if not run.trial.is_finished() and not self._assign(run)]
-        while self._roster.free and len(self._roster.busy) + len(self._chosen) < self.search.max_parallel_jobs:
-            run = self._next()
-            if run is None:
-                break
-            run.trial.set_status(Trial.RUNNING)  # Nobody chooses it again while it waits.
-            if not self._assign(run):
-                self._chosen.append(run)
-        at_work = [*self._chosen, *(work.run for work in self._roster.busy.values())]
-        sizes = self._demand.sizes(at_work, self._roster.sizes.values(), untuned_left=self._beside.untuned_left)
-        self._want(sizes)
-
-    def _want(self, sizes: dict[int, int]) -> None:
-        """Says which gangs could be busy, as far as they can be paid; stops where nothing can go on without others."""
-        there = Counter(self._roster.sizes.values())
-        paid = self._budget.pays_for(sizes, there, self._gangs.starting)
-        self._gone(self._gangs.want(paid, self._demand.seconds_left(self.trained, self._roster.longest)))
-        unpaid = [workers for workers in sizes if paid[workers] < sizes[workers]]
-        to_come = self._gangs.starting or any(paid[workers] > there[workers] for workers in paid)
-        if unpaid and not self._roster.busy and not to_come:
-            self.stop(self._budget.short_of(unpaid[0]))
-
-    def _gone(self, gangs: Collection[str]) -> None:
-        """Idle gangs were given back."""
-        for gang in gangs:
-            self._roster.released(gang)
-            self.ledger.ended(gang)
-
-    def _assign(self, run: TrialRun) -> bool:
-        """Hands a trial's next assignment to a free gang of its size, if there is one."""
-        gang = self._roster.free_one(run.workers)
-        if gang is None:
-            return False
-        if run.resource and not run.checkpoint:
-            start_over(run)
-        assignment = next_assignment(self.search, run, self.trials.milestone(run))
-        self.ledger.assigned(gang)
-        self._roster.begin(gang, run, assignment)
-        run.started_at = run.started_at or self._clock()
-        self._gangs.assign(gang, assignment)
-        self.trials.keep(run)
-        return True
-
-    def _next(self) -> TrialRun | None:
-        """The probe first; then what the scheduler chooses, a new trial, or the untuned run; None for nothing yet."""
-        if self._beside.measuring:
-            return None
-        if (probe := self._beside.before()) is not None:
-            return probe
-        return self.trials.choose() or self._beside.after()
-
-    def _nothing_left(self) -> bool:
-        unfinished = len(self.trials.live)
-        new = self._demand.to_come > 0
-        if unfinished and self._roster.free and not new and not self._chosen:
-            names = ", ".join(list(self.trials.live)[:5])
-            raise GangError(f"the scheduler neither runs nor ends {unfinished} trials: {names}")
-        return not unfinished and self._beside.finished and not new
 
     # ---- taking in what comes back
 
     def _listen(self) -> None:
-        self._record.progress(self)
+        self._record.progress(self.state)
         for event in self._gangs.events(self._poll_seconds):
             self._take_in(event)
         if self._record.stop_requested and not self._stopping:
@@ -360,7 +300,7 @@ class Controller:
                 self.ledger.up(event.gang, event.workers, held_since)
                 self._roster.up(event.gang, event.serves or event.workers)
             case Progress():
-                run = self._roster.heard(event.gang, event.trial_id)
+                run = self._roster.heard(event.gang, event.trial_id, event.reports)
                 if run is not None and run is not self._beside.probe:
                     self._record.reports(run, event.reports)
             case Served():
@@ -368,7 +308,7 @@ class Controller:
                     self._served(event, self._roster.done(event.gang))
             case StorageAway():
                 self._roster.waits(event.gang)
-                self.storage_away = event.reason
+                self._storage_away = event.reason
             case GangLost() | GangEnded():
                 self._lost(event)
 

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from ray.tune.experiment import Trial
 
-from hpo.cost import Probed
-from hpo.forecasts import COLD_SECONDS, MOST_SECONDS, WARM_UP_UNITS
+from hpo.cost import COLD_SECONDS, MOST_SECONDS, WARM_UP_UNITS, Probed
 from hpo.search.trial import PROBE, UNTUNED, Search, TrialRun, new_run
 from trainers.gangs import Served
 

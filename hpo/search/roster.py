@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from hpo.search.trial import TrialRun
-from trainers.gangs import Assignment
+from trainers.gangs import Assignment, Report
 
 
 @dataclass(slots=True, kw_only=True)
@@ -18,12 +18,14 @@ class Work:
         assignment: what was handed out.
         since: when, on the controller's clock.
         heard: when the gang was last heard of.
+        reached: the last step that it reported of it.
     """
 
     run: TrialRun
     assignment: Assignment
     since: float
     heard: float
+    reached: int = 0
 
 
 class Roster:
@@ -56,12 +58,14 @@ class Roster:
         self.free.remove(gang)
         self.busy[gang] = Work(run=run, assignment=assignment, since=now, heard=now)
 
-    def heard(self, gang: str, trial_id: str) -> TrialRun | None:
+    def heard(self, gang: str, trial_id: str, reports: Sequence[Report] = ()) -> TrialRun | None:
         """A gang told of a trial; returns it, or None where it serves another: news may come late."""
         work = self.busy.get(gang)
         if work is None or work.run.id != trial_id:
             return None
         work.heard = self._clock()
+        if reports:
+            work.reached = reports[-1].step
         return work.run
 
     def waits(self, gang: str) -> None:
@@ -95,6 +99,11 @@ class Roster:
             if now - work.heard > seconds:
                 work.heard = now
                 yield gang, work
+
+    @property
+    def ahead(self) -> int:
+        """Units that trials have reported of what is being served; the runs beside them do not count."""
+        return sum(max(0, work.reached - work.run.resource) for work in self.busy.values() if work.run.tuned)
 
     @property
     def longest(self) -> float:

@@ -11,6 +11,7 @@ from typing import Any
 from ray.tune.experiment import Trial
 
 from hpo.cost import Limits
+from hpo.record import TrialStatus
 from hpo.strategies import TuningJobCompletionCriteriaConfig
 from trainers import storage
 from trainers.gangs import Assignment
@@ -101,7 +102,7 @@ class TrialRun:
         cut: a stop ended it on its way, so that it goes on if the job does.
         judged: no completion criterion has still to look at it.
         ahead: it was suggested behind the trial at which the job was complete, and does not count.
-        back: where it goes on from then, if that is not where it stands; see `hpo.jobs.replay.goes_on_from`.
+        back: where it goes on from then, if that is not where it stands; see `goes_on_from`.
         at_rung: where it stood at its last rung, if it was halted since; see `Comparison.standing`.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
         diverged_from: the units of its last rung then; 0 where it had reached none.
@@ -166,6 +167,30 @@ def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping
         limit=min([search.max_resource, *lengths[:1]]),
         workers=search.workers(config),
     )
+
+
+def status_of(run: TrialRun) -> TrialStatus:
+    """A trial's status in the record: Completed if it ran to its end, Stopped if it was ended before."""
+    if run.diverged:
+        return "Diverged"
+    if run.ahead and run.trial.status == Trial.TERMINATED:
+        return "Stopped"
+    if run.trial.status == Trial.ERROR:
+        return "Failed"
+    if run.trial.status == Trial.TERMINATED:
+        return "Completed" if run.resource >= run.limit else "Stopped"
+    pending: TrialStatus = "Pending" if run.resource == 0 else "Paused"
+    return "Running" if run.trial.status == Trial.RUNNING else pending
+
+
+def goes_on_from(run: TrialRun) -> dict[str, Any]:
+    """Where a trial stands, for the details of one that was halted and will have to go on from here."""
+    return {
+        "resource": run.resource,
+        "checkpoint": run.checkpoint or "",
+        "checkpoint_bytes": run.checkpoint_bytes,
+        "details": run.details,
+    }
 
 
 def start_over(run: TrialRun) -> None:

@@ -10,11 +10,11 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
-from hpo.jobs import Memory
 from hpo.search.demand import Demand
 from hpo.search.objective import Comparison
+from hpo.search.observer import Record
+from hpo.search.recall import Recall
 from hpo.search.trial import PROBE, Search, TrialRun, new_run
-from hpo.search.watch import Record
 from hpo.strategies import Completion, SynchronousHyperBandScheduler, Verdict
 from trainers.gangs import Report, Segment, Served, merged
 
@@ -31,7 +31,7 @@ class Trials:
         scheduler: any `ray.tune.schedulers.TrialScheduler`.
         decode: turns what the searcher suggests into hyperparameters.
         record: what keeps them.
-        memory: what is known of them already.
+        recall: what is known of them already.
         clock: seconds since the epoch.
         end: asks the search to stop, and says whether it was not stopping yet.
     """
@@ -44,7 +44,7 @@ class Trials:
         scheduler: TrialScheduler,
         decode: Callable[[dict[str, Any]], dict[str, Any]],
         record: Record,
-        memory: Memory,
+        recall: Recall,
         clock: Callable[[], float],
         end: Callable[[str], bool],
     ) -> None:
@@ -71,7 +71,7 @@ class Trials:
         self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
         self._decode = decode
         self._record = record
-        self._memory = memory
+        self._recall = recall
         self._clock = clock
         self._end = end
         if self.hyperband and self.completion.asked:
@@ -121,7 +121,7 @@ class Trials:
     def choose_known(self) -> TrialRun | None:
         """The same among those that there were before; None where all of them are there again, and none is next."""
         trial = self._scheduler.choose_trial_to_run(self)
-        if trial is None and self._memory.suggested(len(self.runs)):
+        if trial is None and self._recall.suggested(len(self.runs)) is not None:
             trial = self._suggest()
         return self.runs[trial.trial_id] if trial else None
 
@@ -153,10 +153,10 @@ class Trials:
         if suggested is None:
             return None
         hyperparameters = self._decode(suggested)
-        if (known := self._memory.suggested(number)) and known.hyperparameters != hyperparameters:
-            hyperparameters = known.hyperparameters  # The searcher drew others; what was trained is what counts.
+        if (known := self._recall.suggested(number)) is not None and known != hyperparameters:
+            hyperparameters = dict(known)  # The searcher drew others; what was trained is what counts.
         run = new_run(self.search, number, trial_id, hyperparameters)
-        self._memory.begin(run)
+        self._recall.begin(run)
         self.runs[trial_id] = self.live[trial_id] = run
         self._by_number.append(run)
         self.demand.drawn(run)
@@ -266,7 +266,7 @@ class Trials:
 
     def conclude(self, run: TrialRun) -> None:
         """A trial has ended, as its status says."""
-        run.ended_at = self._memory.ended_at(run) or self._clock()
+        run.ended_at = self._recall.ended_at(run) or self._clock()
         if self.live.pop(run.id, None) is not None:
             self.demand.ended(run)
         lost = bool(run.failure or run.diverged)  # Searchers that learn take no value that is not finite.
@@ -318,6 +318,6 @@ class Trials:
     def keep(self, run: TrialRun) -> None:
         """Tells the record of a trial as it is now."""
         if not run.tuned and run.trial.is_finished():  # The others are concluded.
-            run.ended_at = run.ended_at or self._memory.ended_at(run) or self._clock()
+            run.ended_at = run.ended_at or self._recall.ended_at(run) or self._clock()
         if run.id != PROBE:
             self._record.trial(run)

@@ -11,7 +11,7 @@ from hypothesis import given, strategies as st
 import hpo
 from experiments.causes import BOOSTING, Cause, Run, as_python, as_yaml, changes, ranges
 from experiments.mechanisms import mechanism
-from hpo.job_file.models import read_job
+from hpo.job_file.reading import read_job
 
 BLOG = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "link_bytes_per_second": 1e6}
 RUNS = st.builds(

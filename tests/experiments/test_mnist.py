@@ -29,7 +29,7 @@ from experiments.mnist import (
 )
 from experiments.mnist_tuning import JOBS, Tuned, tune
 from hpo import HyperparameterTuner
-from hpo.job_file.models import read_job
+from hpo.job_file.reading import read_job
 from hpo.record.store import Store
 from hpo.sagemaker.analytics import tuned_trials
 from trainers.datasets import Dataset, load

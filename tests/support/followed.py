@@ -9,6 +9,7 @@ from typing import Any
 from hpo import Callback
 from hpo.observers.callbacks import Callbacks, JobEnd, JobStart
 from hpo.search.controller import Controller
+from hpo.search.observer import JobState
 from hpo.search.trial import TrialRun
 from hpo.strategies.hyperband import Cut, lay_out
 from tests.support.simulated import METRIC, Kept, simulate
@@ -47,8 +48,8 @@ class Told(Kept):
     def rung(self, cut: Cut) -> None:
         self.callbacks.rung(cut)
 
-    def progress(self, controller: Controller) -> None:
-        self.callbacks.progress(controller)
+    def progress(self, state: JobState) -> None:
+        self.callbacks.progress(state)
 
 
 def start(**changes: Any) -> JobStart:

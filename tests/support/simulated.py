@@ -13,9 +13,9 @@ from ray.tune.search import Searcher
 from hpo.cost.ledger import Entry
 from hpo.cost.throughput import Probed
 from hpo.search.controller import Controller
+from hpo.search.observer import JobState, Record
 from hpo.search.simulated_gangs import Curve, SimulatedGangs
 from hpo.search.trial import Search, TrialRun
-from hpo.search.watch import Record
 from hpo.strategies.hyperband import Cut, Plan, lay_out
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
 from trainers.gangs.messages import Assignment, Report
@@ -71,7 +71,7 @@ class Kept:
     def leave_out(self, last: int) -> None:
         pass
 
-    def progress(self, controller: Controller) -> None:
+    def progress(self, state: JobState) -> None:
         self.rounds += 1
 
     def probe(self, probed: Probed) -> None:

@@ -19,6 +19,6 @@ class Watched(Kept):
         self.reports = self.watcher.reports  # type: ignore[method-assign]
         self.rung = self.watcher.rung  # type: ignore[method-assign]
 
-    def progress(self, controller: Any) -> None:
-        self.now = controller.seconds
-        self.watcher.progress(controller)
+    def progress(self, state: Any) -> None:
+        self.now = state.seconds
+        self.watcher.progress(state)

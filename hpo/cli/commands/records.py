@@ -114,8 +114,8 @@ def stop(
     from hpo.cli.terminal import show_json, terminal
     from hpo.cli.views import trials_text, value_text
     from hpo.jobs import end_abandoned
-    from hpo.record import Store
-    from hpo.sagemaker import describe, status_and_reason
+    from hpo.record import Store, status_and_reason
+    from hpo.sagemaker import describe
 
     out = terminal(stderr=as_json)
     with Store(store) as opened:

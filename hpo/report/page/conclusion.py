@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hpo.record import when
 from hpo.report.data import JobData
 from hpo.report.page.cells import decimal, with_error
-from hpo.sagemaker import when
 from hpo.text import count, first_line, money
 
 LIKELY = 2.0

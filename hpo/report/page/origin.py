@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hpo.jobs import raises
+from hpo.record import when
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Facts, Table
 from hpo.report.page.page import Block, Section
-from hpo.sagemaker import when
 from hpo.text import in_bytes, money, workers_text
 
 LISTED_FILES = 3

@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from hpo.record import TrialRow
+from hpo.record import TrialRow, runtime
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Facts, Measured, Table
 from hpo.report.page.conclusion import places, standard_error
 from hpo.report.page.page import Block, Section
-from hpo.sagemaker import runtime
 from hpo.text import count, details_text, in_bytes, money, range_text, short
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hpo.record import ranked
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Table, Text
 from hpo.report.page.conclusion import places, subtitle, verdict
@@ -12,7 +13,6 @@ from hpo.report.page.page import Block, Page, Section
 from hpo.report.page.result import configuration, result
 from hpo.report.page.spending import spending
 from hpo.report.pictures import Figure, job_figures
-from hpo.sagemaker import ranked
 from hpo.text import first_line
 
 FIGURES = {

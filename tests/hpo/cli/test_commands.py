@@ -340,7 +340,7 @@ def test_a_bad_job_file_is_refused_without_waiting_for_ray(job: Path, home: Path
     job.write_text(job.read_text().replace("max: 1}", "max: 0}"))
     code = f"""
 import sys
-from hpo.job_file.models import read_job
+from hpo.job_file.reading import read_job
 try:
     read_job({str(job)!r})
 except ValueError as error:

@@ -24,7 +24,8 @@ from hpo import HyperparameterTuner
 from hpo.cli import app
 from hpo.cli.reference import reference
 from hpo.cli.views import ago, value_text
-from hpo.job_file.models import JobSpec, json_schema, read_job
+from hpo.job_file.models import JobSpec, json_schema
+from hpo.job_file.reading import read_job
 from hpo.observers.lines import kept
 from hpo.record.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.record.tables import LOST_AFTER

@@ -17,12 +17,10 @@ from hypothesis import given, strategies as st
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from hpo.cost.throughput import ManyWorkers, Probed, job_on_gangs
+from hpo.cost.throughput import PROBE_UNITS, WARM_UP_UNITS, ManyWorkers, Probed, job_on_gangs
 from hpo.forecasts import probe
 from hpo.forecasts.busy import Busy
 from hpo.forecasts.probe import (
-    PROBE_UNITS,
-    WARM_UP_UNITS,
     NotMeasured,
     OneWorker,
     Probe,

@@ -13,7 +13,7 @@ import yaml
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from hpo import HyperparameterTuner
-from hpo.job_file.models import read_job
+from hpo.job_file.reading import read_job
 from hpo.strategies.hyperband import Plan
 from trainers.errors import WarmbandError
 

@@ -21,7 +21,8 @@ from hpo import (
     IntegerParameter,
     StrategyConfig,
 )
-from hpo.job_file.models import ContinuousRange, JobSpec, Tuning, read_job
+from hpo.job_file.models import ContinuousRange, JobSpec, Tuning
+from hpo.job_file.reading import read_job
 from hpo.ranges.numeric import SCALING_TYPES
 from hpo.strategies.registry import STRATEGIES
 from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer

@@ -12,7 +12,7 @@ import pytest
 from tensorboard.backend.event_processing.plugin_event_accumulator import EventAccumulator
 
 from hpo import HyperparameterTuner
-from hpo.job_file.models import read_job
+from hpo.job_file.reading import read_job
 from hpo.record.store import Store
 from hpo.trackers import MLflow, TensorBoard, WeightsAndBiases
 from trainers.errors import ConfigurationError
@@ -133,7 +133,7 @@ def test_no_package_is_imported_before_a_job_needs_it(path: Path) -> None:
     path.write_text(f"{JOB}trackers: {{tensorboard: {{folder: runs}}, mlflow: {{}}, wandb: {{project: x}}}}\n")
     code = (
         "import sys, hpo, hpo.trackers\n"
-        "from hpo.job_file.models import read_job\n"
+        "from hpo.job_file.reading import read_job\n"
         f"tuner = HyperparameterTuner(**read_job({str(path)!r}).arguments())\n"
         "print(len(tuner.callbacks), [n for n in ('mlflow', 'wandb', 'tensorboard') if n in sys.modules])\n"
     )

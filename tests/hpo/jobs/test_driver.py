@@ -16,10 +16,11 @@ import pytest
 from rich.console import Console
 
 from hpo.jobs.driver import drive, wait_for_lease
-from hpo.jobs.stop_signals import INTERRUPTED, LOOK_SECONDS, TERMINATED, Requests
+from hpo.jobs.stop_signals import LOOK_SECONDS, Requests
 from hpo.record.lease import this_process
 from hpo.record.store import JobRow, Store
 from hpo.record.tables import LOST_AFTER
+from hpo.search.observer import INTERRUPTED, TERMINATED
 from tests.support.driving import CHANNELS, FRAME, Counting, answer, row, run_until, tuner
 from tests.support.rows import held_by, silence
 from trainers import ConfigurationError, DataError, LeaseError

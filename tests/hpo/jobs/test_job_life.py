@@ -29,8 +29,8 @@ from hpo.jobs.files.deletion import Files
 from hpo.jobs.files.folder import FOLDER_ID, check_free, claim
 from hpo.jobs.launch.background import end_abandoned
 from hpo.jobs.run import Ended
-from hpo.jobs.stop_signals import INTERRUPTED
 from hpo.record.store import JobRow, Store
+from hpo.search.observer import INTERRUPTED
 from hpo.strategies.hyperband import lay_out, run_all
 from tests.support.drivers import Disturbance, KilledError, Moment
 from tests.support.job_life import LOST, SPEC, Aim, World

@@ -15,7 +15,7 @@ import yaml
 from typer.testing import CliRunner
 
 from hpo.cli.command import app
-from hpo.job_file.models import read_job
+from hpo.job_file.reading import read_job
 from hpo.jobs.named_code import check_allowed, in_record
 from trainers import ConfigurationError, XGBoostTrainer
 from trainers.pytorch.allreduce_trainer import TorchTrainer
@@ -100,7 +100,7 @@ BOMB = "a: &a [x, x, x, x, x, x, x, x, x, x]\n" + "".join(
 RECURSIVE = "name: &a [*a]\n"
 BOUNDED = """
     import resource, sys
-    from hpo.job_file.models import read_job
+    from hpo.job_file.reading import read_job
     from trainers import ConfigurationError
 
     for path in sys.argv[1:]:

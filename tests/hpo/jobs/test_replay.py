@@ -21,7 +21,8 @@ from hpo.jobs.replay import Memory, Sound, used_before
 from hpo.jobs.run import notes_of
 from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.record.tables import decode, encode
-from hpo.search.controller import STOP_REQUESTED, Controller
+from hpo.search.controller import Controller
+from hpo.search.observer import STOP_REQUESTED
 from hpo.search.simulated_gangs import Curve, SimulatedGangs
 from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Plan, lay_out, run_all
@@ -177,7 +178,7 @@ class Service:
             decode=dict,
             gangs=Stopping(gangs, stop_at) if math.isfinite(stop_at) else gangs,  # type: ignore[arg-type]
             record=record,
-            memory=memory,
+            recall=memory,
             clock=gangs.clock,
         )
         try:

@@ -16,8 +16,9 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from hpo import Callback, ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
-from hpo.jobs.stop_signals import AT_ONCE, INTERRUPTED, TERMINATED, Interrupts
+from hpo.jobs.stop_signals import AT_ONCE, Interrupts
 from hpo.record.store import Store
+from hpo.search.observer import INTERRUPTED, TERMINATED
 from hpo.search.trial import UNTUNED
 from trainers import XGBoostTrainer
 from trainers.gangs.in_process import InHand

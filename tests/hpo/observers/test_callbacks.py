@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from hpo import Callback
 from hpo.jobs.recorder import JobRecord
+from hpo.jobs.replay import Memory
 from hpo.observers.callbacks import Callbacks, JobEnd, JobStart, TrialEnd, TrialInfo
-from hpo.record.store import JobRow, Store
+from hpo.record.store import JobRow, ReportRow, Store, TrialRow
 from hpo.strategies.hyperband import Cut
 from tests.support.simulated import METRIC, PLAN, rising, simulate
 from trainers.errors import WarmbandError
@@ -49,14 +51,21 @@ class Notes(Callback):
         self.ends.append(job)
 
 
+@contextmanager
+def recorded(tmp_path: Path, watcher: Callbacks, memory: Memory | None = None) -> Iterator[JobRecord]:
+    """A real record that tells callbacks."""
+    with Store(f"sqlite:///{tmp_path}/store.db") as store:
+        store.create_job(JobRow(name="job", created_at=1.0))
+        with store.writer("job") as writer:
+            yield JobRecord(writer, METRIC, [watcher], memory=memory)
+
+
 def run(tmp_path: Path, callbacks: Sequence[Callback], **options: object) -> list[str]:
     """Runs the job of the other tests with these callbacks and a real record; returns what was printed."""
     said: list[str] = []
     watcher = Callbacks(callbacks, said.append)
-    with Store(f"sqlite:///{tmp_path}/store.db") as store:
-        store.create_job(JobRow(name="job", created_at=1.0))
-        with store.writer("job") as writer:
-            simulate(record=JobRecord(writer, METRIC, [watcher]), **options)  # type: ignore[arg-type]
+    with recorded(tmp_path, watcher) as record:
+        simulate(record=record, **options)  # type: ignore[arg-type]
     watcher.job_end(JobEnd(name="job", status="Completed", reason="", summary={"trials": 30}))
     return said
 
@@ -70,13 +79,27 @@ def test_every_step_is_told_once_and_in_order(tmp_path: Path) -> None:
     assert sum(map(len, notes.steps.values())) == PLAN.resource
 
 
-def test_what_came_while_a_trial_was_served_is_not_told_again() -> None:
+def test_what_came_while_a_trial_was_served_is_not_told_again(tmp_path: Path) -> None:
     notes = Notes()
-    watcher = Callbacks([notes], print)
     trial = simulate()[0].runs["job-000"]
-    for steps in ([1], [2, 3], [1, 2, 3, 4]):
-        watcher.reports(trial, [Report(step=step, metrics={METRIC: 0.5}) for step in steps])
+    with recorded(tmp_path, Callbacks([notes], print)) as record:
+        for steps in ([1], [2, 3], [1, 2, 3, 4]):
+            record.reports(trial, [Report(step=step, metrics={METRIC: 0.5}) for step in steps])
     assert notes.steps == {"job-000": [1, 2, 3, 4]}
+
+
+def test_what_an_earlier_run_of_the_job_told_is_not_told_again(tmp_path: Path) -> None:
+    """Also where its driver died before the trial came back from what it reported on the way."""
+    notes = Notes()
+    trial = simulate()[0].runs["job-000"]
+    row = TrialRow(job="job", trial_id=trial.id, number=0, hyperparameters=trial.hyperparameters, resource=2)
+    before = [
+        ReportRow(job="job", trial_id=trial.id, step=step, objective=0.5, metrics={}, at=1.0) for step in (1, 2, 3)
+    ]
+    with recorded(tmp_path, Callbacks([notes], print), Memory([row], before)) as record:
+        for steps in ([1, 2], [3, 4], [3, 4, 5]):
+            record.reports(trial, [Report(step=step, metrics={METRIC: 0.5}) for step in steps])
+    assert notes.steps == {"job-000": [4, 5]}
 
 
 def test_every_rung_that_is_decided_is_told(tmp_path: Path) -> None:
@@ -188,9 +211,8 @@ def test_ctrl_c_in_a_callback_goes_through() -> None:
 
 def test_trials_that_have_ended_are_forgotten(tmp_path: Path) -> None:
     """A job of many thousand trials is followed in the memory of those that are under way."""
-    watcher = Callbacks([Notes()], print)
-
-    for run in simulate()[0].runs.values():
-        watcher.reports(run, [Report(step=1, metrics={METRIC: 0.5})])
-        watcher.trial(run)
-    assert not watcher._steps
+    with recorded(tmp_path, Callbacks([Notes()], print)) as record:
+        for run in simulate()[0].runs.values():
+            record.reports(run, [Report(step=1, metrics={METRIC: 0.5})])
+            record.trial(run)
+        assert not record._told

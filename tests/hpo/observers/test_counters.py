@@ -6,18 +6,17 @@ import itertools
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
 
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hpo.jobs.recorder import status_of
 from hpo.observers.counters import Tally
-from hpo.search.controller import Controller
-from hpo.search.trial import TrialRun
+from hpo.search.objective import Comparison
+from hpo.search.observer import JobState
+from hpo.search.trial import TrialRun, status_of
 from hpo.strategies.hyperband import Cut, Plan, lay_out, run_all
-from tests.support.simulated import PLAN, Kept, rising, simulate
-from trainers.gangs.messages import Assignment, Report
+from tests.support.simulated import PLAN, Kept, rising, search_of, simulate
+from trainers.gangs.messages import Assignment
 
 
 class Counting(Kept):
@@ -26,23 +25,24 @@ class Counting(Kept):
     def __init__(self, plan: Plan, by_best: bool = False) -> None:
         super().__init__()
         self.tally = Tally(plan=plan, maximize=True, by_best=by_best)
+        self.comparison = Comparison(search_of(plan, parallel=1, best_value=by_best))
+        self.runs: dict[str, TrialRun] = {}
 
     def trial(self, run: TrialRun) -> None:
+        if run.tuned:
+            self.runs[run.id] = run
         self.tally.trial(run)
-
-    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        self.tally.reports(run, reports)
 
     def rung(self, cut: Cut) -> None:
         self.tally.rung(cut)
 
-    def progress(self, controller: Controller) -> None:
-        assert self.tally.best is controller.best()
+    def progress(self, state: JobState) -> None:
+        assert self.tally.best is self.comparison.best(self.runs.values())
         if self.tally.best is not None:
-            assert self.tally.best_value == controller.objective(self.tally.best)
-        assert +self.tally.statuses == Counter(status_of(run) for run in controller.runs.values())
+            assert self.tally.best_value == self.comparison.objective(self.tally.best)
+        assert +self.tally.statuses == Counter(status_of(run) for run in self.runs.values())
         reached = [
-            [sum(run.bracket == index and run.resource >= rung for run in controller.runs.values()) for rung in b.rungs]
+            [sum(run.bracket == index and run.resource >= rung for run in self.runs.values()) for rung in b.rungs]
             for index, b in enumerate(self.tally.plan.brackets)
         ]
         assert [[place.reached for place in places] for places in self.tally.places] == reached
@@ -62,9 +62,9 @@ def test_it_counts_what_the_controller_would_find_by_looking_at_all(jobs: int, p
     plan = lay_out(jobs, 1, 9)
     record = Counting(plan, by_best)
     controller, _, _ = simulate(plan=plan, record=record, parallel=parallel, curve=jumping, best_value=by_best)
-    record.progress(controller)
+    record.progress(controller.state)
+    assert record.runs == controller.runs
     assert record.tally.ended == jobs
-    assert record.tally.ahead == 0
 
 
 def test_the_places_of_a_whole_job_are_those_of_the_plan() -> None:
@@ -109,13 +109,3 @@ def test_the_first_of_two_that_are_equal_is_the_best(maximize: bool) -> None:
     for run in reversed(runs):
         tally.trial(run)
     assert tally.best is runs[0]
-
-
-def test_units_on_their_way_are_counted_until_the_trial_is_back() -> None:
-    controller, _, _ = simulate()
-    run = controller.runs["job-000"]
-    tally = Tally(plan=PLAN, maximize=True, by_best=False)
-    tally.reports(run, [Report(step=run.resource + 7, metrics={})])
-    assert tally.ahead == 7
-    tally.trial(run)
-    assert tally.ahead == 0

@@ -6,6 +6,7 @@ import io
 import re
 import sys
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -36,12 +37,12 @@ class Drawn(Watched):
         self.went_round = 0
         self.every = 1 if plan.trials <= 30 else 20
 
-    def progress(self, controller: Any) -> None:
-        super().progress(controller)
+    def progress(self, state: Any) -> None:
+        super().progress(state)
         assert isinstance(self.watcher, LiveProgress)
         self.went_round += 1
-        if self.went_round % self.every == 0 or controller.untuned is not None:
-            self.frames.append(self.watcher.view(controller).plain)
+        if self.went_round % self.every == 0 or state.untuned:
+            self.frames.append(self.watcher.view(state).plain)
 
     def written(self) -> str:
         buffer = self.file.buffer
@@ -83,13 +84,8 @@ def test_what_is_billed_has_its_price_where_there_is_one() -> None:
 
 def test_before_the_first_gang_is_up_that_is_what_it_says() -> None:
     record = Drawn()
-
-    class Starting:
-        gangs_busy = gangs_idle = trained = 0
-        gangs_starting = 1
-        stopped, storage_away, untuned = "", "", None
-
-    assert record.watcher.left(Starting()) == "the first gang is starting"  # type: ignore[arg-type]
+    state = replace(simulate()[0].state, gangs_busy=0, gangs_idle=0, gangs_starting=1)
+    assert record.watcher.left(state) == "the first gang is starting"
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (60, 24), (40, 10), (200, 60), (80, 5), (20, 3)])
@@ -153,14 +149,14 @@ def test_drawing_does_not_look_at_all_trials() -> None:
     def cost(trials: int) -> float:
         record = Drawn(lay_out(trials, 1, 30), height=12)
         watcher = record.watcher
-        record.progress = lambda controller: None  # type: ignore[method-assign]
+        record.progress = lambda state: None  # type: ignore[method-assign]
         controller, _, _ = simulate(record=record, plan=watcher.goal.plan)
         assert isinstance(watcher, LiveProgress)
         times = []
         for _ in range(5):
             started = time.process_time()
             for _ in range(10):
-                watcher.view(controller)
+                watcher.view(controller.state)
             times.append(time.process_time() - started)
         return min(times)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,9 +13,9 @@ from rich.console import Console
 
 from hpo.cost.limits import Limits
 from hpo.cost.throughput import Countdown
-from hpo.jobs.stop_signals import INTERRUPTED
 from hpo.observers.live_view import LiveProgress, watcher_for
 from hpo.observers.progress import Goal, PlainProgress
+from hpo.search.observer import INTERRUPTED
 from hpo.search.trial import UNTUNED
 from hpo.text import clock_time, first_line, in_bytes, packed, roughly
 from tests.support.simulated import METRIC, PLAN, rising, simulate
@@ -97,16 +98,10 @@ def test_that_it_stops_is_said_at_once_and_once() -> None:
 
 def test_after_ctrl_c_it_says_what_a_second_one_does() -> None:
     lines: list[str] = []
-    record = Watched(lambda clock: PlainProgress(GOAL, lines.append, clock))
-    plain = record.progress
-
-    def interrupted(controller: Any) -> None:
-        if controller.seconds > 20 and not controller.stopped:
-            controller.stop(INTERRUPTED)
-        plain(controller)
-
-    record.progress = interrupted  # type: ignore[method-assign]
-    simulate(record=record)
+    watcher = PlainProgress(GOAL, lines.append)
+    state = replace(simulate()[0].state, stopped=INTERRUPTED, gangs_busy=2)
+    for _ in range(2):
+        watcher.progress(state)
     (line,) = [line for line in lines if "stopping" in line]
     assert line.endswith("trials end at their next report, within 15 s; Ctrl-C again stops now")
 

@@ -34,6 +34,7 @@ from hpo.observers.prometheus import (
     by_staleness,
 )
 from hpo.search.controller import Controller
+from hpo.search.observer import JobState
 from hpo.search.trial import Search, TrialRun
 from hpo.strategies.hyperband import Cut
 from tests.support.simulated import METRIC, PLAN, Kept, rising, simulate
@@ -101,10 +102,10 @@ class Watched(Kept):
         for watcher in self.watchers:
             watcher.ledger(entries)
 
-    def progress(self, controller: Controller) -> None:
-        super().progress(controller)
+    def progress(self, state: JobState) -> None:
+        super().progress(state)
         for watcher in self.watchers:
-            watcher.progress(controller)
+            watcher.progress(state)
 
 
 @pytest.fixture
@@ -175,10 +176,10 @@ def test_figures_are_handed_over_once_a_second_however_often_the_loop_goes_round
     metrics = Metrics(GOAL, progress.tally, lambda: next(now))
     controller, _, _ = simulate()
     with metrics:
-        metrics.progress(controller)
+        metrics.progress(controller.state)
         once = instruments.sets
         for _ in range(39):
-            metrics.progress(controller)
+            metrics.progress(controller.state)
         assert instruments.sets == 4 * once
 
 

@@ -23,12 +23,12 @@ import sqlalchemy as sa
 from hypothesis import given, strategies as st
 
 from hpo.record import database as reached, writer as store_writer
+from hpo.record.job_view import best_trial, objective
 from hpo.record.maintenance import check
 from hpo.record.store import JobWriter, Store, TrialRow
 from hpo.record.tables import LOST_AFTER, LedgerKind, decode, encode
 from hpo.record.totals import State
 from hpo.record.writer import FLUSH_EVERY
-from hpo.sagemaker.description import best_trial, objective
 from tests.support.at_once import GATE, LIGHT, ROOT, at_once
 from tests.support.postgres import PASSWORD
 from tests.support.rows import bill, job, report, silence, trial_with, until

@@ -16,13 +16,15 @@ import pytest
 import sqlalchemy as sa
 from typer.testing import CliRunner
 
-from hpo import HyperparameterTuner, tuner as tuner_module
+from hpo import HyperparameterTuner
 from hpo.cli import app
 from hpo.record import lease, maintenance as upkeep, writer as store_writer
+from hpo.record.job_view import status_and_reason
 from hpo.record.lease import is_dead, is_held, this_process
 from hpo.record.store import Store, TrialRow
 from hpo.record.tables import HEARD_BEFORE, LOST_AFTER
-from hpo.sagemaker.description import describe, status_and_reason
+from hpo.sagemaker import tuned_job
+from hpo.sagemaker.description import describe
 from tests.support.at_once import GATE, LIGHT, ROOT, at_once
 from tests.support.boosting import make
 from tests.support.rows import bill, job, report, silence, trial_with, until
@@ -281,7 +283,7 @@ def test_a_job_that_is_driven_runs_for_whoever_looks(store, database, ahead, mon
             assert "InProgress" in (done.stdout or str(done.exception)), words
         assert upkeep.check(database).abandoned == {}
         tuner = HyperparameterTuner.attach("bank", store=database)
-        monkeypatch.setattr(tuner_module.time, "sleep", end)
+        monkeypatch.setattr(tuned_job.time, "sleep", end)
         tuner.wait()
     assert store.job("bank").status == "Stopped", "it was waited for"
 

@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from hpo.cli import app
+from hpo.record.job_view import ranked
 from hpo.record.store import Store
 from hpo.report import Code, Column, Figure, JobData, Page, Section, Table, job_page
-from hpo.sagemaker.description import ranked
 from tests.support.browser import Opened
 from tests.support.records import HOSTILE, large, made_up, write
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hpo import HyperparameterTuner, HyperparameterTuningJobAnalytics
-from hpo.job_file.models import read_job
+from hpo.job_file.reading import read_job
 from hpo.record.store import Store
 from hpo.report.notebook import job_html
 from tests.support.pages import Read

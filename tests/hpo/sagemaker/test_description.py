@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from hpo.record.job_view import best_trial, status_and_reason
 from hpo.record.store import JobRow, Store, TrialRow
-from hpo.sagemaker.description import best_trial, describe, describe_trial, status_and_reason
+from hpo.sagemaker.description import describe, describe_trial
 from tests.support.described import SPEC, TRIALS, trial
 from tests.support.rows import silence
 

@@ -14,9 +14,8 @@ from ray.tune.search.sample import Float
 
 from hpo.cost.ledger import Kind
 from hpo.cost.limits import Limits
-from hpo.jobs.recorder import status_of
-from hpo.search.controller import STOP_REQUESTED
-from hpo.search.trial import PROBE, UNTUNED, TrialRun, derive_seed
+from hpo.search.observer import STOP_REQUESTED
+from hpo.search.trial import PROBE, UNTUNED, TrialRun, derive_seed, status_of
 from hpo.search.trials import FIRST_FAILURES
 from hpo.strategies.hyperband import lay_out
 from hpo.strategies.scheduler import RESOURCE

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from hpo.jobs.recorder import status_of
 from hpo.search.controller import Controller
 from hpo.search.simulated_gangs import SimulatedGangs
+from hpo.search.trial import status_of
 from tests.support.simulated import PLAN, outcome, rising, simulate
 from trainers.errors import DivergedError
 from trainers.gangs.messages import Assignment, Event

@@ -132,7 +132,7 @@ def test_a_job_ends_within_the_rung_that_reaches_its_target() -> None:
     assert controller.objective(controller.best()) >= target
     assert controller.trained < whole.trained
     assert all(run.trial.is_finished() for run in controller.runs.values())
-    assert controller.gangs_busy == 0, "what was being served has come back"
+    assert controller.state.gangs_busy == 0, "what was being served has come back"
 
 
 def test_a_job_ends_when_brackets_bring_no_improvement() -> None:

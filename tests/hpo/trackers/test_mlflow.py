@@ -19,8 +19,8 @@ from mlflow import MlflowClient
 from mlflow.entities import Run
 from mlflow.utils.validation import MAX_ENTITY_KEY_LENGTH, path_not_unique, validate_param_and_metric_name
 
-from hpo.jobs.recorder import status_of
 from hpo.observers.callbacks import Callbacks, JobEnd, TrialEnd, TrialInfo
+from hpo.search.trial import status_of
 from hpo.trackers import MLflow, tracker
 from hpo.trackers.mlflow import STATUS, Keys
 from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, follow, start

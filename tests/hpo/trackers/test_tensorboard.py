@@ -12,8 +12,8 @@ from tensorboard.plugins.hparams import metadata
 from tensorboard.plugins.hparams.api_pb2 import Status
 from tensorboard.util.tensor_util import make_ndarray
 
-from hpo.jobs.recorder import status_of
 from hpo.observers.callbacks import Callbacks
+from hpo.search.trial import status_of
 from hpo.trackers import TensorBoard
 from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, follow, start
 from tests.support.simulated import METRIC

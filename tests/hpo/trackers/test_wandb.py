@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from wandb.proto.wandb_internal_pb2 import Record
 
-from hpo.jobs.recorder import status_of
+from hpo.search.trial import status_of
 from hpo.trackers import WeightsAndBiases
 from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, follow
 from tests.support.simulated import METRIC

@@ -1,0 +1,130 @@
+"""Dispatch: what the free gangs train next, and which gangs are asked for."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection
+
+from ray.tune.experiment import Trial
+
+from hpo.cost import Budget, Ledger
+from hpo.search.reference_runs import Beside
+from hpo.search.roster import Roster
+from hpo.search.trial import Search, TrialRun, next_assignment, start_over
+from hpo.search.trials import Trials
+from trainers.errors import GangError
+from trainers.gangs import Gangs
+
+
+class Dispatch:
+    """Hands out a search's assignments.
+
+    Args:
+        search: what to carry out.
+        trials: what the scheduler chooses from.
+        beside: the runs beside them.
+        gangs: what executes.
+        roster: which of them there are, and what they serve.
+        budget: what may be paid.
+        ledger: is told what gangs are held for.
+        clock: seconds since the epoch; it does not jump.
+        stop: asks the search to stop, and says why.
+    """
+
+    def __init__(
+        self,
+        search: Search,
+        *,
+        trials: Trials,
+        beside: Beside,
+        gangs: Gangs,
+        roster: Roster,
+        budget: Budget,
+        ledger: Ledger,
+        clock: Callable[[], float],
+        stop: Callable[[str], None],
+    ) -> None:
+        self._search = search
+        self._trials = trials
+        self._demand = trials.demand
+        self._beside = beside
+        self._gangs = gangs
+        self._roster = roster
+        self._budget = budget
+        self._ledger = ledger
+        self._clock = clock
+        self._stop = stop
+        self._chosen: list[TrialRun] = []
+        """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
+
+    def hand_out(self) -> None:
+        """What waits for a gang of its size comes first, then what the free gangs' other places hold; then gangs."""
+        self._gone(self._gangs.give_back())
+        self._chosen = [run for run in self._chosen if not run.trial.is_finished() and not self._assign(run)]
+        while self._roster.free and len(self._roster.busy) + len(self._chosen) < self._search.max_parallel_jobs:
+            run = self._next()
+            if run is None:
+                break
+            run.trial.set_status(Trial.RUNNING)  # Nobody chooses it again while it waits.
+            if not self._assign(run):
+                self._chosen.append(run)
+        at_work = [*self._chosen, *(work.run for work in self._roster.busy.values())]
+        sizes = self._demand.sizes(at_work, self._roster.sizes.values(), untuned_left=self._beside.untuned_left)
+        self._want(sizes)
+
+    def _want(self, sizes: dict[int, int]) -> None:
+        """Says which gangs could be busy, as far as they can be paid; stops where nothing can go on without others."""
+        there = Counter(self._roster.sizes.values())
+        paid = self._budget.pays_for(sizes, there, self._gangs.starting)
+        self._gone(self._gangs.want(paid, self.gang_seconds_left))
+        unpaid = [workers for workers in sizes if paid[workers] < sizes[workers]]
+        to_come = self._gangs.starting or any(paid[workers] > there[workers] for workers in paid)
+        if unpaid and not self._roster.busy and not to_come:
+            self._stop(self._budget.short_of(unpaid[0]))
+
+    def _gone(self, gangs: Collection[str]) -> None:
+        """Idle gangs were given back."""
+        for gang in gangs:
+            self._roster.released(gang)
+            self._ledger.ended(gang)
+
+    def _assign(self, run: TrialRun) -> bool:
+        """Hands a trial's next assignment to a free gang of its size, if there is one."""
+        gang = self._roster.free_one(run.workers)
+        if gang is None:
+            return False
+        if run.resource and not run.checkpoint:
+            start_over(run)
+        assignment = next_assignment(self._search, run, self._trials.milestone(run))
+        self._ledger.assigned(gang)
+        self._roster.begin(gang, run, assignment)
+        run.started_at = run.started_at or self._clock()
+        self._gangs.assign(gang, assignment)
+        self._trials.keep(run)
+        return True
+
+    def _next(self) -> TrialRun | None:
+        """The probe first; then what the scheduler chooses, a new trial, or the untuned run; None for nothing yet."""
+        if self._beside.measuring:
+            return None
+        if (probe := self._beside.before()) is not None:
+            return probe
+        return self._trials.choose() or self._beside.after()
+
+    def nothing_left(self) -> bool:
+        """Whether all that there was to train has ended.
+
+        Raises:
+            GangError: the scheduler neither runs nor ends what is left.
+        """
+        unfinished = len(self._trials.live)
+        new = self._demand.to_come > 0
+        if unfinished and self._roster.free and not new and not self._chosen:
+            names = ", ".join(list(self._trials.live)[:5])
+            raise GangError(f"the scheduler neither runs nor ends {unfinished} trials: {names}")
+        return not unfinished and self._beside.finished and not new
+
+    @property
+    def gang_seconds_left(self) -> float | None:
+        """Gang-seconds of work left at most; None before enough is known."""
+        return self._demand.seconds_left(self._trials.trained, self._roster.longest)

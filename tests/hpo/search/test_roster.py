@@ -1,0 +1,34 @@
+"""The roster of gangs: who serves what, and how far it is."""
+
+from __future__ import annotations
+
+from hpo.search.roster import Roster
+from hpo.search.trial import PROBE, TrialRun, new_run, next_assignment
+from tests.support.simulated import PLAN, search_of
+from trainers.gangs.messages import Report
+
+SEARCH = search_of(PLAN, parallel=2)
+
+
+def serving(roster: Roster, gang: str, run: TrialRun, steps: list[int]) -> None:
+    """A gang serves a trial, and reports so far."""
+    roster.up(gang, run.workers)
+    roster.begin(gang, run, next_assignment(SEARCH, run, run.limit))
+    for step in steps:
+        assert roster.heard(gang, run.id, [Report(step=step, metrics={})]) is run
+
+
+def test_units_on_their_way_are_counted_until_the_trial_is_back() -> None:
+    roster = Roster(lambda: 0.0)
+    run, other = (new_run(SEARCH, number, f"job-{number:03d}", {}) for number in range(2))
+    run.resource = 3
+    serving(roster, "a", run, [4, 5, 10])
+    serving(roster, "b", other, [1])
+    serving(roster, "c", new_run(SEARCH, -2, PROBE, {}), [1, 2])
+    assert roster.ahead == 8
+    roster.heard("a", run.id)
+    roster.heard("a", other.id, [Report(step=30, metrics={})])
+    assert roster.ahead == 8, "news of what a gang does not serve came late"
+    roster.done("a")
+    roster.lost("b", ended=False)
+    assert roster.ahead == 0
