@@ -39,8 +39,8 @@ from experiments.loops import layers
 from experiments.on_gang import OnGang
 from hpo.cli import errors_in_words
 from trainers import ParameterServerTrainer, TrainContext
+from trainers.channels import open_channels
 from trainers.datasets import load
-from trainers.trainer import open_channels
 
 TRAIN = "experiments.parameter_server:train"
 WIDTHS = (784, 128, 64, 10)

@@ -27,9 +27,9 @@ from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.cli import errors_in_words
 from hpo.record import Store
 from trainers import XGBoostTrainer
+from trainers.channels import open_channels
 from trainers.datasets import find, load
 from trainers.gangs import Assignment, GangUp, Segment, Served
-from trainers.trainer import open_channels
 
 ASSIGNMENTS, ROUNDS, SEED = 3, 10, 1729
 

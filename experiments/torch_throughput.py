@@ -46,8 +46,8 @@ from experiments.startup import ENVIRONMENT
 from experiments.under_torchrun import UnderTorchrun
 from hpo.cli import errors_in_words
 from trainers import Channel, TorchTrainer
+from trainers.channels import open_channels
 from trainers.datasets import Dataset, find, load
-from trainers.trainer import open_channels
 
 SEED, BATCH = 1729, 100
 LEARNING = {"lr": 0.05, "momentum": 0.9, "shuffle": True}

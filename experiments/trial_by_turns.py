@@ -10,8 +10,8 @@ from ray.train import ScalingConfig
 from experiments.by_hand import ByHand
 from experiments.on_gang import OnGang
 from trainers import Channel, XGBoostTrainer
+from trainers.channels import open_channels
 from trainers.datasets import load
-from trainers.trainer import open_channels
 from trainers.xgboost import booster_parameters
 
 PAIR = {"objective": "binary:logistic", "eval_metric": "logloss", "tree_method": "hist"}

@@ -20,9 +20,8 @@ from experiments.published import Options
 from hpo.job_file import read_job
 from hpo.search import standard_error
 from trainers import Channel, ConfigurationError, DivergedError, ParameterServerTrainer, TorchTrainer, Trainer
-from trainers.channels import Table
+from trainers.channels import Table, open_channels
 from trainers.pytorch import ARGUMENT
-from trainers.trainer import open_channels
 
 WORKERS, MODE = "num_workers", "mode"
 ALONE, DISTRIBUTED, EXACT = "one worker", "distributed", "one worker with exact trees"

@@ -22,12 +22,12 @@ from pyarrow import parquet
 from ray.train import ScalingConfig
 
 from trainers import Channel, DataError, Trainer, TrialError, XGBoostTrainer
+from trainers.channels import open_channels
 from trainers.gangs.messages import Assignment
 from trainers.parameter_server.trainer import ParameterServerTrainer
 from trainers.pytorch.allreduce_trainer import TorchTrainer
 from trainers.pytorch.context import TrainContext
 from trainers.result import serve_alone
-from trainers.trainer import open_channels
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("trainers", "hpo", "experiments")

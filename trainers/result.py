@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 import time
+import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
-from trainers import steady
+from trainers import steady, storage
 from trainers.errors import DivergedError, GangError, StorageError, TrialError
 from trainers.gangs import (
     Assignment,
@@ -21,6 +22,7 @@ from trainers.gangs import (
     Served,
     StorageAway,
 )
+from trainers.home import home
 from trainers.notebook import facts_html
 
 if TYPE_CHECKING:
@@ -59,6 +61,19 @@ class TrainingResult(Generic[TrainerT]):
     trainer: TrainerT
     details: dict[str, Any] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, segment: Segment, worker_seconds: float, trainer: Trainer) -> TrainingResult:
+        """What the one segment of a whole training gave."""
+        return cls(
+            metrics=dict(segment.reports[-1].metrics),
+            reports=segment.reports,
+            checkpoint=segment.checkpoint,
+            worker_seconds=worker_seconds,
+            training_seconds=segment.training_seconds,
+            trainer=trainer,
+            details=segment.details,
+        )
+
     @property
     def curve(self) -> pandas.DataFrame:
         """A row a unit of resource, indexed by `step`; a column a metric."""
@@ -81,6 +96,34 @@ class TrainingResult(Generic[TrainerT]):
             **self.details,
         }
         return facts_html(type(self.trainer).__name__, facts)
+
+
+def whole_training(
+    hyperparameters: dict[str, Any], seed: int, units: int, storage_path: str | None, suffix: str
+) -> tuple[str, Assignment]:
+    """One training from nothing to its last unit: a folder of its own, and its assignment.
+
+    Args:
+        hyperparameters: what is trained.
+        seed: of the training's random numbers.
+        units: how long it trains.
+        storage_path: folder or URI that its own folder is put into, made where it is not there; None is
+            `WARMBAND_HOME/runs`.
+        suffix: ending of its checkpoint's name.
+    """
+    name = f"run-{uuid.uuid4().hex[:8]}"
+    place = storage_path or f"{home()}/runs"
+    folder = storage.join(place, name)
+    storage.make_folder(place)
+    return folder, Assignment(
+        trial_id=name,
+        hyperparameters=hyperparameters,
+        seed=seed,
+        start=0,
+        stop=units,
+        checkpoint=None,
+        save_to=storage.join(folder, f"{units:06d}{suffix}"),
+    )
 
 
 def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: float) -> tuple[Segment, float]:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
-import re
-import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
 from trainers import TRAINERS, steady, storage
-from trainers.channels import Channel, LabelRule, PlacedChannel
+from trainers.channels import Channel, LabelRule, PlacedChannel, check_channels, open_channels
 from trainers.cluster import Cluster, cluster, reaching
 from trainers.errors import ConfigurationError
 from trainers.gangs import (
     WORKERS,
-    Assignment,
     Gangs,
     InHand,
     Program,
@@ -34,16 +30,10 @@ from trainers.gangs import (
     recorded_scaling,
     resources_per_worker,
 )
-from trainers.home import home
 from trainers.process import name_of
-from trainers.result import TrainingResult, serve_alone
-
-if TYPE_CHECKING:
-    pass
+from trainers.result import TrainingResult, serve_alone, whole_training
 
 logger = logging.getLogger(__name__)
-
-_CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 OWN_CLASS = "trainer"
 """What a trainer of a user's own is called where its code is named."""
@@ -283,29 +273,10 @@ class Trainer(ABC):
         if storage_path:
             storage.check_no_credentials(storage_path, "storage_path")
         checked = self.checked(open_channels(channels))
-        name = f"run-{uuid.uuid4().hex[:8]}"
-        folder = storage.join(storage_path or f"{home()}/runs", name)
-        storage.make_folder(storage_path or f"{home()}/runs")
-        assignment = Assignment(
-            trial_id=name,
-            hyperparameters=self.hyperparameters,
-            seed=seed,
-            start=0,
-            stop=units,
-            checkpoint=None,
-            save_to=storage.join(folder, f"{units:06d}{self.suffix}"),
-        )
-        with steady.measuring(), self.gangs(name, checked, storage_path=folder) as gangs:
+        folder, assignment = whole_training(self.hyperparameters, seed, units, storage_path, self.suffix)
+        with steady.measuring(), self.gangs(assignment.trial_id, checked, storage_path=folder) as gangs:
             segment, worker_seconds = serve_alone(gangs, assignment, self._static_workers, self.patience)
-        return TrainingResult(
-            metrics=dict(segment.reports[-1].metrics),
-            reports=segment.reports,
-            checkpoint=segment.checkpoint,
-            worker_seconds=worker_seconds,
-            training_seconds=segment.training_seconds,
-            trainer=self.trained(segment.checkpoint),
-            details=segment.details,
-        )
+        return TrainingResult.of(segment, worker_seconds, self.trained(segment.checkpoint))
 
     def checked(
         self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None
@@ -323,13 +294,7 @@ class Trainer(ABC):
         Raises:
             DataError: rows, labels or columns are not what they have to be.
         """
-        found = {}
-        for name, channel in channels.items():
-            measured = metric if metric and metric.rpartition(":")[0] == name else None
-            found[name] = channel.expecting(self.label_rules(name, measured))
-            found[name].check_like(channels["train"])
-            found[name].look(workers or self._static_workers)
-        return found
+        return check_channels(channels, self.label_rules, metric, workers or self._static_workers)
 
     @contextmanager
     def gangs(
@@ -433,24 +398,3 @@ class Trainer(ABC):
 def is_builtin(kind: type[Trainer]) -> bool:
     """Whether a trainer is one of Warmband's own, which its name alone says all of."""
     return TRAINERS.get(kind.__name__) == kind.__module__
-
-
-def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
-    """Channels by name, checked as far as that goes without reading them.
-
-    Raises:
-        ConfigurationError: there is no "train".
-        DataError: a source is missing or cannot be one.
-    """
-    if not isinstance(channels, Mapping):
-        raise ConfigurationError(f'channels are a {type(channels).__name__}; give a dict, such as {{"train": ...}}')
-    for name in channels:
-        if not isinstance(name, str) or not _CHANNEL_NAME.fullmatch(name):
-            raise ConfigurationError(
-                f"channels have the name {name!r}; give letters, digits, hyphens, dots and underscores"
-            )
-    if "train" not in channels:
-        near = difflib.get_close_matches("train", channels, n=1, cutoff=0.3)
-        hint = f"; did you mean it by {near[0]!r}?" if near else ""
-        raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
-    return {name: Channel.of(source, name=name) for name, source in channels.items()}

@@ -16,9 +16,8 @@ from hpo.observers import Goal
 from hpo.search import Search
 from hpo.strategies import stops_nothing
 from trainers import storage
-from trainers.channels import Channel
+from trainers.channels import Channel, open_channels
 from trainers.home import home
-from trainers.trainer import open_channels
 
 if TYPE_CHECKING:
     from hpo.jobs.settings import JobSettings

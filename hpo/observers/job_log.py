@@ -31,7 +31,7 @@ class JobLog:
     """Writes down what happens in a job; an `Observer`, and the block in which the job's Ray is up.
 
     Nothing is printed, and no logger is configured for it. What a trial's own code logs is elsewhere: Ray Train keeps
-    it as JSON too, with the job, gang and trial that `trainers.gangs.log_context` adds.
+    it as JSON too, with the job, gang and trial that `trainers.gangs.worker.log_context` adds.
 
     Args:
         search: what the job carries out.

@@ -30,7 +30,7 @@ from experiments.parameter_server import (
     targets,
 )
 from trainers import ParameterServerTrainer
-from trainers.trainer import open_channels
+from trainers.channels import open_channels
 
 MEASURED = Measured(
     bytes=437_544,

@@ -18,8 +18,8 @@ from experiments.on_gang import OnGang
 from experiments.torch_throughput import Measured, Scale, Turns, page_tables, result, show, targets, throughput
 from experiments.under_torchrun import UnderTorchrun
 from trainers import TorchTrainer
+from trainers.channels import open_channels
 from trainers.datasets import load
-from trainers.trainer import open_channels
 
 MEASURED = Measured(
     workers=2,

@@ -99,7 +99,7 @@ def test_attach_keeps_scaling_types_and_categorical_types(home: Path) -> None:
         "validate_parameters": CategoricalParameter([0, "1", None, True]),
     }
     from hpo.jobs.files.inputs import record_inputs
-    from trainers.trainer import open_channels
+    from trainers.channels import open_channels
 
     with Store() as store:
         from hpo.record.store import JobRow

@@ -11,8 +11,8 @@ import numpy as np
 from ray.train import ScalingConfig
 
 from trainers import Channel, XGBoostTrainer
-from trainers.gangs.gang import Program
 from trainers.gangs.messages import Assignment, Event, GangUp, Served
+from trainers.gangs.program import Program
 from trainers.gangs.ray_gangs import RayGangs
 
 WORKERS = 2

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 from trainers import ScalingConfig, TrainContext, Trainer, XGBoostTrainer, storage
 from trainers.channels import PlacedChannel
-from trainers.gangs.gang import WorkerContext, never
 from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.gangs.program import WorkerContext, never
 
 
 class Churn(XGBoostTrainer):

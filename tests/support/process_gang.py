@@ -15,9 +15,9 @@ from typing import Any
 
 from ray import cloudpickle
 
-from trainers.gangs.gang import Program, WorkerContext
 from trainers.gangs.in_process import alone
 from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.gangs.program import Program, WorkerContext
 
 SECONDS = 120.0
 

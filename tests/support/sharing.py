@@ -16,8 +16,8 @@ import ray
 from ray.train import ScalingConfig
 
 from trainers.cluster.session import Cluster
-from trainers.gangs.gang import WorkerContext
 from trainers.gangs.messages import Assignment, GangUp, Report, Segment
+from trainers.gangs.program import WorkerContext
 from trainers.gangs.ray_gangs import RayGangs
 from trainers.gangs.sharing import fair_share as shares
 

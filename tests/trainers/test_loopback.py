@@ -83,7 +83,7 @@ JOB = """
     import numpy as np
     from trainers import ParameterServerTrainer, TorchTrainer, XGBoostTrainer
     from trainers.cluster.session import cluster
-    from trainers.trainer import open_channels
+    from trainers.channels import open_channels
     import ray, torch
     from experiments.on_gang import OnGang
     from ray.train import ScalingConfig

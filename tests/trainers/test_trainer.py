@@ -26,11 +26,11 @@ from trainers import (
     TrainingResult,
     XGBoostTrainer,
 )
+from trainers.channels import open_channels
 from trainers.errors import DivergedError
-from trainers.gangs.gang import resources_per_worker
 from trainers.gangs.messages import Assignment, Event, GangUp, Report, Segment, Served
+from trainers.gangs.scaling import resources_per_worker
 from trainers.registry import trainer_from_json
-from trainers.trainer import open_channels
 from trainers.xgboost.booster import booster_parameters, segment_seed
 from trainers.xgboost.parameters import ROUNDS
 

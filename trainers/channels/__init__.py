@@ -5,11 +5,18 @@ mixed, and a worker can pick its rows out of a stream. Of several files some are
 Parquet files some row groups, as many as leave shards balanced; so not every worker reads everything.
 """
 
-from trainers.channels.channel import Channel, PlacedChannel
-from trainers.channels.files import Files
-from trainers.channels.labels import LabelRule
-from trainers.channels.memory import Memory
-from trainers.channels.ray_data import RayData
-from trainers.channels.table import Table
+from typing import TYPE_CHECKING
 
-__all__ = ["Channel", "Files", "LabelRule", "Memory", "PlacedChannel", "RayData", "Table"]
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from trainers.channels.channel import Channel as Channel
+    from trainers.channels.files import Files as Files
+    from trainers.channels.inputs import check_channels as check_channels, open_channels as open_channels
+    from trainers.channels.labels import LabelRule as LabelRule
+    from trainers.channels.memory import Memory as Memory
+    from trainers.channels.placed import PlacedChannel as PlacedChannel
+    from trainers.channels.ray_data import RayData as RayData
+    from trainers.channels.table import Table as Table
+
+load_when_used(__name__)

@@ -1,24 +1,24 @@
-"""A named input of a trainer, on the driver and as its workers see it."""
+"""A named input of a trainer, on its driver."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from trainers.channels.files import Files, check_delimiter, open_files
+from trainers.channels.files import Files
 from trainers.channels.labels import LabelRule
 from trainers.channels.memory import Memory, from_array, from_frame, from_pair, is_frame, plain_array
+from trainers.channels.opening import check_delimiter, open_files
+from trainers.channels.placed import PlacedChannel, about, check_labels, checked
 from trainers.channels.ray_data import RayData
 from trainers.channels.table import Heading, Shards, Table, check_shard
-from trainers.errors import ConfigurationError, DataError
+from trainers.errors import ConfigurationError
 
 
 class Source(Protocol):
@@ -90,7 +90,7 @@ class Channel:
             DataError: the source is missing, empty, or holds what is not a number.
         """
         name = name if name is not None else source.name if isinstance(source, Channel) else "data"
-        with _about(name):
+        with about(name):
             if not isinstance(header, bool | None):
                 raise ConfigurationError(f"header={header!r}: give True, False, or None to have it found out")
             check_delimiter(delimiter)
@@ -98,7 +98,7 @@ class Channel:
             if target is not None or header is not None or delimiter != ",":
                 raise ConfigurationError("target, header and delimiter are a Channel's own: give them where it is made")
             return source if name == source.name else replace(source, name=name)
-        with _about(name):
+        with about(name):
             return cls(name=name, source=_source(source, target, header, delimiter))
 
     def describe(self) -> dict[str, Any]:
@@ -114,7 +114,7 @@ class Channel:
         Raises:
             DataError: a file is gone, or cannot be read.
         """
-        with _about(self.name):
+        with about(self.name):
             return self.source.fingerprint()
 
     def expecting(self, rules: tuple[LabelRule, ...]) -> Channel:
@@ -128,7 +128,7 @@ class Channel:
             DataError: names, order or count differ.
         """
         mine, theirs = self.source.heading, train.source.heading
-        with _about(self.name):
+        with about(self.name):
             if mine is not None and theirs is not None:
                 mine.check_like(theirs, train.name)
 
@@ -138,17 +138,17 @@ class Channel:
         Raises:
             DataError: rows are damaged or fewer than the workers, or labels not what is expected.
         """
-        with _about(self.name):
+        with about(self.name):
             labels = self.source.look()
             check_shard(self.source.rows if labels is None else len(labels), 0, num_workers)
             if labels is not None:
-                _check_labels(self.rules, labels, complete=True)
+                check_labels(self.rules, labels, complete=True)
 
     def read(self, rank: int, world_size: int) -> Table:
         """The shard of one rank, in this process; only a Ray Dataset needs Ray for it."""
-        with _about(self.name):
+        with about(self.name):
             check_shard(self.source.rows, rank, world_size)
-            return _checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
+            return checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
 
     def read_whole(self) -> Table:
         """All rows, in their order, in this process."""
@@ -165,63 +165,10 @@ class Channel:
             ConfigurationError: 0 workers and a Ray Dataset.
             DataError: there are fewer rows than workers.
         """
-        with _about(self.name):
+        with about(self.name):
             check_shard(self.source.rows, 0, num_workers or 1)
             placed = self.source.place(num_workers)
             return PlacedChannel(name=self.name, num_workers=num_workers, source=placed, rules=self.rules)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PlacedChannel:
-    """A channel as workers see it: small, and picklable while the driver that placed it lives."""
-
-    name: str
-    num_workers: int
-    source: Files | Memory | Shards
-    rules: tuple[LabelRule, ...] = ()
-
-    def read(self, rank: int, world_size: int) -> Table:
-        """The shard of one rank; `world_size` has to be what the channel was placed for, any for 0 workers."""
-        with _about(self.name):
-            if self.num_workers and world_size != self.num_workers:
-                raise ConfigurationError(
-                    f"placed for {self.num_workers} workers and read by {world_size}; place it again"
-                )
-            check_shard(None if isinstance(self.source, Shards) else self.source.rows, rank, world_size)
-            return _checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
-
-    @property
-    def classes(self) -> int:
-        """How many different labels are expected of all rows together, at least."""
-        return max((rule.classes for rule in self.rules), default=1)
-
-    def check_classes(self, labels: NDArray[np.float32]) -> None:
-        """Checks what a shard may lack and all rows have to have: workers that read shards ask each other.
-
-        Args:
-            labels: the different ones of all rows, as many as `classes` asks for.
-
-        Raises:
-            DataError: there are too few.
-        """
-        with _about(self.name):
-            _check_labels(self.rules, labels, complete=True)
-
-    def pieces(self, rank: int, world_size: int) -> list[Callable[[], Table]]:
-        """The shard of one rank in pieces, each read when it is called for: a Ray Dataset's blocks, or all in one."""
-        if isinstance(self.source, Shards) and len(self.source.pieces[rank]) > 1:
-            filled = [piece for piece in self.source.pieces[rank] if self.source.rows(piece)]
-            return [partial(self._piece, piece) for piece in filled] or [partial(self.read, rank, world_size)]
-        return [partial(self.read, rank, world_size)]
-
-    def _piece(self, reference: Any) -> Table:
-        with _about(self.name):
-            return _checked(self.rules, Shards(pieces=((reference,),)).read(0, 1), complete=False)
-
-    def read_whole(self) -> Table:
-        """All rows, in their order."""
-        with _about(self.name):
-            return _checked(self.rules, self.source.read_whole(), complete=True)
 
 
 def _source(source: Any, target: str | int | None, header: bool | None, delimiter: str) -> Source:
@@ -245,22 +192,3 @@ def _source(source: Any, target: str | int | None, header: bool | None, delimite
         f"cannot read from {type(source).__name__}; give a DataFrame, an array with two dimensions, a pair (X, y), "
         "paths or URIs of .csv or .parquet files, or a ray.data.Dataset"
     )
-
-
-def _checked(rules: tuple[LabelRule, ...], table: Table, *, complete: bool) -> Table:
-    _check_labels(rules, table.labels, complete=complete)
-    return table
-
-
-def _check_labels(rules: tuple[LabelRule, ...], labels: NDArray[np.float32], *, complete: bool) -> None:
-    for rule in rules:
-        rule.check(labels, complete=complete)
-
-
-@contextmanager
-def _about(name: str) -> Iterator[None]:
-    """Says in errors which channel they are about."""
-    try:
-        yield
-    except (ConfigurationError, DataError) as error:
-        raise type(error)(f"channel {name!r}: {error}") from error.__cause__

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
         lay as lay,
         places as places,
     )
+    from trainers.cluster.reach import Reach as Reach
     from trainers.cluster.session import Cluster as Cluster, cluster as cluster
-    from trainers.cluster.shared_paths import Reach as Reach, reaching as reaching
+    from trainers.cluster.shared_paths import reaching as reaching
 
 load_when_used(__name__)

@@ -18,7 +18,7 @@ import ray
 
 from trainers import loopback
 from trainers.cluster import head
-from trainers.cluster.shared_paths import Reach
+from trainers.cluster.reach import Reach
 from trainers.errors import ResourcesError
 from trainers.process import whole
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,62 +14,14 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from trainers import storage
 from trainers.cluster.placement import has_labels, places
+from trainers.cluster.reach import PREFIX, Reach
 from trainers.errors import ConfigurationError
 
-if TYPE_CHECKING:  # Every worker imports this module, and needs none of it.
+if TYPE_CHECKING:
     from trainers.channels import Channel
 
 LOOK_SECONDS = 60.0
 """How long nodes may take to look; most of it is the start of a process on each."""
-
-PATIENCE_SECONDS = 3.0
-"""How long a node looks for what is not there: shared file systems show a new file late."""
-
-_PREFIX = ".warmband-reach-"
-"""Of what is written to be looked for; the job's own mark begins with less of it."""
-
-_REMEDY = "give a folder that all nodes mount at this path, or a URI (s3://, gs://)"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reach:
-    """What has to be seen alike from every node that runs workers.
-
-    Args:
-        marker: a file that the driver wrote into the storage folder; empty where that is no path.
-        files: sizes in bytes of channels' files, by (channel, path).
-    """
-
-    marker: str = ""
-    files: Mapping[tuple[str, str], int] = field(default_factory=dict)
-
-    @property
-    def empty(self) -> bool:
-        """Whether there is nothing to look for."""
-        return not self.marker and not self.files
-
-    def unseen(self) -> str:
-        """What is wrong with it on this machine, without saying which; empty if nothing is."""
-        if self.marker and not _comes(self.marker):
-            return f"storage_path {os.path.dirname(self.marker)!r} is another folder there; {_REMEDY}"
-        if self.marker and (reason := _refuses_files(os.path.dirname(self.marker))):
-            return f"storage_path {os.path.dirname(self.marker)!r} cannot be written there ({reason}); {_REMEDY}"
-        for (channel, path), size in self.files.items():
-            about = f"channel {channel!r}: {path!r}"
-            if not _comes(path):
-                return f"{about} is not there; {_REMEDY}, or rows in memory"
-            if (found := os.stat(path).st_size) != size:
-                return f"{about} has {found} bytes there, and {size} on the driver's node; {_REMEDY}, or rows in memory"
-        return ""
-
-    def check_here(self, address: str) -> None:
-        """Refuses to work on a node, which may have joined later than the others were asked.
-
-        Raises:
-            ConfigurationError: it does not see what the driver does.
-        """
-        if wrong := self.unseen():
-            raise ConfigurationError(f"on node {address}: {wrong}")
 
 
 @contextmanager
@@ -144,7 +94,7 @@ def _others(need: Mapping[str, float], selector: Mapping[str, str] | None) -> di
 
 def _marker(storage_path: str) -> str:
     folder = storage.local_path(storage_path) if storage_path else None
-    return "" if folder is None else os.path.join(os.path.abspath(folder), f"{_PREFIX}{uuid.uuid4().hex}")
+    return "" if folder is None else os.path.join(os.path.abspath(folder), f"{PREFIX}{uuid.uuid4().hex}")
 
 
 def _files(channels: Mapping[str, Channel]) -> dict[tuple[str, str], int]:
@@ -162,7 +112,7 @@ def _write(marker: str) -> list[Path]:
     if not marker:
         return []
     folder = Path(marker).parent
-    for left in folder.glob(f"{_PREFIX}*"):  # By a driver of this job that was killed.
+    for left in folder.glob(f"{PREFIX}*"):  # By a driver of this job that was killed.
         left.unlink(missing_ok=True)
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     storage.write(marker, b"removed when the job ends")
@@ -176,26 +126,6 @@ def _remove(marker: str, made: Sequence[Path]) -> None:
             Path(marker).unlink()
         for folder in made:
             folder.rmdir()
-
-
-def _comes(path: str) -> bool:
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not os.path.exists(path):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.2)
-    return True
-
-
-def _refuses_files(folder: str) -> str:
-    """Why no file can be written into a folder; empty if one can."""
-    probe = os.path.join(folder, f"{_PREFIX}{uuid.uuid4().hex}")
-    try:
-        Path(probe).touch()
-        Path(probe).unlink()
-    except OSError as error:
-        return error.strerror or type(error).__name__
-    return ""
 
 
 def _named(addresses: Sequence[str]) -> str:

@@ -7,20 +7,10 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from trainers.gangs.base import Gangs as Gangs
     from trainers.gangs.capacity import Room as Room, check_capacity as check_capacity
-    from trainers.gangs.gang import (
-        AGREE_SECONDS as AGREE_SECONDS,
-        END_SECONDS as END_SECONDS,
-        POLL_SECONDS as POLL_SECONDS,
-        PROGRESS_SECONDS as PROGRESS_SECONDS,
-        Halts as Halts,
-        Program as Program,
-        WorkerContext as WorkerContext,
-        never as never,
-        one_line as one_line,
-        resources_per_worker as resources_per_worker,
-    )
+    from trainers.gangs.gang import END_SECONDS as END_SECONDS, POLL_SECONDS as POLL_SECONDS
     from trainers.gangs.in_process import InHand as InHand, alone as alone, cores as cores
     from trainers.gangs.messages import (
+        WORKERS as WORKERS,
         Assignment as Assignment,
         Event as Event,
         GangEnded as GangEnded,
@@ -32,12 +22,12 @@ if TYPE_CHECKING:
         Served as Served,
         StorageAway as StorageAway,
         merged as merged,
+        one_line as one_line,
     )
-    from trainers.gangs.output import found as found
     from trainers.gangs.planning import Release as Release, next_change as next_change
+    from trainers.gangs.program import Program as Program, WorkerContext as WorkerContext, never as never
     from trainers.gangs.ray_gangs import START_ATTEMPTS as START_ATTEMPTS, RayGangs as RayGangs
     from trainers.gangs.scaling import (
-        WORKERS as WORKERS,
         check_alone as check_alone,
         check_resources as check_resources,
         check_scaling as check_scaling,
@@ -45,7 +35,14 @@ if TYPE_CHECKING:
         labels_of as labels_of,
         range_of as range_of,
         recorded_scaling as recorded_scaling,
+        resources_per_worker as resources_per_worker,
         scaling_from as scaling_from,
+    )
+    from trainers.gangs.worker import (
+        AGREE_SECONDS as AGREE_SECONDS,
+        PROGRESS_SECONDS as PROGRESS_SECONDS,
+        Halts as Halts,
+        found as found,
     )
 
 load_when_used(__name__)

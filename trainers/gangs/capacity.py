@@ -14,8 +14,7 @@ from ray.util import placement_group_table
 
 from trainers.cluster import SLACK, Notices, free_places, gangs_that_fit, given_back, has_labels, places
 from trainers.errors import ResourcesError
-from trainers.gangs.gang import resources_per_worker
-from trainers.gangs.scaling import labels_of
+from trainers.gangs.scaling import labels_of, resources_per_worker
 
 WAIT_SECONDS = 120.0
 """How long a job without a gang waits for others to give back what it needs."""

@@ -15,8 +15,8 @@ from ray.train import ScalingConfig
 
 from trainers import steady
 from trainers.errors import DivergedError, GangError, StorageError
-from trainers.gangs.gang import Program, WorkerContext, one_line
-from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served
+from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served, one_line
+from trainers.gangs.program import Program, WorkerContext
 from trainers.patient_storage import PatientStorage, saying
 from trainers.process import calm_loaded
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from trainers import storage
+from trainers.errors import in_words
+
+WORKERS = "num_workers"
+"""The hyperparameter that gives a configuration a gang of its own size, where the trainer has gangs of several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,3 +213,12 @@ class GangEnded:
 
 
 Event = GangUp | Progress | Served | StorageAway | GangLost | GangEnded
+
+
+def one_line(error: BaseException) -> str:
+    """The first line of an error that says something, without when and where in XGBoost's source it was written.
+
+    XGBoost's messages also carry a stack trace behind it. What is left is the same for every trial with that error.
+    """
+    line = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+    return in_words(error, re.sub(r"^\[\d\d:\d\d:\d\d\] \S+:\d+: ", "", line))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 import uuid
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,11 +17,13 @@ from trainers import steady
 from trainers.cluster import Cluster, Notices, head
 from trainers.errors import GangError
 from trainers.gangs.capacity import Room
-from trainers.gangs.gang import END_SECONDS, Gang, Program, one_line, resources_per_worker
+from trainers.gangs.departures import Departures
+from trainers.gangs.gang import END_SECONDS, Gang
 from trainers.gangs.mailbox import MailboxHandle
-from trainers.gangs.messages import Assignment, Event, GangEnded, GangLost, GangUp, Halt, Order, Served
+from trainers.gangs.messages import Assignment, Event, GangEnded, GangLost, GangUp, Halt, Order, Served, one_line
 from trainers.gangs.planning import Programs, Release, Start, next_change
-from trainers.gangs.scaling import range_of
+from trainers.gangs.program import Program
+from trainers.gangs.scaling import range_of, resources_per_worker
 from trainers.gangs.sharing import Claim, Held, Neighbours
 from trainers.process import whole
 
@@ -87,8 +88,7 @@ class RayGangs:
         """Gangs that are up and free, the least recently used first."""
         self._made: list[Gang] = []
         """All whose runs may not be over yet, what else is known of them or not."""
-        self._leaving: dict[Gang, float] = {}
-        """Gangs that were told to end, and until when they have time to."""
+        self._leaving = Departures(self._notify)
         self._phase: dict[str, _Phase] = {}
         self._incarnation: dict[str, str] = {}
         self._serves: dict[str, int] = {}
@@ -130,7 +130,9 @@ class RayGangs:
 
     def want(self, sizes: Mapping[int, int], seconds_left: float | None) -> Collection[str]:
         """Starts a gang if one is missing and worth its start, or gives an idle one back for it; see `Gangs.want`."""
-        self._see_off()
+        if self._leaving.see_off():
+            for room in self._rooms.values():
+                room.look_now()
         sizes = self._shared(sizes)
         if self._leaving or _Phase.STARTING in self._phase.values():
             return ()
@@ -249,8 +251,7 @@ class RayGangs:
         for name, gang in self._gangs.items():
             # Those that are asked for nothing end by themselves, and what others train cannot be handed in any more.
             busy = self._phase[name] is _Phase.UP and name not in self._idle
-            gang.goodbye()
-            self._leaving[gang] = time.monotonic() + (0.0 if busy else END_SECONDS)
+            self._leaving.add(gang, 0.0 if busy else END_SECONDS)
             self._phase[name] = _Phase.LOST
         return [GangEnded(gang=name, error="its mailbox was lost") for name in self._gangs]
 
@@ -299,7 +300,12 @@ class RayGangs:
                 return
             self._closed = True
             try:
-                self._end_all(lambda: now or interrupted())
+                self._leaving.end_all(
+                    self._made,
+                    lambda gang: self._phase.get(gang.name, _Phase.UP) is _Phase.UP,
+                    lambda: now or interrupted(),
+                    private=self._cluster.private,
+                )
             finally:
                 if self._notices:
                     self._notices.close()
@@ -308,23 +314,7 @@ class RayGangs:
                 else:
                     self._mailbox.close()
                 self._gangs.clear()
-                self._leaving.clear()
                 self._phase.clear()
-
-    def _end_all(self, now: Callable[[], bool]) -> None:
-        waited = [gang for gang in self._made if not gang.ended]
-        for gang in waited:
-            gang.goodbye()
-        deadline = time.monotonic() + END_SECONDS
-        while waited := [gang for gang in waited if not gang.join(0.02)]:
-            for gang in waited:
-                up = self._phase.get(gang.name, _Phase.UP) is _Phase.UP
-                if not up or now() or time.monotonic() > deadline:
-                    gang.kill() if self._cluster.private else gang.end_by_force()
-            if time.monotonic() > deadline + END_SECONDS:
-                names = ", ".join(gang.name for gang in waited)
-                self._notify(f"warning: waited {2 * END_SECONDS:.0f} s for gangs to end and left them: {names}")
-                break
 
     def _room(self, workers: int) -> Room:
         if workers not in self._rooms:
@@ -364,21 +354,7 @@ class RayGangs:
         gang = self._gangs.pop(name)
         del self._phase[name], self._idle[name], self._nodes[name], self._serves[name]
         self._halted.discard(name)
-        gang.goodbye()
-        self._leaving[gang] = time.monotonic() + END_SECONDS
-
-    def _see_off(self) -> None:
-        """Looks after the gangs that were told to end."""
-        for gang, deadline in list(self._leaving.items()):
-            if gang.ended:
-                del self._leaving[gang]
-                for room in self._rooms.values():
-                    room.look_now()
-            elif time.monotonic() > deadline + END_SECONDS:
-                del self._leaving[gang]
-                self._notify(f"warning: waited {2 * END_SECONDS:.0f} s for {gang.name} to end and left it")
-            elif time.monotonic() > deadline:
-                gang.end_by_force()
+        self._leaving.add(gang)
 
     def _take_note(self, event: Event) -> bool:
         """Follows a gang's life; returns whether the event is news to the caller."""
@@ -413,9 +389,7 @@ class RayGangs:
         if self._phase.pop(event.gang) is _Phase.STARTING:
             self._failed_starts += 1
         if event.final:
-            deadline = time.monotonic() + END_SECONDS
-            while not gang.join(0.1) and time.monotonic() < deadline:
-                gang.end_by_force()  # Peers of the rank that failed may wait for it in a collective.
+            self._leaving.force(gang)  # Peers of the rank that failed may wait for it in a collective.
             where = f"\nThe worker's output: {event.logs}" if event.logs else ""
             raise GangError(f"gang {event.gang} cannot serve: {event.error}\n{event.traceback}".rstrip() + where)
         if self._failed_starts >= START_ATTEMPTS:

@@ -11,6 +11,7 @@ from typing import Any
 from ray.train import ScalingConfig
 
 from trainers.errors import ConfigurationError
+from trainers.gangs.messages import WORKERS
 
 
 def _is_ours(said: logging.LogRecord) -> bool:
@@ -20,9 +21,6 @@ def _is_ours(said: logging.LogRecord) -> bool:
 
 # The logger of the module that says it, which is not the one that the class is imported from.
 logging.getLogger(ScalingConfig.__post_init__.__module__).addFilter(_is_ours)
-
-WORKERS = "num_workers"
-"""The hyperparameter that gives a configuration a gang of its own size, where the trainer has gangs of several."""
 
 _ALWAYS = ("num_workers", "use_gpu", "resources_per_worker", "placement_strategy")
 _IF_GIVEN = ("accelerator_type", "label_selector", "elastic_resize_monitor_interval_s")
@@ -117,6 +115,17 @@ def range_of(scaling: ScalingConfig) -> tuple[int, int]:
     """The fewest and the most workers that a gang may have; the same number twice where it is one."""
     given: Any = scaling.num_workers
     return (given, given) if isinstance(given, int) else (int(given[0]), int(given[1]))
+
+
+def resources_per_worker(scaling: ScalingConfig) -> dict[str, float]:
+    """What one worker needs, as Ray Train fills it in: one CPU, or one GPU with `use_gpu`, if nothing is said."""
+    given: Any = scaling.resources_per_worker
+    if given is None:
+        given = {"GPU": 1.0} if scaling.use_gpu else {"CPU": 1.0}
+    # By a little of a resource that nodes with such an accelerator have, Ray puts a worker on one of them.
+    kind = {f"accelerator_type:{scaling.accelerator_type}": 0.001} if scaling.accelerator_type else {}
+    named = {name: float(amount) for name, amount in given.items() if amount}
+    return {**({"GPU": 1.0} if scaling.use_gpu else {}), **kind, **named}
 
 
 def check_resources(scaling: ScalingConfig) -> None:

@@ -62,7 +62,7 @@ class Serving:
 
 
 class SimulatedProgram:
-    """Simulates a gang and its servers in this process; see `trainers.gangs.gang.Program`.
+    """Simulates a gang and its servers in this process; see `trainers.gangs.Program`.
 
     Args:
         channels: placed for this process; each simulated worker reads its shard of them.

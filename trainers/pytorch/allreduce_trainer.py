@@ -9,11 +9,10 @@ from ray.train import ScalingConfig
 
 from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
-from trainers.gangs import Assignment, Program, WorkerContext, check_alone
+from trainers.gangs import Program, check_alone
 from trainers.pytorch.function_trainer import REPORT_SECONDS, FunctionTrainer, but
 
 if TYPE_CHECKING:
-    from trainers.pytorch.distribution import Distribution, Peers
     from trainers.pytorch.function import TrainFunction
 
 PRECISIONS = ("fp32", "bf16")
@@ -89,6 +88,7 @@ class TorchTrainer(FunctionTrainer):
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
         """See `Trainer.program`."""
         # Imported here: whoever looks at a job does not wait for torch.
+        from trainers.pytorch.gradients import AllReducing
         from trainers.pytorch.program import FunctionProgram, FunctionSettings
 
         settings = FunctionSettings(
@@ -99,20 +99,4 @@ class TorchTrainer(FunctionTrainer):
             report_timeout_s=self.report_timeout_s,
             elastic=self.least_workers < self.workers,
         )
-        return FunctionProgram(channels, settings, _AllReducing())
-
-
-class _AllReducing:
-    """Makes nothing but distributions: the process group is all that AllReduce needs."""
-
-    def open(self, context: WorkerContext, peers: Peers) -> None:
-        """See `trainers.pytorch.program.Distributing`."""
-
-    def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
-        """See `trainers.pytorch.program.Distributing`."""
-        from trainers.pytorch.gradients import AllReduce
-
-        return AllReduce(peers)
-
-    def close(self) -> None:
-        """See `trainers.pytorch.program.Distributing`."""
+        return FunctionProgram(channels, settings, AllReducing())

@@ -16,19 +16,7 @@ from torch.utils.data import DataLoader
 from trainers import steady
 from trainers.errors import DivergedError, TrialError
 from trainers.gangs import Assignment, Report
-from trainers.pytorch.data import (
-    GLOBAL,
-    PER_WORKER,
-    Batches,
-    BatchSize,
-    Place,
-    Shard,
-    Stream,
-    loader_batches,
-    shard_batches,
-    stream_batches,
-    unplanned,
-)
+from trainers.pytorch.data import Batches, BatchSize, PreparedData, Shard, Stream, unplanned
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers, trained
 from trainers.pytorch.plain import norm, number, plain
 from trainers.pytorch.rates import LearningRateRule, scaled
@@ -106,8 +94,17 @@ class TrainContext:
         self._beat = beat
         self._on_end = on_end
         self._rule = LearningRateRule.of(assignment.hyperparameters)
-        self._places: list[Place] = []
-        self._shown: str | None = None
+        self._data = PreparedData(
+            worker.shards,
+            worker.shard_rows,
+            peers,
+            self.batch,
+            seed=self.seed,
+            device=self.device,
+            positions=resumed.positions if resumed else (),
+            passes=_Passes(self),
+            beat=beat,
+        )
         self._epoch = self._reported = assignment.start
         self._done = 0.0
         self._micro: MicroBatch | None = None
@@ -125,12 +122,7 @@ class TrainContext:
             channel: its name.
             labels: the type of number to have labels in; `torch.int64` for classes.
         """
-        held = self._held(channel)
-        self._shown = channel
-        if isinstance(held, Stream):
-            whole = held.whole()
-            return Shard(features=whole.features, labels=whole.labels.to(labels))
-        return Shard(features=held.features.clone(), labels=held.labels.to(labels, copy=True))
+        return self._data.shard(channel, labels)
 
     def prepare_data(
         self,
@@ -156,18 +148,7 @@ class TrainContext:
         Raises:
             TrialError: there is no such channel; the DataLoader cannot be followed, or it may hold rows of `shard`.
         """
-        if isinstance(data, DataLoader):
-            batches = self._load(data, sharded)
-        elif sharded is not None:
-            raise TrialError(
-                f"sharded={sharded!r} is for a DataLoader; a channel's rows are each worker's own, so leave it out"
-            )
-        else:
-            batches = self._cut(data, shuffle, labels)
-        if self._resumed and len(self._places) < len(self._resumed.positions):
-            batches.place.put(self._resumed.positions[len(self._places)])
-        self._places.append(batches.place)
-        return batches
+        return self._data.prepare(data, shuffle=shuffle, labels=labels, sharded=sharded)
 
     # ---- training
 
@@ -299,60 +280,9 @@ class TrainContext:
 
     # ---- within
 
-    def _held(self, channel: str) -> Shard | Stream:
-        if channel not in self._worker.shards:
-            raise TrialError(f"there is no channel {channel!r}; fit() was given {', '.join(self._worker.shards)}")
-        return self._worker.shards[channel]
-
-    def _cut(self, channel: str, shuffle: bool, labels: torch.dtype) -> Batches:
-        """A channel in batches."""
-        held, size = self._held(channel), self.batch
-        if size is None:
-            raise TrialError(f"hyperparameters give no batch size; give {PER_WORKER} or {GLOBAL}")
-        rows, seed = self._worker.shard_rows[channel], self._order_seed()
-        if isinstance(held, Stream):
-            return stream_batches(
-                held, rows, self.rank, size, shuffle=shuffle, labels=labels, seed=seed, passes=_Passes(self)
-            )
-        shard = Shard(features=held.features, labels=held.labels.to(labels))  # Copied batch by batch.
-        return shard_batches(
-            shard, rows, self.rank, size, shuffle=shuffle, seed=seed, device=self.device, passes=_Passes(self)
-        )
-
-    def _order_seed(self) -> int:
-        """Of the order in which the dataset that is prepared next comes."""
-        return random_state.derive(self.seed, "order", len(self._places))
-
-    def _load(self, loader: DataLoader[Any], sharded: bool | None) -> Batches:
-        size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
-        said = self.batch.per_worker_batch_size if self.batch else None
-        if said is not None and size is not None and said != size:
-            raise TrialError(
-                f"the DataLoader has batch_size={size} and the hyperparameters give {PER_WORKER} {said}; "
-                "make it with batch_size=context.batch.per_worker_batch_size"
-            )
-        self._beat()
-        batches = loader_batches(
-            loader,
-            self._peers,
-            self.batch.gradient_accumulation_steps if self.batch else 1,
-            sharded=bool(sharded),
-            seed=self._order_seed(),
-            device=self.device,
-            passes=_Passes(self),
-        )
-        if sharded is None and self._shown is not None:
-            raise TrialError(
-                f"prepare_data() got a DataLoader after shard({self._shown!r}), and cannot tell whose rows it has; say "
-                "sharded=True if they are this worker's own, made of its shard, or sharded=False if every worker has "
-                "all rows, which are then dealt out"
-            )
-        return batches
-
     def _settle(self) -> None:
         """Data and random states as when the trial was last trained; at its beginning each rank gets its own states."""
-        for place in self._places:
-            place.rewind()
+        self._data.rewind()
         states = self._resumed.random if self._resumed else ()
         if self._resumed is None or (self._worker.elastic and self.rank >= len(states)):
             random_state.seed_all(random_state.derive(self.seed, "rank", self.rank))
@@ -409,14 +339,13 @@ class TrainContext:
             raise self._no_state(None)
         states = self._peers.gather(random_state.take(self.device))
         if self.rank == 0:
-            positions = tuple(place.position for place in self._places)
             self._on_end(
                 TorchCheckpoint(
                     step=self._reported if ended is None else self._assignment.stop,
                     state=state,
                     random=tuple(states),
                     updates=self._updates,
-                    positions=positions,
+                    positions=self._data.positions,
                     ended=ended,
                 )
             )

@@ -63,7 +63,7 @@ class Distributing(Protocol):
 
 
 class FunctionProgram:
-    """Trains functions, on data and a process group that last as long as the gang; see `trainers.gangs.gang.Program`.
+    """Trains functions, on data and a process group that last as long as the gang; see `trainers.gangs.Program`.
 
     Args:
         channels: what each worker reads its shard of.

@@ -45,13 +45,13 @@ def train_segment(
         peers: the gang's workers.
         distribute: makes what turns their gradients into updates, given how many there were before this assignment.
         on_report: is told of each report.
-        halted: see `trainers.gangs.gang.Program.train`.
+        halted: see `trainers.gangs.Program.train`.
         report_timeout_s: how long the function may train without one.
         place: where checkpoints are read and written.
 
     Raises:
         TrialError: what is wrong with the function or the checkpoint.
-        StorageError, UnsavedError: see `trainers.gangs.gang.Program.train`.
+        StorageError, UnsavedError: see `trainers.gangs.Program.train`.
         DivergedError: the trial diverged.
     """
     deadline = Deadline(report_timeout_s * _LONGER)

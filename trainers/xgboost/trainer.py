@@ -14,9 +14,10 @@ from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, check_alone, check_workers
 from trainers.trainer import Trainer
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
+from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_names, label_rules
-from trainers.xgboost.parameters import ROUNDS, check_parameters, metric_names
+from trainers.xgboost.parameters import ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
 

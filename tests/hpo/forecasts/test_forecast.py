@@ -30,7 +30,7 @@ from tests.support.boosting import CHANNELS
 from tests.support.jobs import RANGES, STATIC, make
 from tests.support.simulated import PLAN, WORKERS, simulate
 from trainers import TrialError, XGBoostTrainer
-from trainers.trainer import open_channels
+from trainers.channels import open_channels
 
 EUR = Tariff(per_worker_hour=0.36, currency="EUR")
 PACE = ManyWorkers(workers=3, start=10.0, held=8.0, a_round=0.1, an_assignment=0.5)

@@ -32,12 +32,11 @@ from hpo.forecasts.probe import (
 from tests.support import bad_input
 from tests.support.boosting import CHANNELS, STATIC
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
-from trainers.channels import Channel, PlacedChannel, files
-from trainers.gangs.gang import never
+from trainers.channels import Channel, PlacedChannel, files, open_channels
 from trainers.gangs.in_process import cores
 from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.gangs.program import never
 from trainers.parameter_server.trainer import ParameterServerTrainer
-from trainers.trainer import open_channels
 from trainers.xgboost.program import XGBoostProgram
 
 ONE = OneWorker(

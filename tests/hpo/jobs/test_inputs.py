@@ -13,7 +13,7 @@ import pytest
 
 from hpo.jobs.files.inputs import copy_inputs, dataset_channels, open_inputs, record_inputs, remove_copies
 from trainers import Channel, DataError, storage
-from trainers.trainer import open_channels
+from trainers.channels import open_channels
 
 ROWS = np.random.default_rng(7).normal(size=(40, 4)).astype(np.float32)
 FRAME = pandas.DataFrame(ROWS, columns=["y", "a", "b", "c"]).assign(y=lambda frame: (frame.y > 0) * 1)

@@ -19,8 +19,8 @@ from hpo.search.trial import PROBE, Search
 from hpo.strategies.hyperband import lay_out, run_all
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
 from tests.support.simulated import METRIC, PLAN, Draws, Kept, outcome, simulate
-from trainers.gangs.gang import WorkerContext, never
 from trainers.gangs.messages import Assignment, Event, GangLost, GangUp, Report, Segment, Served
+from trainers.gangs.program import WorkerContext, never
 from trainers.gangs.ray_gangs import RayGangs
 from trainers.pytorch.allreduce_trainer import TorchTrainer
 

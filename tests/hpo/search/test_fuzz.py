@@ -27,9 +27,8 @@ from hpo.jobs.checks import check_job_name
 from hpo.ranges import range_from_json, search_space
 from hpo.record.tables import decode, encode
 from trainers import WarmbandError, XGBoostTrainer
-from trainers.channels import Channel
+from trainers.channels import Channel, open_channels
 from trainers.registry import trainer_from_json
-from trainers.trainer import open_channels
 from trainers.xgboost.parameters import ALIASES, CHOICES, METRICS, NUMBERS, OTHERS, ROUNDS
 
 T = TypeVar("T")

@@ -21,7 +21,8 @@ from scipy.sparse import coo_matrix, csr_array
 
 from trainers.channels import Channel, LabelRule, Table, files, fingerprint
 from trainers.channels.dealing import deal
-from trainers.channels.files import File, Files, open_files
+from trainers.channels.files import File, Files
+from trainers.channels.opening import open_files
 from trainers.errors import ConfigurationError, DataError
 
 

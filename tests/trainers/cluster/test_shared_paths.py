@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from trainers import Channel, ConfigurationError
-from trainers.cluster.shared_paths import Reach, reaching
+from trainers.cluster.reach import Reach
+from trainers.cluster.shared_paths import reaching
 
 CPU = {"CPU": 1.0}
 MARKERS = ".warmband-reach-*"
@@ -20,7 +21,7 @@ MARKERS = ".warmband-reach-*"
 
 @pytest.fixture
 def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("trainers.cluster.shared_paths.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("trainers.cluster.reach.PATIENCE_SECONDS", 0.0)
 
 
 def told(text: str) -> None:

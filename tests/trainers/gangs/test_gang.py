@@ -19,17 +19,17 @@ from ray.util import placement_group, remove_placement_group
 
 from tests.support.gangs import CHANNELS, STATIC, VALIDATION, WORKERS, Pool, boosting, segments
 from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
-from trainers.cluster import shared_paths as reach
+from trainers.cluster import reach
+from trainers.cluster.reach import Reach
 from trainers.cluster.session import Cluster
-from trainers.cluster.shared_paths import Reach
 from trainers.errors import DataError, DivergedError
 from trainers.gangs import ray_gangs
 from trainers.gangs.capacity import capacity
-from trainers.gangs.gang import WorkerContext, never
 from trainers.gangs.in_process import alone
 from trainers.gangs.messages import Assignment, Event, GangLost, GangUp, Progress, Report, Segment, Served
-from trainers.gangs.output import found
+from trainers.gangs.program import WorkerContext, never
 from trainers.gangs.ray_gangs import RayGangs
+from trainers.gangs.worker.output import found
 
 pytestmark = pytest.mark.ray
 

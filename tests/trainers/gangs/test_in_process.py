@@ -22,9 +22,9 @@ from tests.support.gangs import STATIC, TRAIN, segments
 from trainers import Channel, ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer
 from trainers.channels import PlacedChannel
 from trainers.errors import DivergedError
-from trainers.gangs.gang import WorkerContext, never
 from trainers.gangs.in_process import InHand, cores
 from trainers.gangs.messages import Assignment, GangUp, Report, Segment, Served
+from trainers.gangs.program import WorkerContext, never
 from trainers.registry import trainer_from_json
 
 ROOT = str(Path(__file__).parents[3])

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from trainers.gangs.log_context import label_logs
+from trainers.gangs.worker.log_context import label_logs
 
 GANG = "a-gang-of-mine-gang3-1a2b"
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from ray._private import log_monitor
 
-from trainers.gangs.output import found
+from trainers.gangs.worker.output import found
 
 
 @pytest.mark.process
 def test_a_process_names_the_file_that_it_writes_to(tmp_path: Path) -> None:
     file = tmp_path / "worker.err"
-    code = "import sys; from trainers.gangs.output import own; sys.stderr.write(own('10.0.0.7'))"
+    code = "import sys; from trainers.gangs.worker.output import own; sys.stderr.write(own('10.0.0.7'))"
     with file.open("w") as written:
         subprocess.run([sys.executable, "-c", code], stderr=written, check=True, timeout=60)
     assert found(file.read_text()) == ("10.0.0.7", file)

@@ -140,7 +140,8 @@ import trainers.gangs.gang, trainers.gangs.ray_gangs, trainers.trainer, trainers
 
 XGBoostTrainer(scaling=ScalingConfig(num_workers=3), hyperparameters={"eval_metric": "auc", "num_round": 2})
 XGBoostTrainer(scaling=ScalingConfig(num_workers=3), backend="xgboost_ray")
-loaded = [name for name in sys.modules if name.partition(".")[0] == "xgboost_ray" or "xgboost_ray_" in name]
+theirs = ("xgboost_ray.", "trainers.xgboost.ray_backend.")
+loaded = [name for name in sys.modules if f"{name}.".startswith(theirs) and name != "trainers.xgboost.ray_backend"]
 assert loaded == ["trainers.xgboost.ray_backend.options"], loaded
 """
 

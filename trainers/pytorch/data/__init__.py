@@ -11,13 +11,8 @@ if TYPE_CHECKING:
         BatchSize as BatchSize,
         unplanned as unplanned,
     )
-    from trainers.pytorch.data.loaders import loader_batches as loader_batches
-    from trainers.pytorch.data.loading import (
-        Batches as Batches,
-        Place as Place,
-        Shard as Shard,
-        shard_batches as shard_batches,
-    )
-    from trainers.pytorch.data.streaming import Stream as Stream, stream_batches as stream_batches
+    from trainers.pytorch.data.loading import Batches as Batches, Shard as Shard
+    from trainers.pytorch.data.prepared import PreparedData as PreparedData
+    from trainers.pytorch.data.streaming import Stream as Stream
 
 load_when_used(__name__)

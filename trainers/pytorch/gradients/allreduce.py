@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from trainers.errors import DivergedError, TrialError
+from trainers.gangs import Assignment, WorkerContext
 from trainers.pytorch.distribution import MicroBatch, Peers, trained, weighed
 from trainers.pytorch.gradients.peers import share
 
@@ -247,3 +248,17 @@ def _bucketed(parameters: Iterable[nn.Parameter]) -> list[_Bucket]:
         groups[-1].append(parameter)
         size += nbytes
     return [_Bucket(group) for group in groups]
+
+
+class AllReducing:
+    """Makes nothing but distributions: the process group is all that AllReduce needs."""
+
+    def open(self, context: WorkerContext, peers: Peers) -> None:
+        """See `trainers.pytorch.program.Distributing`."""
+
+    def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> AllReduce:
+        """See `trainers.pytorch.program.Distributing`."""
+        return AllReduce(peers)
+
+    def close(self) -> None:
+        """See `trainers.pytorch.program.Distributing`."""

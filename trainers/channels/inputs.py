@@ -1,0 +1,61 @@
+"""The channels of a training by name: opened, and checked as far as that goes before anything starts."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from trainers.channels.channel import Channel
+from trainers.channels.labels import LabelRule
+from trainers.errors import ConfigurationError
+
+_CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
+    """Channels by name, checked as far as that goes without reading them.
+
+    Raises:
+        ConfigurationError: there is no "train".
+        DataError: a source is missing or cannot be one.
+    """
+    if not isinstance(channels, Mapping):
+        raise ConfigurationError(f'channels are a {type(channels).__name__}; give a dict, such as {{"train": ...}}')
+    for name in channels:
+        if not isinstance(name, str) or not _CHANNEL_NAME.fullmatch(name):
+            raise ConfigurationError(
+                f"channels have the name {name!r}; give letters, digits, hyphens, dots and underscores"
+            )
+    if "train" not in channels:
+        near = difflib.get_close_matches("train", channels, n=1, cutoff=0.3)
+        hint = f"; did you mean it by {near[0]!r}?" if near else ""
+        raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
+    return {name: Channel.of(source, name=name) for name, source in channels.items()}
+
+
+def check_channels(
+    channels: Mapping[str, Channel],
+    rules: Callable[[str, str | None], tuple[LabelRule, ...]],
+    metric: str | None,
+    workers: int,
+) -> dict[str, Channel]:
+    """The channels with what is expected of their labels, compared with "train" and looked into.
+
+    Args:
+        channels: by name, "train" among them.
+        rules: what is expected of a channel's labels, by its name and the objective where that is measured on it.
+        metric: the objective, as "channel:metric".
+        workers: of the largest gang that reads them.
+
+    Raises:
+        DataError: rows, labels or columns are not what they have to be.
+    """
+    found = {}
+    for name, channel in channels.items():
+        measured = metric if metric and metric.rpartition(":")[0] == name else None
+        found[name] = channel.expecting(rules(name, measured))
+        found[name].check_like(channels["train"])
+        found[name].look(workers)
+    return found

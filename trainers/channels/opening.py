@@ -1,0 +1,237 @@
+"""Which CSV or Parquet files paths, URIs, directories and patterns stand for, and what their heads say."""
+
+from __future__ import annotations
+
+import csv
+import difflib
+import fnmatch
+import os
+import re
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from trainers.channels.files import MISSING, NO_ROWS, File, Files, damaged
+from trainers.channels.partitions import columns_of
+from trainers.channels.table import check_schema, target_position, unique_names, without_index
+from trainers.errors import ConfigurationError, DataError
+from trainers.storage import check_no_credentials
+
+
+def check_delimiter(delimiter: Any) -> None:
+    """Refuses what pyarrow cannot split a line at."""
+    if not isinstance(delimiter, str) or len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
+        raise ConfigurationError(f"delimiter={delimiter!r}: give one ASCII character, such as ',' or ';'")
+
+
+def open_files(paths: Sequence[str], target: str | int | None, header: bool | None, delimiter: str) -> Files:
+    """Finds the files that paths, URIs, directories and patterns stand for, and reads the head of each."""
+    filesystem, scheme, infos, base = _find(paths)
+    kind = _kind([info.path for info in infos])
+    if kind == "parquet" and (header is not None or delimiter != ","):
+        raise ConfigurationError("header and delimiter are for CSV files; leave them out for Parquet files")
+    with ThreadPoolExecutor(16) as pool:
+        heads = list(pool.map(lambda info: _head(filesystem, scheme, info, kind, header, delimiter), infos))
+    found = [scheme + info.path for info in infos]
+    _check_heads(found, heads, delimiter)
+    for head in heads:
+        check_schema(head.schema)
+    keys, values = columns_of(found, [info.path[len(base) :] for info in infos], heads[0].names or ())
+    columns = unique_names([*heads[0].names, *keys]) if heads[0].names else None
+    width = heads[0].width + len(keys)
+    return Files(
+        kind=kind,
+        filesystem=filesystem,
+        scheme=scheme,
+        files=tuple(
+            File(path=info.path, weight=head.weight, groups=head.groups, values=own)
+            for info, head, own in zip(infos, heads, values, strict=True)
+        ),
+        columns=columns,
+        width=width,
+        delimiter=delimiter,
+        position=target_position(target, columns, width),
+        options=paths[0].partition("?")[2] if scheme else "",
+        given=tuple(path if "://" in path else os.path.abspath(os.path.expanduser(path)) for path in paths),
+    )
+
+
+def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any], str]:
+    """The file system, its scheme, what it says about each file, and the directory that all paths have in common.
+
+    Files of a directory or a pattern are sorted by name.
+    """
+    for path in paths:
+        check_no_credentials(path, "path")
+    places = [_filesystem(path) for path in paths]
+    filesystem, scheme, _ = places[0]
+    found: list[Any] = []
+    bases = []
+    for path, (_, other, inside) in zip(paths, places, strict=True):
+        if other != scheme:
+            raise ConfigurationError(f"{path} and {paths[0]} are on different file systems: give files of one")
+        try:
+            infos, base = _expand(filesystem, inside)
+        except (OSError, ValueError) as error:  # pyarrow's own are both; a name may be none that the system takes
+            raise DataError(f"{path!r} cannot be reached: {error}; check the path and your access to it") from None
+        if not infos:
+            raise DataError(_nothing_found(path, filesystem, inside))
+        found += infos
+        bases.append(base)
+    return filesystem, scheme, found, os.path.commonpath(bases)
+
+
+def _nothing_found(path: str, filesystem: Any, inside: str) -> str:
+    from pyarrow import fs
+
+    if filesystem.get_file_info(inside).type == fs.FileType.Directory:
+        return f"{path} is a directory without a .csv or .parquet file; give another, or a pattern such as {path}/*.csv"
+    if re.search(r"[*?[]", inside):
+        return f"{path} matches no file; check the pattern"
+    folder, _, name = inside.rstrip("/").rpartition("/")
+    beside = filesystem.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
+    near = difflib.get_close_matches(name, [info.base_name for info in beside], n=1, cutoff=0.75)
+    return f"{path} does not exist; " + (f"did you mean {folder}/{near[0]}?" if near else "check the path")
+
+
+def _filesystem(path: str) -> tuple[Any, str, str]:
+    import pyarrow as pa
+    from pyarrow import fs
+
+    if not path:
+        raise ConfigurationError("a path is empty; give a file, a directory or a pattern")
+    if "://" not in path:
+        return fs.LocalFileSystem(), "", os.path.abspath(os.path.expanduser(path))
+    try:
+        filesystem, inside = fs.FileSystem.from_uri(path)
+    except (OSError, ImportError, ValueError, pa.ArrowException) as error:
+        raise DataError(f"{path!r} cannot be reached: {error}; check the URI") from None
+    return filesystem, path.partition("://")[0] + "://", inside
+
+
+def _expand(filesystem: Any, path: str) -> tuple[list[Any], str]:
+    """What the file system says about the files that a path stands for, and the directory that the path begins with."""
+    from pyarrow import fs
+
+    info = filesystem.get_file_info(path)
+    if info.type == fs.FileType.File:
+        return [info], path.rpartition("/")[0]
+    parts = path.rstrip("/").split("/")
+    fixed = next((i for i, part in enumerate(parts) if re.search(r"[*?[]", part)), len(parts))
+    base = "/".join(parts[:fixed])
+    below = filesystem.get_file_info(fs.FileSelector(base, allow_not_found=True, recursive=fixed != len(parts) - 1))
+    files = [info for info in below if info.type == fs.FileType.File and _matches(info.path, base, parts[fixed:])]
+    return sorted(files, key=lambda info: str(info.path)), base
+
+
+def _matches(path: str, base: str, pattern: list[str]) -> bool:
+    """Whether `path` fits `pattern` below `base`, part by part; no pattern takes every data file that is not hidden."""
+    parts = path[len(base) :].strip("/").split("/")
+    if not pattern:
+        return path.endswith((".csv", ".parquet")) and not any(part.startswith((".", "_")) for part in parts)
+    return len(parts) == len(pattern) and all(map(fnmatch.fnmatchcase, parts, pattern))
+
+
+def _kind(paths: Sequence[str]) -> str:
+    kinds = {os.path.splitext(path)[1][1:]: path for path in reversed(paths)}
+    for extension, path in kinds.items():
+        if extension not in ("csv", "parquet"):
+            raise ConfigurationError(f"{path}: its name has to end in .csv or .parquet, uncompressed")
+    if len(kinds) > 1:
+        raise ConfigurationError(f"{kinds['csv']} and {kinds['parquet']}: give files of one kind to a channel")
+    return next(iter(kinds))
+
+
+# ---- heads
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Head:
+    """What the head of a CSV file, or the foot of a Parquet file, says: its columns, and its weight as in `File`."""
+
+    names: tuple[str, ...] | None
+    width: int
+    weight: int
+    schema: Any = ()
+    groups: tuple[int, ...] = ()
+
+    def __str__(self) -> str:
+        names = f" ({', '.join(self.names[:8])}{', ...' if self.width > 8 else ''})" if self.names else " without names"
+        return f"{self.width} columns{names}"
+
+
+def _head(filesystem: Any, scheme: str, info: Any, kind: str, header: bool | None, delimiter: str) -> _Head:
+    from pyarrow import parquet
+
+    path = scheme + info.path
+    if info.size == 0:
+        raise DataError(f"{path} is empty: write it again, or leave it out")
+    try:
+        if kind == "csv":
+            with filesystem.open_input_stream(info.path) as stream:
+                return _csv_head(path, _first_line(stream), info.size, header, delimiter)
+        with filesystem.open_input_file(info.path) as stream, parquet.ParquetFile(stream) as opened:
+            head = _parquet_head(opened)
+    except (ConfigurationError, DataError):
+        raise
+    except Exception as error:  # pyarrow's own, and what an extension type raises whose package is loaded
+        raise DataError(damaged(path, error)) from None
+    if head.weight == 0:
+        raise DataError(f"{path} {NO_ROWS}")
+    return head
+
+
+def _first_line(stream: Any) -> bytes:
+    read = b""
+    while not re.search(rb"[\r\n]", read) and (more := stream.read(1 << 16)):
+        read += more
+    return re.split(rb"[\r\n]", read, maxsplit=1)[0]
+
+
+def _csv_head(path: str, line: bytes, size: int, header: bool | None, delimiter: str) -> _Head:
+    try:
+        text = line.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path} is not UTF-8 in its first line ({error.reason}): save it as UTF-8") from None
+    if "\0" in text:
+        raise DataError(f"{path} is no text: its first line holds NUL bytes; save it as CSV in UTF-8")
+    if not text.strip():
+        raise DataError(f"{path} has an empty first line: remove it")
+    try:
+        cells = next(csv.reader([text], delimiter=delimiter), [])
+    except csv.Error as error:
+        raise DataError(f"{path} has a first line that is no CSV ({error}); write it again") from None
+    named = not all(map(_reads_as_number, cells)) if header is None else header
+    return _Head(names=unique_names(cells) if named else None, width=len(cells), weight=size)
+
+
+def _parquet_head(opened: Any) -> _Head:
+    schema = without_index(opened.schema_arrow)
+    about = opened.metadata
+    groups = tuple(about.row_group(number).num_rows for number in range(about.num_row_groups))
+    return _Head(
+        names=unique_names(schema.names), width=len(schema), weight=about.num_rows, schema=schema, groups=groups
+    )
+
+
+def _reads_as_number(cell: str) -> bool:
+    if cell.strip() in MISSING:
+        return True
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _check_heads(paths: Sequence[str], heads: Sequence[_Head], delimiter: str) -> None:
+    first = heads[0]
+    for path, head in zip(paths, heads, strict=True):
+        if (head.names, head.width) != (first.names, first.width):
+            raise DataError(
+                f"{path} has {head} and {paths[0]} has {first}: all files of a channel need the same, in the same order"
+            )
+    if first.width < 2:
+        hint = f": is the delimiter {delimiter!r} right?" if paths[0].endswith(".csv") else ""
+        raise DataError(f"{paths[0]} has one column; a target and a feature are two{hint}")

@@ -1,0 +1,94 @@
+"""A named input of a trainer, as its workers see it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from trainers.channels.labels import LabelRule
+from trainers.channels.table import Shards, Table, check_shard
+from trainers.errors import ConfigurationError, DataError
+
+if TYPE_CHECKING:  # A worker loads the one that it reads.
+    from trainers.channels.files import Files
+    from trainers.channels.memory import Memory
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PlacedChannel:
+    """A channel as workers see it: small, and picklable while the driver that placed it lives."""
+
+    name: str
+    num_workers: int
+    source: Files | Memory | Shards
+    rules: tuple[LabelRule, ...] = ()
+
+    def read(self, rank: int, world_size: int) -> Table:
+        """The shard of one rank; `world_size` has to be what the channel was placed for, any for 0 workers."""
+        with about(self.name):
+            if self.num_workers and world_size != self.num_workers:
+                raise ConfigurationError(
+                    f"placed for {self.num_workers} workers and read by {world_size}; place it again"
+                )
+            check_shard(None if isinstance(self.source, Shards) else self.source.rows, rank, world_size)
+            return checked(self.rules, self.source.read(rank, world_size), complete=world_size == 1)
+
+    @property
+    def classes(self) -> int:
+        """How many different labels are expected of all rows together, at least."""
+        return max((rule.classes for rule in self.rules), default=1)
+
+    def check_classes(self, labels: NDArray[np.float32]) -> None:
+        """Checks what a shard may lack and all rows have to have: workers that read shards ask each other.
+
+        Args:
+            labels: the different ones of all rows, as many as `classes` asks for.
+
+        Raises:
+            DataError: there are too few.
+        """
+        with about(self.name):
+            check_labels(self.rules, labels, complete=True)
+
+    def pieces(self, rank: int, world_size: int) -> list[Callable[[], Table]]:
+        """The shard of one rank in pieces, each read when it is called for: a Ray Dataset's blocks, or all in one."""
+        if isinstance(self.source, Shards) and len(self.source.pieces[rank]) > 1:
+            filled = [piece for piece in self.source.pieces[rank] if self.source.rows(piece)]
+            return [partial(self._piece, piece) for piece in filled] or [partial(self.read, rank, world_size)]
+        return [partial(self.read, rank, world_size)]
+
+    def _piece(self, reference: Any) -> Table:
+        with about(self.name):
+            return checked(self.rules, Shards(pieces=((reference,),)).read(0, 1), complete=False)
+
+    def read_whole(self) -> Table:
+        """All rows, in their order."""
+        with about(self.name):
+            return checked(self.rules, self.source.read_whole(), complete=True)
+
+
+def checked(rules: tuple[LabelRule, ...], table: Table, *, complete: bool) -> Table:
+    """Rows whose labels are what is expected; see `LabelRule.check`."""
+    check_labels(rules, table.labels, complete=complete)
+    return table
+
+
+def check_labels(rules: tuple[LabelRule, ...], labels: NDArray[np.float32], *, complete: bool) -> None:
+    """Checks labels by rules; see `LabelRule.check`."""
+    for rule in rules:
+        rule.check(labels, complete=complete)
+
+
+@contextmanager
+def about(name: str) -> Iterator[None]:
+    """Says in errors which channel they are about."""
+    try:
+        yield
+    except (ConfigurationError, DataError) as error:
+        raise type(error)(f"channel {name!r}: {error}") from error.__cause__

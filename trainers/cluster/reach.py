@@ -1,0 +1,81 @@
+"""What every node that runs workers has to see as the driver does, and the look at it from one of them."""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from trainers.errors import ConfigurationError
+
+PATIENCE_SECONDS = 3.0
+"""How long a node looks for what is not there: shared file systems show a new file late."""
+
+PREFIX = ".warmband-reach-"
+"""Of what is written to be looked for; the job's own mark begins with less of it."""
+
+_REMEDY = "give a folder that all nodes mount at this path, or a URI (s3://, gs://)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """What has to be seen alike from every node that runs workers.
+
+    Args:
+        marker: a file that the driver wrote into the storage folder; empty where that is no path.
+        files: sizes in bytes of channels' files, by (channel, path).
+    """
+
+    marker: str = ""
+    files: Mapping[tuple[str, str], int] = field(default_factory=dict)
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to look for."""
+        return not self.marker and not self.files
+
+    def unseen(self) -> str:
+        """What is wrong with it on this machine, without saying which; empty if nothing is."""
+        if self.marker and not _comes(self.marker):
+            return f"storage_path {os.path.dirname(self.marker)!r} is another folder there; {_REMEDY}"
+        if self.marker and (reason := _refuses_files(os.path.dirname(self.marker))):
+            return f"storage_path {os.path.dirname(self.marker)!r} cannot be written there ({reason}); {_REMEDY}"
+        for (channel, path), size in self.files.items():
+            about = f"channel {channel!r}: {path!r}"
+            if not _comes(path):
+                return f"{about} is not there; {_REMEDY}, or rows in memory"
+            if (found := os.stat(path).st_size) != size:
+                return f"{about} has {found} bytes there, and {size} on the driver's node; {_REMEDY}, or rows in memory"
+        return ""
+
+    def check_here(self, address: str) -> None:
+        """Refuses to work on a node, which may have joined later than the others were asked.
+
+        Raises:
+            ConfigurationError: it does not see what the driver does.
+        """
+        if wrong := self.unseen():
+            raise ConfigurationError(f"on node {address}: {wrong}")
+
+
+def _comes(path: str) -> bool:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not os.path.exists(path):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def _refuses_files(folder: str) -> str:
+    """Why no file can be written into a folder; empty if one can."""
+    probe = os.path.join(folder, f"{PREFIX}{uuid.uuid4().hex}")
+    try:
+        Path(probe).touch()
+        Path(probe).unlink()
+    except OSError as error:
+        return error.strerror or type(error).__name__
+    return ""

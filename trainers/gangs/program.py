@@ -1,0 +1,66 @@
+"""What each worker of a gang runs, and where the worker stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from trainers.gangs.messages import Assignment, Report, Segment
+from trainers.patient_storage import PatientStorage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerContext:
+    """Where a worker stands in its gang.
+
+    Args:
+        rank: 0 to `world_size` - 1; fixed for an incarnation, and what shards are dealt by.
+        world_size: workers in the gang.
+        node_ip: address of this worker's node.
+        cpus: processor cores the worker may use.
+        broadcast: gives every rank what rank 0 hands in (small values; every rank has to call it).
+        in_hand: it is the user's own process, in which nothing may be changed that the user could notice.
+        storage: where its checkpoints are read and written.
+    """
+
+    rank: int
+    world_size: int
+    node_ip: str
+    cpus: int
+    broadcast: Callable[[Any], Any]
+    in_hand: bool = False
+    storage: PatientStorage = field(default_factory=PatientStorage)
+
+
+def never() -> bool:
+    """Nobody halts it."""
+    return False
+
+
+class Program(Protocol):
+    """What each worker of a gang runs; it is pickled to the workers and opened there once."""
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        """Loads this worker's shards and joins its peers; returns the seconds each step took."""
+
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
+        """Serves one assignment; every rank calls it, rank 0's reports and segment are the gang's.
+
+        Args:
+            assignment: what is to be trained.
+            on_report: is told of each report.
+            halted: asked before a report, on rank 0: whether the assignment is to end with it. All ranks then end at
+                the same report, and the segment is as one of an assignment until there.
+
+        Raises:
+            DivergedError: the trial's numbers are not finite any more; every rank has it alike.
+            GangError: what the gang needs beside its workers is gone: it starts again and serves the assignment again.
+            StorageError: its checkpoint cannot be read; UnsavedError: on rank 0, the new one cannot be written.
+            Exception: the trial's own error, which every rank has alike.
+        """
+
+    def close(self) -> None:
+        """Leaves the peers."""

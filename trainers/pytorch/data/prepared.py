@@ -1,0 +1,145 @@
+"""The data that a training function asks for: a worker's rows of the channels, and passes over them in batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch.utils.data import DataLoader
+
+from trainers.errors import TrialError
+from trainers.pytorch.data.batches import GLOBAL, PER_WORKER, BatchSize
+from trainers.pytorch.data.loaders import loader_batches
+from trainers.pytorch.data.loading import Batches, Passes, Place, Shard, shard_batches
+from trainers.pytorch.data.streaming import Stream, stream_batches
+from trainers.pytorch.distribution import Peers
+from trainers.pytorch.state import derive
+
+
+class PreparedData:
+    """What a worker's training function was given of its data, and where it stands in each of it.
+
+    Args:
+        shards: the worker's rows by channel.
+        shard_rows: by channel, how many rows each worker holds, by rank.
+        peers: the gang's workers.
+        size: of batches, where the hyperparameters give one.
+        seed: of the trial.
+        device: that the worker trains on.
+        positions: where a checkpoint left what is prepared, in the order in which it is asked for.
+        passes: is told of each pass.
+        beat: is called where workers are about to wait for each other.
+    """
+
+    def __init__(
+        self,
+        shards: Mapping[str, Shard | Stream],
+        shard_rows: Mapping[str, Sequence[int]],
+        peers: Peers,
+        size: BatchSize | None,
+        *,
+        seed: int,
+        device: torch.device,
+        positions: Sequence[tuple[int, int]],
+        passes: Passes,
+        beat: Callable[[], None],
+    ) -> None:
+        self._shards = shards
+        self._shard_rows = shard_rows
+        self._peers = peers
+        self._size = size
+        self._seed = seed
+        self._device = device
+        self._resumed_at = positions
+        self._passes = passes
+        self._beat = beat
+        self._places: list[Place] = []
+        self._shown: str | None = None
+        """The channel whose rows the function was given last; a DataLoader may hold them."""
+
+    @property
+    def positions(self) -> tuple[tuple[int, int], ...]:
+        """Where each stands, for a checkpoint."""
+        return tuple(place.position for place in self._places)
+
+    def rewind(self) -> None:
+        """Forgets what was taken since the function began."""
+        for place in self._places:
+            place.rewind()
+
+    def shard(self, channel: str, labels: torch.dtype) -> Shard:
+        """See `TrainContext.shard`."""
+        held = self._held(channel)
+        self._shown = channel
+        if isinstance(held, Stream):
+            whole = held.whole()
+            return Shard(features=whole.features, labels=whole.labels.to(labels))
+        return Shard(features=held.features.clone(), labels=held.labels.to(labels, copy=True))
+
+    def prepare(
+        self, data: str | DataLoader[Any], *, shuffle: bool, labels: torch.dtype, sharded: bool | None
+    ) -> Batches:
+        """See `TrainContext.prepare_data`."""
+        if isinstance(data, DataLoader):
+            batches = self._load(data, sharded)
+        elif sharded is not None:
+            raise TrialError(
+                f"sharded={sharded!r} is for a DataLoader; a channel's rows are each worker's own, so leave it out"
+            )
+        else:
+            batches = self._cut(data, shuffle, labels)
+        if len(self._places) < len(self._resumed_at):
+            batches.place.put(self._resumed_at[len(self._places)])
+        self._places.append(batches.place)
+        return batches
+
+    def _held(self, channel: str) -> Shard | Stream:
+        if channel not in self._shards:
+            raise TrialError(f"there is no channel {channel!r}; fit() was given {', '.join(self._shards)}")
+        return self._shards[channel]
+
+    def _cut(self, channel: str, shuffle: bool, labels: torch.dtype) -> Batches:
+        """A channel in batches."""
+        held, size = self._held(channel), self._size
+        if size is None:
+            raise TrialError(f"hyperparameters give no batch size; give {PER_WORKER} or {GLOBAL}")
+        rows, seed = self._shard_rows[channel], self._order_seed()
+        if isinstance(held, Stream):
+            return stream_batches(
+                held, rows, self._peers.rank, size, shuffle=shuffle, labels=labels, seed=seed, passes=self._passes
+            )
+        shard = Shard(features=held.features, labels=held.labels.to(labels))  # Copied batch by batch.
+        return shard_batches(
+            shard, rows, self._peers.rank, size, shuffle=shuffle, seed=seed, device=self._device, passes=self._passes
+        )
+
+    def _order_seed(self) -> int:
+        """Of the order in which the dataset that is prepared next comes."""
+        return derive(self._seed, "order", len(self._places))
+
+    def _load(self, loader: DataLoader[Any], sharded: bool | None) -> Batches:
+        size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
+        said = self._size.per_worker_batch_size if self._size else None
+        if said is not None and size is not None and said != size:
+            raise TrialError(
+                f"the DataLoader has batch_size={size} and the hyperparameters give {PER_WORKER} {said}; "
+                "make it with batch_size=context.batch.per_worker_batch_size"
+            )
+        self._beat()
+        batches = loader_batches(
+            loader,
+            self._peers,
+            self._size.gradient_accumulation_steps if self._size else 1,
+            sharded=bool(sharded),
+            seed=self._order_seed(),
+            device=self._device,
+            passes=self._passes,
+        )
+        if sharded is None and self._shown is not None:
+            raise TrialError(
+                f"prepare_data() got a DataLoader after shard({self._shown!r}), and cannot tell whose rows it has; say "
+                "sharded=True if they are this worker's own, made of its shard, or sharded=False if every worker has "
+                "all rows, which are then dealt out"
+            )
+        return batches

@@ -1,0 +1,211 @@
+"""Hyperparameters that XGBoost would ignore, or refuse once a worker trains, refused before anything starts.
+
+What the tables of `trainers.xgboost.parameters` do not know is tried on the installed XGBoost, so a later release may
+know more.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from trainers.errors import ConfigurationError
+from trainers.xgboost.parameters import ALIASES, CHOICES, KNOWN, METRICS, NUMBERS, REPLACED, ROUNDS, Number
+
+_NUMERAL = re.compile(r"[-+]?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?", re.ASCII)
+_LARGEST = 3.4028235e38
+_LARGEST_WHOLE = 2**31 - 1
+_WITH_ARGUMENT = {"ams": "ams@0.15", "tweedie-nloglik": "tweedie-nloglik@1.5"}
+_WANTING = {
+    "rank:": "ranks the rows of each query, and a channel says of no row which query it belongs to",
+    "survival:": "learns from times and from what was cut off, and a channel has one plain label a row",
+    "aft-nloglik": "compares with a lower and an upper bound, and a channel has one label a row",
+    "interval-regression-accuracy": "compares with a lower and an upper bound, and a channel has one label a row",
+}
+"""What XGBoost knows and channels do not hold: objectives by how they begin, and metrics."""
+
+_NEEDS = {
+    "multi:softmax": ("num_class", "the number of classes, 2 or more"),
+    "multi:softprob": ("num_class", "the number of classes, 2 or more"),
+    "reg:quantileerror": ("quantile_alpha", "a quantile from 0 to 1, or a list of them"),
+}
+
+
+def check_parameters(hyperparameters: Mapping[str, Any]) -> None:
+    """Refuses what XGBoost does not know, would ignore, or would refuse once a worker trains.
+
+    Args:
+        hyperparameters: XGBoost's own, and the rounds under any of `ROUNDS`; None leaves one at its default.
+
+    Raises:
+        ConfigurationError: naming the hyperparameter, its value and what to give.
+    """
+    given = {name: value for name, value in hyperparameters.items() if name not in ROUNDS and value is not None}
+    first: dict[str, str] = {}
+    for name, value in given.items():
+        _check_name(name, given)
+        own = ALIASES.get(name, name)
+        if own in first:
+            raise ConfigurationError(
+                f"hyperparameters {first[own]!r} and {name!r} are two names of one, and XGBoost would take only one of "
+                f"them: leave {name!r} out"
+            )
+        first[own] = name
+        remedy = "give its tolist()" if getattr(value, "ndim", 0) else _remedy(own, name, given)
+        if remedy:
+            raise ConfigurationError(f"hyperparameter {name!r} is {value!r}; {remedy}")
+    _check_together(given)
+
+
+# ---- names
+
+
+def _check_name(name: Any, given: Mapping[str, Any]) -> None:
+    if name in KNOWN:
+        return
+    if not isinstance(name, str):
+        raise ConfigurationError(f"hyperparameters have the name {name!r}; give a string")
+    if name in REPLACED:
+        raise ConfigurationError(
+            f"hyperparameter {name!r} is no longer one of XGBoost's; give {REPLACED[name]!r} instead"
+        )
+    if _used(name, given):
+        return
+    near = difflib.get_close_matches(name, [*KNOWN, *ROUNDS], n=1)
+    remedy = f"did you mean {near[0]!r}?" if near else "leave it out"
+    raise ConfigurationError(f"hyperparameter {name!r} is none of XGBoost's, which would ignore it; {remedy}")
+
+
+def _used(name: str, parameters: Mapping[str, Any]) -> bool:
+    """Whether the installed XGBoost takes a parameter among others, and does not warn that it ignores it."""
+    import numpy as np
+    import xgboost
+
+    matrix = xgboost.DMatrix(np.array([[0.0], [1.0]], np.float32), label=np.array([0.0, 1.0], np.float32))
+    asked = {**parameters, "validate_parameters": True, "nthread": 1}
+    with warnings.catch_warnings(record=True) as caught, xgboost.config_context(verbosity=1):
+        warnings.simplefilter("always")
+        try:
+            booster = xgboost.Booster({**asked, "verbosity": 1}, [matrix])
+            booster.update(matrix, 0)
+            booster.eval_set([(matrix, "tried")], 0)
+        except (xgboost.core.XGBoostError, TypeError, ValueError):
+            return False
+    return not any(f'"{name}"' in text and "not used" in text for text in (str(warning.message) for warning in caught))
+
+
+# ---- values
+
+
+def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
+    """What to give instead for a parameter, XGBoost's `own` name of which is given; empty where it is right."""
+    value = given[name]
+    if own in NUMBERS:
+        return _number_remedy(NUMBERS[own], value)
+    if own == "objective" and (wanting := _wanting(value)):
+        return f"it {wanting}; give an objective of reg:, binary:, count: or multi:"
+    if own in CHOICES:
+        known = value in CHOICES[own] or (isinstance(value, str) and _used(name, given))
+        choices = [choice for choice in CHOICES[own] if not _wanting(choice)]
+        return "" if known else f"give one of {', '.join(choices)}{_near(value, choices)}"
+    if own == "eval_metric":
+        names = [value] if isinstance(value, str) else value
+        if not isinstance(names, Sequence) or not names:
+            return "give a metric's name, such as 'auc', or a list of them"
+        return next(filter(None, map(_metric_remedy, names)), "")
+    if own in _FORMS and not isinstance(value, str):
+        fits, remedy = _FORMS[own]
+        return "" if fits(value) else remedy
+    return "" if _plain(value) else "give text, a number, true or false, or a list of them"
+
+
+def _directions(value: Any) -> bool:
+    values = list(value.values()) if isinstance(value, Mapping) else value
+    named = not isinstance(value, Mapping) or all(isinstance(name, str) for name in value)
+    return named and isinstance(values, list | tuple) and all(_whole(one) and one in (-1, 0, 1) for one in values)
+
+
+def _groups(value: Any) -> bool:
+    if not isinstance(value, list | tuple) or not all(isinstance(group, list | tuple) for group in value):
+        return False
+    columns = [column for group in value for column in group]
+    return all(isinstance(column, str) for column in columns) or all(_whole(at) and at >= 0 for at in columns)
+
+
+def _whole(value: Any) -> bool:
+    value = value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+_FORMS = {
+    "monotone_constraints": (_directions, "give 1, 0 or -1 for each column, as in (1, 0, -1), or by name, {'age': 1}"),
+    "interaction_constraints": (_groups, "give lists of columns, by name or all by place, as in [[0, 1], [2]]"),
+}
+"""What some parameters take where it is no text, and what to give instead of others."""
+
+
+def _number_remedy(allowed: Number, value: Any) -> str:
+    remedy = f"give {allowed}"
+    value = value.item() if hasattr(value, "item") else value
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return remedy
+    if allowed.whole and isinstance(value, float):
+        return f"{remedy}, without a decimal point"
+    if isinstance(value, str) and not _NUMERAL.fullmatch(value):
+        return remedy
+    try:
+        number = int(value) if allowed.whole else float(value)
+    except (ValueError, OverflowError):
+        return remedy
+    if number in allowed and abs(number) > (_LARGEST_WHOLE if allowed.whole else _LARGEST):
+        return f"{remedy}, that 32 bits hold"
+    return "" if number in allowed else remedy
+
+
+def _metric_remedy(metric: Any) -> str:
+    base = str(metric).partition("@")[0].removesuffix("-")
+    if wanting := _wanting(metric):
+        return f"{base} {wanting}; give another metric"
+    if base in _WITH_ARGUMENT and "@" not in str(metric):
+        return f"give its number too, as in {_WITH_ARGUMENT[base]!r}"
+    if isinstance(metric, str) and (base in METRICS or _used("eval_metric", {"eval_metric": metric})):
+        return ""
+    known = [name for name in METRICS if not _wanting(name)]
+    return f"give metrics among {', '.join(known)}{_near(base, known)}"
+
+
+def _wanting(name: Any) -> str:
+    """Why an objective or a metric cannot be had, as yet; empty if it can."""
+    return next((why for begin, why in _WANTING.items() if str(name).startswith(begin)), "")
+
+
+def _near(value: Any, known: Iterable[str]) -> str:
+    near = difflib.get_close_matches(str(value), known, n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def _plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) for key in value) and all(map(_plain, value.values()))
+    if isinstance(value, (list, tuple)):
+        return all(map(_plain, value))
+    value = value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
+    return isinstance(value, (str, bool, int)) or (isinstance(value, float) and math.isfinite(value))
+
+
+def _check_together(given: Mapping[str, Any]) -> None:
+    objective, classes = given.get("objective", "reg:squarederror"), int(given.get("num_class", 0))
+    name, what = _NEEDS.get(objective, ("", ""))
+    if name and (name not in given or (name == "num_class" and classes < 2)):
+        raise ConfigurationError(
+            f"hyperparameter {name!r} is {given.get(name)!r} with objective {objective!r}; give {what}"
+        )
+    if classes > 1 and objective.startswith("binary:"):
+        raise ConfigurationError(
+            f"hyperparameter 'num_class' is {classes} with objective {objective!r}; leave it out, or give objective "
+            "'multi:softprob'"
+        )
