@@ -30,6 +30,7 @@ HOUSE = {
         "record",
         "ranges",
         "text",
+        "yaml_core",
     ),
     "trainers": (
         "registry",
@@ -50,6 +51,7 @@ HOUSE = {
         "home",
         "lazy",
         "loopback",
+        "checking",
         "errors",
     ),
 }

@@ -8,6 +8,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import psutil
+
 
 def held(pid: int | str = "self") -> int:
     """Bytes of a process's own: private pages, and its share of those of files that others map too; 0 if it is gone.
@@ -24,15 +26,10 @@ def held(pid: int | str = "self") -> int:
 
 def descendants(pid: int) -> list[int]:
     """A process's children, theirs, and so on."""
-    found = []
-    for task in Path(f"/proc/{pid}/task").glob("*/children"):
-        try:
-            children = [int(child) for child in task.read_text().split()]
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        for child in children:
-            found += [child, *descendants(child)]
-    return found
+    try:
+        return [child.pid for child in psutil.Process(pid).children(recursive=True)]
+    except psutil.NoSuchProcess:
+        return []
 
 
 @dataclass(frozen=True, kw_only=True)

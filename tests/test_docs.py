@@ -10,9 +10,9 @@ from types import ModuleType
 
 import pytest
 import torch
-import yaml
 
 from hpo.job_file.trainer_models import CustomSpec
+from tests.support import yaml_text
 from trainers import ConfigurationError
 from trainers.registry import trainer_from_json
 
@@ -111,7 +111,7 @@ def test_a_trainer_of_ones_own_is_recorded(monkeypatch: pytest.MonkeyPatch) -> N
     assert (type(again), again.deepest) == (module.ShallowTrainer, 4)
     with pytest.raises(ConfigurationError, match="max_depth is 5; give 4 or less"):
         again.with_hyperparameters({"max_depth": 5})
-    spec = yaml.safe_load(re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0])
+    spec = yaml_text.load(re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)[0])
     assert spec["trainer"].pop("trainer_class") == "shop.trainers:ShallowTrainer"
     made = CustomSpec(**spec["trainer"], trainer_class="shown:ShallowTrainer").trainer()
     assert made.to_json() == {**trainer.to_json(), "scaling": made.to_json()["scaling"]}

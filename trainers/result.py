@@ -6,7 +6,7 @@ import math
 import time
 import uuid
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, Self, TypeVar
 
 from trainers import steady, storage
 from trainers.errors import DivergedError, GangError, StorageError, TrialError
@@ -62,7 +62,7 @@ class TrainingResult(Generic[TrainerT]):
     details: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, segment: Segment, worker_seconds: float, trainer: Trainer) -> TrainingResult:
+    def of(cls, segment: Segment, worker_seconds: float, trainer: Any) -> Self:
         """What the one segment of a whole training gave."""
         return cls(
             metrics=dict(segment.reports[-1].metrics),

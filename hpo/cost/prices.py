@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-import yaml
-
 from hpo.text import money
+from hpo.yaml_core import load
+from trainers.checking import did_you_mean, nearest
 from trainers.errors import ConfigurationError
 from trainers.home import home
 
@@ -184,8 +183,8 @@ class Prices:
         said = _read(path)
         found = said["instances"]
         if name not in found:
-            near = difflib.get_close_matches(str(name), found, n=1, cutoff=0.3)
-            hint = f"did you mean {near[0]!r}? Or " if near else ""
+            near = nearest(name, found, cutoff=0.3)
+            hint = f"did you mean {near!r}? Or " if near else ""
             own = path if path != EXAMPLES else home() / "prices.yaml"
             raise ConfigurationError(
                 f"instance is {name!r}, and the table {path} has {', '.join(found) or 'none'}; {hint}add it to {own}, "
@@ -249,8 +248,8 @@ def _own_table() -> Path | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        said = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        said = load(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"the table of prices {path} cannot be read: {' '.join(str(error).split())}; correct it, or give another"
         ) from None
@@ -273,9 +272,8 @@ def _known(said: Any, keys: tuple[str, ...], where: str) -> dict[str, Any]:
         raise ConfigurationError(f"{where} is {said!r}; give {', '.join(keys)}, as {EXAMPLES} does")
     for key in said:
         if key not in keys:
-            near = difflib.get_close_matches(str(key), keys, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ConfigurationError(f"{where} has the key {key!r}; known are {', '.join(keys)}{hint}")
+            known = f"{', '.join(keys)}{did_you_mean(key, keys)}"
+            raise ConfigurationError(f"{where} has the key {key!r}; known are {known}")
     return said
 
 

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from hpo.job_file import yaml_file as yaml_file
     from hpo.job_file.known_keys import Key as Key, keys as keys
+    from hpo.job_file.larger_limits import limits_of as limits_of
     from hpo.job_file.models import JobSpec as JobSpec, json_schema as json_schema
     from hpo.job_file.reading import read_job as read_job
-    from hpo.job_file.yaml_file import Problem as Problem, dotted as dotted, shown as shown
 
 load_when_used(__name__)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,10 @@ from pydantic_core import ErrorDetails
 
 from hpo.job_file.yaml_file import JobFile, Keys, Problem, dotted, shown
 from hpo.jobs import declared
+from trainers.checking import did_you_mean
+
+LIKENESS = 0.5
+"""What a name has to have to be taken for another one; see `trainers.checking.nearest`."""
 
 NAME = "NAME"
 """Stands for a name of the user's own in the path of a key."""
@@ -78,13 +81,6 @@ def problems(error: ValidationError, model: type[BaseModel], file: JobFile) -> l
     return [_problem(detail, model, file.values) for detail in error.errors()]
 
 
-def did_you_mean(given: object, known: Sequence[str]) -> str:
-    """A hint at the nearest of the known names, if one is near."""
-    by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(str(given).lower(), by_lower, n=1, cutoff=0.5)
-    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""
-
-
 def _problem(detail: ErrorDetails, model: type[BaseModel], values: Mapping[str, Any]) -> Problem:
     found = _follow(detail["loc"], model, values, missing=detail["type"] == "missing")
     where = dotted(found.keys)
@@ -97,7 +93,7 @@ def _problem(detail: ErrorDetails, model: type[BaseModel], values: Mapping[str, 
         known = [_kind(option) for option, _ in _options(found.info.annotation if found.info else None)]
         given = found.value.get("type")
         problem = f"is {shown(given)}" if "type" in found.value else "is missing"
-        text = f"{where}.type {problem}; give one of {', '.join(known)}{did_you_mean(given, known)}"
+        text = f"{where}.type {problem}; give one of {', '.join(known)}{did_you_mean(given, known, LIKENESS)}"
         return Problem(keys=(*found.keys, "type"), text=text)
     elif detail["type"] == "value_error":
         text = ": ".join(part for part in (where, str(detail["ctx"]["error"])) if part)
@@ -219,7 +215,7 @@ def _hint(found: _Found) -> str:
     options = [option for option, _ in _options(found.info.annotation if found.info else None)]
     for option in options:
         if get_origin(option) is Literal:
-            return did_you_mean(found.value, [str(value) for value in get_args(option)])
+            return did_you_mean(found.value, [str(value) for value in get_args(option)], LIKENESS)
     if isinstance(found.value, (bool, int, float)) and str in options:
         return f", in quotes: '{shown(found.value)}'"
     if isinstance(found.value, float) and not math.isfinite(found.value):
@@ -230,7 +226,7 @@ def _hint(found: _Found) -> str:
 def _meant(given: str, owner: type[BaseModel], root: type[BaseModel]) -> str:
     """What an unknown key was probably meant to be: one of its group's, or one that belongs elsewhere."""
     known = list(owner.model_fields)
-    hint = did_you_mean(given, known)
+    hint = did_you_mean(given, known, LIKENESS)
     if hint:
         return hint
     elsewhere = [key.path for key in keys(root) if key.path.rpartition(".")[2] == given and NAME not in key.path]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from hpo.job_file.cost_models import Cost
-from hpo.job_file.known_keys import Give, Strict, did_you_mean, options_model, own_fields
+from hpo.job_file.known_keys import LIKENESS, Give, Strict, options_model, own_fields
 from hpo.job_file.tracker_models import Trackers
 from hpo.job_file.trainer_models import TrainerSpec
 from hpo.job_file.wording import about, placed
@@ -15,6 +15,7 @@ from hpo.job_file.yaml_file import JobFile
 from hpo.jobs import NamedCode, Options, declared
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, TuningJobCompletionCriteriaConfig, lay_out, run_all
+from trainers.checking import did_you_mean
 from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
 
@@ -118,7 +119,7 @@ class Data(Strict):
     @classmethod
     def _known(cls, dataset: str | None) -> str | None:
         if dataset is not None and dataset not in DATASETS:
-            near = did_you_mean(dataset, list(DATASETS))
+            near = did_you_mean(dataset, DATASETS, LIKENESS)
             raise ConfigurationError(f"there is no dataset {dataset!r}; give one of {', '.join(DATASETS)}{near}")
         return dataset
 

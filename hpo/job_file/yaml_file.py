@@ -12,33 +12,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import yaml
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from hpo.text import masked
+from hpo.yaml_core import DEEPEST, TAG, compose
 from trainers.errors import ConfigurationError
 
 Keys: TypeAlias = tuple[str | int, ...]
 
-DEEPEST = 20
 MOST_VALUES = 10_000
-
-_TAG = "tag:yaml.org,2002:"
-_PATTERNS = {
-    "null": (r"~|null|Null|NULL|", "~nN\0"),
-    "bool": (r"true|True|TRUE|false|False|FALSE", "tTfF"),
-    "int": (r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", "-+0123456789"),
-    "float": (
-        r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
-        "-+.0123456789",
-    ),
-}
-_REMEDIES = {
-    "mapping values are not allowed": "check the indentation, and quote text that holds a colon and a space",
-    "'\\t'": "indent with spaces, not with tabs",
-    "another document": "keep one job in a file: remove the line ---",
-    "undefined alias": "quote text that begins with *",
-    "cannot start any token": "quote text that begins with a sign",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
@@ -104,7 +86,7 @@ def read(path: str | Path, overrides: Iterable[str] = ()) -> JobFile:
     found = JobFile(path=str(path))
     try:
         text = Path(path).read_text(encoding="utf-8")
-        node = _compose(text)
+        node = compose(text)
     except OSError as error:
         raise ConfigurationError(f"job file {found.path!r} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
@@ -153,46 +135,15 @@ def shown(value: Any) -> str:
     return text if len(text) <= 50 else f"{text[:40]} ..."
 
 
-class _Loader(yaml.SafeLoader):
-    """PyYAML's, with YAML 1.2's rules for what is a number, a truth value or null."""
-
-    yaml_implicit_resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}  # noqa: RUF012  # PyYAML's own
-
-
-for _kind, (_pattern, _first) in _PATTERNS.items():
-    _Loader.add_implicit_resolver(_TAG + _kind, re.compile(rf"(?:{_pattern})\Z"), [*_first.replace("\0", ""), ""])
-
-
-def _compose(text: str) -> yaml.Node | None:
-    """The tree of a document.
-
-    Raises:
-        ValueError: it is not YAML; the message says where.
-    """
-    try:
-        return yaml.compose(text, _Loader)
-    except yaml.reader.ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise ValueError(f"line {line} holds the character {chr(error.character)!r}; remove it") from error
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        problem = str(error.problem or error.context)
-        remedy = next((remedy for sign, remedy in _REMEDIES.items() if sign in problem), "check brackets and quotes")
-        where = f"line {mark.line + 1}, column {mark.column + 1}: " if mark else ""
-        raise ValueError(f"{where}{problem}; {remedy}") from error
-    except RecursionError:
-        raise ValueError(f"it nests deeper than {DEEPEST} levels") from None
-
-
 class _Reader:
     """Turns YAML's tree into plain values, and notes where each stands and what cannot be one."""
 
-    def __init__(self, found: JobFile, place: Callable[[yaml.Node], Place]) -> None:
+    def __init__(self, found: JobFile, place: Callable[[Node], Place]) -> None:
         self._found = found
         self._place = place
         self._values = 0
 
-    def value(self, node: yaml.Node, keys: Keys) -> Any:
+    def value(self, node: Node, keys: Keys) -> Any:
         """The value of a node."""
         self._found.places.setdefault(keys, self._place(node))
         self._values += 1
@@ -203,12 +154,12 @@ class _Reader:
             )
         if len(keys) > DEEPEST:
             return self._problem(keys[:DEEPEST], f"{dotted(keys[:3])}: nested deeper than {DEEPEST} levels")
-        kind = node.tag.removeprefix(_TAG)
-        if isinstance(node, yaml.MappingNode) and kind == "map":
+        kind = str(node.tag).removeprefix(TAG)
+        if isinstance(node, MappingNode) and kind == "map":
             return dict(self._entries(node, keys))
-        if isinstance(node, yaml.SequenceNode) and kind == "seq":
+        if isinstance(node, SequenceNode) and kind == "seq":
             return [self.value(item, (*keys, place)) for place, item in enumerate(node.value)]
-        if isinstance(node, yaml.ScalarNode) and kind in _SCALARS:
+        if isinstance(node, ScalarNode) and kind in _SCALARS:
             try:
                 return _SCALARS[kind](node.value)
             except (KeyError, ValueError):
@@ -216,17 +167,17 @@ class _Reader:
                 return self._problem(keys, text)
         return self._problem(keys, f"{dotted(keys)} has the tag {node.tag!r}; leave the tag out")
 
-    def _entries(self, node: yaml.MappingNode, keys: Keys) -> Iterator[tuple[str, Any]]:
+    def _entries(self, node: MappingNode, keys: Keys) -> Iterator[tuple[str, Any]]:
         lines: dict[str, Place] = {}
         for key_node, value_node in node.value:
             place = self._place(key_node)
-            if not isinstance(key_node, yaml.ScalarNode):
+            if not isinstance(key_node, ScalarNode):
                 self._problem((*keys, "?"), f"{dotted(keys) or 'the file'} has a key that is not text", place)
                 continue
             key = key_node.value
             inner = (*keys, key)
-            if key_node.tag != f"{_TAG}str":
-                self._problem(inner, f"{dotted(inner)}: a key has to be text; put {key} into quotes", place)
+            if key_node.tag != f"{TAG}str":
+                self._problem(inner, f"{dotted(inner)}: a key has to be text; put {key or 'it'} into quotes", place)
                 continue
             if key in lines:
                 text = f"{dotted(inner)}: given a second time, first on {lines[key]}; remove one of them"
@@ -270,7 +221,7 @@ def _override(found: JobFile, override: str) -> None:
         if not isinstance(group, dict):
             return refuse(f"{dotted(keys[:end])} is {shown(group)}, not a group of keys")
     try:
-        node = _compose(text)
+        node = compose(text)
     except ValueError as error:
         return refuse(f"the value is not YAML: {error}")
     for old in [old for old in found.places if old[: len(keys)] == keys]:

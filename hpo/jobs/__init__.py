@@ -58,7 +58,7 @@ if TYPE_CHECKING:
         look_here_too as look_here_too,
     )
     from hpo.jobs.options import Options as Options, declared as declared, with_options as with_options
-    from hpo.jobs.raising import RAISED as RAISED, limits_of as limits_of, raises as raises
+    from hpo.jobs.raising import RAISED as RAISED, cannot_be_made as cannot_be_made, raises as raises
     from hpo.jobs.recorder import JobRecord as JobRecord
     from hpo.jobs.run import Ended as Ended
     from hpo.jobs.settings import SETTINGS as SETTINGS, JobSettings as JobSettings, by_kind as by_kind

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Tariff
-from hpo.job_file import Problem, dotted, shown, yaml_file as job_file
 from hpo.jobs.checks import check_amount, check_limits
 from hpo.record import JobRow
 from hpo.strategies import Plan, StrategyConfig, grown
@@ -22,35 +21,16 @@ if TYPE_CHECKING:
 RAISED = "raised"
 """Key of a job's spec: each raise of its limits, with its time as "at", and of each limit what it was and became."""
 
-KEYS = {
-    "max_jobs": "tuning.max_jobs",
-    "max_runtime_in_seconds": "tuning.max_runtime_in_seconds",
-    "max_wait": "tuning.max_wait",
-    "max_cost": "cost.max_cost",
-}
-"""The limits, and where they stand in a job file."""
+LIMITS = ("max_jobs", "max_runtime_in_seconds", "max_wait", "max_cost")
+"""The limits that can be raised."""
 
 
-def limits_of(options: Iterable[str]) -> dict[str, Any]:
-    """The limits that options of the command line give, by name.
-
-    Args:
-        options: "dotted.key=value", the value as YAML, as for a job file.
-
-    Raises:
-        ConfigurationError: one of them is no limit, or cannot be read; the message says all that is wrong.
-    """
-    given = job_file.overridden(options)
-    names = {key: name for name, key in KEYS.items()}
-    found, problems = {}, []
-    for keys, value in _leaves(given.values):
-        if (key := dotted(keys)) in names:
-            found[names[key]] = value
-        else:
-            problems.append(Problem(keys=keys, text=_stays(key, shown(value), list(names))))
-    if problems or given.problems:
-        raise given.refusal(problems)
-    return found
+def cannot_be_made(name: str, value: str, limits: Sequence[str]) -> str:
+    """The refusal to change something of a job that has begun and is none of the limits that can be raised."""
+    return (
+        f"{name} cannot be made {value} in a job that has begun; what can be raised where it is resumed is "
+        f"{', '.join(limits[:-1])} or {limits[-1]}"
+    )
 
 
 def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int, now: float) -> JobRow:
@@ -71,8 +51,8 @@ def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int
             the job go on.
     """
     for name, value in limits.items():
-        if name not in KEYS:
-            raise ConfigurationError(_stays(name, repr(value), list(KEYS)))
+        if name not in LIMITS:
+            raise ConfigurationError(cannot_be_made(name, repr(value), LIMITS))
         _check_given(name, value)
     changed = {name: value for name, value in limits.items() if value != job.spec.get(name)}
     for name, value in changed.items():
@@ -135,24 +115,7 @@ def raises(spec: Mapping[str, Any]) -> list[str]:
 
 
 def _limits(entry: Mapping[str, Any]) -> Iterable[tuple[str, Sequence[Any]]]:
-    return ((name, entry[name]) for name in KEYS if name in entry)
-
-
-def _leaves(values: Mapping[str, Any], under: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """What stands within groups of keys, each with its keys."""
-    for key, value in values.items():
-        if isinstance(value, dict):
-            yield from _leaves(value, (*under, key))
-        else:
-            yield (*under, key), value
-
-
-def _stays(name: str, value: str, limits: list[str]) -> str:
-    """That something is no limit."""
-    return (
-        f"{name} cannot be made {value} in a job that has begun; what can be raised where it is resumed is "
-        f"{', '.join(limits[:-1])} or {limits[-1]}"
-    )
+    return ((name, entry[name]) for name in LIMITS if name in entry)
 
 
 def _check_given(name: str, value: Any) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import re
 import textwrap
 from typing import Any
 
-import yaml
-
 from hpo.text import packed
+from hpo.yaml_core import flow
 from trainers import ScalingConfig
 from trainers.registry import code_in
 from trainers.trainer import OWN_CLASS
@@ -22,10 +20,7 @@ _PLACE = re.compile(rf"{_DOTTED}:{_DOTTED}(\.<locals>\.{_DOTTED})*", re.ASCII)
 
 def as_yaml(configuration: dict[str, Any]) -> str:
     """A trainer's hyperparameters, as they stand in a job file."""
-    parts = [
-        yaml.safe_dump({name: value}, default_flow_style=True, width=math.inf).strip()[1:-1]
-        for name, value in configuration["hyperparameters"].items()
-    ]
+    parts = [flow({name: value})[1:-1] for name, value in configuration["hyperparameters"].items()]
     dumped = "\n ".join(packed(parts, CODE_WIDTH - 5))
     return textwrap.indent(f"{{{dumped}}}", "    ")
 

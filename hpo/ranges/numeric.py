@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
-from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hpo.ranges.values import either, real, whole, within
+from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class _NumericRange:
             )
         if not isinstance(scaling, str) or scaling not in known:
             raise ConfigurationError(
-                f"{cls}: scaling_type is {scaling!r}; give {either(known)}{_did_you_mean(scaling, known)}"
+                f"{cls}: scaling_type is {scaling!r}; give {either(known)}{did_you_mean(scaling, known, cutoff=0.4)}"
             )
         if scaling == "Logarithmic" and self.min_value <= 0:
             raise ConfigurationError(
@@ -225,9 +224,3 @@ def _parsed(value: object) -> object:
             with suppress(ValueError):
                 return kind(value)
     return value
-
-
-def _did_you_mean(given: object, known: Sequence[str]) -> str:
-    by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(str(given).lower(), by_lower, n=1, cutoff=0.4)
-    return f"; did you mean {by_lower[near[0]]!r}?" if near else ""

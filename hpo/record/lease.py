@@ -76,7 +76,10 @@ def holder_of(driver: Mapping[str, Any]) -> str:
 
 
 def _started(pid: int) -> float | None:
-    """When a process was started, in seconds since the machine was; None where there is none, or its body only."""
+    """When a process was started, in seconds since the machine was; None where there is none, or its body only.
+
+    The kernel's own count: psutil adds the time of the machine's start to it, which moves with the clock.
+    """
     try:
         text = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from hpo.observers.prometheus import JOB, METRICS
+from tests.support import yaml_text
 
 ROOT = Path(__file__).parents[2]
 DOCKER = ROOT / "docker"
@@ -65,8 +65,8 @@ def test_data_source_and_job_are_chosen_when_it_is_looked_at() -> None:
 
 
 def test_grafana_s_provisioning_names_the_data_source_and_the_folder() -> None:
-    [source] = yaml.safe_load((DOCKER / "grafana/provisioning/datasources/prometheus.yaml").read_text())["datasources"]
-    [provider] = yaml.safe_load((DOCKER / "grafana/provisioning/dashboards/warmband.yaml").read_text())["providers"]
+    [source] = yaml_text.load((DOCKER / "grafana/provisioning/datasources/prometheus.yaml").read_text())["datasources"]
+    [provider] = yaml_text.load((DOCKER / "grafana/provisioning/dashboards/warmband.yaml").read_text())["providers"]
     assert (source["type"], source["isDefault"]) == ("prometheus", True)
     assert provider["options"]["path"].startswith("/etc/grafana/")
 

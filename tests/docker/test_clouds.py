@@ -12,9 +12,9 @@ import jsonpatch
 import jsonschema
 import pytest
 import ray.autoscaler
-import yaml
 from ray.autoscaler.sdk import fillout_defaults
 
+from tests.support import yaml_text
 from tests.support.docker.deployment import DOCKER, ROOT, pinned, read
 
 # ---- AWS
@@ -173,7 +173,7 @@ def check(document: dict[str, Any]) -> None:
 
 def kustomized(folder: Path) -> dict[str, Any]:
     """What `kubectl apply -k` of a folder sends, by kind: its resources, changed by its JSON patches (RFC 6902)."""
-    asked = yaml.safe_load((folder / "kustomization.yaml").read_text())
+    asked = yaml_text.load((folder / "kustomization.yaml").read_text())
     assert (asked["apiVersion"], asked["kind"]) == ("kustomize.config.k8s.io/v1beta1", "Kustomization")
     assert asked.keys() <= {"apiVersion", "kind", "resources", "patches"}, "this test knows no more of kustomize"
     made: dict[str, Any] = {}
@@ -182,14 +182,14 @@ def kustomized(folder: Path) -> dict[str, Any]:
         if path.is_dir():
             found = kustomized(path)
         else:
-            found = {each["kind"]: each for each in yaml.safe_load_all(path.read_text())}
+            found = {each["kind"]: each for each in yaml_text.load_all(path.read_text())}
         assert not made.keys() & found.keys(), "two of a kind: this test tells them apart by that"
         made |= found
     for patch in asked.get("patches", []):
         assert patch.keys() == {"target", "patch"}
         kind, name = patch["target"]["kind"], patch["target"]["name"]
         assert made[kind]["metadata"]["name"] == name
-        made[kind] = jsonpatch.apply_patch(made[kind], yaml.safe_load(patch["patch"]))
+        made[kind] = jsonpatch.apply_patch(made[kind], yaml_text.load(patch["patch"]))
     return made
 
 

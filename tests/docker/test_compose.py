@@ -13,8 +13,8 @@ from typing import Any
 import jsonschema
 import pytest
 import ray
-import yaml
 
+from tests.support import yaml_text
 from tests.support.docker.deployment import DOCKER, ROOT, read
 from tests.support.programs import COMPOSE_SCHEMA
 
@@ -79,7 +79,7 @@ def test_docker_compose_takes_it(names: tuple[str, ...], tmp_path: Path) -> None
         ["docker-compose", *files, "config"], cwd=tmp_path, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0, done.stderr
-    made = yaml.safe_load(done.stdout)["services"]
+    made = yaml_text.load(done.stdout)["services"]
     assert made.keys() == SERVICES.keys()
     for name in ("head", "worker"):
         image = made[name]["image"]

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from experiments.busy_machine import busy_processes
 from hpo.record.store import Store
 from hpo.search.trial import UNTUNED
+from tests.support import yaml_text
 from tests.support.marked_job import LEAST, METRIC, MOST, NAME, STATIC, UNITS, channels
 from tests.support.terminals import CTRL_C, left_behind, terminal_of
 
@@ -139,7 +138,7 @@ def _job_file(folder: Path, trials: int) -> str:
         },
     }
     file = folder / "job.yaml"
-    file.write_text(yaml.safe_dump(job))
+    file.write_text(yaml_text.dump(job))
     return str(file)
 
 

@@ -6,13 +6,13 @@ know more.
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from trainers.checking import did_you_mean, nearest
 from trainers.errors import ConfigurationError
 from trainers.xgboost.parameters import ALIASES, CHOICES, KNOWN, METRICS, NUMBERS, REPLACED, ROUNDS, Number
 
@@ -75,8 +75,8 @@ def _check_name(name: Any, given: Mapping[str, Any]) -> None:
         )
     if _used(name, given):
         return
-    near = difflib.get_close_matches(name, [*KNOWN, *ROUNDS], n=1)
-    remedy = f"did you mean {near[0]!r}?" if near else "leave it out"
+    near = nearest(name, [*KNOWN, *ROUNDS])
+    remedy = f"did you mean {near!r}?" if near else "leave it out"
     raise ConfigurationError(f"hyperparameter {name!r} is none of XGBoost's, which would ignore it; {remedy}")
 
 
@@ -111,7 +111,7 @@ def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
     if own in CHOICES:
         known = value in CHOICES[own] or (isinstance(value, str) and _used(name, given))
         choices = [choice for choice in CHOICES[own] if not _wanting(choice)]
-        return "" if known else f"give one of {', '.join(choices)}{_near(value, choices)}"
+        return "" if known else f"give one of {', '.join(choices)}{did_you_mean(value, choices)}"
     if own == "eval_metric":
         names = [value] if isinstance(value, str) else value
         if not isinstance(names, Sequence) or not names:
@@ -175,17 +175,12 @@ def _metric_remedy(metric: Any) -> str:
     if isinstance(metric, str) and (base in METRICS or _used("eval_metric", {"eval_metric": metric})):
         return ""
     known = [name for name in METRICS if not _wanting(name)]
-    return f"give metrics among {', '.join(known)}{_near(base, known)}"
+    return f"give metrics among {', '.join(known)}{did_you_mean(base, known)}"
 
 
 def _wanting(name: Any) -> str:
     """Why an objective or a metric cannot be had, as yet; empty if it can."""
     return next((why for begin, why in _WANTING.items() if str(name).startswith(begin)), "")
-
-
-def _near(value: Any, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(value), known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def _plain(value: Any) -> bool:

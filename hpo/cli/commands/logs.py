@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import socket
 import time
@@ -14,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Optional, TextIO
 import typer
 
 from hpo.cli.options import Address, JobName, StoreUrl
+from trainers.checking import nearest
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import found
 
@@ -197,8 +197,8 @@ def _trial(store: Store, name: str, trial_id: str) -> TrialRow:
     trials = {trial.trial_id: trial for trial in store.trials(name)}
     if trial_id in trials:
         return trials[trial_id]
-    near = difflib.get_close_matches(trial_id, trials, n=1)
-    raise ConfigurationError(f"job {name!r} has no trial {trial_id!r}" + (f"; {near[0]!r}?" if near else ""))
+    near = nearest(trial_id, trials)
+    raise ConfigurationError(f"job {name!r} has no trial {trial_id!r}" + (f"; {near!r}?" if near else ""))
 
 
 def _opened(file: Path) -> TextIO:

@@ -41,7 +41,8 @@ def resume(
     from contextlib import nullcontext, redirect_stdout
 
     from hpo.cli.terminal import show_json, terminal
-    from hpo.jobs import EXIT_CODES, check_allowed, drive, exit_code, in_record, limits_of, look_here_too
+    from hpo.job_file import limits_of
+    from hpo.jobs import EXIT_CODES, check_allowed, drive, exit_code, in_record, look_here_too
     from hpo.record import Store
     from hpo.sagemaker import describe, tuned_trials
     from hpo.search import INTERRUPTED

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import psutil
 import sqlalchemy as sa
 
 from hpo.jobs.files import remove_copies
@@ -218,13 +219,10 @@ def _started_here() -> bool:
 
     Ray does not tell. Its head's server is a child of the process that started it.
     """
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            command, _, rest = stat.read_text().partition(" (")[2].rpartition(") ")
-        except OSError:
-            continue
-        if command.startswith("gcs_server") and rest.split()[1] == str(os.getpid()):
-            return True
+    for child in psutil.Process().children():
+        with suppress(psutil.Error):  # It has ended meanwhile.
+            if child.name().startswith("gcs_server"):
+                return True
     return False
 
 

@@ -15,6 +15,8 @@ from functools import partial
 from pathlib import Path
 from types import FrameType
 
+import psutil
+
 from hpo.jobs.launch.whereabouts import JOB_CONFIG, LOG
 from hpo.record import LONGEST_WAIT, JobRow, Store, is_held
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
@@ -157,10 +159,10 @@ def failure(name: str, pid: int) -> str:
         pid: as `start` returned it.
     """
     try:
-        state = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0]
-    except OSError:
-        state = "X"
-    return _last_line(log_file(name)).removeprefix("error: ") if state in "ZX" else ""
+        gone = psutil.Process(pid).status() in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)
+    except psutil.NoSuchProcess:
+        gone = True
+    return _last_line(log_file(name)).removeprefix("error: ") if gone else ""
 
 
 class Supervisor:

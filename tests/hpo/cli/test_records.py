@@ -17,7 +17,6 @@ from typing import Any, get_args
 import jsonschema
 import pytest
 import sqlalchemy as sa
-import yaml
 from typer.testing import CliRunner
 
 from hpo import HyperparameterTuner
@@ -29,6 +28,7 @@ from hpo.job_file.reading import read_job
 from hpo.observers.lines import kept
 from hpo.record.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.record.tables import LOST_AFTER
+from tests.support import yaml_text
 from tests.support.boosting import make
 from tests.support.calls import calls_of
 from tests.support.rows import silence
@@ -584,7 +584,7 @@ def test_what_init_leaves_out_has_the_value_that_it_says(tmp_path: Path) -> None
     lines = file.read_text().splitlines()
     for key in ("use_gpu", "objective_type", "max_runtime_in_seconds", "storage_path", "store"):
         said = next(line.strip() for line in lines if line.strip().startswith(f"# {key}: "))
-        value = yaml.safe_load(said.removeprefix("# "))[key]
+        value = yaml_text.load(said.removeprefix("# "))[key]
         fields = {name: info for model in models(JobSpec) for name, info in model.model_fields.items()}
         assert fields[key].default == value
 
@@ -603,8 +603,8 @@ def test_the_schema_takes_good_jobs_and_refuses_bad_ones(tmp_path: Path) -> None
     hpo("init", str(file), columns=200)
     validator = jsonschema.Draft202012Validator(schema)
     for good in (file, BANK):
-        assert not list(validator.iter_errors(yaml.safe_load(good.read_text())))
-    bad = yaml.safe_load(BANK.read_text())
+        assert not list(validator.iter_errors(yaml_text.load(good.read_text())))
+    bad = yaml_text.load(BANK.read_text())
     bad["tuning"]["max_job"] = 3
     bad["trainer"]["num_workers"] = -1
     assert len(list(validator.iter_errors(bad))) == 2

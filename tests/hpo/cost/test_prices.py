@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given, strategies as st
 from ray.train import ScalingConfig
 
 from hpo.cost import prices as module
 from hpo.cost.prices import EXAMPLES, Prices, Tariff
 from hpo.text import money
+from tests.support import yaml_text
 from trainers import ConfigurationError, XGBoostTrainer
 from trainers.gangs.in_process import cores
 
@@ -176,6 +176,9 @@ def test_a_table_of_ones_own_goes_before_the_examples(table: Path, home: Path) -
     ("text", "message"),
     [
         ("instances: [", "cannot be read: .*; correct it"),
+        ("currency: EUR\ncurrency: CHF", r"cannot be read: line 2, column 1: .*duplicate key .*; remove one of them"),
+        ("currency: !!bool maybe", "cannot be read: 'maybe'; leave directives and tags out"),
+        ("currency: !!python/name:os.system x", "cannot be read: line 1, column 11: "),
         ("- 1", r"is \[1\]; give currency, instances"),
         ("currency: 3\ninstances: {}", "currency in .* is 3; give text"),
         ("currency: EUR", "instances in .* is None; give names and their prices"),
@@ -201,7 +204,7 @@ def test_a_table_that_is_not_there_says_so(tmp_path: Path) -> None:
 
 
 def test_the_examples_are_examples_that_work() -> None:
-    entries = yaml.safe_load(EXAMPLES.read_text())["instances"]
+    entries = yaml_text.load(EXAMPLES.read_text())["instances"]
     assert all(name.startswith("example-") for name in entries)
     for name in entries:
         assert Prices.of_instance(name).tariff({"CPU": 1.0}).per_worker_hour > 0

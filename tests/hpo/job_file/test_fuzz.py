@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-import yaml
 from hypothesis import HealthCheck, example, given, settings, strategies as st
 
 from hpo import HyperparameterTuner
 from hpo.job_file.reading import read_job
 from hpo.strategies.hyperband import Plan
+from tests.support import yaml_text
 from trainers.errors import WarmbandError
 
 JOB = {
@@ -133,7 +133,7 @@ FUZZ = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCh
 @example((JOB, []))
 def test_a_mutated_job_is_a_plan_or_an_error_that_names_the_key(mutated: tuple[dict[str, Any], list[Any]]) -> None:
     job, touched = mutated
-    found = outcome(yaml.safe_dump(job))
+    found = outcome(yaml_text.dump(job))
     if isinstance(found, Plan):
         assert found.trials == job["tuning"].get("max_jobs", 1)
         return
@@ -167,7 +167,7 @@ SETS = st.builds("{}={}".format, st.sampled_from([".".join(map(str, path)) for p
 @given(st.lists(st.text(max_size=20) | SETS, min_size=1, max_size=3))
 @example(["UNION_TAG"])
 def test_whatever_is_set(overrides: list[str]) -> None:
-    found = outcome(yaml.safe_dump(JOB), overrides)
+    found = outcome(yaml_text.dump(JOB), overrides)
     if isinstance(found, WarmbandError):
         if not JARGON.search(repr(overrides)):  # An error quotes what it was given.
             check_words(found)
@@ -181,9 +181,9 @@ def test_each_key_left_out_or_renamed(path: tuple[Any, ...]) -> None:
     for key in path[:-1]:
         group = group[key]
     value = group.pop(path[-1])
-    found = outcome(yaml.safe_dump(job))
+    found = outcome(yaml_text.dump(job))
     assert isinstance(found, Plan) or f"{path[-1]} is missing" in str(found) or str(path[-2]) in str(found)
     free = ("ranges", "channels", "hyperparameters", "resources_per_worker", "label_selector")
     if isinstance(group, dict) and path[-1] != "type" and (len(path) < 2 or path[-2] not in free):
         group["zz_zz"] = value
-        assert "zz_zz: unknown key" in str(outcome(yaml.safe_dump(job)))
+        assert "zz_zz: unknown key" in str(outcome(yaml_text.dump(job)))

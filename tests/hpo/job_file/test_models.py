@@ -10,7 +10,6 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-import yaml
 from ray.train import ScalingConfig
 
 from hpo import (
@@ -25,6 +24,7 @@ from hpo.job_file.models import ContinuousRange, JobSpec, Tuning
 from hpo.job_file.reading import read_job
 from hpo.ranges.numeric import SCALING_TYPES
 from hpo.strategies.registry import STRATEGIES
+from tests.support import yaml_text
 from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer
 
 BANK = Path(__file__).resolve().parents[3] / "experiments" / "bank-marketing.yaml"
@@ -59,13 +59,13 @@ def path(tmp_path: Path) -> Path:
 
 def change(path: Path, keys: str, value: Any) -> None:
     """Writes a value at a dotted key of a job file."""
-    state = yaml.safe_load(path.read_text())
+    state = yaml_text.load(path.read_text())
     *parents, last = keys.split(".")
     group = state
     for parent in parents:
         group = group[parent]
     group[last] = value
-    path.write_text(yaml.safe_dump(state))
+    path.write_text(yaml_text.dump(state))
 
 
 # ---- what it describes

@@ -41,6 +41,9 @@ def path(tmp_path: Path) -> Path:
         ("2026-01-31", "2026-01-31"),
         ("1:30", "1:30"),
         ("1_000", "1_000"),
+        ("0b1", "0b1"),
+        ("-0x1f", "-0x1f"),
+        ("=", "="),
         ("'1'", "1"),
         ("!!str 1", "1"),
         ("[1, a, [b]]", [1, "a", ["b"]]),
@@ -74,6 +77,26 @@ def test_an_alias_is_spelled_out(path: Path) -> None:
     assert file.values == {"a": {"n": 1}, "b": {"n": 2}}
 
 
+def test_an_anchor_may_be_set_again(path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    path.write_text("a: &x 1\nb: *x\nc: &x 2\nd: *x\n")
+    assert read(path).values == {"a": 1, "b": 1, "c": 2, "d": 2}
+    assert not recwarn.list
+
+
+def test_a_merge_key_is_a_key_as_others(path: Path) -> None:
+    path.write_text("a: &x {n: 1}\nb: {<<: *x, m: 2}\n")
+    assert read(path).values == {"a": {"n": 1}, "b": {"<<": {"n": 1}, "m": 2}}
+
+
+def test_a_file_of_another_version_of_yaml(path: Path) -> None:
+    path.write_text("%YAML 1.1\n---\na: yes\n")
+    assert read(path).values == {"a": "yes"}, "the rules stay those of 1.2"
+    for version in ("1.3", "2.0"):
+        path.write_text(f"%YAML {version}\n---\na: yes\n")
+        with pytest.raises(ConfigurationError, match=r"is not YAML: .*version"):
+            read(path)
+
+
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
@@ -81,6 +104,7 @@ def test_an_alias_is_spelled_out(path: Path) -> None:
         ("g:\n  a: 1\n  a: 1\n", "line 3: g.a: given a second time, first on line 2; remove one of them"),
         ("g:\n  1: x\n", "line 2: g.1: a key has to be text; put 1 into quotes"),
         ("g:\n  true: x\n", "line 2: g.true: a key has to be text; put true into quotes"),
+        ("a: 1\n: 2\n", "line 2: '': a key has to be text; put it into quotes"),
         ("a: 1\n? [x]\n: 2\n", "line 2: the file has a key that is not text"),
         ("a: !!binary aa\n", "line 1: a has the tag 'tag:yaml.org,2002:binary'; leave the tag out"),
         ("a: !!python/name:os.system x\n", "leave the tag out"),

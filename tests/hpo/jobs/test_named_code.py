@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from typer.testing import CliRunner
 
 from hpo.cli.command import app
 from hpo.job_file.reading import read_job
 from hpo.jobs.named_code import check_allowed, in_record
+from tests.support import yaml_text
 from trainers import ConfigurationError, XGBoostTrainer
 from trainers.pytorch.allreduce_trainer import TorchTrainer
 
@@ -37,7 +37,7 @@ def job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delitem(sys.modules, "shop.model", raising=False)
     path = tmp_path / "job.yaml"
     path.write_text(
-        yaml.safe_dump(
+        yaml_text.dump(
             {
                 "data": {"dataset": "digits"},
                 "trainer": {"type": "torch", "train_loop": "shop.model:train", "num_workers": 0},

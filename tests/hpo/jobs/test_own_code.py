@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from ray.train import ScalingConfig
 from rich.console import Console
 from typer.testing import CliRunner
@@ -21,7 +20,7 @@ from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTune
 from hpo.cli import app
 from hpo.jobs.driver import drive
 from hpo.record.store import Store
-from tests.support import own_code
+from tests.support import own_code, yaml_text
 from tests.support.command import run as hpo
 from tests.support.driving import CHANNELS, Counting, answer, tuner as boosting_tuner
 from trainers import ConfigurationError, TorchTrainer, Trainer, XGBoostTrainer
@@ -225,7 +224,7 @@ def job_file(folder: Path, **trainer: Any) -> str:
         CHANNELS[name].to_csv(path, index=False)
     path = folder / "job.yaml"
     path.write_text(
-        yaml.safe_dump(
+        yaml_text.dump(
             {
                 "name": "job",
                 "data": {"channels": {name: {"path": str(file)} for name, file in frames.items()}},

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 from hpo import HyperparameterTuner
 from hpo.cli import app
 from hpo.jobs.launch import background
-from hpo.jobs.launch.supervisor import FIRST_PAUSE, LONGEST_PAUSE, RESTARTS, judge, log_file
+from hpo.jobs.launch.supervisor import FIRST_PAUSE, LONGEST_PAUSE, RESTARTS, failure, judge, log_file
 from hpo.record.lease import is_dead, is_held
 from hpo.record.store import JobRow, Store
 from hpo.record.tables import LOST_AFTER
@@ -53,6 +53,19 @@ def until(what: str, found: Callable[[], object], seconds: float = SECONDS) -> N
     while not found():
         assert time.monotonic() < deadline, f"not within {seconds:g} s: {what}\n{log_file('background').read_text()}"
         time.sleep(0.1)
+
+
+@pytest.mark.process
+def test_why_a_background_is_gone_is_told_from_when_it_has_ended(home: Path) -> None:
+    log_file("job").parent.mkdir(parents=True, exist_ok=True)
+    log_file("job").write_text("begun\nerror: no room\n")
+    with subprocess.Popen([sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE) as process:
+        assert process.stdin
+        assert failure("job", process.pid) == ""
+        process.stdin.close()
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+        assert failure("job", process.pid) == "no room", "it has ended, and nobody has collected it"
+    assert failure("job", process.pid) == "no room"
 
 
 def job() -> JobRow:

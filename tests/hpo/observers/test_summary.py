@@ -9,8 +9,7 @@ import re
 from typing import Any
 
 import pytest
-import yaml
-from hypothesis import given, settings, strategies as st
+from hypothesis import example, given, settings, strategies as st
 from ray.train import ScalingConfig
 from rich.console import Console, RenderableType
 
@@ -21,6 +20,7 @@ from hpo.observers.summary import show_next, show_plan, show_summary, summarize
 from hpo.record.tables import encode
 from hpo.search.trial import UNTUNED
 from hpo.strategies.hyperband import lay_out, run_all
+from hpo.yaml_core import load
 from tests.support.simulated import METRIC, PLAN, rising, simulate
 from trainers import TorchTrainer, TrainContext, XGBoostTrainer
 from trainers.gangs.messages import Assignment
@@ -304,7 +304,7 @@ def test_the_best_configuration_can_be_pasted_into_a_job_file() -> None:
     _, summary = shown(static=TRAINER.hyperparameters)
     text = show_next("job", summary).plain
     pasted = text[text.index("  hyperparameters:") : text.index("the same in Python")]
-    found = yaml.safe_load(f"trainer:\n  type: xgboost\n{pasted}")["trainer"]["hyperparameters"]
+    found = load(f"trainer:\n  type: xgboost\n{pasted}")["trainer"]["hyperparameters"]
     best = summary["best"]["hyperparameters"]
     assert found == {**TRAINER.hyperparameters, **best, "num_round": 30}
     assert found["eta"] == best["eta"] != 0.5
@@ -329,9 +329,12 @@ VALUES = st.one_of(
 
 @settings(max_examples=50)
 @given(st.dictionaries(st.from_regex(r"[a-z_]{1,12}", fullmatch=True), st.one_of(VALUES, st.lists(VALUES, max_size=3))))
+@example(
+    {"a": "1e5", "b": "+.5e3", "c": "0o17", "d": "2026-01-31", "e": "yes", "f": "-.inf", "g": "~", "h": ["1", 1e-5]}
+)
 def test_values_come_back_as_they_were(values: dict[str, Any]) -> None:
     configuration = {"trainer": "dict", "scaling": {}, "hyperparameters": values}
-    pasted = yaml.safe_load(f"  hyperparameters:\n{as_yaml(configuration)}")["hyperparameters"]
+    pasted = load(f"  hyperparameters:\n{as_yaml(configuration)}")["hyperparameters"]
     assert pasted == values
     assert [type(value) for value in pasted.values()] == [type(value) for value in values.values()]
     names: dict[str, Any] = {}

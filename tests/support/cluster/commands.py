@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from hpo.jobs.files.folder import MARK
 from hpo.record.store import Store
 from hpo.search.trial import PROBE
+from tests.support import yaml_text
 from tests.support.cluster.drive import ROUNDS, table
 from tests.support.cluster.jobs import END_SECONDS, START_SECONDS, WORKER, Answer, Paced
 from tests.support.cluster.machine import Machine, children, number_inside, signal_it
@@ -109,7 +108,7 @@ class CommandedJob(Paced):
         self.models = (storage_path or machines.base / "shared") / name
         self._drivers: list[Driver] = []
         self.file = self.folder / "job.yaml"
-        self.file.write_text(yaml.safe_dump(self._values()))
+        self.file.write_text(yaml_text.dump(self._values()))
 
     def _values(self) -> dict[str, Any]:
         channels = {}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import yaml
+from tests.support import yaml_text
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCKER = ROOT / "docker"
@@ -25,7 +25,7 @@ def pinned(package: str) -> str:
 
 def read(name: str) -> Any:
     """A YAML file of docker/, its anchors and merges resolved."""
-    return yaml.safe_load((DOCKER / name).read_text())
+    return yaml_text.load((DOCKER / name).read_text())
 
 
 def files() -> list[Path]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from ray.train import ScalingConfig
 
+from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.gangs import resources_per_worker
 
@@ -30,7 +30,9 @@ def check_backend(backend: str, ray_params: Mapping[str, Any], scaling: ScalingC
         ConfigurationError: names the value and what would be right.
     """
     if backend not in BACKENDS:
-        raise ConfigurationError(f"backend is {backend!r}; give one of {', '.join(BACKENDS)}{_near(backend, BACKENDS)}")
+        raise ConfigurationError(
+            f"backend is {backend!r}; give one of {', '.join(BACKENDS)}{did_you_mean(backend, BACKENDS, cutoff=0.3)}"
+        )
     if backend == "native":
         if ray_params:
             raise ConfigurationError(
@@ -65,7 +67,9 @@ def _check_scaling(scaling: ScalingConfig) -> None:
 def _check_fields(ray_params: Mapping[str, Any]) -> None:
     for name, value in ray_params.items():
         if name not in FIELDS:
-            raise ConfigurationError(f"ray_params has no {name!r}; give {', '.join(FIELDS)}{_near(name, FIELDS)}")
+            raise ConfigurationError(
+                f"ray_params has no {name!r}; give {', '.join(FIELDS)}{did_you_mean(name, FIELDS, cutoff=0.3)}"
+            )
         least = FIELDS[name]
         if least is None:
             if not isinstance(value, bool):
@@ -93,8 +97,3 @@ def _check_elastic(ray_params: Mapping[str, Any], workers: Any) -> None:
             f"ray_params: max_failed_actors is {failed} of {workers} workers, which leaves none; "
             "give fewer, or more num_workers"
         )
-
-
-def _near(given: str, known: Iterable[str]) -> str:
-    near = difflib.get_close_matches(str(given), list(known), n=1, cutoff=0.3)
-    return f"; did you mean {near[0]!r}?" if near else ""

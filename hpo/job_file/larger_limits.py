@@ -1,0 +1,48 @@
+"""Larger limits of a job that is resumed, by the keys that they have in a job file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from hpo.job_file.yaml_file import Problem, dotted, overridden, shown
+from hpo.jobs import cannot_be_made
+
+KEYS = {
+    "max_jobs": "tuning.max_jobs",
+    "max_runtime_in_seconds": "tuning.max_runtime_in_seconds",
+    "max_wait": "tuning.max_wait",
+    "max_cost": "cost.max_cost",
+}
+"""The limits that can be raised, and where they stand in a job file."""
+
+
+def limits_of(options: Iterable[str]) -> dict[str, Any]:
+    """The limits that options of the command line give, by name.
+
+    Args:
+        options: "dotted.key=value", the value as YAML, as for a job file.
+
+    Raises:
+        ConfigurationError: one of them is no limit, or cannot be read; the message says all that is wrong.
+    """
+    given = overridden(options)
+    names = {key: name for name, key in KEYS.items()}
+    found, problems = {}, []
+    for keys, value in _leaves(given.values):
+        if (key := dotted(keys)) in names:
+            found[names[key]] = value
+        else:
+            problems.append(Problem(keys=keys, text=cannot_be_made(key, shown(value), list(names))))
+    if problems or given.problems:
+        raise given.refusal(problems)
+    return found
+
+
+def _leaves(values: Mapping[str, Any], under: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """What stands within groups of keys, each with its keys."""
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _leaves(value, (*under, key))
+        else:
+            yield (*under, key), value
