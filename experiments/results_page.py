@@ -28,7 +28,7 @@ from typing import Annotated, Any
 
 import typer
 
-MARKER = re.compile(r"<!--[ ]*(?:(table|figure)\b(.*?)|end[ ]*)-->", re.DOTALL)
+MARKER = re.compile(r"<!--[ ]*(?:(table|figure|house)\b(.*?)|end[ ]*)-->", re.DOTALL)
 BLOCK = re.compile(r"([\w-]+)\.([\w-]+)")
 COMMAND = re.compile(r"python -m (experiments\.\w+)( |$)")
 RUN = "run"
@@ -128,6 +128,8 @@ def blocks(page: str) -> list[Block]:
     for opened, closed in zip_longest(markers[::2], markers[1::2]):
         line = page.count("\n", 0, opened.start()) + 1
         kind, name = opened[1], BLOCK.fullmatch((opened[2] or "").strip())
+        if kind == "house" and closed is not None and closed[1] is None:
+            continue  # Filled by docs/house.py.
         if kind is None:
             raise ResultsError(f"line {line}: {opened[0]} without a block before it; remove it")
         if name is None:

@@ -2,36 +2,243 @@
 
 from __future__ import annotations
 
+import ast
+import contextlib
 import re
+import shlex
+import shutil
+import signal
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 import torch
+from ray.scripts.scripts import cli as ray_command
 
+from hpo import (
+    Callback,
+    ContinuousParameter,
+    HyperbandStrategyConfig,
+    HyperparameterTuner,
+    IntegerParameter,
+    Prices,
+    StrategyConfig,
+)
+from hpo.cli.command import root
 from hpo.job_file.trainer_models import CustomSpec
 from tests.support import yaml_text
-from trainers import ConfigurationError
+from tests.support.boosting import CHANNELS
+from tests.support.docker.deployment import resolve
+from tests.support.snippets import PAGES, REASONS, ROOT, RUN, SHELL, SHOWN, Block, begin, blocks
+from trainers import ConfigurationError, ScalingConfig, XGBoostTrainer
 from trainers.registry import trainer_from_json
 
-ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PYTORCH = (ROOT / "docs" / "pytorch.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"(?:<!-- (?:port|shown): (\w+) -->\n)?```python\n(.*?)```", PYTORCH, re.DOTALL)
 
+ALL = [block for page in PAGES for block in blocks(page)]
+HERE = "docs/pytorch.md"
+"""Its blocks are no one session: the tests at the end run them, each with what it belongs to."""
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUN_PAGES = sorted({block.page for block in ALL if block.language in RUN and block.reason is None} - {HERE})
+
+JOB = """
+data: {channels: {train: {path: train.csv, target: y}, validation: {path: validation.csv, target: y}}}
+trainer: {type: xgboost, num_workers: 0, hyperparameters: {objective: "binary:logistic", eval_metric: auc}}
+tuning:
+  objective_metric_name: validation:auc
+  strategy: Hyperband
+  hyperband: {max_resource: 9}
+  max_jobs: 9
+  random_seed: 1
+  ranges: {eta: {type: continuous, min: 0.01, max: 1}, max_depth: {type: integer, min: 1, max: 6}}
+"""
+
+
+RANGES = {"eta": ContinuousParameter(0.01, 1), "max_depth": IntegerParameter(1, 6)}
+
+
+@dataclass(frozen=True)
+class Ground:
+    """What every page's blocks find: a folder with data and job files, and a record with three jobs."""
+
+    folder: Path
+    home: Path
+
+
+class Stops(Callback):
+    """Presses Ctrl-C when the third trial has ended."""
+
+    def __init__(self) -> None:
+        self.ended = 0
+
+    def on_trial_end(self, trial: Any, end: Any) -> None:
+        self.ended += 1
+        if self.ended == 3:
+            signal.raise_signal(signal.SIGINT)
+
+
+def small(**options: Any) -> HyperparameterTuner:
+    """The tuner that pages call `tuner`, on a few rows, in this process."""
+    scaling = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
+    static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 9}
+    return HyperparameterTuner(
+        XGBoostTrainer(scaling=scaling, hyperparameters=static),
+        "validation:auc",
+        RANGES,
+        strategy="Hyperband",
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+        max_jobs=9,
+        random_seed=1,
+        console=False,
+        **options,
+    )
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
+    """`churn-1` was stopped by Ctrl-C, `churn-2` and `bank-1` have ended."""
+    folder, home = tmp_path_factory.mktemp("folder"), tmp_path_factory.mktemp("home")
+    inputs = {name: str(folder / f"{name}.csv") for name in CHANNELS}
+    for name, rows in CHANNELS.items():
+        rows.to_csv(inputs[name], index=False)
+    for name in ("job.yaml", "bank.yaml"):
+        (folder / name).write_text(JOB, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("WARMBAND_HOME", str(home))
+        patch.delenv("WARMBAND_STORE", raising=False)
+        limits = {"max_runtime_in_seconds": 3600, "prices": Prices(per_worker_hour=0.1), "max_cost": 5}
+        stopped = small(callbacks=[Stops()], **limits)
+        with contextlib.suppress(KeyboardInterrupt):
+            stopped.fit(inputs, job_name="churn-1")
+        assert stopped.describe()["HyperParameterTuningJobStatus"] == "Stopped"
+        for name in ("churn-2", "bank-1"):
+            small().fit(inputs, job_name=name)
+    for each in (folder, home):
+        shutil.copytree(each, each.with_name(f"{each.name}-kept"))
+    return Ground(folder, home)
+
+
+def test_every_block_says_what_it_is() -> None:
+    assert [block.where for block in ALL if block.language not in (*RUN, *SHOWN)] == []
+    assert [block.where for block in ALL if block.reason and block.language not in RUN] == []
+
+
+def test_a_block_that_is_not_run_says_why() -> None:
+    """Another such block changes these numbers: run it if that is possible."""
+    left_out = [block for block in ALL if block.reason is not None]
+    listed = "\n".join(f"{block.where}: {block.reason}" for block in left_out)
+    assert {block.reason for block in left_out} <= {*REASONS}, listed
+    assert Counter(block.reason for block in left_out) == NOT_RUN, listed
+
+
+PUBLIC = {"hpo", "hpo.record", "hpo.report", "hpo.trackers", "trainers", "trainers.datasets"}
+
+NOT_RUN = {
+    "needs a cluster, a server or a cloud account": 23,
+    "takes minutes": 16,
+    "is a reference, whose commands are parsed": 14,
+    "downloads data": 2,
+    "shows an error on purpose": 2,
+    "installs packages": 1,
+    "follows a block that is not run": 1,
+}
+
+
+@pytest.fixture
+def fresh(ground: Ground) -> Ground:
+    """As it was when it was made, at the same place: the record names files by their paths."""
+    for each in (ground.folder, ground.home):
+        shutil.rmtree(each)
+        shutil.copytree(each.with_name(f"{each.name}-kept"), each)
+    return ground
+
+
+@pytest.mark.process
+@pytest.mark.parametrize("page", RUN_PAGES)
+def test_the_blocks_of_a_page_run(page: str, fresh: Ground, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In their order: Python in one namespace, commands in one shell."""
+    tuner = small(store=f"sqlite:///{fresh.home}/warmband.db")
+    names = {"trainer": tuner.estimator, "ranges": RANGES, "tuner": tuner, "train": loop}
+    with begin(fresh.folder, fresh.home, monkeypatch, names) as session:
+        for block in blocks(ROOT / page):
+            if block.reason is None:
+                session.run(block)
+        if page == "docs/tutorials/pytorch-function.md":
+            learned(session.names["tuner"].describe()["Summary"])
+
+
+def loop(context: Any) -> None:
+    """The training function that pages call `train`."""
+
+
+def learned(summary: dict[str, Any]) -> None:
+    """Tuning finds what asynchronous workers learn with."""
+    assert summary["best"]["value"] > 0.9
+    assert summary["untuned"]["value"] < 0.5
+
+
+@pytest.mark.ray
+def test_the_readmes_first_job_trains_on_workers(
+    ray_cluster: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("WARMBAND_HOME", str(tmp_path))
+    names: dict[str, Any] = {"__name__": "shown"}
+    exec(blocks(ROOT / "README.md")[1].code, names)
+    assert names["booster"].num_boosted_rounds() == 27
+    assert names["tuner"].describe()["HyperParameterTuningJobStatus"] == "Completed"
+
+
+@pytest.mark.parametrize("block", [block for block in ALL if block.language == "python"], ids=lambda block: block.where)
+def test_python_imports_public_packages_only(block: Block) -> None:
+    """Also where it is not run."""
+    imported = {node.module or "" for node in ast.walk(ast.parse(block.code)) if isinstance(node, ast.ImportFrom)}
+    assert {name for name in imported if name.split(".")[0] in ("hpo", "trainers")} <= PUBLIC
+
+
+def lines(block: Block) -> Iterator[list[str]]:
+    """Each `hpo` and `ray` command of a block, in words."""
+    for line in block.commands.replace("\\\n", " ").splitlines():
+        found = re.match(r"(?:[A-Z_]+=\S+ +)*((?:hpo|ray) .*)", line.strip())
+        if found:
+            words = shlex.split(found[1], comments=True)
+            yield words[: words.index(">")] if ">" in words else words
+
+
+@pytest.mark.parametrize(
+    "block", [block for block in ALL if block.language in SHELL and [*lines(block)]], ids=lambda block: block.where
+)
+def test_every_command_is_there(block: Block) -> None:
+    """Those that are not run as well."""
+    for words in lines(block):
+        resolve(root() if words[0] == "hpo" else ray_command, words)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_no_script_imports_ray_before_warmband(page: Path) -> None:
     """Ray would listen on all addresses."""
-    for code in re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL):
-        imported = re.findall(r"^(?:from|import) (\w+)", code, re.MULTILINE)
+    for block in blocks(page):
+        imported = re.findall(r"^(?:from|import) (\w+)", block.code, re.MULTILINE)
         ours = [name for name in imported if name in ("hpo", "trainers", "ray")]
-        assert not ours[1:] or ours[0] != "ray" or {*ours} == {"ray"}, code
+        if block.language == "python":
+            assert not ours[1:] or ours[0] != "ray" or {*ours} == {"ray"}, block.where
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    prose = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
+    named = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", prose)
+    assert [name for name in named if not (page.parent / name).exists()] == []
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.splitlines()) <= 150
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
@@ -90,14 +297,6 @@ def test_the_same_function_is_tuned_on_parameter_servers(first: dict, capsys) ->
         assert set(re.findall(r"`(\w+)`", said)) <= details.keys()
     exec(tuning, names)
     assert names["tuner"].best_training_job().endswith(("0", "1", "2", "3"))
-
-
-def test_the_readmes_job_finds_what_asynchronous_workers_learn_with(capsys) -> None:
-    [script] = [code for code in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if "ParameterServer" in code]
-    names = run(script.replace('"mode": "async"', '"num_workers": 4, "mode": "async"'), workers=4)
-    summary = names["tuner"].describe()["Summary"]
-    assert summary["best"]["value"] > 0.9
-    assert summary["best"]["value"] > summary["untuned"]["value"]
 
 
 def test_a_trainer_of_ones_own_is_recorded(monkeypatch: pytest.MonkeyPatch) -> None:

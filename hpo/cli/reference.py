@@ -23,6 +23,8 @@ tables fit its width; where it goes to a file or a pipe, a line of a table stays
 `hpo --install-completion` makes the shell complete commands, options, and the names of jobs and datasets.
 """
 
+NOT_RUN = "<!-- not run: is a reference, whose commands are parsed -->"
+
 JOB_FILE = """## Job files
 
 `hpo init` writes one to start from. `--set KEY=VALUE` gives any key another value for one run, with the dotted names
@@ -65,7 +67,7 @@ def _command(path: tuple[str, ...], command: Any) -> Iterator[str]:
         yield _table(("argument or option", ""), rows)
     if command.epilog:
         examples = Text.from_markup(command.epilog).plain.splitlines()[1:]
-        yield "\n".join(["```", *(line.removeprefix("$ ") for line in examples), "```\n"])
+        yield "\n".join([NOT_RUN, "```sh", *(line.removeprefix("$ ") for line in examples), "```\n"])
 
 
 def _job_file() -> Iterator[str]:

@@ -2,27 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-import click
 import pytest
 from ray.scripts.scripts import cli as ray_command
 
 from hpo.cli.command import root
-from tests.support.docker.deployment import commands
+from tests.support.docker.deployment import commands, resolve
 
 FOUND = [*commands()]
-
-
-def resolve(program: Any, words: list[str]) -> None:
-    """Parses a command line as the program would, and runs nothing."""
-    name, *rest = words
-    while hasattr(program, "get_command"):
-        assert rest, f"{name} needs a command"
-        inner = program.get_command(click.Context(program), rest[0])
-        assert inner is not None, f"{name} has no command {rest[0]}"
-        program, name, rest = inner, f"{name} {rest[0]}", rest[1:]
-    program.make_context(name, list(rest), resilient_parsing=False)
 
 
 @pytest.mark.parametrize(("file", "words"), FOUND, ids=[f"{file}: {' '.join(words)}"[:90] for file, words in FOUND])

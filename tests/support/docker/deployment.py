@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
+
 from tests.support import yaml_text
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -60,3 +62,14 @@ def commands() -> Iterator[tuple[str, list[str]]]:
             found = re.search(r"^[#\s$-]*(?:[\w.-]+:\s+)?(?:[A-Z_]+=\S+\s+)*((?:hpo|ray) [a-z].*)$", line)
             if found:
                 yield str(path.relative_to(ROOT)), shlex.split(found[1], comments=True)
+
+
+def resolve(program: Any, words: list[str]) -> None:
+    """Parses a command line as the program would, and runs nothing."""
+    name, *rest = words
+    while hasattr(program, "get_command"):
+        assert rest, f"{name} needs a command"
+        inner = program.get_command(click.Context(program), rest[0])
+        assert inner is not None, f"{name} has no command {rest[0]}"
+        program, name, rest = inner, f"{name} {rest[0]}", rest[1:]
+    program.make_context(name, list(rest), resilient_parsing=False)
