@@ -14,7 +14,7 @@ help:
 	@echo "make test    the unit tests, and a real job of each trainer: minutes"
 	@echo "make test-all  all tests; says first which programs have to be installed"
 	@echo "make check   ruff's lint and format, and mypy"
-	@echo "make docs    write docs/cli.md anew from the code, and the figures of the documents from docs/results"
+	@echo "make docs    write what is generated in docs/ anew, and build the site from docs/ into site/"
 	@echo "make clean   remove caches and build output; $(VENV) stays"
 
 setup: $(STAMP)
@@ -32,9 +32,12 @@ $(STAMP): pyproject.toml constraints.txt
 	  echo "Making $(VENV) with $$("$(PYTHON)" --version 2>&1)."; \
 	  "$(PYTHON)" -m venv --clear $(VENV) || exit 1; \
 	fi
-	@echo "Installing Warmband, Ray, XGBoost and PyTorch into $(VENV). The first time takes minutes and prints nothing."
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[dev]'
-	@touch $@
+	@echo "Installing Warmband, Ray, XGBoost and PyTorch into $(VENV). The first time takes minutes; each package as it comes:"
+	@# A pipe has the status of its last command, so that of pip is kept as the stamp.
+	@{ $(VENV)/bin/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt -e '.[dev]' \
+	  && touch $@; } | sed -un -e '/\.metadata/d' -e 's/^Downloading /  /p' -e 's/^Using cached /  /p' \
+	  -e 's/^Installing collected packages.*/Unpacking them; this takes a while too./p'
+	@test -e $@
 	@echo "Ready. Next: make demo"
 
 demo: $(STAMP)
@@ -59,10 +62,12 @@ check: $(STAMP)
 	$(VENV)/bin/mypy
 
 docs: $(STAMP)
-	$(VENV)/bin/python -m hpo.cli.reference docs/cli.md
+	$(VENV)/bin/python -m hpo.cli.reference docs/cli.md docs/reference/tuner.md
 	$(VENV)/bin/python docs/house.py docs/architecture.md
 	$(VENV)/bin/python -m experiments.results_page README.md docs/*.md docs/results
+	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/python -m mkdocs build --clean -f docs/site/mkdocs.yml
+	@echo "The site: site/index.html"
 
 clean:
-	rm -rf build dist *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf build dist site *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find experiments hpo tests trainers -type d -name __pycache__ -prune -exec rm -rf {} +

@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 import signal
+import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -142,7 +143,7 @@ PUBLIC = {"hpo", "hpo.record", "hpo.report", "hpo.trackers", "trainers", "traine
 
 NOT_RUN = {
     "needs a cluster, a server or a cloud account": 23,
-    "takes minutes": 16,
+    "takes minutes": 17,
     "is a reference, whose commands are parsed": 14,
     "downloads data": 2,
     "shows an error on purpose": 2,
@@ -326,3 +327,11 @@ def test_a_port_changes_a_handful_of_lines() -> None:
     original, ours = ({line.split("  # (")[0] for line in shown(port).splitlines()} for port in ("original", "ours"))
     assert len(shown("ours").splitlines()) < len(shown("original").splitlines())
     assert len(ours - original) <= 16
+
+
+@pytest.mark.process
+def test_the_site_has_no_link_and_no_name_that_leads_nowhere(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "mkdocs", "build", "-f", "docs/site/mkdocs.yml", "-d", str(tmp_path)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    assert built.returncode == 0, built.stdout + built.stderr
+    assert 'id="hpo.HyperparameterTuner.fit"' in (tmp_path / "reference" / "tuner.html").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The reference of the command line and of job files, docs/cli.md, made from the code: `make docs`."""
+"""The reference pages of the command line, of job files and of the tuner's options, made from the code: `make docs`."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from rich.text import Text
 
 from hpo.cli.command import EXIT_CODES, root
 from hpo.job_file import JobSpec, Key, keys
+from hpo.jobs import declared
 
 HEAD = """<!-- Made by `make docs` from hpo/cli/ and hpo/job_file/models.py: change those. -->
 
@@ -37,6 +38,9 @@ file's first line, as `hpo init` does: `# yaml-language-server: $schema=job.sche
 
 A key that is not required has the default when it is left out. `NAME` is a name of your own choice.
 """
+
+
+OPTIONS = "<!-- Made by `make docs` from hpo/jobs/options.py: change that. -->\n\n"
 
 
 def reference() -> str:
@@ -80,6 +84,15 @@ def _job_file() -> Iterator[str]:
         yield _key_table([key for key in found if key.kind == kind])
 
 
+def options_table() -> str:
+    """A table of the tuner's options that SageMaker's class lacks."""
+    rows = (
+        (f"`{name}`", f"`{inspect.formatannotation(kind)}`", f"`{option.default!r}`", option.description)
+        for name, (kind, option) in declared().items()
+    )
+    return _table(("option", "type", "default", ""), rows)
+
+
 def _key_table(found: Iterable[Key]) -> str:
     rows = ((f"`{key.path}`", key.takes, _default(key), key.description) for key in found)
     return _table(("key", "takes", "default", ""), rows)
@@ -95,4 +108,7 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 
 
 if __name__ == "__main__":
-    Path(sys.argv[1]).write_text(reference(), encoding="utf-8")
+    command, tuner = map(Path, sys.argv[1:])
+    command.write_text(reference(), encoding="utf-8")
+    head, _, _ = tuner.read_text(encoding="utf-8").partition(OPTIONS)
+    tuner.write_text(head + OPTIONS + options_table(), encoding="utf-8")

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 from hpo import HyperparameterTuner
 from hpo.cli import app
-from hpo.cli.reference import reference
+from hpo.cli.reference import OPTIONS, options_table, reference
 from hpo.cli.views import ago, value_text
 from hpo.job_file.models import JobSpec, json_schema
 from hpo.job_file.reading import read_job
@@ -632,6 +632,8 @@ def test_a_shell_completes_names_of_jobs_and_datasets(store: Store, monkeypatch:
 
 def test_the_reference_is_as_the_code_says() -> None:
     assert (ROOT / "docs" / "cli.md").read_text() == reference(), "docs/cli.md is out of date: run `make docs`"
+    page = (ROOT / "docs" / "reference" / "tuner.md").read_text()
+    assert page.partition(OPTIONS)[2] == options_table(), "docs/reference/tuner.md is out of date: run `make docs`"
 
 
 # ---- how things are said

@@ -634,7 +634,7 @@ def test_a_dataset_comes_with_its_three_channels(path: Path, monkeypatch: pytest
         asked.update(name=name, **options)
         return {"train": "the train rows", "validation": "the validation rows", "test": "the test rows"}
 
-    monkeypatch.setattr("hpo.jobs.files.inputs.dataset_channels", channels)
+    monkeypatch.setattr("hpo.jobs.dataset_channels", channels)
     change(path, "data", {"dataset": "bank-marketing", "repeat": 3})
     assert read_job(path).data.open("a-folder") == channels("bank-marketing")
     assert asked == {"name": "bank-marketing", "data_dir": "a-folder", "repeat": 3}

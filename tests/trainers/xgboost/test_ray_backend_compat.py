@@ -46,7 +46,7 @@ READ = {
 @pytest.mark.parametrize("package", sorted(compat.TESTED))
 def test_the_versions_are_those_that_were_tested(package: str) -> None:
     assert version(package) == compat.TESTED[package], (
-        f"run the tests of xgboost_ray with {package} {version(package)}, then renew TESTED in xgboost_ray_compat.py"
+        f"run the tests of xgboost_ray with {package} {version(package)}, then renew TESTED in {compat.__name__}"
     )
 
 
@@ -136,8 +136,8 @@ def test_only_two_modules_import_xgboost_ray_and_only_the_adapter_its_private_na
                     base = base.value
                 if isinstance(base, ast.Name) and base.id in bound:
                     private.add(path.name)
-    assert importers == {"xgboost_ray_compat.py", "xgboost_ray_training.py"}
-    assert private == {"xgboost_ray_compat.py"}
+    assert importers == {"compat.py", "training.py"}
+    assert private == {"compat.py"}
 
 
 def test_steps_are_timed_by_the_clock_of_the_process_that_takes_them() -> None:
