@@ -102,7 +102,10 @@ def _filesystem(path: str) -> tuple[Any, str, str]:
     if not path:
         raise ConfigurationError("a path is empty; give a file, a directory or a pattern")
     if "://" not in path:
-        return fs.LocalFileSystem(), "", os.path.abspath(os.path.expanduser(path))
+        try:
+            return fs.LocalFileSystem(), "", os.path.abspath(os.path.expanduser(path))
+        except ValueError as error:  # After "~" comes a NUL byte or a letter that no user's name can hold.
+            raise DataError(f"{path!r} cannot be reached: {error}; check the path") from None
     try:
         filesystem, inside = fs.FileSystem.from_uri(path)
     except (OSError, ImportError, ValueError, pa.ArrowException) as error:
