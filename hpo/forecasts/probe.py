@@ -2,103 +2,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import math
 import os
-import statistics
-import tempfile
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from itertools import pairwise
 from typing import Any
 
 import ray
 
-from hpo.cost import COLD_SECONDS, MOST_SECONDS, PROBE_UNITS, WARM_UP_UNITS, ManyWorkers, Probed, job_on_gangs
+from hpo.cost import PROBE_UNITS, WARM_UP_UNITS, ManyWorkers, Probed, job_on_gangs
 from hpo.forecasts.busy import Busy, Look
 from hpo.forecasts.forecast import ONE_UNIT, PROBE, Forecast, Outlook
+from hpo.forecasts.one_worker import NotMeasured, OneWorker, measure_here
 from hpo.text import estimated
-from trainers import storage
-from trainers.channels import Channel, Files, Memory, RayData
-from trainers.errors import WarmbandError
-from trainers.gangs import Assignment, Program, Report, alone, cores, one_line, resources_per_worker
-from trainers.process import calm_loaded
+from trainers.channels import Channel
+from trainers.gangs import cores, resources_per_worker
 from trainers.trainer import Trainer
 
-MOST_ROWS, MOST_CELLS = 200_000, 20_000_000
-"""How many rows, and numbers in them, are measured here; of more, a part, scaled."""
-
-MOST_FILE_CELLS = 50_000_000
-"""How large files may be to be measured: they are read from end to end, a part of them too."""
-
-_BEGINNING_BYTES = 1 << 16
 _ALIKE = 0.1
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OneWorker:
-    """What one worker in this process takes, all in seconds.
-
-    Args:
-        rows: of the training channel; None where that is not known.
-        features: of each row.
-        part: one row in so many was measured; what follows is scaled to all of them.
-        load: to load the rows and build the matrices.
-        threads: that `num_workers=0` would use.
-        a_round: a unit with those.
-        worker_threads: that one worker of the gang gets.
-        a_worker_round: all rows on one such worker.
-        an_assignment: what each costs beside its units.
-        cold: a unit is the very first, with all in it that is done once.
-        about: `rows` are an estimate, from the size of CSV files.
-    """
-
-    rows: int | None
-    features: int
-    part: int
-    load: float
-    threads: int
-    a_round: float
-    worker_threads: int
-    a_worker_round: float
-    an_assignment: float
-    cold: bool = False
-    about: bool = False
-
-    @classmethod
-    def of(cls, probed: Probed, *, channel: Channel, threads: int) -> OneWorker:
-        """What a probe showed that was trained in hand.
-
-        Args:
-            probed: what it gave.
-            channel: the training rows.
-            threads: that it used.
-        """
-        segment = probed.segment
-        heading = channel.source.heading
-        a_round = segment.training_seconds / max(1, len(segment.reports))
-        rows, about = rows_of(channel)
-        return cls(
-            rows=rows,
-            about=about,
-            features=heading.count if heading else 0,
-            part=1,
-            load=0.0,
-            threads=threads,
-            a_round=a_round,
-            worker_threads=threads,
-            a_worker_round=a_round,
-            an_assignment=max(0.0, probed.served_seconds - segment.training_seconds),
-            cold=probed.cold,
-        )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotMeasured:
-    """One worker in this process could not be measured, and why."""
-
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +117,7 @@ class Probing:
         return self._probe.to_json() if self._probe else {}
 
 
-# ---- measuring
+# ---- the gang that is measured
 
 
 def joins() -> bool:
@@ -216,170 +136,6 @@ def threads_for(estimator: Trainer) -> int:
 def probes(trainer: Trainer) -> tuple[int, ...]:
     """Units of each probe that a gang of this trainer is to serve: where it stays warm, one before the measured one."""
     return (WARM_UP_UNITS, PROBE_UNITS) if trainer.warm else (PROBE_UNITS,)
-
-
-def probe_assignment(
-    hyperparameters: Mapping[str, Any], seed: int, storage_path: str, *, units: int = PROBE_UNITS
-) -> Assignment:
-    """A few units with static hyperparameters, which belong to no trial.
-
-    A gang serves one of `WARM_UP_UNITS` before the one that is measured: what it does first is slower.
-    """
-    return Assignment(
-        trial_id="probe",
-        hyperparameters=dict(hyperparameters),
-        seed=seed,
-        start=0,
-        stop=units,
-        checkpoint=None,
-        save_to=storage.join(storage_path, "probe", f"{units:06d}"),
-    )
-
-
-def measure_here(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker | NotMeasured:
-    """Trains a few units in this process, one at least; it never raises for what goes wrong.
-
-    Args:
-        estimator: whose static hyperparameters and threads are used.
-        channels: as `open_channels` gives them.
-    """
-    try:
-        obstacle = _obstacle(estimator, channels)
-        return NotMeasured(reason=obstacle) if obstacle else _measure(estimator, channels)
-    except Exception as error:  # Whatever it is, the job will say it where it belongs.
-        return NotMeasured(reason=one_line(error))
-
-
-def _obstacle(estimator: Trainer, channels: Mapping[str, Channel]) -> str:
-    if obstacle := estimator.probe_obstacle():
-        return obstacle
-    for name, channel in channels.items():
-        if isinstance(channel.source, RayData):
-            return f"channel {name!r} is a ray.data.Dataset"
-        if isinstance(channel.source, Files) and _cells(channel.source) > MOST_FILE_CELLS:
-            return f"the files of channel {name!r} are too large to read twice"
-    return ""
-
-
-def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
-    part = _part(channels["train"])
-    began = time.perf_counter()
-    tables = {name: channel.read(0, min(part, _shape(channel)[0])) for name, channel in channels.items()}
-    read = time.perf_counter() - began
-    held = {
-        name: Channel(
-            name=name,
-            source=Memory(features=table.features, labels=table.labels, columns=table.feature_names, position=None),
-        )
-        for name, table in tables.items()
-    }
-    threads = cores(estimator.scaling)
-    worker_threads = threads
-    if not estimator.in_hand:
-        threads = cores(None)
-        worker_threads = max(1, int(resources_per_worker(estimator.scaling).get("CPU", 1)))
-    build, a_unit, rest, cold = _train(estimator, held, threads)
-    if a_unit > MOST_SECONDS:
-        worker_threads = threads  # Once more would take as long.
-    on_worker = a_unit if worker_threads == threads else _train(estimator, held, worker_threads)[1]
-    rows, features = tables["train"].features.shape
-    total = channels["train"].source.rows
-    # Files are read from end to end, whatever part is kept.
-    reads = 1 if isinstance(channels["train"].source, Files) else part
-    return OneWorker(
-        rows=rows * part if total is None else total,
-        about=total is None and part > 1,
-        features=features,
-        part=part,
-        load=read * reads + build * part,
-        threads=threads,
-        a_round=a_unit * part,
-        worker_threads=worker_threads,
-        a_worker_round=on_worker * part,
-        an_assignment=rest * part,
-        cold=cold,
-    )
-
-
-class _LongEnoughError(Exception):
-    """Units enough were trained."""
-
-
-def _train(estimator: Trainer, channels: Mapping[str, Channel], threads: int) -> tuple[float, float, float, bool]:
-    """Seconds to load and build, of a unit, and of what an assignment costs beside its units; whether it is cold."""
-    calm_loaded()
-    program = estimator.program({name: channel.place(0) for name, channel in channels.items()})
-    build = sum(seconds for step, seconds in program.open(alone(threads)).items() if step != "import")
-    try:
-        # The first unit of all is slower than those that follow.
-        first, _ = _units(program, estimator, WARM_UP_UNITS)
-        if first[-1] > COLD_SECONDS:
-            return build, first[-1], 0.0, True
-        ends, took = _units(program, estimator, PROBE_UNITS)
-    finally:
-        program.close()
-    a_unit = statistics.median([after - before for before, after in pairwise(ends)] or ends)
-    return build, a_unit, max(0.0, took - len(ends) * a_unit), False
-
-
-def _units(program: Program, estimator: Trainer, units: int) -> tuple[list[float], float]:
-    """When each unit of an assignment ended and how long it took in all, in seconds since it began."""
-    ends: list[float] = []
-
-    def note(report: Report) -> None:
-        ends.append(time.perf_counter() - began)
-        if ends[-1] > MOST_SECONDS:
-            raise _LongEnoughError
-
-    with tempfile.TemporaryDirectory(prefix="warmband-probe-") as folder:
-        assignment = probe_assignment(estimator.hyperparameters, 0, folder, units=units)
-        began = time.perf_counter()
-        with contextlib.suppress(_LongEnoughError):
-            program.train(assignment, note)
-        return ends, time.perf_counter() - began
-
-
-def rows_of(channel: Channel) -> tuple[int | None, bool]:
-    """How many rows a channel has, None where that is not known; and whether that is an estimate.
-
-    Small CSV files on this machine are counted; of others the beginning says how long a row is.
-    """
-    source = channel.source
-    if source.rows is not None or not isinstance(source, Files):
-        return source.rows, False
-    try:
-        labels = source.look()
-        return (_estimated_rows(source), True) if labels is None else (len(labels), False)
-    except (OSError, WarmbandError):  # Whatever it is, the job has read them, or will say it.
-        return None, False
-
-
-def _estimated_rows(files: Files) -> int:
-    """Rows of CSV files, from how long those in the first one's beginning are."""
-    with files.filesystem.open_input_stream(files.files[0].path) as stream:
-        beginning = bytes(stream.read(_BEGINNING_BYTES))
-    size = sum(file.weight for file in files.files)
-    return max(1, round(size * max(1, beginning.count(b"\n")) / max(1, len(beginning))))
-
-
-def _shape(channel: Channel) -> tuple[int, int]:
-    """Rows and columns, the rows at an estimate for CSV files."""
-    source = channel.source
-    if isinstance(source, Files):
-        return source.rows or _estimated_rows(source), source.width
-    assert isinstance(source, Memory), "nothing else is measured"
-    return source.features.shape[0], source.features.shape[1]
-
-
-def _part(channel: Channel) -> int:
-    """Of how many rows one is measured."""
-    rows, width = _shape(channel)
-    return max(1, math.ceil(rows / MOST_ROWS), math.ceil(rows * width / MOST_CELLS))
-
-
-def _cells(files: Files) -> int:
-    """How many numbers files hold, at an estimate for CSV files."""
-    return (files.rows or _estimated_rows(files)) * files.width
 
 
 # ---- what it means

@@ -18,17 +18,10 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from hpo.cost.throughput import PROBE_UNITS, WARM_UP_UNITS, ManyWorkers, Probed, job_on_gangs
-from hpo.forecasts import probe
+from hpo.forecasts import one_worker
 from hpo.forecasts.busy import Busy
-from hpo.forecasts.probe import (
-    NotMeasured,
-    OneWorker,
-    Probe,
-    measure_here,
-    probe_assignment,
-    rows_of,
-    verdict,
-)
+from hpo.forecasts.one_worker import NotMeasured, OneWorker, measure_here, probe_assignment, rows_of
+from hpo.forecasts.probe import Probe, verdict
 from tests.support import bad_input
 from tests.support.boosting import CHANNELS, STATIC
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
@@ -203,7 +196,7 @@ def noting() -> Noting:
 
 
 def test_of_units_that_take_long_the_second_is_measured(noting: Noting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(one_worker, "MOST_SECONDS", 0.0)
     Noting.sleeps = [1.5]
     one = measure_here(noting, open_channels(CHANNELS))
     assert isinstance(one, OneWorker)
@@ -233,8 +226,8 @@ def test_a_cold_first_unit_is_not_what_is_said(noting: Noting, monkeypatch: pyte
 def test_a_first_unit_that_takes_very_long_is_all_that_is_trained(
     noting: Noting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(probe, "MOST_SECONDS", 0.0)
-    monkeypatch.setattr(probe, "COLD_SECONDS", 0.0)
+    monkeypatch.setattr(one_worker, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(one_worker, "COLD_SECONDS", 0.0)
     one = measure_here(noting, open_channels(CHANNELS))
     assert isinstance(one, OneWorker)
     assert Noting.asked == [WARM_UP_UNITS]
@@ -252,7 +245,7 @@ def test_a_users_function_is_not_run_for_it(kind: type[Trainer]) -> None:
 
 
 def test_of_many_rows_a_part_is_measured_and_scaled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(probe, "MOST_ROWS", 500)
+    monkeypatch.setattr(one_worker, "MOST_ROWS", 500)
     one = measure_here(trainer(), open_channels(CHANNELS))
     assert isinstance(one, OneWorker)
     assert (one.rows, one.part) == (2000, 4)
@@ -279,7 +272,7 @@ def test_what_cannot_be_measured_says_why(made: XGBoostTrainer, reason: str) -> 
 
 def test_files_that_are_too_large_are_not_read(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     np.savetxt(tmp_path / "rows.csv", np.random.default_rng(0).random((100, 5)), delimiter=",")
-    monkeypatch.setattr(probe, "MOST_FILE_CELLS", 100)
+    monkeypatch.setattr(one_worker, "MOST_FILE_CELLS", 100)
     one = measure_here(trainer(), open_channels({"train": tmp_path / "rows.csv"}))
     assert one == NotMeasured(reason="the files of channel 'train' are too large to read twice")
 
