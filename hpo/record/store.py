@@ -14,6 +14,7 @@ from typing import Any, Self, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
+from hpo.record.batch import ROWS_AT_ONCE, job_changes
 from hpo.record.database import clock, explained, open_engine, shown
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
 from hpo.record.schema import prepare
@@ -36,7 +37,7 @@ from hpo.record.tables import (
     encode,
 )
 from hpo.record.totals import Totals, billed, totals_of
-from hpo.record.writer import ROWS_AT_ONCE, JobWriter, job_changes
+from hpo.record.writer import JobWriter
 from hpo.text import holds_secret
 from trainers import steady
 from trainers.errors import ConfigurationError, WarmbandError

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import logging
 import math
-import operator
 import os
 import threading
 import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from typing import Any, Self
 
 import sqlalchemy as sa
-from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import SQLAlchemyError
 
+from hpo.record.batch import Batch, job_changes, upsert
 from hpo.record.database import cause, clock
 from hpo.record.lease import holder_of
 from hpo.record.tables import (
@@ -34,7 +32,6 @@ from hpo.record.tables import (
     ReportRow,
     TrialRow,
     checked,
-    holder,
 )
 from trainers import steady
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
@@ -46,9 +43,6 @@ MOST_WAITING = 100_000
 
 LONGEST_WAIT = 600.0
 """Seconds for which it does."""
-
-ROWS_AT_ONCE = 5_000
-"""Rows of a statement: a server that hears nothing for long in the middle of a batch takes its driver for gone."""
 
 CLOCK_SLACK = 5.0
 """Seconds by which clocks may seem to differ from what they did, since a database was slow to answer."""
@@ -62,36 +56,6 @@ CLOSE_WITHIN = 120.0
 _log = logging.getLogger(__name__)
 
 _VALUES = {table.name: checked(table) for table in OF_JOB}
-_KEYS = {table.name: operator.itemgetter(*(column.name for column in table.primary_key)) for table in OF_JOB}
-_HOLDERS = {column.name: holder(column) for column in JOBS.columns}
-
-
-@dataclass(slots=True)
-class _Batch:
-    """What waits to be written: changes of the job, and by table the last values of each primary key.
-
-    `beat` asks for a heartbeat even where there is nothing else, which shows that the lease is still held; `delete` for
-    the end of all that the record has of the job, in place of anything else.
-    """
-
-    beat: bool = False
-    delete: bool = False
-    job: dict[str, Any] = field(default_factory=dict)
-    rows: dict[str, dict[tuple[Any, ...], dict[str, Any]]] = field(default_factory=dict)
-
-    def add(self, table: sa.Table, values: dict[str, Any]) -> None:
-        self.rows.setdefault(table.name, {})[_KEYS[table.name](values)] = values
-
-    def extend(self, later: _Batch) -> None:
-        self.beat, self.delete = self.beat or later.beat, self.delete or later.delete
-        self.job |= later.job
-        for table, rows in later.rows.items():
-            self.rows.setdefault(table, {}).update(rows)
-
-    @property
-    def size(self) -> int:
-        """How many rows it holds."""
-        return sum(map(len, self.rows.values()))
 
 
 class JobWriter:
@@ -114,12 +78,12 @@ class JobWriter:
         """See `hpo.record.lease.left_behind`."""
         self._driver: Mapping[str, Any] = job.driver
         self._engine, self._url = engine, url
-        self._upserts = {table.name: _upsert(engine, table) for table in OF_JOB}
+        self._upserts = {table.name: upsert(engine, table) for table in OF_JOB}
         self._stop_requested = job.status == "Stopping"
         # Ids that sort as they were queued, and that no other writer gives.
         self._own_id, self._own_ids = uuid.uuid4().hex, 0
         self._changed = threading.Condition()
-        self._queue = _Batch()
+        self._queue = Batch()
         self._queued = self._written = 0
         self._in_hand = 0
         """Rows that the thread has taken and not written yet."""
@@ -255,7 +219,7 @@ class JobWriter:
                 _log.debug("job %s goes on without word of its lease: %s", self.name, error)
 
     @contextmanager
-    def _queueing(self, rows: int, *, bounded: bool = False) -> Iterator[_Batch]:
+    def _queueing(self, rows: int, *, bounded: bool = False) -> Iterator[Batch]:
         self._be_sure()
         with self._changed:
             if bounded and not self._room():
@@ -296,7 +260,7 @@ class JobWriter:
     # ---- the thread
 
     def _run(self) -> None:
-        batch, pause = _Batch(), FLUSH_EVERY
+        batch, pause = Batch(), FLUSH_EVERY
         while True:
             self._wake.wait(pause)
             self._wake.clear()
@@ -304,7 +268,7 @@ class JobWriter:
                 return
             with self._changed:
                 batch.extend(self._queue)
-                self._queue = _Batch()
+                self._queue = Batch()
                 self._in_hand = batch.size
                 reached, closing = self._queued, self._closed
             try:
@@ -318,7 +282,7 @@ class JobWriter:
                     _log.warning("job %s waits for its store, %s: %s", self.name, self._url, cause(error))
                 self._problem = error
                 continue
-            batch, pause = _Batch(), FLUSH_EVERY
+            batch, pause = Batch(), FLUSH_EVERY
             with self._changed:
                 self._written, self._problem = reached, None
                 self._in_hand, self._given_up = 0, False
@@ -327,7 +291,7 @@ class JobWriter:
                 self._give_back()
                 return
 
-    def _exchange(self, batch: _Batch) -> None:
+    def _exchange(self, batch: Batch) -> None:
         """Writes the batch if there is one, or a heartbeat if one is due, and looks for a request to stop.
 
         Raises:
@@ -342,13 +306,10 @@ class JobWriter:
             with self._engine.begin() as connection:
                 # The write comes first: SQLite refuses at once to turn a reading transaction into a writing one.
                 # It also locks the job's row, so that nobody takes the lease before the batch is there.
-                update = sa.update(JOBS).where(self._mine).values(_changes(batch.job, clock(self._engine)))
+                update = sa.update(JOBS).where(self._mine).values(batch.job_values(clock(self._engine)))
                 if not connection.execute(update).rowcount:
                     raise self._refused(connection)
-                for table, rows in batch.rows.items():
-                    values = list(rows.values())
-                    for start in range(0, len(values), ROWS_AT_ONCE):
-                        connection.execute(self._upserts[table], values[start : start + ROWS_AT_ONCE])
+                batch.write_rows(connection, self._upserts)
                 found = connection.scalar(status)
                 driver = self._noted(connection, batch)
             self._beaten, self._driver = now, driver
@@ -362,7 +323,7 @@ class JobWriter:
         self._looked = now
         self._stop_requested = self._stop_requested or found == "Stopping"
 
-    def _noted(self, connection: sa.Connection, batch: _Batch) -> Mapping[str, Any]:
+    def _noted(self, connection: sa.Connection, batch: Batch) -> Mapping[str, Any]:
         """The job's driver, with how far its clock is ahead of the database's: written anew where one was set since.
 
         `JobRow.heard` goes by it, and so does what gangs are billed for if this process dies.
@@ -399,11 +360,11 @@ class JobWriter:
             f"word from here; what this process still finds is not recorded, so let it end"
         )
 
-    def _stop_writing(self, error: LeaseError, batch: _Batch) -> None:
+    def _stop_writing(self, error: LeaseError, batch: Batch) -> None:
         with self._changed:
             batch.extend(self._queue)
             self._taken, self._dropped = error, batch.delete or bool(batch.job or batch.rows)
-            self._queue = _Batch()
+            self._queue = Batch()
             self._in_hand = 0
             self._changed.notify_all()
         _log.error("%s", error)
@@ -412,28 +373,3 @@ class JobWriter:
         """Lets another process drive the job at once; where that fails, it can a minute later."""
         with suppress(SQLAlchemyError), self._engine.begin() as connection:
             connection.execute(sa.update(JOBS).where(self._mine).values(lease=""))
-
-
-def job_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What the columns hold of changed fields of a job.
-
-    Raises:
-        ConfigurationError: there is no such field, it is not to be changed, or a value is wrong.
-    """
-    names = [column.name for column in JOBS.columns if column.name not in ("name", "heartbeat", "lease")]
-    for unknown in changes.keys() - set(names):
-        raise ConfigurationError(f"a job has no field {unknown!r} to change; give one of {', '.join(names)}")
-    return {name: _HOLDERS[name](value) for name, value in changes.items()}
-
-
-def _changes(job: dict[str, Any], now: sa.ColumnElement[float]) -> dict[str, Any]:
-    changes = {**job, "heartbeat": now}
-    if job.get("status") == "InProgress":
-        changes["status"] = sa.case((JOBS.c.status == "Stopping", JOBS.c.status), else_="InProgress")
-    return changes
-
-
-def _upsert(engine: sa.Engine, table: sa.Table) -> Any:
-    statement: Any = (postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert)(table)
-    others = {column.name: statement.excluded[column.name] for column in table.columns if not column.primary_key}
-    return statement.on_conflict_do_update(index_elements=list(table.primary_key), set_=others)

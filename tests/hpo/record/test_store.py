@@ -22,7 +22,7 @@ import pytest
 import sqlalchemy as sa
 from hypothesis import given, strategies as st
 
-from hpo.record import database as reached, writer as store_writer
+from hpo.record import batch, database as reached, writer as store_writer
 from hpo.record.job_view import best_trial, objective
 from hpo.record.maintenance import check
 from hpo.record.store import JobWriter, Store, TrialRow
@@ -380,7 +380,7 @@ def test_rows_wait_while_the_connections_break(store, caplog):
 
 
 def test_a_batch_of_several_statements_is_there_whole_or_not_at_all(store, monkeypatch):
-    monkeypatch.setattr(store_writer, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(batch, "ROWS_AT_ONCE", 7)
     statements: list[str] = []
     seen: list[int] = []
     with store.writer("bank") as writer:
