@@ -353,8 +353,13 @@ def test_nobody_gets_a_job_while_its_files_are_removed_and_where_they_stay_it_st
 
 def test_what_removes_the_files_of_a_job_for_too_long_deletes_nothing_that_another_process_drives(store, quiet):
     def remove() -> None:
-        silence(store, LOST_AFTER + 1.0)
-        taken.append(store.writer("bank"))
+        deadline = time.monotonic() + 30.0
+        while not taken:  # The first heartbeat of who deletes may come in between.
+            silence(store, LOST_AFTER + 1.0)
+            try:
+                taken.append(store.writer("bank"))
+            except LeaseError:
+                assert time.monotonic() < deadline, "the lease was not to be taken for 30 s"
 
     taken = []
     with pytest.raises(LeaseError, match="took it over"):
