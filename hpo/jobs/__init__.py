@@ -33,9 +33,7 @@ if TYPE_CHECKING:
     )
     from hpo.jobs.driver import check_resumable as check_resumable, drive as drive, exit_code as exit_code
     from hpo.jobs.files import (
-        NUM_TO_KEEP as NUM_TO_KEEP,
         Files as Files,
-        check_num_to_keep as check_num_to_keep,
         check_over as check_over,
         copy_inputs as copy_inputs,
         dataset_channels as dataset_channels,

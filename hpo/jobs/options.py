@@ -14,9 +14,11 @@ from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints
 
-from hpo.jobs.files import NUM_TO_KEEP
 from trainers import storage
 from trainers.errors import ConfigurationError
+
+NUM_TO_KEEP = 5
+"""How many trials' checkpoints stay where nothing is said."""
 
 Made = TypeVar("Made", bound=Callable[..., None])
 

@@ -11,8 +11,9 @@ from typing import Any
 from hpo.cost import Probed
 from hpo.forecasts import Forecast, Outlook, Probing, forecast_error
 from hpo.jobs.checks import gang_sizes
-from hpo.jobs.files import CLAIMED, NUM_TO_KEEP, Checkpoints, Copying, claim, remove_copies, was_claimed
+from hpo.jobs.files import CLAIMED, Checkpoints, Copying, claim, remove_copies, was_claimed
 from hpo.jobs.launch import driver_details
+from hpo.jobs.options import NUM_TO_KEEP
 from hpo.jobs.raising import RAISED, check_current
 from hpo.jobs.recorder import JobRecord
 from hpo.jobs.replay import Memory, gang_seconds

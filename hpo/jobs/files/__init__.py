@@ -24,9 +24,7 @@ if TYPE_CHECKING:
         remove_copies as remove_copies,
     )
     from hpo.jobs.files.retention import (
-        NUM_TO_KEEP as NUM_TO_KEEP,
         Checkpoints as Checkpoints,
-        check_num_to_keep as check_num_to_keep,
         dropped as dropped,
     )
 

@@ -11,12 +11,10 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
+from hpo.jobs.options import NUM_TO_KEEP, check_option
 from hpo.search import PROBE, UNTUNED, Search, TrialRun
 from trainers import storage
-from trainers.errors import ConfigurationError, LeaseError, WarmbandError
-
-NUM_TO_KEEP = 5
-"""Trials whose checkpoints stay when the user says nothing."""
+from trainers.errors import LeaseError, WarmbandError
 
 BATCH_SECONDS = 1.0
 """How long removals are gathered, so that the store is waited for once a batch and not once a file."""
@@ -120,7 +118,7 @@ class Checkpoints:
     """
 
     def __init__(self, search: Search, flush: Callable[[], None], *, num_to_keep: int | None = NUM_TO_KEEP) -> None:
-        check_num_to_keep(num_to_keep)
+        check_option("num_to_keep", num_to_keep)
         self._search = search
         self._num_to_keep = num_to_keep
         self._flush = flush
@@ -302,16 +300,3 @@ def dropped(trial_id: str) -> str:
         f"num_to_keep trials, {NUM_TO_KEEP} if nothing is said, and of all with num_to_keep=None. Train it again: "
         "fit() of this estimator"
     )
-
-
-def check_num_to_keep(num_to_keep: object) -> None:
-    """Refuses a number of checkpoints that cannot be.
-
-    Raises:
-        ConfigurationError: it is neither None nor a whole number of 1 or more.
-    """
-    whole = isinstance(num_to_keep, int) and not isinstance(num_to_keep, bool)
-    if num_to_keep is not None and (not whole or num_to_keep < 1):  # type: ignore[operator]
-        raise ConfigurationError(
-            f"num_to_keep is {num_to_keep!r}; give a whole number, 1 or more, or None to keep every trial's checkpoint"
-        )

@@ -21,7 +21,8 @@ from rich.console import Console
 
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.jobs.files import retention as module
-from hpo.jobs.files.retention import Checkpoints, Retention, check_num_to_keep, dropped, rank
+from hpo.jobs.files.retention import Checkpoints, Retention, dropped, rank
+from hpo.jobs.options import check_option
 from hpo.jobs.recorder import JobRecord
 from hpo.record.store import JobRow, JobWriter, Store
 from hpo.record.tables import JOBS
@@ -135,7 +136,7 @@ def test_the_direction_and_the_compared_value_are_the_search_s():
 @pytest.mark.parametrize("wrong", [0, -1, 2.0, True, "5"])
 def test_a_number_that_cannot_be_is_refused(wrong):
     with pytest.raises(ConfigurationError, match=r"num_to_keep is .*; give a whole number, 1 or more, or None"):
-        check_num_to_keep(wrong)
+        check_option("num_to_keep", wrong)
 
 
 def test_what_was_dropped_says_how_to_keep_it():

@@ -38,4 +38,4 @@ def test_without_it_the_process_stays() -> None:
 
 
 def test_a_process_that_ends_by_itself_ends_as_it_would() -> None:
-    assert ended("import sys\nfrom trainers import ending\nending.end_surely()\nsys.exit(3)", 60) == 3
+    assert ended("import sys\nfrom trainers.process import ending\nending.end_surely()\nsys.exit(3)", 60) == 3
