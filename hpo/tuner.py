@@ -91,7 +91,8 @@ class HyperparameterTuner(TunedJob):
         max_cost: float | None = None,
         **options: Unpack[jobs.Options],
     ) -> None:
-        jobs.check_no_others(set(options) - set(jobs.declared()), inspect.signature(type(self)).parameters)
+        unknown = [name for name in options if name not in jobs.declared()]
+        jobs.check_no_others(unknown, inspect.signature(type(self)).parameters)
         jobs.check_unused(
             metric_definitions,
             store,
@@ -154,10 +155,12 @@ class HyperparameterTuner(TunedJob):
         # A new job's brackets follow from the settings as they are now.
         settings = self.settings.changed()
         server = None if wait else self._apart()
-        job = jobs.NewJob.of(settings, inputs, job_name, self._store, apart=not wait)
+        job = jobs.NewJob.of(settings, inputs, job_name, self._store, self.TUNING_JOB_NAME_MAX_LENGTH, apart=not wait)
+        self.settings = settings
         with jobs.Interrupts(self._say) if wait else nullcontext() as interrupts:
-            job.write(self._console)
+            record = job.write()
             self.latest_tuning_job = jobs.TuningJob(name=job.row.name)
+            job.announce(record, self._console)
             if interrupts is None:
                 jobs.launch.start_apart(job.row.name, self._store, server, self._say, allowed=self._allowed)
             else:
@@ -220,8 +223,8 @@ class HyperparameterTuner(TunedJob):
             ConfigurationError, DataError, ResourcesError, GangError: as `fit` does.
             TrialError: the static hyperparameters cannot be trained, so that nothing could be measured.
         """
-        settings = self.settings.changed()  # As for `fit`.
-        return jobs.forecast_of(settings, inputs, self._store, self._console, verbose=self._verbose)
+        self.settings = self.settings.changed()  # As for `fit`.
+        return jobs.forecast_of(self.settings, inputs, self._store, self._console, verbose=self._verbose)
 
     def hyperparameter_ranges(self) -> dict[str, list[dict[str, Any]]]:
         """The ranges by kind, in the API's form."""

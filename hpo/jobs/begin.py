@@ -52,6 +52,7 @@ class NewJob:
         inputs: Mapping[str, Any] | None,
         name: str | None,
         store: str | None,
+        longest_name: int = NAME_LENGTH,
         *,
         apart: bool,
     ) -> NewJob:
@@ -62,13 +63,14 @@ class NewJob:
             inputs: channels by name, as `fit` takes them.
             name: the job's; None makes one.
             store: as above.
+            longest_name: the most characters that a name may have.
             apart: another process runs it, which needs copies of rows in memory.
 
         Raises:
             ConfigurationError, DataError: what is wrong.
         """
         name = new_name(settings) if name is None else name
-        check_job_name(name, NAME_LENGTH)
+        check_job_name(name, longest_name)
         with Store(store) as record:
             check_name_free(name, (job.name for job in record.jobs()), record.url)
         channels = opened(settings, inputs)
@@ -89,12 +91,21 @@ class NewJob:
         row = JobRow(name=name, created_at=now, spec=spec, plan=settings.plan().to_json(), owner=owner())
         return cls(settings=settings, row=row, channels=channels, forecast=forecast, store=store)
 
-    def write(self, console: Console) -> None:
-        """Puts the job into the record, and says what it is."""
+    def write(self) -> str:
+        """Puts the job into the record; returns where that is."""
         with Store(self.store) as record:
             record.create_job(self.row)
-            if ray_job():
-                _say(console, f"{RECORD}{record.url}")  # Whoever submitted the job waits for this line.
+            return record.url
+
+    def announce(self, record: str, console: Console) -> None:
+        """Says what the job is.
+
+        Args:
+            record: where it is recorded.
+            console: where that is printed.
+        """
+        if ray_job():
+            _say(console, f"{RECORD}{record}")  # Whoever submitted the job waits for this line.
         settings = self.settings
         _say(
             console,

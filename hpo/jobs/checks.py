@@ -110,8 +110,11 @@ def check_unused(metric_definitions: object, store: object, **later: object) -> 
         raise ConfigurationError(
             "metric_definitions are regular expressions for logs, and trainers report their metrics; leave them out"
         )
-    empty = {field: isinstance(value, bool | list | tuple | dict | str) and not value for field, value in later.items()}
-    check_not_there_yet(**{field: None if empty[field] else value for field, value in later.items()})
+    check_not_there_yet(**{field: None if _is_empty(value) else value for field, value in later.items()})
+
+
+def _is_empty(value: object) -> bool:
+    return isinstance(value, int | float | str | list | tuple | dict) and not value  # An array does not say.
 
 
 def check_limits(**limits: Any) -> None:

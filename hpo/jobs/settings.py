@@ -119,9 +119,14 @@ class JobSettings:
         return self.options.get(name) if name in declared() else getattr(self, name)
 
     def arguments(self) -> dict[str, Any]:
-        """The tuner's arguments, by name."""
+        """The tuner's arguments, by name; options that have their defaults are left out."""
         own = {name: getattr(self, name) for name in SETTINGS if name != "ranges"}
-        return {**own, "hyperparameter_ranges": self.ranges, "tags": self.tags or None, **self.options}
+        return {**own, "hyperparameter_ranges": self.ranges, "tags": self.tags or None, **self._given}
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        own: Mapping[str, Any] = self.options
+        return {name: own[name] for name, (_, option) in declared().items() if own[name] != option.default}
 
     def to_json(self, inputs: Mapping[str, Any], seed: int) -> dict[str, Any]:
         """The `spec` of a job's row: these settings, what the job reads and where it runs.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any, Self
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 
+from hpo.cost import Tariff
 from hpo.jobs import (
     SETTINGS,
     JobSettings,
@@ -30,7 +32,7 @@ _LOOK_SECONDS = 1.0
 
 
 class TunedJob:
-    """A job by its name, and what it is made with: each setting is an attribute.
+    """A job by its name, and what it is made with: each setting is an attribute, which may be changed before a fit.
 
     Args:
         settings: what it is made with.
@@ -46,15 +48,33 @@ class TunedJob:
         self._allowed = frozenset(settings.estimator.code().values())
         """The code that the job's record may name where this process goes on with it."""
 
-    def __getattr__(self, name: str) -> Any:
-        if name in _NAMES:
-            return self.settings.value(name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+    if TYPE_CHECKING:
 
-    def __setattr__(self, name: str, value: object) -> None:
-        if name in _NAMES:
-            name, value = "settings", self.settings.changed(**{name: value})
-        super().__setattr__(name, value)
+        def __getattr__(self, name: str) -> Any:
+            """The settings, by name."""
+
+    @property
+    def settings(self) -> JobSettings:
+        """What its jobs are made with: the settings as its attributes have them now.
+
+        Raises:
+            ConfigurationError: an attribute was given a value that is wrong, or that does not go with the others.
+        """
+        now = vars(self)
+        changes = {name: now[name] for name in _NAMES if now[name] is not self._settings.value(name)}
+        if changes:
+            self.settings = self._settings.changed(**changes)
+        return self._settings
+
+    @settings.setter
+    def settings(self, settings: JobSettings) -> None:
+        self._settings = settings
+        vars(self).update({name: settings.value(name) for name in _NAMES})
+
+    @property
+    def tariff(self) -> Tariff | None:
+        """What a worker costs; None without prices."""
+        return self.settings.tariff
 
     @classmethod
     def attach(
@@ -90,7 +110,7 @@ class TunedJob:
             check_allowed(own, False, f"job {tuning_job_name!r}", "attach() allow_code=True")
         settings = JobSettings.of(job, allow_code=allow_code)
         tuner = cls(**settings.arguments(), store=store)
-        tuner.settings = settings  # With the brackets that the record has.
+        tuner.settings = replace(tuner.settings, planned=settings.planned)  # They may have been grown.
         tuner._allowed = tuner._allowed if allow_code else frozenset()
         tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
         return tuner

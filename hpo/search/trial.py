@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+# Ray Train first: threads that enter Ray by Tune and by Train at once meet in its import cycle.
+import ray.train  # noqa: F401
 from ray.tune.experiment import Trial
 
 from hpo.cost import Limits

@@ -8,6 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+# Ray Train first: threads that enter Ray by Tune and by Train at once meet in its import cycle.
+import ray.train  # noqa: F401
 from ray.tune.search import Searcher
 from ray.tune.search.sample import Domain
 from ray.tune.search.variant_generator import parse_spec_vars

@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+# Ray Train first: threads that enter Ray by Tune and by Train at once meet in its import cycle.
+import ray.train  # noqa: F401
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
 

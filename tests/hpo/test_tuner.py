@@ -6,6 +6,7 @@ import io
 import subprocess
 import sys
 import textwrap
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from hpo import (
     IntegerParameter,
 )
 from hpo.record.store import Store
+from hpo.strategies.hyperband import lay_out
 from tests.support.boosting import CHANNELS, RANGES, STATIC, make
 from trainers import ConfigurationError, DataError, WarmbandError, XGBoostTrainer
 
@@ -271,14 +273,77 @@ def test_the_public_names_are_these() -> None:
     assert all(hasattr(trainers, name) for name in trainers.__all__)
 
 
-def test_settings_are_attributes_that_are_checked_where_they_are_set() -> None:
-    tuner = make(workers=0, max_jobs=3)
+def test_settings_are_attributes_that_are_checked_together_where_they_are_used() -> None:
+    tuner = make(workers=0, max_jobs=3, max_wait=50)
     tuner.max_jobs, tuner.priority = 5, 2
     assert (tuner.max_jobs, tuner.priority, tuner.plan().trials) == (5, 2, 5)
+    tuner.max_runtime_in_seconds = 100  # More than max_wait, as yet.
+    tuner.max_wait = 200
+    assert tuner.settings.options["max_wait"] == 200
+    tuner.priority = 101
     with pytest.raises(ConfigurationError, match=r"priority is 101; give a whole number from 1 to 100"):
-        tuner.priority = 101
+        tuner.fit(CHANNELS)
+    tuner.priority = 1
+    tuner.ranges["max_depth"] = CategoricalParameter([-3])
     with pytest.raises(ConfigurationError, match="'max_depth' is -3"):
-        tuner.ranges = {"max_depth": CategoricalParameter([-3])}
-    assert (tuner.priority, tuner.settings.options["priority"]) == (2, 2)
-    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
-        _ = tuner.nonsense
+        tuner.fit(CHANNELS)
+    assert not hasattr(tuner, "nonsense")
+    assert {"max_jobs", "priority", "estimator"} <= set(dir(tuner))
+
+
+class Eager(HyperparameterTuner):
+    """Sets settings before and behind the constructor."""
+
+    priority = 7
+    TUNING_JOB_NAME_MAX_LENGTH = 8
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self.max_jobs = 2
+        super().__init__(*arguments, **options)
+        self.num_to_keep = 1
+
+
+def test_a_subclass_sets_settings_as_it_did(home: Path) -> None:
+    made = make(workers=0, max_jobs=3)
+    tuner = Eager(**{**made.settings.arguments(), "priority": 3})
+    assert (tuner.max_jobs, tuner.priority, tuner.settings.options["num_to_keep"]) == (3, 3, 1)
+    with pytest.raises(ConfigurationError, match="at most 8 letters"):
+        tuner.fit(CHANNELS, job_name="too-long-a-name")
+    tuner.fit(CHANNELS, job_name="short")
+    assert Eager.attach("short").num_to_keep == 1
+
+
+def test_a_fit_behind_an_attach_has_its_own_brackets(home: Path) -> None:
+    make(workers=0, max_jobs=3).fit(CHANNELS, job_name="first")
+    tuner = HyperparameterTuner.attach("first")
+    grown = lay_out(5, 1, 30)
+    tuner.settings = replace(tuner.settings, planned=grown)
+    assert tuner.plan() == grown
+    tuner.fit(CHANNELS, job_name="second")
+    assert tuner.plan() == lay_out(3, 1, 30)
+
+
+def test_the_first_argument_that_is_not_known_is_named() -> None:
+    with pytest.raises(ConfigurationError, match="no argument 'zz'"):
+        make(workers=0, zz=1, aa=2, bb=3)
+    assert make(workers=0, autotune=0).plan()
+
+
+@pytest.mark.process
+def test_threads_that_load_names_at_once_get_them() -> None:
+    """Ray's own modules import each other in a circle, which two doors into it at once would fail in."""
+    code = """
+import threading, hpo, trainers
+barrier, failed = threading.Barrier(2), []
+def load(text):
+    barrier.wait()
+    try: exec(text, {})
+    except BaseException as error: failed.append(error)
+threads = [threading.Thread(target=load, args=(text,)) for text in (
+    "from trainers import XGBoostTrainer", "from hpo import HyperparameterTuner")]
+[thread.start() for thread in threads]
+[thread.join(100) for thread in threads]
+assert not failed, failed
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
