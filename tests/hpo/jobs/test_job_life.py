@@ -1,6 +1,6 @@
 """A job's whole life as a state machine: whatever befalls it, nothing is lost and its answer is the undisturbed one's.
 
-    python -m tests.hpo.test_job_life 20000 0
+    python -m tests.hpo.jobs.test_job_life 20000 0
 
 runs so many sequences, in rounds whose seeds begin at the second number; the test suite runs the same few every time.
 Each failure that it found is a plain test below.
