@@ -5,9 +5,10 @@ Imported by the workers of this backend alone, since it imports xgboost_ray.
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,9 @@ from trainers.process import calm_loaded
 from trainers.xgboost.booster import booster_parameters, read_model
 from trainers.xgboost.halting import Looks
 from trainers.xgboost.ray_backend.compat import mend
+
+TRIES = 3
+"""How often an assignment is begun where xgboost_ray takes an interrupted training for a finished one."""
 
 
 class ChannelMatrix(xgboost_ray.RayDMatrix):  # type: ignore[misc]  # xgboost_ray has no types
@@ -130,6 +134,29 @@ class _Note:
     def __call__(self) -> None:
         if self.report is not None:
             JOURNAL.note(self.began, self.at, self.report)
+
+
+def unless_interrupted(train: Callable[[], Any]) -> Any:
+    """A training's model; it is begun again where xgboost_ray takes an interrupted one for a finished one.
+
+    Where an actor dies, xgboost_ray 0.1.19 stops the others, and may hear of their ends as of that of the training. It
+    then looks for figures of a whole training that it does not have: `KeyError: 'total_n'`.
+
+    Args:
+        train: calls `xgboost_ray.train`.
+
+    Raises:
+        GangError: that came `TRIES` times.
+        Exception: what xgboost_ray raises else.
+    """
+    for _ in range(TRIES):
+        try:
+            return train()
+        except KeyError as error:
+            if error.args != ("total_n",):
+                raise
+        gc.collect()  # What is left of that training ends with the handles of its actors.
+    raise GangError(f"xgboost_ray took an interrupted training for a finished one {TRIES} times")
 
 
 class _TellRounds(xgboost.callback.TrainingCallback):
@@ -237,15 +264,17 @@ class Training:
         JOURNAL.begin()
         model = read_model(assignment.checkpoint, self._storage.read) if assignment.checkpoint else None
         called = time.perf_counter()
-        booster = xgboost_ray.train(
-            booster_parameters(assignment, self._cpus, use_gpu=self._use_gpu),
-            self._train,
-            assignment.stop - assignment.start,
-            evals=self._evals,
-            ray_params=self._ray_params,
-            callbacks=[_TellRounds(self._coordinator)],
-            verbose_eval=False,
-            xgb_model=model,
+        booster = unless_interrupted(
+            lambda: xgboost_ray.train(
+                booster_parameters(assignment, self._cpus, use_gpu=self._use_gpu),
+                self._train,
+                assignment.stop - assignment.start,
+                evals=self._evals,
+                ray_params=self._ray_params,
+                callbacks=[_TellRounds(self._coordinator)],
+                verbose_eval=False,
+                xgb_model=model,
+            )
         )
         returned = time.perf_counter()
         reached = booster.num_boosted_rounds()

@@ -1,0 +1,32 @@
+"""An interrupted training that xgboost_ray takes for a finished one is begun again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from trainers.errors import GangError
+from trainers.xgboost.ray_backend.training import TRIES, unless_interrupted
+
+pytestmark = pytest.mark.unit
+
+
+def ends(*raised: BaseException | None) -> Iterator[str]:
+    for error in raised:
+        if error is not None:
+            raise error
+    yield "model"
+
+
+def test_it_is_begun_again_and_again_for_a_while() -> None:
+    came = iter([KeyError("total_n"), KeyError("total_n"), None])
+    assert unless_interrupted(lambda: next(ends(next(came)))) == "model"
+    with pytest.raises(GangError, match=f"for a finished one {TRIES} times"):
+        unless_interrupted(lambda: next(ends(KeyError("total_n"))))
+
+
+def test_any_other_error_is_its_own() -> None:
+    for error in (KeyError("other"), ValueError("total_n")):
+        with pytest.raises(type(error)):
+            unless_interrupted(lambda error=error: next(ends(error)))
