@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hpo.cost import Prices, Tariff
+from hpo.jobs.options import one_of
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
 from hpo.strategies import MOST_JOBS, StrategyConfig, check_strategy
+from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
         )
     check_trainer_ranges(estimator, ranges)
     check_strategy(options["strategy"], options["strategy_config"], options["early_stopping_type"])
-    _check_one_of("objective_type", options["objective_type"], ("Maximize", "Minimize"))
+    kind, kinds = options["objective_type"], ("Maximize", "Minimize")
+    if kind not in kinds:
+        raise ConfigurationError(f"objective_type is {kind!r}; give {one_of(kind, kinds)}")
     _check_least("random_seed", options["random_seed"], 0)
 
 
@@ -156,7 +159,7 @@ def check_no_others(others: Iterable[str], known: Iterable[str]) -> None:
                 "'Hyperband' or 'Random'"
             )
         raise ConfigurationError(
-            f"a HyperparameterTuner has no argument {name!r}; leave it out" + _did_you_mean(name, list(known))
+            f"a HyperparameterTuner has no argument {name!r}; leave it out" + did_you_mean(name, known)
         )
 
 
@@ -233,7 +236,7 @@ def check_objective(name: str, reported: Sequence[str] | None) -> None:
         )
     raise ConfigurationError(
         f"objective_metric_name {name!r} is not reported; the trainer reports {', '.join(reported)}"
-        + _did_you_mean(name, reported)
+        + did_you_mean(name, reported)
     )
 
 
@@ -386,15 +389,3 @@ def _is_whole(value: object, least: float, most: float, *, none: bool = False) -
 def _check_least(field: str, value: object, least: int) -> None:
     if not _is_whole(value, least, math.inf, none=True):
         raise ConfigurationError(f"{field} is {value!r}; give a whole number, {least} or more")
-
-
-def _check_one_of(field: str, value: str, allowed: tuple[str, ...]) -> None:
-    if value not in allowed:
-        near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.3)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise ConfigurationError(f"{field} is {value!r}; give one of {', '.join(allowed)}{hint}")
-
-
-def _did_you_mean(given: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(given, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""

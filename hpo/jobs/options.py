@@ -5,16 +5,16 @@ The tuner's arguments, the keys of a job file, the record and the reference page
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from types import NoneType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from trainers import storage
+from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 
 NUM_TO_KEEP = 5
@@ -137,13 +137,16 @@ def check_option(name: str, value: object) -> None:
         raise ConfigurationError(f"{name} is {value!r}; give {wanted}" + (option.none and f", or None {option.none}"))
 
 
+def one_of(value: object, allowed: Sequence[str]) -> str:
+    """What to give instead of a value: one of a few words, and the nearest of them."""
+    return f"one of {', '.join(allowed)}{did_you_mean(value, allowed, cutoff=0.3)}"
+
+
 def _refusal(value: object, kind: Any, option: Option) -> str:
     """What to give instead of a value; empty where it may stay."""
     if get_origin(kind) is Literal:
         allowed = [str(each) for each in get_args(kind)]
-        near = difflib.get_close_matches(str(value), allowed, n=1, cutoff=0.3)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        return "" if value in allowed else f"one of {', '.join(allowed)}{hint}"
+        return "" if value in allowed else one_of(value, allowed)
     if kind is str:
         return "" if isinstance(value, str) else "a string"
     least, most = option.least or 0, math.inf if option.most is None else option.most

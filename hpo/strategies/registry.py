@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hpo.ranges import ParameterRange, search_space
 from hpo.strategies.hyperband import Plan, lay_out, run_all
+from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -123,8 +123,7 @@ def check_strategy(strategy: str, config: StrategyConfig | None, early_stopping_
     if strategy in LATER:
         raise ConfigurationError(f"strategy {strategy!r} is not there yet; give one of {', '.join(STRATEGIES)}")
     if strategy not in STRATEGIES:
-        near = difflib.get_close_matches(str(strategy), STRATEGIES, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(strategy, STRATEGIES)
         raise ConfigurationError(f"strategy {strategy!r} is unknown; give one of {', '.join(STRATEGIES)}{hint}")
     if config is not None and strategy != "Hyperband":
         raise ConfigurationError(f"strategy_config is for the strategy 'Hyperband', not for {strategy!r}; leave it out")
