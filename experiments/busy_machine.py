@@ -32,7 +32,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from hpo.cli import errors_in_words
 from trainers.process import POLICY, VARIABLE
 

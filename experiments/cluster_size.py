@@ -25,9 +25,9 @@ import typer
 from matplotlib.figure import Figure as Still
 from rich.console import Console
 
-from experiments.benchmark import markdown, table
-from experiments.problems import Problem, problems
-from experiments.published import (
+from experiments.shared.benchmark import markdown, table
+from experiments.shared.problems import Problem, problems
+from experiments.shared.published import (
     SEED,
     Address,
     DataDir,
@@ -41,8 +41,8 @@ from experiments.published import (
     finish,
     titled,
 )
-from experiments.searches import Outcome, Searches, rows
-from experiments.tradeoff import Advice, Choice, by_budget, by_deadline, front, take
+from experiments.shared.searches import Outcome, Searches, rows
+from experiments.shared.tradeoff import Advice, Choice, by_budget, by_deadline, front, take
 from hpo import CategoricalParameter
 from hpo.cli import errors_in_words
 from hpo.record import Store

@@ -12,8 +12,8 @@ drawn for validation; the 10,000 test images are the published ones. The first c
 (c) on four workers over AllReduce, each with the batch of (a), so that an update has four times the rows: with the
     learning rate as it is, with four times that (Goyal et al. 2017), and with four times that after a warm-up.
 
-The second tunes it for asynchronous workers: see `experiments.mnist_tuning`. `train` is the whole training function.
-With `--dataset digits` it learns scikit-learn's 8x8 digits, for which nothing is downloaded.
+The second tunes it for asynchronous workers: see `experiments.shared.network_tuning`. `train` is the whole training
+function. With `--dataset digits` it learns scikit-learn's 8x8 digits, for which nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from rich.console import Console, Group
 from torch import nn
 from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
-from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from hpo.cli import errors_in_words
 from trainers import DivergedError, ParameterServerTrainer, TorchTrainer, TrainContext, Trainer
 from trainers.cluster import cluster
@@ -233,10 +233,10 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
 
     Returns:
         As markdown by name: "accuracy", "promises" and, for one line, "short"; of a search those of
-        `experiments.mnist_tuning`.
+        `experiments.shared.network_tuning`.
     """
     if "tuned" in result:
-        from experiments import mnist_tuning
+        from experiments.shared import network_tuning as mnist_tuning
 
         return mnist_tuning.page_tables(result)
     rows = [
@@ -294,7 +294,7 @@ def main(
     data = load(dataset, data_dir=data_dir)
     with tempfile.TemporaryDirectory(prefix="warmband-mnist-") as scratch:
         if tune:
-            from experiments import mnist_tuning
+            from experiments.shared import network_tuning as mnist_tuning
 
             mnist_tuning.run(data, scratch, console, out, workers=workers, trials=trials, epochs=epochs or 9)
             return

@@ -29,8 +29,8 @@ import xgboost
 from ray.train import ScalingConfig
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from experiments.boosting import RANGES
+from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from experiments.shared.boosting import RANGES
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
 from hpo.cli import errors_in_words
 from hpo.ranges import ParameterRange

@@ -2,7 +2,7 @@
 
     python -m experiments.overhead [--trials 10000] [--optuna-seconds 20] [--out DIR] [--quick]
 
-The work is that of `experiments.empty_searches`: the real tuner on gangs that answer at once, by two plans.
+The work is that of `experiments.workloads.empty_searches`: the real tuner on gangs that answer at once, by two plans.
 
 A *decision* is one report and all that follows from it. Its time is measured three ways, each for three numbers of
 trials, so that growth shows:
@@ -44,8 +44,9 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, apart, markdown, promised, promises, table, targets_to_json, write
-from experiments.empty_searches import (
+from experiments.baselines.optuna_studies import IN_MEMORY, PRUNERS, STORAGES, Study, blocks
+from experiments.shared.benchmark import Target, apart, markdown, promised, promises, table, targets_to_json, write
+from experiments.workloads.empty_searches import (
     AT_ONCE,
     BATCHES,
     PLANS,
@@ -56,7 +57,6 @@ from experiments.empty_searches import (
     durable_batches,
     searches,
 )
-from experiments.optuna_studies import IN_MEMORY, PRUNERS, STORAGES, Study, blocks
 from hpo.cli import errors_in_words
 
 EVERY = "every report"

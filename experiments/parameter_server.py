@@ -33,10 +33,10 @@ from ray.train import ScalingConfig
 from rich.console import Console, Group
 from torch import nn
 
-from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from experiments.documented import start_ray
-from experiments.loops import layers
-from experiments.on_gang import OnGang
+from experiments.baselines.ray_as_documented import start_ray
+from experiments.baselines.training_loops import layers
+from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from experiments.workloads.repeated_trial import OnGang
 from hpo.cli import errors_in_words
 from trainers import ParameterServerTrainer, TrainContext
 from trainers.channels import open_channels

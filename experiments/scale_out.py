@@ -30,13 +30,14 @@ import typer
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments import boosting, scale_tables, shard_models
-from experiments.benchmark import table
-from experiments.blog import FIRST
-from experiments.gap import Scores
+from experiments.convergence.effects import Scores
 from experiments.mnist import Setting, channels
-from experiments.problems import trees
-from experiments.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
+from experiments.scaling import shard_models, tables as scale_tables
+from experiments.shared import boosting
+from experiments.shared.benchmark import table
+from experiments.shared.blog import FIRST
+from experiments.shared.problems import trees
+from experiments.shared.published import SEED, Address, DataDir, Options, Out, Quick, Repeat, Seed, Seeds, Steps, finish
 from hpo.cli import errors_in_words
 from hpo.report import with_error
 from hpo.search import standard_error
@@ -346,7 +347,7 @@ def main(
 ) -> None:
     """Measure what distribution does to two models that nobody tuned for it."""
     # Imported here: drawing libraries take a while to come.
-    from experiments.scale_page import page
+    from experiments.scaling.page import page
 
     logging.getLogger("ray.train").setLevel(logging.WARNING)  # It says for each training that it runs in this process.
     console = Console(highlight=False)

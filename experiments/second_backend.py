@@ -22,7 +22,7 @@ from ray.train import ScalingConfig
 from rich.console import Console
 from rich.table import Table
 
-from experiments.warm_start import RANGES, STATIC
+from experiments.workloads.warm_gangs import RANGES, STATIC
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.cli import errors_in_words
 from hpo.record import Store

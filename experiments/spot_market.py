@@ -26,8 +26,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console, Group
 
-from experiments.benchmark import markdown, table, write
-from experiments.empty_searches import RANGES, NoRecord, curve
+from experiments.shared.benchmark import markdown, table, write
+from experiments.workloads.empty_searches import RANGES, NoRecord, curve
 from hpo.cli import errors_in_words
 from hpo.ranges import decode, search_space
 from hpo.search import Controller, Search, SimulatedGangs

@@ -36,10 +36,19 @@ import typer
 from ray.train import ScalingConfig
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from experiments.documented import ROUNDS, WORKERS, Documented, as_documented
-from experiments.warm_start import AT_ONCE, SEED, TRIALS, WarmGangs, WarmJob, on_warm_gangs, parameters, warm_job
-from experiments.whole_trials import PlainOptuna, starts_in_hand, with_optuna
+from experiments.baselines.optuna_trials import PlainOptuna, starts_in_hand, with_optuna
+from experiments.baselines.ray_as_documented import ROUNDS, WORKERS, Documented, as_documented
+from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from experiments.workloads.warm_gangs import (
+    AT_ONCE,
+    SEED,
+    TRIALS,
+    WarmGangs,
+    WarmJob,
+    on_warm_gangs,
+    parameters,
+    warm_job,
+)
 from hpo.cli import errors_in_words
 from hpo.record import TrialRow
 from trainers.datasets import find, load

@@ -20,7 +20,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from experiments.benchmark import markdown, write
+from experiments.shared.benchmark import markdown, write
 from hpo.cli import errors_in_words
 from hpo.record import JobRow, ReportRow, Store, TrialRow, explained, open_engine, shown
 from trainers.errors import ConfigurationError

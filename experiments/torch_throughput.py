@@ -2,8 +2,9 @@
 
     python -m experiments.torch_throughput [--workers 2] [--data-dir DIR] [--out DIR] [--quick]
 
-All parts train a fully connected network by SGD with momentum (`experiments.loops` has the loop twice, by hand and as a
-training function); the first on MNIST where it is found, otherwise on scikit-learn's digits, many times over.
+All parts train a fully connected network by SGD with momentum (`experiments.baselines.training_loops` has the loop
+twice, by hand and as a training function); the first on MNIST where it is found, otherwise on scikit-learn's digits,
+many times over.
 
 *Throughput*: one trial on a gang that is up, from handing out the assignment until its result is there, its checkpoint
 written; against the same loop in plain PyTorch on as many processes of `torch.distributed.run`, with
@@ -38,12 +39,12 @@ from ray.train import Checkpoint, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer as RayTorchTrainer, prepare_model
 from rich.console import Console, Group
 
-from experiments.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from experiments.documented import start_ray
-from experiments.loops import TRAIN, layers, plain
-from experiments.on_gang import OnGang
+from experiments.baselines.ray_as_documented import start_ray
+from experiments.baselines.torchrun import UnderTorchrun
+from experiments.baselines.training_loops import TRAIN, layers, plain
+from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
 from experiments.startup import ENVIRONMENT
-from experiments.under_torchrun import UnderTorchrun
+from experiments.workloads.repeated_trial import OnGang
 from hpo.cli import errors_in_words
 from trainers import Channel, TorchTrainer
 from trainers.channels import open_channels

@@ -23,12 +23,11 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from experiments import blog
-from experiments.benchmark import markdown, table
-from experiments.equal_rounds import configurations, difference, told, unbeaten
-from experiments.gap import Scores
-from experiments.problems import Problem, problems
-from experiments.published import (
+from experiments.convergence.effects import Scores
+from experiments.shared import blog
+from experiments.shared.benchmark import markdown, table
+from experiments.shared.problems import Problem, problems
+from experiments.shared.published import (
     SEED,
     Address,
     DataDir,
@@ -42,7 +41,8 @@ from experiments.published import (
     finish,
     titled,
 )
-from experiments.searches import Outcome, Searches, rows
+from experiments.shared.scores import configurations, difference, told, unbeaten
+from experiments.shared.searches import Outcome, Searches, rows
 from hpo.cli import errors_in_words
 from hpo.record import Store
 from hpo.report import JobData, Page, Section, Table, Text, comparison_figures, job_sections

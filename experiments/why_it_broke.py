@@ -31,13 +31,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments.benchmark import markdown
-from experiments.causes import Cause, Change, changes
-from experiments.diagnosis import Diagnosis, diagnose, pairs_of, percent, said
-from experiments.gap import Gap, Scores, Share
-from experiments.noise_scale import NoiseScale, scales
-from experiments.published import SEED, Address, DataDir, Options, Quick, Repeat, Seed, Steps, finish
-from experiments.twins import (
+from experiments.convergence.cases import (
     ALONE,
     DISTRIBUTED,
     EXACT,
@@ -49,6 +43,12 @@ from experiments.twins import (
     scored,
     xgboost_case,
 )
+from experiments.convergence.causes import Cause, Change, changes
+from experiments.convergence.diagnosis import Diagnosis, diagnose, pairs_of, percent, said
+from experiments.convergence.effects import Gap, Scores, Share
+from experiments.convergence.noise_scale import NoiseScale, scales
+from experiments.shared.benchmark import markdown
+from experiments.shared.published import SEED, Address, DataDir, Options, Quick, Repeat, Seed, Steps, finish
 from hpo.cli import AllowCode, errors_in_words
 from hpo.report import with_error
 from trainers import ConfigurationError, Trainer, TrialError
@@ -310,7 +310,7 @@ def main(
 ) -> None:
     """Find out why a distributed run converges worse than one worker."""
     # Imported here: drawing libraries take a while to come.
-    from experiments.why_page import page
+    from experiments.convergence.page import page
 
     logging.getLogger("ray.train").setLevel(logging.WARNING)  # It says for each training that it runs in this process.
     console = Console(highlight=False)

@@ -6,9 +6,9 @@ On the bank marketing data, its train and validation rows repeated. Every worker
 
 *Share*: a tuning job (Hyperband, 30 trials of at most 30 rounds, two workers, rows 100 times) whose workers note the
 seconds that they spend within XGBoost's functions that train, predict, evaluate and add up over workers
-(`experiments/noting.py`), waiting for each other in them included, and nothing else. Their sum over all workers is
-divided by the worker-seconds that the ledger billed: by all of them, the start of the gang's processes and the loading
-of rows included, which is the promise; and by those billed since the gang was up, beside it.
+(`experiments/workloads/timed_trainer.py`), waiting for each other in them included, and nothing else. Their sum over
+all workers is divided by the worker-seconds that the ledger billed: by all of them, the start of the gang's processes
+and the loading of rows included, which is the promise; and by those billed since the gang was up, beside it.
 
 *By hand*: one trial of 30 rounds on a gang that is up, from handing out the assignment until its result is there, its
 model written; against `xgb.train` on as many plain processes, which XGBoost's `RabitTracker` and `CommunicatorContext`
@@ -18,8 +18,8 @@ seed and the processes' niceness are the same (Ray's workers are nice to others)
 take turns, and the promise is on the median of the ratios within a turn. The same trial runs through the backend
 "xgboost_ray" as often, its own start of actors included, which it repeats for each trial.
 
-*Evaluation*: one of 16 workers, simulated in this process (`experiments/shared_evaluation.py`): the seconds of a round
-on its share of the rows, and of evaluating its share of a fifth as many, here and by hand.
+*Evaluation*: one of 16 workers, simulated in this process (`experiments/workloads/shared_evaluation.py`): the seconds
+of a round on its share of the rows, and of evaluating its share of a fifth as many, here and by hand.
 
 *Exactness*: the AUC that 1, 2 and 3 workers report after 10 rounds, against scikit-learn's on the whole validation set
 with the model that they wrote.
@@ -46,11 +46,11 @@ import typer
 from ray.train import ScalingConfig
 from rich.console import Console, Group
 
-from experiments import shared_evaluation
-from experiments.benchmark import Target, apart, markdown, promised, promises, table, targets_to_json, write
-from experiments.noted_job import AT_ONCE, SEED, STATIC, Memory, Share, memory, share
-from experiments.shared_evaluation import Evaluating
-from experiments.trial_by_turns import Turns, turns
+from experiments.baselines.trial_by_turns import Turns, turns
+from experiments.shared.benchmark import Target, apart, markdown, promised, promises, table, targets_to_json, write
+from experiments.workloads import shared_evaluation
+from experiments.workloads.shared_evaluation import Evaluating
+from experiments.workloads.timed_job import AT_ONCE, SEED, STATIC, Memory, Share, memory, share
 from hpo.cli import errors_in_words
 from trainers import Channel, XGBoostTrainer
 from trainers.datasets import find, load

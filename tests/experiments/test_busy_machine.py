@@ -7,8 +7,8 @@ from dataclasses import asdict
 import pytest
 
 from experiments import busy_machine
-from experiments.benchmark import targets_to_json
 from experiments.busy_machine import ARMS, UNITS, Measured, busy_processes, compare, page_tables, ratio, rows, targets
+from experiments.shared.benchmark import targets_to_json
 
 
 def measured(work: str, *, busy: bool, **milliseconds: list[float]) -> list[Measured]:

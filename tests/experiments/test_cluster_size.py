@@ -12,7 +12,6 @@ import pytest
 import typer
 from rich.console import Console
 
-from experiments.benchmark import write
 from experiments.cluster_size import (
     Found,
     advice_table,
@@ -25,10 +24,11 @@ from experiments.cluster_size import (
     verdict,
 )
 from experiments.mnist import Setting
-from experiments.problems import problems
-from experiments.published import Options, Steps
-from experiments.searches import Outcome, Searches
-from experiments.tradeoff import by_deadline
+from experiments.shared.benchmark import write
+from experiments.shared.problems import problems
+from experiments.shared.published import Options, Steps
+from experiments.shared.searches import Outcome, Searches
+from experiments.shared.tradeoff import by_deadline
 from hpo.record.store import Store
 from trainers import Trainer
 

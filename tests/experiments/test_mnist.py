@@ -13,8 +13,7 @@ import pytest
 import torch
 from rich.console import Console
 
-from experiments import mnist, mnist_tuning
-from experiments.benchmark import write
+from experiments import mnist
 from experiments.mnist import (
     Outcome,
     Setting,
@@ -27,7 +26,9 @@ from experiments.mnist import (
     show,
     targets,
 )
-from experiments.mnist_tuning import JOBS, Tuned, tune
+from experiments.shared import network_tuning as mnist_tuning
+from experiments.shared.benchmark import write
+from experiments.shared.network_tuning import JOBS, Tuned, tune
 from hpo import HyperparameterTuner
 from hpo.job_file.reading import read_job
 from hpo.record.store import Store

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.benchmark import targets_to_json
 from experiments.one_process import TRIALS, OneProcess, Run, compare, page_tables, target
+from experiments.shared.benchmark import targets_to_json
 from trainers.datasets import load
 
 

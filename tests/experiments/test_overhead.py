@@ -14,7 +14,9 @@ import pytest
 import sqlalchemy as sa
 from rich.console import Console
 
-from experiments.empty_searches import (
+from experiments.baselines.optuna_studies import ADJUSTED, DEFAULTS, IN_MEMORY, PRUNERS, STORAGES, Block, Study, blocks
+from experiments.overhead import Measured, page_tables, result, show, targets
+from experiments.workloads.empty_searches import (
     BATCHES,
     PLANS,
     REPORTS,
@@ -26,8 +28,6 @@ from experiments.empty_searches import (
     schedule,
     search,
 )
-from experiments.optuna_studies import ADJUSTED, DEFAULTS, IN_MEMORY, PRUNERS, STORAGES, Block, Study, blocks
-from experiments.overhead import Measured, page_tables, result, show, targets
 from hpo.record.database import open_engine
 from hpo.record.store import Store
 

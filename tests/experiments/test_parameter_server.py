@@ -13,8 +13,7 @@ import torch
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments.loops import layers
-from experiments.on_gang import OnGang
+from experiments.baselines.training_loops import layers
 from experiments.parameter_server import (
     LEARNING,
     TRAIN,
@@ -29,6 +28,7 @@ from experiments.parameter_server import (
     show,
     targets,
 )
+from experiments.workloads.repeated_trial import OnGang
 from trainers import ParameterServerTrainer
 from trainers.channels import open_channels
 

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 
 import experiments.scale_out  # noqa: F401  # What all benchmarks import takes seconds, which are no test's.
 from experiments import results_page
-from experiments.benchmark import markdown
 from experiments.results_page import Results, ResultsError, blocks, filled
+from experiments.shared.benchmark import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -124,7 +124,10 @@ def test_what_is_wrong_with_a_page_is_said_with_its_line(kept: Path, page: str, 
         ([1], "has no command, date and machine; run the benchmark anew"),
         ({**RESULT, "command": "python -m pytest"}, "'python -m pytest' is none of"),
         ({**RESULT, "command": "python -m experiments.nowhere"}, "experiments.nowhere, cannot be imported"),
-        ({**RESULT, "command": "python -m experiments.loops"}, "experiments.loops.page_tables cannot .*AttributeError"),
+        (
+            {**RESULT, "command": "python -m experiments.second_backend"},
+            "experiments.second_backend.page_tables cannot .*AttributeError",
+        ),
         ({**RESULT, "auc": None}, "experiments.made.page_tables cannot make its tables .*run it anew"),
     ],
 )

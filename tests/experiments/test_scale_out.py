@@ -14,10 +14,7 @@ from ray.train import ScalingConfig
 from typer import Typer
 from typer.testing import CliRunner
 
-from experiments import scale_out, shard_models
-from experiments.benchmark import write
-from experiments.blog import FIRST
-from experiments.published import Options, Steps
+from experiments import scale_out
 from experiments.scale_out import (
     Measured,
     Row,
@@ -30,9 +27,13 @@ from experiments.scale_out import (
     working,
     xgboost_rows,
 )
-from experiments.scale_page import most_apart, no_drop, page, table
-from experiments.scale_tables import speed_up
-from experiments.shard_models import WithoutSharing, mean_of_parts
+from experiments.scaling import shard_models
+from experiments.scaling.page import most_apart, no_drop, page, table
+from experiments.scaling.shard_models import WithoutSharing, mean_of_parts
+from experiments.scaling.tables import speed_up
+from experiments.shared.benchmark import write
+from experiments.shared.blog import FIRST
+from experiments.shared.published import Options, Steps
 from hpo.report import Measured as Value
 from hpo.search.uncertainty import auc_standard_error, proportion_standard_error
 from trainers import Trainer

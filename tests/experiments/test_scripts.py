@@ -12,8 +12,8 @@ import pytest
 import experiments
 
 FOLDER = Path(experiments.__file__).parent
-APART = ("results_page", "under_torchrun")
-"""The first has errors of its own, which it says in the same way; torchrun starts the second, for a benchmark."""
+APART = ("results_page",)
+"""It has errors of its own, which it says in the same way."""
 
 
 def ends(module: Path) -> list[str]:

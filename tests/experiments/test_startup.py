@@ -12,11 +12,11 @@ from ray.train import ScalingConfig
 from rich.console import Console
 from typer.testing import CliRunner
 
-from experiments.benchmark import write
-from experiments.documented import Documented
+from experiments.baselines.optuna_trials import PlainOptuna, starts_in_hand, with_optuna
+from experiments.baselines.ray_as_documented import Documented
+from experiments.shared.benchmark import write
 from experiments.startup import Startup, main, page_tables, result, show, targets
-from experiments.warm_start import TINY_ASSIGNMENTS, TRIALS, WarmGangs, WarmJob, parameters, warm_job
-from experiments.whole_trials import PlainOptuna, starts_in_hand, with_optuna
+from experiments.workloads.warm_gangs import TINY_ASSIGNMENTS, TRIALS, WarmGangs, WarmJob, parameters, warm_job
 from hpo.record.store import TrialRow
 from trainers.datasets import load
 

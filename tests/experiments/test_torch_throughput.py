@@ -13,10 +13,10 @@ import torch
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments.loops import TRAIN, layers, plain
-from experiments.on_gang import OnGang
+from experiments.baselines.torchrun import UnderTorchrun
+from experiments.baselines.training_loops import TRAIN, layers, plain
 from experiments.torch_throughput import Measured, Scale, Turns, page_tables, result, show, targets, throughput
-from experiments.under_torchrun import UnderTorchrun
+from experiments.workloads.repeated_trial import OnGang
 from trainers import TorchTrainer
 from trainers.channels import open_channels
 from trainers.datasets import load

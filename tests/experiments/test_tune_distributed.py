@@ -14,11 +14,11 @@ import pytest
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments.benchmark import write
 from experiments.mnist import Setting
-from experiments.problems import Problem, problems
-from experiments.published import Options, Steps
-from experiments.searches import Outcome, Searches, rows
+from experiments.shared.benchmark import write
+from experiments.shared.problems import Problem, problems
+from experiments.shared.published import Options, Steps
+from experiments.shared.searches import Outcome, Searches, rows
 from experiments.tune_distributed import (
     COLUMNS,
     Found,

@@ -18,14 +18,14 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from experiments import why_it_broke
-from experiments.causes import Cause
-from experiments.diagnosis import Diagnosis
-from experiments.judgement import Verdict
-from experiments.published import Options, Steps
-from experiments.theories import Theory
-from experiments.twins import ALONE, DISTRIBUTED, Case, Outcome, image_case, job_case, scored, xgboost_case
+from experiments.convergence.cases import ALONE, DISTRIBUTED, Case, Outcome, image_case, job_case, scored, xgboost_case
+from experiments.convergence.causes import Cause
+from experiments.convergence.diagnosis import Diagnosis
+from experiments.convergence.page import page
+from experiments.convergence.published_theories import Theory
+from experiments.convergence.verdicts import Verdict
+from experiments.shared.published import Options, Steps
 from experiments.why_it_broke import Experiment, page_tables
-from experiments.why_page import page
 from trainers import Channel, ConfigurationError, ParameterServerTrainer, TorchTrainer, TrainContext
 from trainers.datasets import load
 

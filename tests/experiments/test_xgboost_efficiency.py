@@ -16,13 +16,13 @@ import pytest
 import xgboost
 from rich.console import Console
 
-from experiments.benchmark import Target
-from experiments.by_hand import ByHand
-from experiments.looking import Looking, descendants, held
-from experiments.noted_job import Memory, Share
-from experiments.noting import NotingProgram, NotingTrainer, _timed
-from experiments.shared_evaluation import Evaluating, measure
-from experiments.trial_by_turns import Turns
+from experiments.baselines.plain_processes import ByHand
+from experiments.baselines.trial_by_turns import Turns
+from experiments.shared.benchmark import Target
+from experiments.workloads.memory import Looking, descendants, held
+from experiments.workloads.shared_evaluation import Evaluating, measure
+from experiments.workloads.timed_job import Memory, Share
+from experiments.workloads.timed_trainer import NotingProgram, NotingTrainer, _timed
 from experiments.xgboost_efficiency import Measured, page_tables, result, show, targets
 from trainers import Channel
 

@@ -85,7 +85,7 @@ JOB = """
     from trainers.cluster.session import cluster
     from trainers.channels import open_channels
     import ray, torch
-    from experiments.on_gang import OnGang
+    from experiments.workloads.repeated_trial import OnGang
     from ray.train import ScalingConfig
 
     WORKER = "ray::RayTrainWo"

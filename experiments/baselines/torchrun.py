@@ -1,0 +1,123 @@
+"""Plain DistributedDataParallel under torchrun: processes that train the loop of `training_loops` when told to."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from torch.distributed import TCPStore
+from torch.nn.parallel import DistributedDataParallel
+from torch.optim import SGD
+
+from experiments.baselines.training_loops import layers, plain
+
+ANSWER = timedelta(seconds=300)
+END_SECONDS = 30.0
+
+
+class UnderTorchrun:
+    """Trainings on processes of `torch.distributed.run`, which stay up between them.
+
+    Args:
+        features: of all rows; process i has those whose number is i modulo the processes.
+        labels: of all rows.
+        workers: how many processes.
+        folder: for the rows on their way, and for models.
+        niceness: of the processes. Ray's workers have one of their own, and lose to others on a busy machine.
+    """
+
+    def __init__(self, features: Any, labels: Any, workers: int, folder: Path, *, niceness: int = 0) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        np.save(folder / "features.npy", features)
+        np.save(folder / "labels.npy", labels)
+        self._workers, self._folder, self._turns = workers, folder, 0
+        # Commands and answers go through a key-value store: waiting has a deadline and takes no processor time.
+        self._store = TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False, timeout=ANSWER)
+        arguments = [str(self._store.port), str(folder), str(niceness)]
+        run = ["--standalone", "--nproc-per-node", str(workers), "-m", "experiments.baselines.torchrun", *arguments]
+        self._process = subprocess.Popen([sys.executable, "-m", "torch.distributed.run", *run])
+
+    def start(self) -> None:
+        """Waits until every process has its rows and has joined the others."""
+        self._answers()
+
+    def train(self, hyperparameters: Mapping[str, Any], epochs: int) -> tuple[float, dict[str, Any]]:
+        """Trains once; returns wall seconds until all have answered, the model written, and the model's state."""
+        self._turns += 1
+        began = time.perf_counter()
+        self._store.set(f"told/{self._turns}", json.dumps({**hyperparameters, "epochs": epochs}))
+        self._answers()
+        seconds = time.perf_counter() - began
+        return seconds, torch.load(self._folder / "model.pt", weights_only=True)["model"]
+
+    def close(self) -> None:
+        """Ends the processes."""
+        self._store.set(f"told/{self._turns + 1}", "")
+        try:
+            self._process.wait(END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.terminate()
+            self._process.wait(END_SECONDS)
+
+    def _answers(self) -> None:
+        for rank in range(self._workers):
+            try:
+                answer = self._store.get(f"answer/{self._turns}/{rank}").decode()
+            except RuntimeError as error:
+                waited = f"waited {ANSWER.total_seconds():.0f} s for process {rank} under torchrun"
+                raise RuntimeError(f"{waited}, in vain; its output says why") from error
+            if answer:
+                raise RuntimeError(f"process {rank} under torchrun failed, so nothing was measured: {answer}")
+
+
+def main(port: int, folder: Path, niceness: int) -> None:
+    """One of the processes: loads its rows, joins, and trains whenever it is told to."""
+    os.setpriority(os.PRIO_PROCESS, 0, niceness)
+    torch.set_num_threads(1)
+    store = TCPStore("127.0.0.1", port, is_master=False, timeout=timedelta(hours=1))
+    dist.init_process_group("gloo")
+    rank, world_size = dist.get_rank(), dist.get_world_size()
+    mine = slice(rank, None, world_size)
+    features = torch.from_numpy(np.ascontiguousarray(np.load(folder / "features.npy", mmap_mode="r")[mine]))
+    labels = torch.from_numpy(np.ascontiguousarray(np.load(folder / "labels.npy", mmap_mode="r")[mine])).long()
+    turn = 0
+    store.set(f"answer/{turn}/{rank}", "")
+    while told := store.get(f"told/{(turn := turn + 1)}").decode():
+        try:
+            _train(json.loads(told), features, labels, folder / "model.pt")
+            store.set(f"answer/{turn}/{rank}", "")
+        except Exception as error:
+            store.set(f"answer/{turn}/{rank}", f"{type(error).__name__}: {error}")
+            raise
+    dist.destroy_process_group()
+
+
+def _train(given: dict[str, Any], features: torch.Tensor, labels: torch.Tensor, save_to: Path) -> None:
+    torch.manual_seed(given["seed"])
+    model = DistributedDataParallel(layers(given["widths"]))
+    optimizer = SGD(model.parameters(), lr=given["lr"], momentum=given["momentum"])
+    plain(
+        model,
+        optimizer,
+        features,
+        labels,
+        batch=given["per_worker_batch_size"],
+        epochs=given["epochs"],
+        shuffle=given["shuffle"],
+    )
+    if dist.get_rank() == 0:
+        torch.save({"model": model.module.state_dict(), "optimizer": optimizer.state_dict()}, save_to)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]), Path(sys.argv[2]), int(sys.argv[3]))

@@ -1,0 +1,1 @@
+"""Data, models, options, tables and pictures that several scripts share."""

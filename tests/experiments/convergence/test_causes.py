@@ -1,0 +1,178 @@
+"""What is changed back for each cause, why not where it is not, and that what is proposed to be tuned can be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+
+import hpo
+from experiments.convergence.causes import BOOSTING, Cause, Run, as_python, as_yaml, changes, ranges
+from experiments.convergence.mechanisms import mechanism
+from hpo.job_file.reading import read_job
+
+BLOG = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "link_bytes_per_second": 1e6}
+RUNS = st.builds(
+    lambda workers, mode, rate, momentum, batch: Run(
+        workers=workers,
+        mode=mode,
+        hyperparameters={
+            "lr": rate,
+            "momentum": momentum,
+            "per_worker_batch_size": batch,
+            "link_bytes_per_second": 1e6,
+        },
+    ),
+    st.integers(2, 64),
+    st.sampled_from(["async", "bounded", "sync"]),
+    st.floats(1e-6, 10),
+    st.floats(0, 0.999),
+    st.integers(1, 4096),
+)
+
+
+def run(mode: str, workers: int = 4, **hyperparameters: Any) -> Run:
+    return Run(workers=workers, mode=mode, hyperparameters=BLOG | hyperparameters)
+
+
+def test_each_cause_of_asynchronous_workers_is_one_change() -> None:
+    made, ruled_out = changes(run("async"))
+    assert [change.causes for change in made] == [(cause,) for cause in Cause]
+    assert ruled_out == {}
+    by_cause = {change.causes[0]: change for change in made}
+    assert by_cause[Cause.BATCH].hyperparameters == {"per_worker_batch_size": 25}
+    assert by_cause[Cause.RATE].hyperparameters == {"lr": 0.025}
+    assert by_cause[Cause.STALENESS].hyperparameters == {"mode": "sync"}
+    assert by_cause[Cause.MOMENTUM].hyperparameters == {"momentum": 0.0}
+    assert by_cause[Cause.SHARDS].shuffled
+    assert by_cause[Cause.METRIC].whole
+    assert not by_cause[Cause.SHARDS].hyperparameters
+    assert not by_cause[Cause.METRIC].hyperparameters
+    assert by_cause[Cause.CONGESTION].hyperparameters == {"link_bytes_per_second": None}
+    assert by_cause[Cause.CONGESTION].said == "a link without a limit instead of 1,000,000 bytes a second"
+    assert by_cause[Cause.NOISE].noise == 4
+    assert by_cause[Cause.NOISE].said == "gradients as noisy as of 25 rows instead of 100"
+
+
+def test_workers_that_wait_for_each_other_are_not_stale() -> None:
+    made, ruled_out = changes(run("sync"))
+    assert [change.causes[0] for change in made] == [
+        Cause.BATCH, Cause.RATE, Cause.SHARDS, Cause.METRIC, Cause.CONGESTION, Cause.NOISE
+    ]  # fmt: skip
+    assert made[1].hyperparameters == {"learning_rate_rule": "linear"}
+    assert set(ruled_out) == {Cause.STALENESS, Cause.MOMENTUM}
+    assert "linear already" in changes(run("sync", learning_rate_rule="linear"))[1][Cause.RATE]
+
+
+def test_a_batch_that_is_the_same_rules_out_what_comes_of_it() -> None:
+    same = Run(workers=4, mode="sync", hyperparameters={"lr": 0.1, "global_batch_size": 100})
+    _, ruled_out = changes(same)
+    assert "100 rows at a time, as one worker does" in ruled_out[Cause.BATCH]
+    assert "as many rows as on one worker" in ruled_out[Cause.RATE]
+    assert "as many rows as on one worker" in ruled_out[Cause.NOISE]
+    assert "link_bytes_per_second" in ruled_out[Cause.CONGESTION]
+
+
+def test_of_boosting_only_shards_can_be_at_fault() -> None:
+    made, ruled_out = changes(Run(workers=3, mode=BOOSTING, hyperparameters={"eta": 0.3}))
+    assert [change.causes for change in made] == [(Cause.SHARDS,)]
+    assert set(ruled_out) == set(Cause) - {Cause.SHARDS}
+
+
+def test_what_a_function_calls_otherwise_is_left_alone_and_said() -> None:
+    named = Run(workers=4, mode="async", hyperparameters={"step_size": 0.1, "per_worker_batch_size": 1})
+    made, ruled_out = changes(named)
+    assert [change.causes[0] for change in made] == [Cause.STALENESS, Cause.SHARDS, Cause.METRIC, Cause.NOISE]
+    assert "lr or learning_rate" in ruled_out[Cause.RATE]
+    assert "momentum" in ruled_out[Cause.MOMENTUM]
+    assert "cannot be divided" in ruled_out[Cause.BATCH]
+
+
+def test_two_changes_at_once() -> None:
+    made, _ = changes(run("async"))
+    both = made[2] & made[3]
+    assert both.hyperparameters == {"mode": "sync", "momentum": 0.0}
+    assert both.name == "staleness and momentum under staleness"
+    assert (made[4] & made[5]).shuffled
+    assert (made[4] & made[5]).whole
+    assert (made[5] & made[7]).noise == 4
+    assert run("async").changed(both.hyperparameters).stale is False
+
+
+@given(RUNS)
+def test_a_change_is_one_thing_and_what_is_not_changed_has_a_reason(of: Run) -> None:
+    made, ruled_out = changes(of)
+    assert {change.causes[0] for change in made} | set(ruled_out) == set(Cause)
+    for change in made:
+        assert len(change.causes) == 1
+        assert len(change.hyperparameters) + change.shuffled + change.whole + (change.noise > 1) == 1
+        assert all(of.hyperparameters.get(name) != value for name, value in change.hyperparameters.items())
+
+
+@given(RUNS, st.sets(st.sampled_from(Cause), min_size=1))
+def test_proposed_ranges_hold_what_gave_something_back(of: Run, found: set[Cause]) -> None:
+    proposed = ranges(of, found)
+    for change in changes(of)[0]:
+        if change.causes[0] in found:
+            for name, value in change.hyperparameters.items():
+                if name == "learning_rate_rule":  # Its effect is a rate that many times as large.
+                    name, value = "lr", float(of.hyperparameters["lr"]) * of.workers
+                if name == "link_bytes_per_second":
+                    continue  # No hyperparameter that is tuned gives a link more.
+                if isinstance(proposed[name], hpo.CategoricalParameter):
+                    assert proposed[name].is_valid(value)
+                else:
+                    assert proposed[name].min_value <= value * 1.001
+                    assert value <= proposed[name].max_value * 1.001
+
+
+@given(RUNS, st.sets(st.sampled_from(Cause)))
+def test_python_says_the_same_ranges(of: Run, found: set[Cause]) -> None:
+    proposed = ranges(of, found)
+    if proposed:
+        names: dict[str, Any] = {}
+        exec(as_python(proposed), names)
+        assert {name: repr(bounds) for name, bounds in names["ranges"].items()} == {
+            name: repr(bounds) for name, bounds in proposed.items()
+        }
+
+
+@pytest.mark.parametrize("rate", [0.1, 1e-5, 4.0])
+def test_a_job_file_takes_the_ranges_as_they_are_printed(rate: float, tmp_path: Path) -> None:
+    proposed = ranges(run("async", lr=rate), set(Cause))
+    path = tmp_path / "job.yaml"
+    path.write_text(
+        "data: {dataset: digits}\n"
+        "trainer: {type: parameter_server, train_loop: 'experiments.mnist:train'}\n"
+        f"{as_yaml(proposed)}\n"
+        "  objective_metric_name: validation:accuracy\n"
+    )
+    read = read_job(path, allow_code=True).tuning.ranges
+    assert {name: bounds.parameter().to_json() for name, bounds in read.items()} == {
+        name: bounds.to_json() for name, bounds in proposed.items()
+    }
+    assert set(proposed) == {"lr", "momentum", "per_worker_batch_size", "mode"}
+
+
+def test_momentum_is_proposed_up_to_what_asynchrony_leaves_of_it() -> None:
+    proposed = ranges(run("async"), {Cause.MOMENTUM})
+    assert (proposed["momentum"].min_value, proposed["momentum"].max_value) == (0.0, 0.6)
+    assert ranges(run("async", workers=16), {Cause.MOMENTUM})["momentum"].max_value == 0.45
+    assert "momentum" not in ranges(run("sync"), {Cause.RATE})
+
+
+@pytest.mark.parametrize("mode", ["async", "sync", BOOSTING])
+@pytest.mark.parametrize("cause", Cause)
+def test_every_mechanism_has_a_source_and_a_word(cause: Cause, mode: str) -> None:
+    told = mechanism(cause, run(mode), 2.5)
+    assert told.text.endswith(".")
+    assert told.source
+    assert cause.word
+
+
+def test_mechanisms_are_told_with_the_runs_own_figures() -> None:
+    assert "0.75. On top of 0.9 that makes 0.975" in mechanism(Cause.MOMENTUM, run("async")).text
+    assert "40 updates instead of 10" in mechanism(Cause.MOMENTUM, run("async")).text
+    assert "2.5 in the mean" in mechanism(Cause.STALENESS, run("async"), 2.5).text
