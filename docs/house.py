@@ -12,7 +12,29 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+SCRIPTS = (
+    "scale_out",
+    "tune_distributed",
+    "cluster_size",
+    "why_it_broke",
+    "mnist",
+    "early_stopping",
+    "startup",
+    "one_process",
+    "overhead",
+    "xgboost_efficiency",
+    "second_backend",
+    "torch_throughput",
+    "parameter_server",
+    "busy_machine",
+    "spot_market",
+    "store_rate",
+    "results_page",
+)
+"""Modules of experiments/ that a user runs: none imports another."""
+
 HOUSE = {
+    "experiments": (*SCRIPTS, "convergence", "scaling", "baselines", "workloads", "shared"),
     "hpo": (
         "cli",
         "tuner",

@@ -24,10 +24,9 @@ import typer
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments.convergence.effects import Scores
 from experiments.shared.benchmark import markdown, table, write
-from experiments.shared.boosting import RANGES
-from experiments.shared.scores import configurations, difference, told, unbeaten
+from experiments.shared.blog import RANGES
+from experiments.shared.scores import Scores, configurations, difference, told, unbeaten
 from hpo.cli import errors_in_words
 from hpo.cost import Entry
 from hpo.ranges import decode

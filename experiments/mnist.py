@@ -12,8 +12,8 @@ drawn for validation; the 10,000 test images are the published ones. The first c
 (c) on four workers over AllReduce, each with the batch of (a), so that an update has four times the rows: with the
     learning rate as it is, with four times that (Goyal et al. 2017), and with four times that after a warm-up.
 
-The second tunes it for asynchronous workers: see `experiments.shared.network_tuning`. `train` is the whole training
-function. With `--dataset digits` it learns scikit-learn's 8x8 digits, for which nothing is downloaded.
+The second tunes it for asynchronous workers: see `experiments.shared.network_tuning`. The whole training function is in
+`experiments.shared.network`. With `--dataset digits` it learns scikit-learn's 8x8 digits, which need no download.
 """
 
 from __future__ import annotations
@@ -27,87 +27,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-import torch
 import typer
-from ray.train import ScalingConfig
 from rich.console import Console, Group
-from torch import nn
-from torch.nn import functional as F  # noqa: N812  # as everybody calls it
 
+from experiments.shared import network_tuning
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from experiments.shared.network import BLOG, GOOD, SEED, Setting, channels, train as train  # Job files name it here.
 from hpo.cli import errors_in_words
-from trainers import DivergedError, ParameterServerTrainer, TorchTrainer, TrainContext, Trainer
+from trainers import DivergedError
 from trainers.cluster import cluster
 from trainers.datasets import Dataset, load
 
-TRAIN = "experiments.mnist:train"
-SEED, CLASSES = 1729, 10
-NEAR_CHANCE, GOOD = 0.2, 0.97
-BLOG = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100}
-EVALUATED = ("validation", "test")
-METRICS = tuple(f"{channel}:{metric}" for channel in EVALUATED for metric in ("accuracy", "loss"))
-
-
-# ---- the network and its training
-
-
-def network(inputs: int) -> nn.Module:
-    """Its layers."""
-    return nn.Sequential(nn.Linear(inputs, 128), nn.ReLU(), nn.Linear(128, 64), nn.ReLU(), nn.Linear(64, CLASSES))
-
-
-def train(context: TrainContext) -> None:
-    """What each worker runs for one trial."""
-    batches = context.prepare_data("train", labels=torch.int64)
-    evaluated = {channel: context.shard(channel, labels=torch.int64) for channel in EVALUATED}
-    model = context.prepare_model(network(evaluated["test"].features.shape[1]))
-    lr, momentum = context.hyperparameters["lr"], context.hyperparameters["momentum"]
-    optimizer = torch.optim.SGD(model.parameters(), lr=lr, momentum=momentum)
-    if context.checkpoint is not None:
-        model.load_state_dict(context.checkpoint["model"])
-        optimizer.load_state_dict(context.checkpoint["optimizer"])
-    for _ in context.epochs():
-        for features, labels in batches:
-            context.step(F.cross_entropy(model(features), labels), optimizer)
-        metrics = {}
-        for channel, shard in evaluated.items():
-            with torch.no_grad():
-                outputs = model(shard.features)
-                right = (outputs.argmax(1) == shard.labels).sum().double()
-                loss = F.cross_entropy(outputs, shard.labels, reduction="sum").double()
-            # Sums over all workers, so that the figures are those of the whole channel.
-            right, loss, rows = context.sum(torch.stack([right, loss, right.new_tensor(len(outputs))])).tolist()
-            metrics |= {f"{channel}:accuracy": right / rows, f"{channel}:loss": loss / rows}
-        context.report(metrics, checkpoint={"model": model.state_dict(), "optimizer": optimizer.state_dict()})
-
-
-# ---- what distributing does to it
-
-
-@dataclass(frozen=True, kw_only=True)
-class Setting:
-    """One way to train the network.
-
-    Args:
-        name: in the table.
-        workers: how many.
-        changed: hyperparameters over the blog's.
-        asynchronous: through an asynchronous parameter server; otherwise over AllReduce.
-    """
-
-    name: str
-    workers: int
-    changed: dict[str, Any] = field(default_factory=dict)
-    asynchronous: bool = False
-
-    def trainer(self, epochs: int, *, in_hand: bool = False) -> Trainer:
-        """Its trainer; `in_hand` trains in this process, where a parameter server's workers are simulated."""
-        given = {**BLOG, **self.changed, "epochs": epochs}
-        scaling = ScalingConfig(num_workers=0 if in_hand else self.workers, resources_per_worker={"CPU": 1})
-        if self.asynchronous:
-            given |= {"mode": "async", "num_workers": self.workers}
-            return ParameterServerTrainer(TRAIN, scaling=scaling, hyperparameters=given, metrics=METRICS)
-        return TorchTrainer(TRAIN, scaling=scaling, hyperparameters=given, metrics=METRICS)
+NEAR_CHANCE = 0.2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,11 +111,6 @@ def measure(setting: Setting, dataset: Dataset, epochs: int, folder: str, *, in_
     )
 
 
-def channels(dataset: Dataset) -> dict[str, Any]:
-    """A dataset's parts, as trainers and tuners take them."""
-    return {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}
-
-
 # ---- what came out
 
 
@@ -236,9 +162,7 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
         `experiments.shared.network_tuning`.
     """
     if "tuned" in result:
-        from experiments.shared import network_tuning as mnist_tuning
-
-        return mnist_tuning.page_tables(result)
+        return network_tuning.page_tables(result)
     rows = [
         [
             of["setting"]["name"],
@@ -294,9 +218,7 @@ def main(
     data = load(dataset, data_dir=data_dir)
     with tempfile.TemporaryDirectory(prefix="warmband-mnist-") as scratch:
         if tune:
-            from experiments.shared import network_tuning as mnist_tuning
-
-            mnist_tuning.run(data, scratch, console, out, workers=workers, trials=trials, epochs=epochs or 9)
+            network_tuning.run(data, scratch, console, out, workers=workers, trials=trials, epochs=epochs or 9)
             return
         outcomes = []
         with cluster(workers):  # One Ray for all settings.

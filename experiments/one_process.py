@@ -22,18 +22,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import optuna
 import typer
 import xgboost
 from ray.train import ScalingConfig
 from rich.console import Console, Group
 
+from experiments.baselines.optuna_trials import matrices, suggest
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from experiments.shared.boosting import RANGES
-from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
+from experiments.shared.blog import RANGES
+from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.cli import errors_in_words
-from hpo.ranges import ParameterRange
 from hpo.record import Store
 from hpo.sagemaker import tuned_trials
 from hpo.search import derive_seed
@@ -174,26 +173,6 @@ def with_optuna(
 
     study.optimize(objective, n_trials=len(configurations))
     return Run(seconds=time.perf_counter() - began, rounds=trained, best=study.best_value)
-
-
-def matrices(dataset: Dataset, kind: str, threads: int) -> tuple[xgboost.DMatrix, xgboost.DMatrix]:
-    """Training and validation rows as Optuna's trials share them, without the names of columns, which cost time."""
-    (x, y), (x_validation, y_validation) = (
-        (frame.iloc[:, 1:].to_numpy(np.float32), frame.iloc[:, 0].to_numpy(np.float32))
-        for frame in (dataset.train, dataset.validation)
-    )
-    if kind == "DMatrix":
-        return xgboost.DMatrix(x, y, nthread=threads), xgboost.DMatrix(x_validation, y_validation, nthread=threads)
-    train = xgboost.QuantileDMatrix(x, y, nthread=threads)
-    return train, xgboost.QuantileDMatrix(x_validation, y_validation, nthread=threads, ref=train)
-
-
-def suggest(trial: optuna.Trial, name: str, bounds: ParameterRange) -> float:
-    """One hyperparameter in Optuna's own form."""
-    if isinstance(bounds, IntegerParameter):
-        return trial.suggest_int(name, int(bounds.min_value), int(bounds.max_value))
-    assert isinstance(bounds, ContinuousParameter)
-    return trial.suggest_float(name, bounds.min_value, bounds.max_value)
 
 
 # ---- what came out

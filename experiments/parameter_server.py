@@ -33,10 +33,10 @@ from ray.train import ScalingConfig
 from rich.console import Console, Group
 from torch import nn
 
-from experiments.baselines.ray_as_documented import start_ray
 from experiments.baselines.training_loops import layers
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from experiments.workloads.repeated_trial import OnGang
+from experiments.workloads.repeated_trial import RepeatedTrial
+from experiments.workloads.small_job import start_ray
 from hpo.cli import errors_in_words
 from trainers import ParameterServerTrainer, TrainContext
 from trainers.channels import open_channels
@@ -206,7 +206,7 @@ def by_turns(workers: int, turns: int, updates: int, scratch: str) -> dict[str, 
     trainer = ParameterServerTrainer(TRAIN, scaling=ScalingConfig(num_workers=workers), hyperparameters=given)
     rates: dict[str, list[float]] = {**{_servers(count): [] for count in SERVERS}, PLAIN: []}
     with trainer.gangs(f"workers-{workers}", open_channels({"train": load("digits").train})) as gangs:
-        gang = OnGang(gangs, given, 1, scratch)
+        gang = RepeatedTrial(gangs, given, 1, scratch)
         gang.start(trainer.workers)
         for count in SERVERS:
             gang.train({"num_servers": count, "updates": 1})

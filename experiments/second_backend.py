@@ -14,7 +14,6 @@ import statistics
 import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -22,14 +21,14 @@ from ray.train import ScalingConfig
 from rich.console import Console
 from rich.table import Table
 
-from experiments.workloads.warm_gangs import RANGES, STATIC
+from experiments.workloads.repeated_trial import RepeatedTrial, Turn
+from experiments.workloads.small_job import RANGES, STATIC
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.cli import errors_in_words
 from hpo.record import Store
 from trainers import XGBoostTrainer
 from trainers.channels import open_channels
 from trainers.datasets import find, load
-from trainers.gangs import Assignment, GangUp, Segment, Served
 
 ASSIGNMENTS, ROUNDS, SEED = 3, 10, 1729
 
@@ -57,47 +56,21 @@ class Measured:
     trials: list[tuple[int, float | None]]
 
 
-def serve(trainer: XGBoostTrainer, channels: dict[str, Any], folder: Path) -> tuple[float, list[tuple[float, Segment]]]:
-    """Seconds until a gang was up, and the wall seconds and segment of each assignment."""
-    done: list[tuple[float, Segment]] = []
-    began = asked = time.monotonic()
-    up = 0.0
-
-    def next_one(gang: str) -> float:
-        save_to = str(folder / f"{len(done)}")
-        gangs.assign(
-            gang,
-            Assignment(
-                trial_id="one",
-                hyperparameters=STATIC,
-                seed=SEED,
-                start=0,
-                stop=ROUNDS,
-                checkpoint=None,
-                save_to=save_to,
-            ),
-        )
-        return time.monotonic()
-
+def serve(trainer: XGBoostTrainer, channels: dict[str, Any], folder: str) -> tuple[float, list[Turn]]:
+    """Seconds until a gang was up, and its assignments."""
+    began = time.monotonic()
     with trainer.gangs("measure", open_channels(channels)) as gangs:
-        while len(done) < ASSIGNMENTS:
-            gangs.want({trainer.workers: 1}, None)
-            for event in gangs.events(0.5):
-                if isinstance(event, GangUp):
-                    up = time.monotonic() - began
-                    asked = next_one(event.gang)
-                elif isinstance(event, Served):
-                    assert event.segment is not None, event.traceback
-                    done.append((time.monotonic() - asked, event.segment))
-                    asked = next_one(event.gang) if len(done) < ASSIGNMENTS else asked
-    return up, done
+        trial = RepeatedTrial(gangs, STATIC, ROUNDS, folder, SEED)
+        trial.start(trainer.workers)
+        up = time.monotonic() - began
+        return up, [trial.train() for _ in range(ASSIGNMENTS)]
 
 
 def measure(backend: str, workers: int, trials: int, max_resource: int, channels: dict[str, Any]) -> Measured:
     """One backend's assignments and job."""
     with tempfile.TemporaryDirectory() as folder:
         trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters=STATIC, backend=backend)
-        up, served = serve(trainer, channels, Path(folder))
+        up, served = serve(trainer, channels, folder)
         url = f"sqlite:///{folder}/record.db"
         tuner = HyperparameterTuner(
             trainer,
@@ -119,8 +92,8 @@ def measure(backend: str, workers: int, trials: int, max_resource: int, channels
             rows = [(row.resource, row.objective) for row in store.trials("job")]
     return Measured(
         up=up,
-        assignment=statistics.median(seconds for seconds, _ in served),
-        starting=statistics.median(segment.starting_seconds for _, segment in served),
+        assignment=statistics.median(turn.seconds for turn in served),
+        starting=statistics.median(turn.segment.starting_seconds for turn in served),
         job=job,
         billed=summary["worker_seconds"],
         best=summary["best"]["value"],

@@ -36,29 +36,15 @@ import typer
 from ray.train import ScalingConfig
 from rich.console import Console, Group
 
-from experiments.baselines.optuna_trials import PlainOptuna, starts_in_hand, with_optuna
-from experiments.baselines.ray_as_documented import ROUNDS, WORKERS, Documented, as_documented
+from experiments.baselines.optuna_trials import PlainOptuna, with_optuna
+from experiments.baselines.ray_as_documented import ENVIRONMENT, Documented, as_documented
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from experiments.workloads.warm_gangs import (
-    AT_ONCE,
-    SEED,
-    TRIALS,
-    WarmGangs,
-    WarmJob,
-    on_warm_gangs,
-    parameters,
-    warm_job,
-)
+from experiments.workloads.small_job import AT_ONCE, ROUNDS, SEED, TRIALS, WORKERS, parameters
+from experiments.workloads.warm_gangs import WarmGangs, WarmJob, on_warm_gangs, starts_in_hand, warm_job
 from hpo.cli import errors_in_words
 from hpo.record import TrialRow
 from trainers.datasets import find, load
-from trainers.gangs import POLL_SECONDS
 
-ENVIRONMENT = {
-    "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": POLL_SECONDS,
-    "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
-    "RAY_worker_niceness": "0",
-}
 ARMS = ("", "at once", "the job's first step", "a later start, median", "longest", "the whole job")
 
 

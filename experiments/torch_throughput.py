@@ -39,12 +39,12 @@ from ray.train import Checkpoint, RunConfig, ScalingConfig
 from ray.train.torch import TorchTrainer as RayTorchTrainer, prepare_model
 from rich.console import Console, Group
 
-from experiments.baselines.ray_as_documented import start_ray
-from experiments.baselines.torchrun import UnderTorchrun
+from experiments.baselines.ray_as_documented import ENVIRONMENT
+from experiments.baselines.torchrun import Torchrun
 from experiments.baselines.training_loops import TRAIN, layers, plain
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from experiments.startup import ENVIRONMENT
-from experiments.workloads.repeated_trial import OnGang
+from experiments.workloads.repeated_trial import RepeatedTrial
+from experiments.workloads.small_job import start_ray
 from hpo.cli import errors_in_words
 from trainers import Channel, TorchTrainer
 from trainers.channels import open_channels
@@ -127,9 +127,9 @@ def throughput(dataset: Dataset, workers: int, scale: Scale, scratch: str) -> Tu
     trainer = TorchTrainer(TRAIN, scaling=ScalingConfig(num_workers=workers), hyperparameters=trial)
     here, there = list[float](), list[float]()
     with trainer.gangs("throughput", open_channels({"train": dataset.train})) as gangs:
-        gang = OnGang(gangs, trial, scale.epochs, f"{scratch}/here", SEED)
+        gang = RepeatedTrial(gangs, trial, scale.epochs, f"{scratch}/here", SEED)
         gang.start(trainer.workers)
-        torchrun = UnderTorchrun(features, labels, workers, Path(scratch, "torchrun"), niceness=gang.niceness)
+        torchrun = Torchrun(features, labels, workers, Path(scratch, "torchrun"), niceness=gang.niceness)
         try:
             torchrun.start()
             told = {**trial, "seed": SEED}
@@ -161,7 +161,7 @@ def starts(dataset: Dataset, workers: int, scale: Scale, scratch: str) -> list[f
     trial = {**LEARNING, "widths": [dataset.train[0].shape[1], *HIDDEN], "per_worker_batch_size": BATCH}
     trainer = TorchTrainer(TRAIN, scaling=ScalingConfig(num_workers=workers), hyperparameters=trial)
     with trainer.gangs("starts", open_channels({"train": dataset.train})) as gangs:
-        gang = OnGang(gangs, trial, 1, f"{scratch}/starts", SEED)
+        gang = RepeatedTrial(gangs, trial, 1, f"{scratch}/starts", SEED)
         gang.start(trainer.workers)
         gang.train()
         return [gang.train().starting for _ in range(scale.starts)]
@@ -231,7 +231,7 @@ def _one_on_gpu(
 
     here, there = list[float](), list[float]()
     with trainer.gangs("gpu", open_channels({"train": dataset.train})) as gangs:
-        gang = OnGang(gangs, trial, scale.epochs, f"{scratch}/gpu-{name}-{precision}", SEED)
+        gang = RepeatedTrial(gangs, trial, scale.epochs, f"{scratch}/gpu-{name}-{precision}", SEED)
         gang.start(trainer.workers)
         gang.train()
         by_hand()

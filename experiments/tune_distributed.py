@@ -23,7 +23,6 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from experiments.convergence.effects import Scores
 from experiments.shared import blog
 from experiments.shared.benchmark import markdown, table
 from experiments.shared.problems import Problem, problems
@@ -41,7 +40,7 @@ from experiments.shared.published import (
     finish,
     titled,
 )
-from experiments.shared.scores import configurations, difference, told, unbeaten
+from experiments.shared.scores import Scores, configurations, difference, told, unbeaten
 from experiments.shared.searches import Outcome, Searches, rows
 from hpo.cli import errors_in_words
 from hpo.record import Store

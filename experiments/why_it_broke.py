@@ -21,9 +21,9 @@ from __future__ import annotations
 
 import logging
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -31,155 +31,18 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from experiments.convergence.cases import (
-    ALONE,
-    DISTRIBUTED,
-    EXACT,
-    Case,
-    Outcome,
-    image_case,
-    job_case,
-    measure,
-    scored,
-    xgboost_case,
-)
-from experiments.convergence.causes import Cause, Change, changes
-from experiments.convergence.diagnosis import Diagnosis, diagnose, pairs_of, percent, said
-from experiments.convergence.effects import Gap, Scores, Share
-from experiments.convergence.noise_scale import NoiseScale, scales
+from experiments.convergence.cases import DISTRIBUTED, Case, Outcome, image_case, job_case, xgboost_case
+from experiments.convergence.causes import Cause
+from experiments.convergence.diagnosis import Diagnosis, percent
+from experiments.convergence.effects import Share
+from experiments.convergence.experiment import Experiment
+from experiments.convergence.verdicts import judgements
 from experiments.shared.benchmark import markdown
 from experiments.shared.published import SEED, Address, DataDir, Options, Quick, Repeat, Seed, Steps, finish
 from hpo.cli import AllowCode, errors_in_words
 from hpo.report import with_error
-from trainers import ConfigurationError, Trainer, TrialError
 
 EPOCHS, QUICK_EPOCHS, ROUNDS = 5, 40, 150
-
-
-@dataclass(kw_only=True)
-class Experiment:
-    """The trainings of one case, each done once.
-
-    Args:
-        case: what is looked into.
-        seeds: each way to train is trained with each of these.
-        steps: keeps what was done.
-        folder: for models.
-        say: is told what is going on.
-        outcomes: by name of the way to train, an outcome a seed.
-    """
-
-    case: Case
-    seeds: Sequence[int]
-    steps: Steps
-    folder: Path
-    say: Callable[[str], None]
-    outcomes: dict[str, list[Outcome]] = field(default_factory=dict)
-
-    def run(self, *, anyway: bool = False) -> Diagnosis:
-        """Trains what there is to train, and says what it means.
-
-        Args:
-            anyway: change things one at a time though there is no gap.
-
-        Raises:
-            ConfigurationError: one worker diverges too, so that there is nothing to come back to.
-        """
-        run, metric = self.case.run, self.case.metric
-        self._train(ALONE, None)
-        if all(outcome.diverged for outcome in self.outcomes[ALONE]):
-            raise ConfigurationError(
-                "one worker diverges with these hyperparameters too, and not for its distribution; give a lower "
-                "learning rate"
-            )
-        self._train(DISTRIBUTED, None)
-        made, ruled_out = self._changes()
-        exact = self._exact()
-        if not (self._gap.is_one or (anyway and self._gap.size)):
-            return diagnose(run, metric, self._gap, [], [], ruled_out, exact)
-        for change in made:
-            self._train(change.name, change)
-        tried = [(change, self.scores(change.name)) for change in made]
-        single = diagnose(run, metric, self._gap, tried, [], ruled_out)
-        pairs = pairs_of(single) if self._gap.is_one and single.interact else []
-        for pair in pairs:
-            self._train(pair.name, pair)
-        doubles = [(pair, self.scores(pair.name)) for pair in pairs]
-        return diagnose(run, metric, self._gap, tried, doubles, ruled_out, exact)
-
-    def scores(self, name: str) -> Scores:
-        """What one way to train came to, of those that were trained."""
-        outcomes = [outcome for each in self.outcomes.values() for outcome in each]
-        seen = [value for outcome in outcomes for value in outcome.curve if value == value]
-        worst = (min if self.case.maximize else max)(seen, default=0.0)
-        values = scored(self.outcomes[name], worst)
-        return Scores(values=values.values, row_error=self.case.row_error(values.mean))
-
-    @property
-    def noise_scales(self) -> dict[str, NoiseScale]:
-        """Those of one worker and of the distributed run, each with the rows that it has under way."""
-        batches = self.case.run.batches
-        if batches is None:
-            return {}
-        return scales(
-            {name: (self.outcomes[name], rows) for name, rows in zip((ALONE, DISTRIBUTED), batches, strict=True)}
-        )
-
-    @property
-    def _gap(self) -> Gap:
-        return Gap(alone=self.scores(ALONE), distributed=self.scores(DISTRIBUTED), maximize=self.case.maximize)
-
-    def _changes(self) -> tuple[list[Change], dict[Cause, str]]:
-        """What there is to change; noise can only be added where it could be measured, too."""
-        made, ruled_out = changes(self.case.run)
-        if any(outcome.noise for each in self.outcomes.values() for outcome in each):
-            return made, ruled_out
-        left = [change for change in made if change.noise == 1]
-        if len(left) < len(made):
-            ruled_out[Cause.NOISE] = (
-                "the prepared model is not called once a step for one tensor with a row for each example"
-                if self.case.watched
-                else "the model is compiled, so that the noise of its gradients is not seen"
-            )
-        return left, ruled_out
-
-    def _exact(self) -> Scores | None:
-        """One worker's scores with exact trees; None where there are none such."""
-        trainer = self.case.exact()
-        if trainer is None:
-            return None
-        try:
-            self._train(EXACT, None, trainer)
-        except TrialError as error:  # Of columns of categories, say.
-            del self.outcomes[EXACT]
-            self.say(f"{EXACT}: {error}")
-            return None
-        return self.scores(EXACT)
-
-    def _train(self, name: str, change: Change | None, trainer: Trainer | None = None) -> None:
-        case = self.case
-        if trainer is None:
-            trainer = case.alone() if name == ALONE else case.distributed(change)
-        self.outcomes[name] = []
-        for seed in self.seeds:
-            settings = {
-                "trainer": trainer.to_json(),
-                "channels": {channel: source.describe() for channel, source in case.channels.items()},
-                "metric": case.metric,
-                "seed": seed,
-                "shuffled": change is not None and change.shuffled,
-                "whole": change is not None and change.whole,
-                "noise": change.noise if change is not None else 1.0,
-                "watched": case.watched and name in (ALONE, DISTRIBUTED),
-            }
-
-            def work(seed: int = seed) -> dict[str, Any]:
-                return asdict(measure(case, trainer, case.rows(change, seed), seed, self.folder))
-
-            kept = self.steps.do(f"{name.replace(' ', '-')}-{seed}", settings, work)
-            self.outcomes[name].append(Outcome(**kept))
-        seconds = sum(outcome.seconds for outcome in self.outcomes[name])
-        self.say(f"{name}: {said(self.scores(name))}, trained in {seconds:.0f} s")
 
 
 def case_of(model: str, options: Options, epochs: int | None, *, real: bool, allow_code: bool = False) -> Case:
@@ -200,11 +63,11 @@ def show(diagnosis: Diagnosis) -> Table:
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in ("changed back", "to", diagnosis.metric, "gives back", "theory"):
         shown.add_column(column)
-    shown.add_row("as on one worker", "", said(diagnosis.gap.alone), "", "")
+    shown.add_row("as on one worker", "", diagnosis.gap.alone.text, "", "")
     for finding in [*diagnosis.findings, *([diagnosis.pair] if diagnosis.pair else [])]:
         change = finding.change
-        shown.add_row(change.name, change.said, said(finding.scores), percent(finding.share), change.theories)
-    shown.add_row("nothing", "", said(diagnosis.gap.distributed), "", "")
+        shown.add_row(change.name, change.said, finding.scores.text, percent(finding.share), change.theories)
+    shown.add_row("nothing", "", diagnosis.gap.distributed.text, "", "")
     return shown
 
 
@@ -213,7 +76,7 @@ def theories(diagnosis: Diagnosis) -> Table:
     shown = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for column in ("theory", "", "why"):
         shown.add_column(column)
-    for judgement in diagnosis.judgements:
+    for judgement in judgements(diagnosis):
         shown.add_row(judgement.theory, judgement.verdict, judgement.why)
     return shown
 
@@ -343,6 +206,7 @@ def main(
         "simulated": case.simulated,
         "unit": case.trainer.unit,
         **diagnosis.to_json(),
+        "theories": [judgement.to_json() for judgement in judgements(diagnosis)],
         "noise_scale": {name: scale.to_json() for name, scale in experiment.noise_scales.items()},
         "outcomes": outcomes,
     }

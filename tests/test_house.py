@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from docs.house import HOUSE, ROOT, table
+from docs.house import HOUSE, ROOT, SCRIPTS, table
 from trainers.lazy import declared
 
 MOST_LINES = 400
@@ -31,7 +31,7 @@ class Import:
 def modules() -> dict[str, Path]:
     """The modules of the floors by their dotted names; a package's is that of its `__init__`."""
     found = {}
-    for floor in (*HOUSE, "experiments"):
+    for floor in HOUSE:
         for path in sorted((ROOT / floor).rglob("*.py")):
             parts = path.relative_to(ROOT).with_suffix("").parts
             found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
@@ -73,9 +73,14 @@ def home(each: Import) -> str:
 
 
 def past_faces(found: Iterator[Import] | tuple[Import, ...]) -> list[str]:
-    """Imports from within a package that the importer is not in, which its face does not declare."""
+    """Imports from within a package that the importer is not in, which its face does not declare.
+
+    Packages of experiments/ have none: nothing but scripts uses them.
+    """
     wrong = []
     for each in found:
+        if each.module.startswith("experiments"):
+            continue
         mine = packages(each.importer)
         inner = f"{each.module}.{each.name}" if f"{each.module}.{each.name}" in modules() else each.module
         foreign = [package for package in packages(inner) if package not in mine]
@@ -116,6 +121,12 @@ def test_imports_go_down_the_list(floor: str) -> None:
     assert not climbs
 
 
+def test_no_script_imports_another() -> None:
+    """What two of them need is in a package below."""
+    scripts = {f"experiments.{name}" for name in SCRIPTS}
+    assert not [each for each in imports() if each.importer in scripts and home(each) in scripts]
+
+
 def test_nobody_reaches_past_a_package_s_face() -> None:
     assert not past_faces(imports())
 
@@ -135,7 +146,7 @@ def test_no_package_has_more_modules_than_one_can_keep_in_mind() -> None:
     counts: dict[str, int] = {}
     for name in modules():
         outer = name.rpartition(".")[0]
-        if not is_package(name) and outer and not outer.startswith("experiments") and outer not in HOUSE:
+        if not is_package(name) and outer and outer not in HOUSE:
             counts[outer] = counts.get(outer, 0) + 1
     assert not {package: count for package, count in counts.items() if count > MOST_MODULES}
 

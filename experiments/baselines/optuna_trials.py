@@ -1,4 +1,4 @@
-"""The start-up benchmark's trials in one process, each trained to its end: here without Ray, and with plain Optuna."""
+"""The start-up benchmark's trials with plain Optuna in one process, each trained to its end."""
 
 from __future__ import annotations
 
@@ -8,17 +8,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+import numpy as np
 import optuna
 import xgboost
-from ray.train import ScalingConfig
 
-from experiments.baselines.ray_as_documented import ROUNDS
-from experiments.one_process import matrices, suggest
-from experiments.workloads.warm_gangs import RANGES, SEED, STATIC, TINY_ASSIGNMENTS, assignment, parameters
+from experiments.workloads.small_job import RANGES, ROUNDS, SEED, parameters
+from hpo import ContinuousParameter, IntegerParameter
+from hpo.ranges import ParameterRange
 from hpo.record import TrialRow
-from trainers import Channel, XGBoostTrainer
 from trainers.datasets import Dataset
-from trainers.gangs import Segment, Served
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,25 +36,24 @@ class PlainOptuna:
     objectives: list[float]
 
 
-def starts_in_hand(dataset: Dataset, scratch: str, threads: int) -> list[float]:
-    """Seconds from handing an assignment out to its first training step, in this process, for trials of one round."""
-    scaling = ScalingConfig(num_workers=0, resources_per_worker={"CPU": threads})
-    trainer = XGBoostTrainer(scaling=scaling, hyperparameters=STATIC)
-    channels = {"train": dataset.train, "validation": dataset.validation}
-    starts = []
-    opened = {name: Channel.of(frame, name=name) for name, frame in channels.items()}
-    with trainer.gangs("in-hand", opened) as gangs:
-        gangs.want({0: 1}, None)
-        [up] = gangs.events(1.0)
-        for number in range(TINY_ASSIGNMENTS):
-            began = time.time()
-            gangs.assign(up.gang, assignment(f"tiny-{number}", STATIC, SEED, 1, f"{scratch}/hand/{number}"))
-            match gangs.events(1.0):
-                case [Served(segment=Segment() as segment)]:
-                    starts.append(segment.first_step_at - began)
-                case other:
-                    raise RuntimeError(f"it did not serve, so nothing was measured: {other}")
-    return starts
+def matrices(dataset: Dataset, kind: str, threads: int) -> tuple[xgboost.DMatrix, xgboost.DMatrix]:
+    """Training and validation rows as Optuna's trials share them, without the names of columns, which cost time."""
+    (x, y), (x_validation, y_validation) = (
+        (frame.iloc[:, 1:].to_numpy(np.float32), frame.iloc[:, 0].to_numpy(np.float32))
+        for frame in (dataset.train, dataset.validation)
+    )
+    if kind == "DMatrix":
+        return xgboost.DMatrix(x, y, nthread=threads), xgboost.DMatrix(x_validation, y_validation, nthread=threads)
+    train = xgboost.QuantileDMatrix(x, y, nthread=threads)
+    return train, xgboost.QuantileDMatrix(x_validation, y_validation, nthread=threads, ref=train)
+
+
+def suggest(trial: optuna.Trial, name: str, bounds: ParameterRange) -> float:
+    """One hyperparameter in Optuna's own form."""
+    if isinstance(bounds, IntegerParameter):
+        return trial.suggest_int(name, int(bounds.min_value), int(bounds.max_value))
+    assert isinstance(bounds, ContinuousParameter)
+    return trial.suggest_float(name, bounds.min_value, bounds.max_value)
 
 
 def with_optuna(dataset: Dataset, trials: Sequence[TrialRow], threads: int) -> PlainOptuna:

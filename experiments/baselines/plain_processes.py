@@ -14,7 +14,7 @@ from trainers.channels import Channel
 ANSWER_SECONDS = 300.0
 
 
-class ByHand:
+class PlainProcesses:
     """A trial on plain processes, through XGBoost's own interfaces alone; each evaluates its share of the rows.
 
     Args:

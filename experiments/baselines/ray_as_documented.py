@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 import tempfile
 import time
 from collections.abc import Sequence
@@ -19,11 +17,16 @@ from ray.train.xgboost import XGBoostTrainer as RayXGBoostTrainer
 from ray.tune.integration.ray_train import TuneReportCallback
 from ray.tune.schedulers import FIFOScheduler
 
-from trainers import Channel
+from experiments.workloads.small_job import DRIVER, ROUNDS, WORKERS, place, start_ray
 from trainers.datasets import Dataset
+from trainers.gangs import POLL_SECONDS
 
-WORKERS, ROUNDS = 3, 10
-DRIVER = "TRAIN_DRIVER_RESOURCE"
+ENVIRONMENT = {
+    "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": POLL_SECONDS,
+    "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
+    "RAY_worker_niceness": "0",
+}
+"""Variables that give Ray Train the polls and the priority that gangs have."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,24 +48,6 @@ class Documented:
     job: float
     ray: float
     objectives: list[float]
-
-
-def start_ray(at_once: int) -> None:
-    """Starts Ray as the tuner does, with as many logical CPUs as the workers of all trials at once."""
-    ray.init(
-        address="local",
-        num_cpus=max(WORKERS * at_once, os.cpu_count() or 1),
-        resources={DRIVER: 1.0},
-        include_dashboard=False,
-        logging_level=logging.ERROR,
-        log_to_driver=False,
-    )
-
-
-def place(dataset: Dataset) -> dict[str, Any]:
-    """The rows in Ray's object store, a shard a worker."""
-    channels = {"train": dataset.train, "validation": dataset.validation}
-    return {name: Channel.of(frame, name=name).place(WORKERS) for name, frame in channels.items()}
 
 
 def train_loop(config: dict[str, Any]) -> None:

@@ -25,7 +25,7 @@ ANSWER = timedelta(seconds=300)
 END_SECONDS = 30.0
 
 
-class UnderTorchrun:
+class Torchrun:
     """Trainings on processes of `torch.distributed.run`, which stay up between them.
 
     Args:

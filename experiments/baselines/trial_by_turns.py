@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from ray.train import ScalingConfig
 
-from experiments.baselines.plain_processes import ByHand
-from experiments.workloads.repeated_trial import OnGang
+from experiments.baselines.plain_processes import PlainProcesses
+from experiments.workloads.repeated_trial import RepeatedTrial
 from trainers import Channel, XGBoostTrainer
 from trainers.channels import open_channels
 from trainers.datasets import load
@@ -50,10 +50,10 @@ def turns(
     scaling = ScalingConfig(num_workers=workers)
     seconds: dict[str, list[float]] = {"here": [], "by hand": []}
     with XGBoostTrainer(scaling=scaling, hyperparameters=PAIR).gangs("efficiency", channels) as gangs:
-        here = OnGang(gangs, PAIR, rounds, f"{scratch}/here")
+        here = RepeatedTrial(gangs, PAIR, rounds, f"{scratch}/here")
         here.start(workers)
         parameters = booster_parameters(here.assignment(), cpus=1)
-        hand = ByHand(channels, workers, parameters, rounds, niceness=here.niceness)
+        hand = PlainProcesses(channels, workers, parameters, rounds, niceness=here.niceness)
         try:
             hand.start()
             curve = [report.metrics["validation:logloss"] for report in here.train().segment.reports]
@@ -80,6 +80,6 @@ def _through_xgboost_ray(
     """Wall seconds of the same trial through the other backend, as often; behind the others, on a Ray of its own."""
     trainer = XGBoostTrainer(scaling=scaling, hyperparameters=PAIR, backend="xgboost_ray")
     with trainer.gangs("other", channels) as gangs:
-        other = OnGang(gangs, PAIR, rounds, f"{scratch}/xgboost-ray")
+        other = RepeatedTrial(gangs, PAIR, rounds, f"{scratch}/xgboost-ray")
         other.start(trainer.workers)
         return [other.train().seconds for _ in range(times)]

@@ -13,10 +13,11 @@ import numpy as np
 from ray.train import ScalingConfig
 
 from experiments.convergence.causes import BOOSTING, LINK, Change, Run
-from experiments.convergence.effects import Scores
 from experiments.convergence.gradient_noise import NOISE, SIGNAL, watched
+from experiments.shared.network import Setting, channels
 from experiments.shared.problems import trees
 from experiments.shared.published import Options
+from experiments.shared.scores import Scores
 from hpo.job_file import read_job
 from hpo.search import standard_error
 from trainers import Channel, ConfigurationError, DivergedError, ParameterServerTrainer, TorchTrainer, Trainer
@@ -231,8 +232,6 @@ def scored(outcomes: Sequence[Outcome], worst: float, row_error: float | None = 
 
 def image_case(options: Options, epochs: int, *, real: bool) -> Case:
     """The blog's network on four asynchronous workers."""
-    from experiments.mnist import Setting, channels
-
     dataset = options.images()
     trainer = Setting(name="distributed", workers=4, asynchronous=True).trainer(epochs)
     trainer = trainer.with_hyperparameters({LINK: IMAGE_LINK})

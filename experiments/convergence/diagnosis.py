@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from experiments.convergence.causes import Cause, Change, Run, changes, ranges
-from experiments.convergence.effects import Gap, Scores, Share, interact
-from experiments.convergence.verdicts import Judgement, judgements
+from experiments.convergence.effects import Gap, Share, interact
+from experiments.shared.scores import Scores
 from hpo.ranges import ParameterRange
 from hpo.report import with_error
 from hpo.text import count
@@ -85,17 +85,12 @@ class Diagnosis:
         return ranges(self.run, self.found) if self.gap.is_one else {}
 
     @property
-    def judgements(self) -> list[Judgement]:
-        """What it says of the published theories."""
-        return judgements(self)
-
-    @property
     def verdict(self) -> str:
         """What it was, in a sentence with its figures."""
         if not self.gap.is_one:
             return self._no_gap()
-        came = f"{count(self.run.workers, 'worker')} came to {said(self.gap.distributed)} where one comes to "
-        came += f"{said(self.gap.alone)} ({self.metric})"
+        came = f"{count(self.run.workers, 'worker')} came to {self.gap.distributed.text} where one comes to "
+        came += f"{self.gap.alone.text} ({self.metric})"
         best = self.findings[0] if self.findings else None
         if best is None or not best.share.counts:
             return f"{came}, and nothing that was changed gives any of that back by itself."
@@ -105,7 +100,7 @@ class Diagnosis:
                 more = f", and {percent(self.pair.share)} with {self.pair.change.said}"
             return f"No single cause: {came}; {best.change.said} gives back the most, {percent(best.share)}{more}."
         if len(self.enough) == 1:
-            back = f"with {best.change.said}, {said(best.scores)}, which gives back {percent(best.share)} of the gap"
+            back = f"with {best.change.said}, {best.scores.text}, which gives back {percent(best.share)} of the gap"
             return f"It is {self.named}: {came}; {back}."
         each = listed([percent(finding.share) for finding in self.enough])
         either = "either" if len(self.enough) == 2 else "any one of these"
@@ -148,14 +143,13 @@ class Diagnosis:
             "pair": self.pair and _finding(self.pair),
             "not_tried": dict(self.ruled_out),
             "exact": self.exact and _scores(self.exact),
-            "theories": [judgement.to_json() for judgement in self.judgements],
             "ranges": {name: bounds.to_json() for name, bounds in self.ranges.items()},
             "verdict": self.verdict,
         }
 
     def _no_gap(self) -> str:
         gap = self.gap
-        came = f"{count(self.run.workers, 'worker')} came to {said(gap.distributed)} and one to {said(gap.alone)}"
+        came = f"{count(self.run.workers, 'worker')} came to {gap.distributed.text} and one to {gap.alone.text}"
         noise = with_error(gap.size, gap.error, 4)
         if gap.size < 0:
             return f"Nothing broke: {came} ({self.metric}), so that one worker is no better ({noise})."
@@ -211,11 +205,6 @@ def pairs_of(diagnosis: Diagnosis) -> list[Change]:
     left, _ = changes(diagnosis.run.changed(best.hyperparameters))
     inert = {Cause.SHARDS, Cause.METRIC, Cause.CONGESTION, Cause.NOISE} - set(diagnosis.found)
     return [best & change for change in left if not {*change.causes} & ({*best.causes} | inert)]
-
-
-def said(scores: Scores) -> str:
-    """A mean and its standard error."""
-    return with_error(scores.mean, scores.error, 4)
 
 
 def percent(share: Share) -> str:

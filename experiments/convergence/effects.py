@@ -1,47 +1,12 @@
-"""How far two ways to train are apart, and how much of that one change gives back: with its uncertainty; pure."""
+"""The gap between one worker and a distributed run, and the share of it that each change gives back; pure."""
 
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-CERTAIN = 2.0
-"""Standard errors that a difference has to be away from nothing to be called one."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Scores:
-    """What one way to train came to, a score a seed.
-
-    Args:
-        values: the scores, at least one.
-        row_error: the standard error of one score from the rows that it was measured on; None where it is not known.
-    """
-
-    values: tuple[float, ...]
-    row_error: float | None = None
-
-    @property
-    def mean(self) -> float:
-        """Over seeds."""
-        return statistics.fmean(self.values)
-
-    @property
-    def spread(self) -> float | None:
-        """The standard deviation over seeds; None for a single one."""
-        return statistics.stdev(self.values) if len(self.values) > 1 else None
-
-    @property
-    def seed_error(self) -> float | None:
-        """The standard error of the mean over seeds; None for a single one."""
-        return None if self.spread is None else self.spread / math.sqrt(len(self.values))
-
-    @property
-    def error(self) -> float | None:
-        """The standard error that goes beside the mean: over seeds where there are several, else from the rows."""
-        return self.row_error if self.seed_error is None else self.seed_error
+from experiments.shared.scores import CERTAIN, Scores
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from experiments.convergence.cases import ALONE, DISTRIBUTED, EXACT
 from experiments.convergence.causes import BOOSTING, Cause, as_python, as_yaml
 from experiments.convergence.diagnosis import Diagnosis, Finding
-from experiments.convergence.effects import Scores
+from experiments.convergence.experiment import Experiment
 from experiments.convergence.mechanisms import mechanism
-from experiments.convergence.verdicts import MATTERS
+from experiments.convergence.verdicts import MATTERS, judgements
 from experiments.shared import pictures
+from experiments.shared.scores import Scores
 from hpo.report import (
     Block,
     Code,
@@ -28,9 +28,6 @@ from hpo.report import (
     with_error,
 )
 from hpo.text import count
-
-if TYPE_CHECKING:
-    from experiments.why_it_broke import Experiment
 
 ALONE_COLOUR, DISTRIBUTED_COLOUR = look.GREY, look.BEST
 COLOURS = (*look.SERIES, look.ROSE, look.OCHRE)
@@ -117,7 +114,7 @@ def _theories(diagnosis: Diagnosis) -> Section:
             judgement.theory.claim,
             judgement.theory.source,
         ]
-        for judgement in diagnosis.judgements
+        for judgement in judgements(diagnosis)
     ]
     caption = (
         f"Confirmed: the change that tests it gives back more than {MATTERS:.0%} of the gap by two standard errors. "

@@ -5,15 +5,14 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from experiments.convergence.causes import BOOSTING, Cause
-from experiments.convergence.effects import CERTAIN, Gap, Scores
+from experiments.convergence.diagnosis import Diagnosis, Finding, percent
+from experiments.convergence.effects import Gap
 from experiments.convergence.published_theories import Theory
+from experiments.shared.scores import CERTAIN
 from hpo.report import with_error
-
-if TYPE_CHECKING:
-    from experiments.convergence.diagnosis import Diagnosis, Finding
 
 MATTERS = 0.1
 """The share of a gap from which on a change gives back enough for its theory to be held for true."""
@@ -82,9 +81,6 @@ def _of(theory: Theory, diagnosis: Diagnosis) -> Judgement:
 
 def _by(finding: Finding) -> tuple[Verdict, str]:
     """By what one change gives back: whether two standard errors leave it above or below what matters."""
-    # Imported here: a diagnosis has judgements.
-    from experiments.convergence.diagnosis import percent
-
     why = f"{finding.change.said}: gives back {percent(finding.share)}"
     if finding.share.error is None:
         return Verdict.NOT_TESTABLE, f"{why}, and how sure that is is not known; {_MORE}"
@@ -105,8 +101,8 @@ def _method(diagnosis: Diagnosis) -> tuple[Verdict, str]:
         return Verdict.NOT_TESTABLE, "XGBoost does not train this run by tree_method exact, on one worker either"
     lost = Gap(alone=exact, distributed=usual, maximize=diagnosis.gap.maximize)
     why = (
-        f"on one worker, tree_method exact comes to {_said(exact)}, and the histograms that do distribute to "
-        f"{_said(usual)} ({_size(lost)})"
+        f"on one worker, tree_method exact comes to {exact.text}, and the histograms that do distribute to "
+        f"{usual.text} ({_size(lost)})"
     )
     if math.isnan(lost.error):
         return Verdict.NOT_TESTABLE, f"{why}, and how sure that is is not known; {_MORE}"
@@ -115,7 +111,3 @@ def _method(diagnosis: Diagnosis) -> tuple[Verdict, str]:
 
 def _size(gap: Gap) -> str:
     return f"the difference is {with_error(gap.size, gap.error, 4)}"
-
-
-def _said(scores: Scores) -> str:
-    return with_error(scores.mean, scores.error, 4)

@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.convergence.effects import Scores
-from experiments.scale_out import IMAGE, XGBOOST, Measured, result, verdict
+from experiments.scaling.measured import IMAGE, XGBOOST, Measured, result, verdict
 from experiments.scaling.shard_models import WithoutSharing
 from experiments.scaling.tables import speed_up
 from experiments.shared import pictures
 from experiments.shared.blog import FIRST, QUALITY_ASIDE, SOURCE
+from experiments.shared.scores import Scores
 from hpo.report import Column, Figure, Measured as Value, Page, Section, Table, Text, look
 from hpo.search import standard_error
 from hpo.text import count

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from ray.train import ScalingConfig
 
-from experiments.shared import boosting
+from experiments.shared import blog
 from trainers import Channel, XGBoostTrainer
 from trainers.datasets import Dataset
 
@@ -52,7 +52,7 @@ def measure(dataset: Dataset, workers: int, rounds: int, seed: int, folder: Path
 
         trainer = XGBoostTrainer(
             scaling=ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}),
-            hyperparameters={**boosting.STATIC, "num_round": rounds},
+            hyperparameters={**blog.STATIC, "num_round": rounds},
         )
         given = {"train": (train[0][rows], train[1][rows]), "validation": validation}
         booster = trainer.fit(given, storage_path=str(folder), seed=seed).model()

@@ -1,4 +1,4 @@
-"""What the blog post reported that Warmband began with: its figures, to stand beside ours.
+"""The blog post that Warmband began with: its hyperparameters and ranges of XGBoost, and its figures.
 
 Source: U. Rosenberg, "Effectively solve distributed training convergence issues with Amazon SageMaker Hyperband
 Automatic Model Tuning", AWS Machine Learning Blog, 13 July 2023: its first table, its closing table, and what its
@@ -8,11 +8,35 @@ notebook holds as it is stored.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
+
+from hpo import ContinuousParameter, IntegerParameter
+from hpo.ranges import ParameterRange
 
 SOURCE = (
     "“Effectively solve distributed training convergence issues with Amazon SageMaker Hyperband Automatic Model "
     "Tuning”, AWS Machine Learning Blog, 13 July 2023"
 )
+
+STATIC: dict[str, Any] = {
+    "objective": "binary:logistic",
+    "eval_metric": "auc",
+    "eta": 0.3,
+    "colsample_bylevel": 0.5,
+    "colsample_bytree": 0.8,
+}
+"""XGBoost's static hyperparameters."""
+
+RANGES: dict[str, ParameterRange] = {
+    "num_round": IntegerParameter(100, 200),
+    "eta": ContinuousParameter(0, 1),
+    "min_child_weight": ContinuousParameter(1, 10),
+    "alpha": ContinuousParameter(0, 2),
+    "max_depth": IntegerParameter(1, 10),
+    "colsample_bylevel": ContinuousParameter(0, 1),
+    "colsample_bytree": ContinuousParameter(0, 1),
+}
+"""Its seven ranges, for the direct-marketing data."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,9 +16,9 @@ from typing import Any
 
 from rich.console import Console, Group
 
-from experiments.mnist import BLOG, GOOD, SEED, Setting, channels
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from hpo import CategoricalParameter, ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
+from experiments.shared.network import BLOG, GOOD, LEARNING, SEED, Setting, channels
+from hpo import CategoricalParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.ranges import ParameterRange
 from hpo.record import Store
 from hpo.sagemaker import tuned_trials
@@ -27,11 +27,6 @@ from hpo.text import short
 from trainers.cluster import cluster
 from trainers.datasets import Dataset
 
-LEARNING: dict[str, ParameterRange] = {
-    "lr": ContinuousParameter(0.001, 0.5, "Logarithmic"),
-    "momentum": ContinuousParameter(0.0, 0.95),
-    "per_worker_batch_size": CategoricalParameter([50, 100, 200]),
-}
 DISTRIBUTION: dict[str, ParameterRange] = {
     "mode": CategoricalParameter(["async", "bounded", "sync"]),
     "num_workers": CategoricalParameter([2, 4]),

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 from ray.train import ScalingConfig
 
-from experiments.mnist import Setting
-from experiments.shared import boosting
-from experiments.shared.network_tuning import LEARNING
+from experiments.shared import blog
+from experiments.shared.network import LEARNING, Setting
 from experiments.shared.published import Options
 from hpo.ranges import ParameterRange
 from trainers import Trainer, XGBoostTrainer
@@ -67,7 +66,7 @@ class Problem:
 def trees(workers: int, units: int) -> Trainer:
     """XGBoost over AllReduce."""
     return XGBoostTrainer(
-        scaling=ScalingConfig(num_workers=workers), hyperparameters={**boosting.STATIC, "num_round": units}
+        scaling=ScalingConfig(num_workers=workers), hyperparameters={**blog.STATIC, "num_round": units}
     )
 
 
@@ -86,7 +85,7 @@ def problems(options: Options) -> dict[str, Problem]:
         trainer=trees,
         workers=3,
         units=150,
-        ranges=boosting.RANGES,
+        ranges=blog.RANGES,
         parallel=4,
         max_resource=30,
     )

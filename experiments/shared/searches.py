@@ -11,7 +11,7 @@ from typing import Any
 
 from rich.console import Console
 
-from experiments.mnist import channels
+from experiments.shared.network import channels
 from experiments.shared.problems import Problem
 from experiments.shared.published import Steps
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig

@@ -33,7 +33,7 @@ def descendants(pid: int) -> list[int]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class Sample:
     """What was held at one moment, in bytes: by the driver, by each worker, by the object store, by all together."""
 
     at: float
@@ -43,7 +43,7 @@ class Look:
     together: int
 
 
-class Looking:
+class MemoryWatch:
     """Looks at this process and all that it started, twice a second, from a thread; a context manager.
 
     Args:
@@ -51,12 +51,12 @@ class Looking:
     """
 
     def __init__(self, notes: Path) -> None:
-        self.looks: list[Look] = []
+        self.samples: list[Sample] = []
         self._notes = notes
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> Looking:
+    def __enter__(self) -> MemoryWatch:
         self._thread.start()
         return self
 
@@ -66,14 +66,14 @@ class Looking:
 
     def _run(self) -> None:
         while not self._over.wait(0.5):
-            self.looks.append(self._look())
+            self.samples.append(self._sample())
 
-    def _look(self) -> Look:
+    def _sample(self) -> Sample:
         pids = [os.getpid(), *descendants(os.getpid())]
         own = {pid: held(pid) for pid in pids}
         names = {int(file.name) for file in self._notes.iterdir()} if self._notes.is_dir() else set[int]()
         store = max((_mapped(pid) for pid in pids), default=0)
-        return Look(
+        return Sample(
             at=time.time(),
             driver=own[os.getpid()],
             workers={pid: own[pid] for pid in names & own.keys()},

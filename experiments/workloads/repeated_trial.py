@@ -26,7 +26,7 @@ class Turn:
     segment: Segment
 
 
-class OnGang:
+class RepeatedTrial:
     """A trial on a gang of a trainer's own kind.
 
     Args:

@@ -12,8 +12,8 @@ from pathlib import Path
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments.workloads.memory import Looking
-from experiments.workloads.timed_trainer import FOLDER, NotingTrainer
+from experiments.workloads.memory import MemoryWatch
+from experiments.workloads.timed_trainer import FOLDER, TimedTrainer
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
 from hpo.ranges import ParameterRange
 from hpo.record import Store
@@ -97,7 +97,7 @@ def tune(dataset: Dataset, scratch: str, *, workers: int, trials: int, rounds: i
     os.environ[FOLDER] = str(notes)
     hyperband = StrategyConfig(HyperbandStrategyConfig(max_resource=rounds, min_resource=1))
     tuner = HyperparameterTuner(
-        NotingTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**STATIC, "num_round": rounds}),
+        TimedTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**STATIC, "num_round": rounds}),
         "validation:auc",
         RANGES,
         strategy=strategy,
@@ -136,21 +136,21 @@ def share(
 def memory(name: str, data_dir: str | None, repeat: int, *, trials: int, workers: int, scratch: str) -> Memory:
     """What a job of short trials holds; in a process that has done nothing else."""
     dataset = load(name, data_dir=data_dir, repeat=repeat)
-    with Looking(Path(scratch, "notes")) as looking:
+    with MemoryWatch(Path(scratch, "notes")) as watch:
         url = tune(dataset, scratch, workers=workers, trials=trials, rounds=1, strategy="Random")
     with Store(url) as store:
         ended = sorted(trial.ended_at or math.inf for trial in tuned_trials(store, JOB))
     tenth, last = ended[9], ended[-1]
-    up = [look for look in looking.looks if len(look.workers) == workers]
-    late = [look for look in up if tenth <= look.at <= last] or up[-1:]  # A quick run is over before the next look.
+    up = [sample for sample in watch.samples if len(sample.workers) == workers]
+    late = [sample for sample in up if tenth <= sample.at <= last] or up[-1:]  # A quick run may end before the next.
     rows, columns = dataset.train.shape
     return Memory(
         rows=rows,
         workers=workers,
         shard=4 * rows * columns // workers,
-        steady=[int(statistics.median(look.workers[pid] for look in late)) for pid in late[0].workers],
-        peak=max(look.together for look in looking.looks),
-        store=max(look.store for look in looking.looks),
+        steady=[int(statistics.median(sample.workers[pid] for sample in late)) for pid in late[0].workers],
+        peak=max(sample.together for sample in watch.samples),
+        store=max(sample.store for sample in watch.samples),
         driver=(late[0].driver, late[-1].driver),
         trials=trials - 10,
     )

@@ -19,14 +19,14 @@ FOLDER = "WARMBAND_NOTES"
 """Variable of the driver's environment: the folder in which each worker has a file, named by its process id."""
 
 
-class NotingTrainer(XGBoostTrainer):
+class TimedTrainer(XGBoostTrainer):
     """The same trainer otherwise."""
 
-    def program(self, channels: dict[str, PlacedChannel]) -> NotingProgram:
-        return NotingProgram(channels, self.hyperparameters, os.environ[FOLDER], use_gpu=bool(self.scaling.use_gpu))
+    def program(self, channels: dict[str, PlacedChannel]) -> TimedProgram:
+        return TimedProgram(channels, self.hyperparameters, os.environ[FOLDER], use_gpu=bool(self.scaling.use_gpu))
 
 
-class NotingProgram(XGBoostProgram):
+class TimedProgram(XGBoostProgram):
     """The same program; it writes a line a segment: seconds within XGBoost, and rounds."""
 
     def __init__(

@@ -4,29 +4,34 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import ray
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments.baselines.ray_as_documented import ROUNDS, WORKERS, place, start_ray
-from experiments.shared import boosting
+from experiments.workloads.repeated_trial import RepeatedTrial
+from experiments.workloads.small_job import (
+    AT_ONCE,
+    RANGES,
+    ROUNDS,
+    SEED,
+    STATIC,
+    TRIALS,
+    WORKERS,
+    assignment,
+    place,
+    start_ray,
+)
 from hpo import HyperparameterTuner
 from hpo.record import Store, TrialRow
 from hpo.sagemaker import tuned_trials
-from hpo.search import derive_seed
 from trainers import XGBoostTrainer
+from trainers.channels import open_channels
 from trainers.datasets import Dataset
-from trainers.gangs import Assignment, GangUp, Progress, RayGangs, Segment, Served
-from trainers.xgboost import booster_parameters
+from trainers.gangs import GangUp, Progress, RayGangs, Segment, Served
 
-TRIALS, AT_ONCE, SEED = 30, 4, 1729
 TINY_ASSIGNMENTS = 200
-STATIC = {"objective": "binary:logistic", "eval_metric": "auc"}
-RANGES = {name: bounds for name, bounds in boosting.RANGES.items() if name != "num_round"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -168,22 +173,12 @@ def warm_job(dataset: Dataset, scratch: str, scaling: ScalingConfig) -> tuple[Wa
     return job, trials
 
 
-def assignment(trial: str, hyperparameters: Mapping[str, Any], seed: int, stop: int, save_to: str) -> Assignment:
-    """A whole trial of `stop` rounds."""
-    return Assignment(
-        trial_id=trial,
-        hyperparameters=dict(hyperparameters),
-        seed=seed,
-        start=0,
-        stop=stop,
-        checkpoint=None,
-        save_to=save_to,
-    )
-
-
-def parameters(trial: TrialRow, threads: int = 1) -> dict[str, Any]:
-    """What XGBoost is given for a trial here, seed and threads included, for the other ways to give it too."""
-    seed = derive_seed(SEED, trial.number)
-    return booster_parameters(
-        assignment(trial.trial_id, STATIC | trial.hyperparameters, seed, ROUNDS, ""), cpus=threads
-    )
+def starts_in_hand(dataset: Dataset, scratch: str, threads: int) -> list[float]:
+    """Seconds from handing an assignment out to its first training step, in this process, for trials of one round."""
+    scaling = ScalingConfig(num_workers=0, resources_per_worker={"CPU": threads})
+    trainer = XGBoostTrainer(scaling=scaling, hyperparameters=STATIC)
+    channels = open_channels({"train": dataset.train, "validation": dataset.validation})
+    with trainer.gangs("in-hand", channels) as gangs:
+        trial = RepeatedTrial(gangs, STATIC, 1, f"{scratch}/hand", SEED)
+        trial.start(0)
+        return [trial.train().starting for _ in range(TINY_ASSIGNMENTS)]

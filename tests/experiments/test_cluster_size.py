@@ -23,8 +23,8 @@ from experiments.cluster_size import (
     searches_table,
     verdict,
 )
-from experiments.mnist import Setting
 from experiments.shared.benchmark import write
+from experiments.shared.network import Setting
 from experiments.shared.problems import problems
 from experiments.shared.published import Options, Steps
 from experiments.shared.searches import Outcome, Searches

@@ -16,18 +16,17 @@ from rich.console import Console
 from experiments import mnist
 from experiments.mnist import (
     Outcome,
-    Setting,
     measure,
     near_chance,
-    network,
     observation,
     result,
     settings,
     show,
     targets,
 )
-from experiments.shared import network_tuning as mnist_tuning
+from experiments.shared import network_tuning
 from experiments.shared.benchmark import write
+from experiments.shared.network import Setting, network
 from experiments.shared.network_tuning import JOBS, Tuned, tune
 from hpo import HyperparameterTuner
 from hpo.job_file.reading import read_job
@@ -125,7 +124,7 @@ def test_tables_of_a_document_are_made_of_a_result_alone(digits: Dataset, tmp_pa
     assert tables["promises"].splitlines()[2:] == [
         "| test accuracy on one worker | at least 0.97 | 0.98 | kept | 2 epochs |"
     ]
-    tuned = mnist.page_tables(json.loads(write(tmp_path, mnist_tuning.result([TUNED], digits)).read_text()))
+    tuned = mnist.page_tables(json.loads(write(tmp_path, network_tuning.result([TUNED], digits)).read_text()))
     assert tuned["tuned"].splitlines()[2:] == [
         "| un-tuned, before learning | diverged or failed | | 50 | |",
         "| tuned learning: lr 0.01235, mode async | 0.9750 | 78 | 400 for the whole job | 120 |",
@@ -179,14 +178,14 @@ def test_what_diverges_is_an_outcome_too(digits: Dataset, tmp_path: Path) -> Non
 
 
 def test_tuning_is_promised_and_shows_its_cost(digits: Dataset) -> None:
-    [promise] = mnist_tuning.targets([TUNED], "mnist")
+    [promise] = network_tuning.targets([TUNED], "mnist")
     assert promise.kept
     assert "un-tuned diverged or failed; the job cost 400 worker-seconds" in promise.note
-    assert not mnist_tuning.targets([replace(TUNED, accuracy=0.969, untuned=0.1135)], "mnist")[0].kept
-    shown = printed(mnist_tuning.show([TUNED], replace(digits, name="mnist")))
+    assert not network_tuning.targets([replace(TUNED, accuracy=0.969, untuned=0.1135)], "mnist")[0].kept
+    shown = printed(network_tuning.show([TUNED], replace(digits, name="mnist")))
     for part in ("0.9750", "400", "3 completed, 14 stopped", "lr=0.01235, mode=async", "kept"):
         assert part in shown
-    made = json.loads(json.dumps(mnist_tuning.result([TUNED], digits)))
+    made = json.loads(json.dumps(network_tuning.result([TUNED], digits)))
     assert made["tuned"][0]["untuned"] is None
     assert made["targets"] == []
 

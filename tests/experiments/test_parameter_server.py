@@ -28,7 +28,7 @@ from experiments.parameter_server import (
     show,
     targets,
 )
-from experiments.workloads.repeated_trial import OnGang
+from experiments.workloads.repeated_trial import RepeatedTrial
 from trainers import ParameterServerTrainer
 from trainers.channels import open_channels
 
@@ -74,7 +74,7 @@ def test_the_plain_actor_and_the_servers_make_plain_updates(tmp_path: Path) -> N
     trainer = ParameterServerTrainer(TRAIN, scaling=ScalingConfig(num_workers=0))
     given = {"mode": "async", "updates": 3}
     with trainer.gangs("here", open_channels({"train": np.ones((4, 2), np.float32)})) as gangs:
-        gang = OnGang(gangs, given, 1, str(tmp_path), seed=5)
+        gang = RepeatedTrial(gangs, given, 1, str(tmp_path), seed=5)
         gang.start()
         turn = gang.train()
     assert turn.segment.reports[0].metrics["updates:per_second"] > 0

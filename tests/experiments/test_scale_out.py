@@ -15,19 +15,9 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from experiments import scale_out
-from experiments.scale_out import (
-    Measured,
-    Row,
-    Training,
-    image_rows,
-    measure,
-    result,
-    share,
-    verdict,
-    working,
-    xgboost_rows,
-)
+from experiments.scale_out import image_rows, measure, share, working, xgboost_rows
 from experiments.scaling import shard_models
+from experiments.scaling.measured import Measured, Row, Training, result, verdict
 from experiments.scaling.page import most_apart, no_drop, page, table
 from experiments.scaling.shard_models import WithoutSharing, mean_of_parts
 from experiments.scaling.tables import speed_up

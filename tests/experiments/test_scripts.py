@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import experiments
+from docs import house
 
 FOLDER = Path(experiments.__file__).parent
 APART = ("results_page",)
@@ -25,6 +26,10 @@ def ends(module: Path) -> list[str]:
 
 
 SCRIPTS = {module.stem: end for module in sorted(FOLDER.glob("*.py")) for end in ends(module)}
+
+
+def test_a_module_on_top_is_run_and_one_below_is_not() -> None:
+    assert SCRIPTS.keys() == {*house.SCRIPTS}
 
 
 @pytest.mark.parametrize("name", sorted(SCRIPTS.keys() - set(APART)))

@@ -12,11 +12,12 @@ from ray.train import ScalingConfig
 from rich.console import Console
 from typer.testing import CliRunner
 
-from experiments.baselines.optuna_trials import PlainOptuna, starts_in_hand, with_optuna
+from experiments.baselines.optuna_trials import PlainOptuna, with_optuna
 from experiments.baselines.ray_as_documented import Documented
 from experiments.shared.benchmark import write
 from experiments.startup import Startup, main, page_tables, result, show, targets
-from experiments.workloads.warm_gangs import TINY_ASSIGNMENTS, TRIALS, WarmGangs, WarmJob, parameters, warm_job
+from experiments.workloads.small_job import TRIALS, parameters
+from experiments.workloads.warm_gangs import TINY_ASSIGNMENTS, WarmGangs, WarmJob, starts_in_hand, warm_job
 from hpo.record.store import TrialRow
 from trainers.datasets import load
 

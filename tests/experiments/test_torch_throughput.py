@@ -13,10 +13,10 @@ import torch
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments.baselines.torchrun import UnderTorchrun
+from experiments.baselines.torchrun import Torchrun
 from experiments.baselines.training_loops import TRAIN, layers, plain
 from experiments.torch_throughput import Measured, Scale, Turns, page_tables, result, show, targets, throughput
-from experiments.workloads.repeated_trial import OnGang
+from experiments.workloads.repeated_trial import RepeatedTrial
 from trainers import TorchTrainer
 from trainers.channels import open_channels
 from trainers.datasets import load
@@ -87,7 +87,7 @@ def test_both_loops_train_the_same_model(tmp_path: Path) -> None:
 
     trainer = TorchTrainer(TRAIN, scaling=ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1}))
     with trainer.gangs("here", open_channels({"train": (ROWS, LABELS)})) as gangs:
-        gang = OnGang(gangs, TRIAL, 3, str(tmp_path), seed=5)
+        gang = RepeatedTrial(gangs, TRIAL, 3, str(tmp_path), seed=5)
         gang.start()
         turns = [gang.train() for _ in range(2)]
     for turn in turns:
@@ -120,7 +120,7 @@ def test_shuffled_rows_are_all_trained_on() -> None:
 
 @pytest.mark.process
 def test_processes_under_torchrun_train_the_mean_over_all_rows_and_say_why_they_fail(tmp_path: Path) -> None:
-    torchrun = UnderTorchrun(ROWS, LABELS, 2, tmp_path / "torchrun")
+    torchrun = Torchrun(ROWS, LABELS, 2, tmp_path / "torchrun")
     try:
         torchrun.start()
         seconds, state = torchrun.train({**TRIAL, "seed": 5}, 2)

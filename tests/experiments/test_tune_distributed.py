@@ -14,8 +14,8 @@ import pytest
 from ray.train import ScalingConfig
 from rich.console import Console
 
-from experiments.mnist import Setting
 from experiments.shared.benchmark import write
+from experiments.shared.network import Setting
 from experiments.shared.problems import Problem, problems
 from experiments.shared.published import Options, Steps
 from experiments.shared.searches import Outcome, Searches, rows

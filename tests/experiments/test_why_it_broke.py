@@ -19,13 +19,14 @@ from typer.testing import CliRunner
 
 from experiments import why_it_broke
 from experiments.convergence.cases import ALONE, DISTRIBUTED, Case, Outcome, image_case, job_case, scored, xgboost_case
-from experiments.convergence.causes import Cause
+from experiments.convergence.causes import Cause, changes
 from experiments.convergence.diagnosis import Diagnosis
+from experiments.convergence.experiment import Experiment
 from experiments.convergence.page import page
 from experiments.convergence.published_theories import Theory
-from experiments.convergence.verdicts import Verdict
+from experiments.convergence.verdicts import Verdict, judgements
 from experiments.shared.published import Options, Steps
-from experiments.why_it_broke import Experiment, page_tables
+from experiments.why_it_broke import page_tables
 from trainers import Channel, ConfigurationError, ParameterServerTrainer, TorchTrainer, TrainContext
 from trainers.datasets import load
 
@@ -98,7 +99,7 @@ def test_exact_trees_are_compared_where_there_are_trees(given: dict[str, Any], e
 
 def test_shuffled_rows_are_the_same_rows_and_whole_ones_are_every_workers(tmp_path: Path) -> None:
     case = image_case(Options(quick=True, out=tmp_path), 3, real=False)
-    by_cause = {change.causes[0]: change for change in why_it_broke.changes(case.run)[0]}
+    by_cause = {change.causes[0]: change for change in changes(case.run)[0]}
     shuffled = case.rows(by_cause[Cause.SHARDS], 5)
     before, after = case.channels["train"].read_whole(), shuffled["train"].read_whole()
     assert not np.array_equal(before.labels, after.labels)
@@ -112,7 +113,7 @@ def test_shuffled_rows_are_the_same_rows_and_whole_ones_are_every_workers(tmp_pa
 
 def test_columns_keep_their_names(tmp_path: Path) -> None:
     case = xgboost_case(Options(quick=True, out=tmp_path), 2)
-    [change] = why_it_broke.changes(case.run)[0]
+    [change] = changes(case.run)[0]
     shuffled = case.rows(change, 5)["train"].read_whole()
     assert shuffled.feature_names == case.channels["train"].read_whole().feature_names
 
@@ -155,7 +156,7 @@ def test_momentum_or_staleness_broke_the_network(image: tuple[Experiment, Diagno
 
 def test_the_published_theories_are_judged_by_it(image: tuple[Experiment, Diagnosis, Path]) -> None:
     experiment, diagnosis, _ = image
-    found = {judgement.theory: judgement.verdict for judgement in diagnosis.judgements}
+    found = {judgement.theory: judgement.verdict for judgement in judgements(diagnosis)}
     assert found[Theory.STALENESS] is Verdict.CONFIRMED
     assert found[Theory.METHOD] is Verdict.NOT_TESTABLE
     assert len(found) == 5
@@ -318,7 +319,7 @@ def test_noise_that_cannot_be_seen_is_said_not_to_have_been_tried(tmp_path: Path
     experiment, diagnosis = look_into(case, tmp_path, (1,))
     assert "called once a step for one tensor with a row for each example" in diagnosis.ruled_out[Cause.NOISE]
     assert Cause.NOISE not in experiment.outcomes
-    found = {judgement.theory: judgement for judgement in diagnosis.judgements}
+    found = {judgement.theory: judgement for judgement in judgements(diagnosis)}
     assert found[Theory.NOISE].verdict is Verdict.NOT_TESTABLE
     assert found[Theory.CONGESTION].verdict is Verdict.NOT_TESTABLE
     assert "How noisy gradients were" not in [section.title for section in page(experiment, diagnosis).sections]

@@ -16,13 +16,13 @@ import pytest
 import xgboost
 from rich.console import Console
 
-from experiments.baselines.plain_processes import ByHand
+from experiments.baselines.plain_processes import PlainProcesses
 from experiments.baselines.trial_by_turns import Turns
 from experiments.shared.benchmark import Target
-from experiments.workloads.memory import Looking, descendants, held
+from experiments.workloads.memory import MemoryWatch, descendants, held
 from experiments.workloads.shared_evaluation import Evaluating, measure
 from experiments.workloads.timed_job import Memory, Share
-from experiments.workloads.timed_trainer import NotingProgram, NotingTrainer, _timed
+from experiments.workloads.timed_trainer import TimedProgram, TimedTrainer, _timed
 from experiments.xgboost_efficiency import Measured, page_tables, result, show, targets
 from trainers import Channel
 
@@ -149,7 +149,7 @@ def test_only_xgboosts_update_and_evaluation_are_timed() -> None:
 
 def test_the_noting_trainer_runs_the_noting_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("WARMBAND_NOTES", str(tmp_path))
-    assert isinstance(NotingTrainer().program({}), NotingProgram)
+    assert isinstance(TimedTrainer().program({}), TimedProgram)
 
 
 @pytest.mark.process
@@ -159,7 +159,7 @@ def test_two_processes_by_hand_learn_one_model(tmp_path: Path) -> None:
     rows[:, 0] = rows[:, 1] > 0
     channels = {name: Channel.of(rows, name=name) for name in ("train", "validation")}
     parameters = {"objective": "binary:logistic", "eval_metric": "logloss", "nthread": 1, "eta": 0.1}
-    hand = ByHand(channels, 2, parameters, rounds=3)
+    hand = PlainProcesses(channels, 2, parameters, rounds=3)
     try:
         hand.start()
         curves = [hand.train(str(tmp_path / "model"))[1] for _ in range(2)]
@@ -187,12 +187,12 @@ def test_what_processes_hold_is_read_from_the_kernel(tmp_path: Path) -> None:
     child.stdout.readline()
     (tmp_path / str(child.pid)).touch()
     assert child.pid in descendants(os.getpid())
-    with Looking(tmp_path) as looking:
+    with MemoryWatch(tmp_path) as watch:
         deadline = time.monotonic() + 30
-        while not looking.looks and time.monotonic() < deadline:
+        while not watch.samples and time.monotonic() < deadline:
             time.sleep(0.05)
     child.communicate()
-    look = looking.looks[0]
-    assert look.workers.keys() == {child.pid}
-    assert look.together >= look.driver + look.workers[child.pid] > 0
+    sample = watch.samples[0]
+    assert sample.workers.keys() == {child.pid}
+    assert sample.together >= sample.driver + sample.workers[child.pid] > 0
     assert held(child.pid) == 0

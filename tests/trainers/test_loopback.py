@@ -85,7 +85,7 @@ JOB = """
     from trainers.cluster.session import cluster
     from trainers.channels import open_channels
     import ray, torch
-    from experiments.workloads.repeated_trial import OnGang
+    from experiments.workloads.repeated_trial import RepeatedTrial
     from ray.train import ScalingConfig
 
     WORKER = "ray::RayTrainWo"
@@ -193,7 +193,7 @@ JOB = """
                 assert ray.cluster_resources()["CPU"] == cpus, ray.cluster_resources()
                 channels = open_channels({"train": both, "validation": both})
                 with AllTrainers(scaling=scaling).gangs("job", channels) as gangs:
-                    gang = OnGang(gangs, {}, 1, os.path.abspath("models"))
+                    gang = RepeatedTrial(gangs, {}, 1, os.path.abspath("models"))
                     gang.start(2)
                     found = {type(trainer).__name__: found_while_it_trains(trainer, gang) for trainer in kinds}
                 raise RuntimeError("in the job")

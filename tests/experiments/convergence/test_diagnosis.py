@@ -9,7 +9,8 @@ from hypothesis import assume, given, strategies as st
 
 from experiments.convergence.causes import Cause, Change, Run, changes
 from experiments.convergence.diagnosis import Diagnosis, diagnose, listed, pairs_of, percent
-from experiments.convergence.effects import Gap, Scores, Share
+from experiments.convergence.effects import Gap, Share
+from experiments.shared.scores import Scores
 
 GIVEN = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "link_bytes_per_second": 1e6}
 RUN = Run(workers=4, mode="async", hyperparameters=GIVEN)

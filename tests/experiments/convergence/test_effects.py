@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from experiments.convergence.effects import Gap, Scores, Share, interact
+from experiments.convergence.effects import Gap, Share, interact
+from experiments.shared.scores import Scores
 
 SCORES = st.lists(st.floats(0.05, 0.95), min_size=2, max_size=6).map(lambda values: Scores(values=tuple(values)))
 

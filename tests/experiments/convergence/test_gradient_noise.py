@@ -126,7 +126,7 @@ def test_each_part_counts_as_the_whole_and_shares_no_row(rows: int, seed: int) -
 
 def test_watching_alone_changes_no_bit(tmp_path: Path) -> None:
     """Four asynchronous workers of the published network, whose batches are drawn at random."""
-    from experiments.mnist import channels, train
+    from experiments.shared.network import channels, train
 
     given = {"lr": 0.05, "momentum": 0.5, "per_worker_batch_size": 50, "epochs": 2, "mode": "async", "num_workers": 4}
     plain, seen, noisy = (
@@ -185,7 +185,7 @@ def test_noise_cannot_be_taken_away(times: float) -> None:
 
 
 def test_a_watched_function_goes_to_other_processes() -> None:
-    from experiments.mnist import train
+    from experiments.shared.network import train
 
     there = pickle.loads(ray.cloudpickle.dumps(watched(train, times=2.0)))
     assert there.__qualname__ == "train"

@@ -9,9 +9,10 @@ from hypothesis import given, strategies as st
 
 from experiments.convergence.causes import BOOSTING, Cause, Run, changes
 from experiments.convergence.diagnosis import Diagnosis, diagnose
-from experiments.convergence.effects import Gap, Scores
+from experiments.convergence.effects import Gap
 from experiments.convergence.published_theories import Theory
-from experiments.convergence.verdicts import Judgement, Verdict
+from experiments.convergence.verdicts import Judgement, Verdict, judgements
+from experiments.shared.scores import Scores
 
 GIVEN = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "link_bytes_per_second": 125_000_000}
 ASYNC = Run(workers=4, mode="async", hyperparameters=GIVEN)
@@ -35,7 +36,7 @@ def diagnosis(
 
 
 def by_theory(found: Diagnosis) -> dict[Theory, Judgement]:
-    return {judgement.theory: judgement for judgement in found.judgements}
+    return {judgement.theory: judgement for judgement in judgements(found)}
 
 
 def test_each_theory_but_that_of_trees_is_tested_by_one_cause_and_has_a_source() -> None:
@@ -134,7 +135,7 @@ def test_of_every_theory_something_is_known_and_kept(mode: str, back: dict[Cause
         {cause: scores(value) for cause, value in back.items()},
         distributed=distributed,
     )
-    kept = json.loads(json.dumps(found.to_json()))["theories"]
+    kept = json.loads(json.dumps([judgement.to_json() for judgement in judgements(found)]))
     assert [judgement["theory"] for judgement in kept] == [str(theory) for theory in Theory]
     assert all(judgement["why"] and judgement["source"] for judgement in kept)
 

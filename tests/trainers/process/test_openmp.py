@@ -157,7 +157,7 @@ def test_a_copy_that_cannot_be_opened_holds_nothing_up() -> None:
 
 MODEL = """
     import hashlib
-    from experiments.shared.boosting import STATIC
+    from experiments.shared.blog import STATIC
     from ray.train import ScalingConfig
     from trainers import XGBoostTrainer
     from trainers.datasets import load
