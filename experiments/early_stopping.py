@@ -1,4 +1,4 @@
-"""What Hyperband saves and what it loses: against the same configurations run to the end, all of them and fewer.
+"""Gain and loss by Hyperband: against the same configurations run to the end, all of them and fewer.
 
     python -m experiments.early_stopping [--seeds 20] [--data-dir DIR] [--out DIR]
 
@@ -25,17 +25,17 @@ from ray.train import ScalingConfig
 from rich.console import Console
 
 from experiments.shared.benchmark import markdown, table, write
-from experiments.shared.blog import RANGES
+from experiments.shared.blog import RANGES, marketing
 from experiments.shared.scores import Scores, configurations, difference, told, unbeaten
+from experiments.workloads.empty_searches import NoRecord
 from hpo.cli import errors_in_words
-from hpo.cost import Entry
 from hpo.ranges import decode
-from hpo.search import Controller, JobState, Search, TrialRun, auc_standard_error
-from hpo.strategies import Bracket, Cut, Plan, lay_out, make_strategy
+from hpo.search import Controller, Search, TrialRun, auc_standard_error
+from hpo.strategies import Bracket, Plan, lay_out, make_strategy
 from hpo.text import count
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.cluster import cluster
-from trainers.datasets import Dataset, find, load
+from trainers.datasets import Dataset, load
 from trainers.gangs import Assignment, Event, GangEnded, GangLost, Gangs, GangUp, RayGangs, Report
 
 JOBS, ROUNDS, WORKERS = 30, 30, 3
@@ -111,29 +111,14 @@ class KeptGangs:
         self._waiting = list(self._up.values())
 
 
-class Memory:
-    """A record that remembers each trial's last report."""
-
-    stop_requested = False
+class LastReports(NoRecord):
+    """A record that keeps the last report of each trial."""
 
     def __init__(self) -> None:
         self.last: dict[str, Report] = {}
 
-    def trial(self, run: TrialRun) -> None:
-        """A trial's state changed; not kept."""
-
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        """Keeps the last."""
         self.last[run.id] = reports[-1]
-
-    def ledger(self, entries: list[Entry]) -> None:
-        """Worker-seconds were billed; not kept."""
-
-    def rung(self, cut: Cut) -> None:
-        """A rung was decided; not kept."""
-
-    def progress(self, state: JobState) -> None:
-        """The loop went round."""
 
 
 def search(name: str, plan: Plan, seed: int, gangs: Gangs, storage_path: str, workers: int = WORKERS) -> Found:
@@ -148,7 +133,7 @@ def search(name: str, plan: Plan, seed: int, gangs: Gangs, storage_path: str, wo
         workers: of a gang.
     """
     storage.make_folder(storage_path)
-    memory = Memory()
+    kept = LastReports()
     strategy = make_strategy(plan, RANGES, metric=OBJECTIVE, mode="max", seed=seed)
     controller = Controller(
         Search(
@@ -168,7 +153,7 @@ def search(name: str, plan: Plan, seed: int, gangs: Gangs, storage_path: str, wo
         scheduler=strategy.scheduler,
         decode=lambda suggested: decode(RANGES, suggested),
         gangs=gangs,
-        record=memory,
+        record=kept,
     )
     started = time.perf_counter()
     controller.run()
@@ -176,7 +161,7 @@ def search(name: str, plan: Plan, seed: int, gangs: Gangs, storage_path: str, wo
     assert best is not None, "every trial of XGBoost reports an AUC"
     return Found(
         validation=best.value,
-        test=memory.last[best.id].metrics[TEST],
+        test=kept.last[best.id].metrics[TEST],
         configurations=plan.trials,
         rounds=controller.trained,
         seconds=time.perf_counter() - started,
@@ -353,7 +338,7 @@ def main(
 ) -> None:
     """Compare Hyperband with random search, for as many rounds and for all of them, over many seeds."""
     console = Console(highlight=False)
-    name = "bank-marketing" if find("bank-marketing", data_dir) else "bank-marketing-synthetic"
+    name = marketing(data_dir)
     dataset = load(name, data_dir=data_dir)
     folder = out or Path("results/early_stopping")
     found = compare(dataset, range(seeds), str(folder.absolute() / "checkpoints"), console)

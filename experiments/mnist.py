@@ -1,4 +1,4 @@
-"""A small network on MNIST: what distributing its training does to it, and what tuning brings back.
+"""A small network on MNIST: the loss of accuracy by distribution, and its recovery by tuning.
 
     python -m experiments.mnist [--dataset mnist|digits] [--data-dir DIR] [--epochs 20] [--workers 4] [--out DIR]
     python -m experiments.mnist --tune [--dataset mnist|digits] [--data-dir DIR] [--epochs 9] [--trials 17] [--out DIR]
@@ -32,7 +32,15 @@ from rich.console import Console, Group
 
 from experiments.shared import network_tuning
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from experiments.shared.network import BLOG, GOOD, SEED, Setting, channels, train as train  # Job files name it here.
+from experiments.shared.network import (
+    BLOG,
+    GOOD,
+    SEED,
+    Setting,
+    channels,
+    mean_staleness,
+    train as train,  # Job files name it here.
+)
 from hpo.cli import errors_in_words
 from trainers import DivergedError
 from trainers.cluster import cluster
@@ -67,13 +75,13 @@ class Outcome:
 
     @property
     def staleness(self) -> float:
-        """Updates between a worker's pull and its push, in the mean; 0 without a parameter server."""
-        return _staleness(self.details)
+        """See `mean_staleness`."""
+        return mean_staleness(_pushes(self.details))
 
 
-def _staleness(details: Mapping[str, Any]) -> float:
-    pushes = details.get("parameter_server", {}).get("staleness", {})
-    return float(sum(int(steps) * count for steps, count in pushes.items()) / max(1, sum(pushes.values())))
+def _pushes(details: Mapping[str, Any]) -> Mapping[str, int]:
+    pushes: Mapping[str, int] = details.get("parameter_server", {}).get("staleness", {})
+    return pushes
 
 
 def settings(workers: int, epochs: int) -> list[Setting]:
@@ -169,7 +177,7 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
             str(of["setting"]["workers"]),
             "diverged" if of["diverged"] else f"{of['accuracy']:.4f}",
             f"{max(of['curve']):.4f}" if of["curve"] else "",
-            f"{_staleness(of['details']):.1f}",
+            f"{mean_staleness(_pushes(of['details'])):.1f}",
             "" if of["worker_seconds"] is None else f"{of['worker_seconds']:.0f}",
         ]
         for of in result["outcomes"]

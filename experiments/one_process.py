@@ -30,14 +30,14 @@ from rich.console import Console, Group
 
 from experiments.baselines.optuna_trials import matrices, suggest
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
-from experiments.shared.blog import RANGES
+from experiments.shared.blog import RANGES, marketing
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.cli import errors_in_words
 from hpo.record import Store
 from hpo.sagemaker import tuned_trials
 from hpo.search import derive_seed
 from trainers import XGBoostTrainer
-from trainers.datasets import Dataset, find, load
+from trainers.datasets import Dataset, load
 
 TRIALS, ROUNDS, ETA, REPEATS = 30, 30, 3, 7
 MATRICES = ("QuantileDMatrix", "DMatrix")
@@ -233,7 +233,7 @@ def main(
 ) -> None:
     """Measure a whole 30-trial job in one process: here, and with Optuna's HyperbandPruner."""
     console = Console(highlight=False)
-    name = "bank-marketing" if find("bank-marketing", data_dir) else "bank-marketing-synthetic"
+    name = marketing(data_dir)
     dataset = load(name, data_dir=data_dir)
     with tempfile.TemporaryDirectory(prefix="warmband-one-process-") as scratch:
         measured = compare(dataset, scratch, repeats=repeats, threads=threads)

@@ -1,4 +1,4 @@
-"""What `backend="xgboost_ray"` costs beside native gangs: an assignment, and a small Hyperband job.
+"""Cost of `backend="xgboost_ray"` beside native gangs: an assignment, and a small Hyperband job.
 
     python -m experiments.second_backend [--trials 6] [--max-resource 9] [--workers 3] [--data-dir DIR]
 
@@ -21,6 +21,7 @@ from ray.train import ScalingConfig
 from rich.console import Console
 from rich.table import Table
 
+from experiments.shared.blog import marketing
 from experiments.workloads.repeated_trial import RepeatedTrial, Turn
 from experiments.workloads.small_job import RANGES, STATIC
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
@@ -28,7 +29,7 @@ from hpo.cli import errors_in_words
 from hpo.record import Store
 from trainers import XGBoostTrainer
 from trainers.channels import open_channels
-from trainers.datasets import find, load
+from trainers.datasets import load
 
 ASSIGNMENTS, ROUNDS, SEED = 3, 10, 1729
 
@@ -108,7 +109,7 @@ def main(
     data_dir: Annotated[str | None, typer.Option()] = None,
 ) -> None:
     """Measures both and prints them side by side."""
-    data = load("bank-marketing" if find("bank-marketing", data_dir) else "bank-marketing-synthetic", data_dir=data_dir)
+    data = load(marketing(data_dir), data_dir=data_dir)
     channels = {"train": data.train, "validation": data.validation}
     console, found = Console(), {}
     for name in ("native", "xgboost_ray"):

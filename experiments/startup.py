@@ -1,4 +1,4 @@
-"""From a trial's start to its first training step, and the wall time of a small job: as Ray documents it, and here.
+"""Start-up time of trials, and the wall time of a small job: as Ray documents it, and here.
 
     python -m experiments.startup [--baseline-trials 30] [--baseline-at-once 4] [--data-dir DIR] [--out DIR]
 
@@ -39,11 +39,12 @@ from rich.console import Console, Group
 from experiments.baselines.optuna_trials import PlainOptuna, with_optuna
 from experiments.baselines.ray_as_documented import ENVIRONMENT, Documented, as_documented
 from experiments.shared.benchmark import Target, markdown, promised, promises, table, targets_to_json, write
+from experiments.shared.blog import marketing
 from experiments.workloads.small_job import AT_ONCE, ROUNDS, SEED, TRIALS, WORKERS, parameters
 from experiments.workloads.warm_gangs import WarmGangs, WarmJob, on_warm_gangs, starts_in_hand, warm_job
 from hpo.cli import errors_in_words
 from hpo.record import TrialRow
-from trainers.datasets import find, load
+from trainers.datasets import load
 
 ARMS = ("", "at once", "the job's first step", "a later start, median", "longest", "the whole job")
 
@@ -275,7 +276,7 @@ def main(
     if baseline_trials < baseline_at_once:
         raise typer.BadParameter(f"{baseline_trials} trials cannot run {baseline_at_once} at once; give more of them")
     console = Console(highlight=False)
-    name = "bank-marketing" if find("bank-marketing", data_dir) else "bank-marketing-synthetic"
+    name = marketing(data_dir)
     dataset = load(name, data_dir=data_dir)
     os.environ.update(ENVIRONMENT)
     os.environ.pop("RAY_ADDRESS", None)  # Each part measures a Ray of its own.

@@ -1,4 +1,4 @@
-"""What distributing XGBoost through Warmband costs beside XGBoost itself: time, exactness, memory.
+"""Cost of distributing XGBoost through Warmband beside XGBoost itself: time, exactness, memory.
 
     python -m experiments.xgboost_efficiency [--repeat 100] [--data-dir DIR] [--out DIR] [--quick]
 
@@ -48,12 +48,13 @@ from rich.console import Console, Group
 
 from experiments.baselines.trial_by_turns import Turns, turns
 from experiments.shared.benchmark import Target, apart, markdown, promised, promises, table, targets_to_json, write
+from experiments.shared.blog import marketing
 from experiments.workloads import shared_evaluation
 from experiments.workloads.shared_evaluation import Evaluating
 from experiments.workloads.timed_job import AT_ONCE, SEED, STATIC, Memory, Share, memory, share
 from hpo.cli import errors_in_words
 from trainers import Channel, XGBoostTrainer
-from trainers.datasets import find, load
+from trainers.datasets import load
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -278,7 +279,7 @@ def main(
 ) -> None:
     """Measure what distributing XGBoost through Warmband costs beside XGBoost itself."""
     console = Console(highlight=False)
-    name = "bank-marketing" if find("bank-marketing", data_dir) else "bank-marketing-synthetic"
+    name = marketing(data_dir)
     scale = QUICK if quick else Scale()
     os.environ.pop("RAY_ADDRESS", None)  # Each part measures a Ray of its own.
     os.environ["OMP_NUM_THREADS"] = "1"  # As Ray has it for workers of one CPU.

@@ -1,4 +1,4 @@
-"""A distributed run, its one-worker twin, and both with one thing changed: how each is trained, and what it came to."""
+"""A distributed run, its twin on one worker, and both with one thing changed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ray.train import ScalingConfig
 
 from experiments.convergence.causes import BOOSTING, LINK, Change, Run
 from experiments.convergence.gradient_noise import NOISE, SIGNAL, watched
-from experiments.shared.network import Setting, channels
+from experiments.shared.network import Setting, channels, mean_staleness
 from experiments.shared.problems import trees
 from experiments.shared.published import Options
 from experiments.shared.scores import Scores
@@ -189,7 +189,7 @@ class Outcome:
     @property
     def stale(self) -> float:
         """Updates between a worker's pull and its push, in the mean."""
-        return sum(int(old) * count for old, count in self.staleness.items()) / max(1, sum(self.staleness.values()))
+        return mean_staleness(self.staleness)
 
 
 def measure(case: Case, trainer: Trainer, channels: Mapping[str, Channel], seed: int, folder: Path) -> Outcome:

@@ -12,6 +12,7 @@ from typing import Any
 
 from hpo import ContinuousParameter, IntegerParameter
 from hpo.ranges import ParameterRange
+from trainers.datasets import find
 
 SOURCE = (
     "“Effectively solve distributed training convergence issues with Amazon SageMaker Hyperband Automatic Model "
@@ -97,3 +98,8 @@ SLIPS = (
     f"and whether the {COST.hyperband:g} do is not said; 30 jobs / 4 in parallel x 3 minutes are 22.5, given as "
     f"{TIME.naive:g}."
 )
+
+
+def marketing(data_dir: str | None) -> str:
+    """The name of the direct-marketing data: the real rows where this machine has them, else generated ones."""
+    return "bank-marketing" if find("bank-marketing", data_dir) else "bank-marketing-synthetic"

@@ -5,6 +5,7 @@ It has 784-128-64-10 units and ReLU; `train` is the whole training function.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -90,3 +91,12 @@ class Setting:
 def channels(dataset: Dataset) -> dict[str, Any]:
     """A dataset's parts, as trainers and tuners take them."""
     return {"train": dataset.train, "validation": dataset.validation, "test": dataset.test}
+
+
+def mean_staleness(pushes: Mapping[str, int]) -> float:
+    """Updates between a worker's pull and its push, in the mean; 0 without a parameter server.
+
+    Args:
+        pushes: by their staleness, as a trainer records them.
+    """
+    return sum(int(old) * count for old, count in pushes.items()) / max(1, sum(pushes.values()))

@@ -26,7 +26,7 @@ from experiments.mnist import (
 )
 from experiments.shared import network_tuning
 from experiments.shared.benchmark import write
-from experiments.shared.network import Setting, network
+from experiments.shared.network import METRICS, Setting, network
 from experiments.shared.network_tuning import JOBS, Tuned, tune
 from hpo import HyperparameterTuner
 from hpo.job_file.reading import read_job
@@ -224,4 +224,4 @@ def test_the_job_file_is_the_second_job(digits: Dataset, tmp_path: Path) -> None
     assert {**made.hyperparameters, "num_workers": 4, "epochs": 9} == ours.hyperparameters
     tuner = HyperparameterTuner(**read_job(path, here, allow_code=True).arguments(), console=Console(quiet=True))
     tuner.fit(read_job(path, here, allow_code=True).data.open(None))
-    assert tuner.describe()["Summary"]["best"]["metrics"].keys() == set(mnist.METRICS)
+    assert tuner.describe()["Summary"]["best"]["metrics"].keys() == set(METRICS)
