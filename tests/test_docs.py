@@ -32,6 +32,7 @@ from hpo import (
 )
 from hpo.cli.command import root
 from hpo.job_file.trainer_models import CustomSpec
+from hpo.strategies import lay_out
 from tests.support import yaml_text
 from tests.support.boosting import CHANNELS
 from tests.support.docker.deployment import resolve
@@ -173,6 +174,8 @@ def test_the_blocks_of_a_page_run(page: str, fresh: Ground, monkeypatch: pytest.
                 session.run(block)
         if page == "docs/tutorials/pytorch-function.md":
             learned(session.names["tuner"].describe()["Summary"])
+        if page == "docs/tutorials/from-ray-tune.md":
+            as_planned(session.names["tuner"].describe()["Summary"], (ROOT / page).read_text(encoding="utf-8"))
 
 
 def loop(context: Any) -> None:
@@ -183,6 +186,25 @@ def learned(summary: dict[str, Any]) -> None:
     """Tuning finds what asynchronous workers learn with."""
     assert summary["best"]["value"] > 0.9
     assert summary["untuned"]["value"] < 0.5
+
+
+def as_planned(summary: dict[str, Any], page: str) -> None:
+    """The page shows what a run gives, as far as that follows from the plan."""
+    ended = summary["trials"]
+    assert f"{ended['Completed']} completed, {ended['Stopped']} stopped" in page
+    assert f"{summary['resource_used']} of 81 possible" in page
+
+
+def test_the_cluster_tutorial_shows_the_plan_of_its_job() -> None:
+    page = ROOT / "docs" / "tutorials" / "cluster.md"
+    [job] = [yaml_text.load(block.code)["tuning"] for block in blocks(page) if block.title == "job.yaml"]
+    plan = lay_out(job["max_jobs"], **job["hyperband"])
+    text = page.read_text(encoding="utf-8")
+    assert f"At most {plan.resource} of the {plan.full_resource} units of {plan.trials} full trials" in text
+    assert f"units used     {plan.resource} of {plan.full_resource} possible" in text
+    for bracket in plan.brackets:
+        rungs = "  ->  ".join(f"{size} to {rung}" for size, rung in zip(bracket.sizes, bracket.rungs, strict=True))
+        assert f"    {rungs}" in text
 
 
 @pytest.mark.ray
