@@ -1,4 +1,4 @@
-"""What a training of two threads takes on a busy machine: with OpenMP threads that spin, and as they are here.
+"""Training with two threads on a busy machine: OpenMP threads that spin, and threads that sleep.
 
     python -m experiments.busy_machine [--repeats 3] [--threads 2] [--out DIR] [--quick]
 

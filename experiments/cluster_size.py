@@ -1,4 +1,4 @@
-"""How large a cluster to take: searches on one size each, and one that tunes the size with everything else.
+"""The best cluster size: a search on each size, and one search that tunes the size with everything else.
 
     python -m experiments.cluster_size [--model xgboost|image] [--sizes 1,2,3] [--deadline S] [--budget WORKER_SECONDS]
 

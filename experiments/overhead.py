@@ -1,4 +1,4 @@
-"""What the tuner itself costs, without training: time a decision and a durable batch, memory a trial, beside Optuna.
+"""Cost of the tuner itself, without training: time a decision and a durable batch, memory a trial, beside Optuna.
 
     python -m experiments.overhead [--trials 10000] [--optuna-seconds 20] [--out DIR] [--quick]
 

@@ -1,4 +1,4 @@
-"""The figures of the documents, made from the results that benchmarks wrote: `make docs`.
+"""The figures of the documents, made by `make docs` from the results of benchmarks.
 
     python -m experiments.results_page docs/benchmarks.md docs/results
 

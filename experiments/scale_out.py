@@ -1,4 +1,4 @@
-"""What distribution does to two models that nobody tuned for it: the blog's first table, measured.
+"""Distribution of two models without tuning: the blog's first table, measured.
 
     python -m experiments.scale_out [--quick] [--seeds N] [--repeat 100] [--data-dir DIR] [--out DIR]
 

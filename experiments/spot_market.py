@@ -1,4 +1,4 @@
-"""A simulated spot market: what reclaimed machines cost a job in time, and what their price saves, against on-demand.
+"""A simulated spot market: the time lost to reclaimed machines, and the money saved, against on-demand.
 
     python -m experiments.spot_market [--seeds 20] [--unit-seconds 60] [--out DIR] [--quick]
 

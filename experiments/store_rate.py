@@ -1,4 +1,4 @@
-"""Reports that a store takes in a second, from one driver and from several at once: SQLite beside PostgreSQL.
+"""Reports a second into a store, from one driver and from several at once: SQLite beside PostgreSQL.
 
     python -m experiments.store_rate postgresql://me@host/empty [--out DIR]
 

@@ -1,4 +1,4 @@
-"""What tuning gives back to distributed training, and what early stopping saves: the blog's tuning job and its table.
+"""Tuning of distributed training, with and without early stopping: the blog's tuning job and its table.
 
     python -m experiments.tune_distributed [--model xgboost|image|both] [--seeds N] [--quick] [--repeat 100] [--out DIR]
 

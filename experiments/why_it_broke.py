@@ -1,4 +1,4 @@
-"""Why a distributed run converges worse than its one-worker twin: found by experiment, one change at a time.
+"""Causes of worse convergence on several workers: found by experiment, one change at a time.
 
     python -m experiments.why_it_broke image [--quick] [--seeds 3] [--out DIR]
     python -m experiments.why_it_broke xgboost [--anyway]

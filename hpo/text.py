@@ -1,4 +1,4 @@
-"""How numbers, times and lists are said to people."""
+"""Numbers, times and lists as text for people."""
 
 from __future__ import annotations
 

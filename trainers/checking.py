@@ -1,4 +1,4 @@
-"""Hints of errors: the known name that is nearest to the one that was given."""
+"""Hints in errors: the known name that is nearest to the given one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every error Warmband raises on purpose, as one small tree.
+"""Errors that Warmband raises on purpose, as one small tree.
 
     WarmbandError
     ├── ConfigurationError   a value the user gave is wrong; also a ValueError

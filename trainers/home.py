@@ -1,4 +1,4 @@
-"""The folder that holds what Warmband keeps on this machine."""
+"""The folder of Warmband's files on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of a package that are loaded when they are first used, so that who needs one does not wait for all.
+"""Lazy loading of a package's names, so that a user of one does not wait for all.
 
 A package's face is its `__init__`: a sentence, the names that other packages may use under `if TYPE_CHECKING:`, as type
 checkers read them, and a call of `load_when_used`.

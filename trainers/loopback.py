@@ -1,4 +1,4 @@
-"""Ray that is started on this machine, kept to 127.0.0.1, where nobody asked for more."""
+"""Ray on this machine, kept to 127.0.0.1 unless the user asks for more."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A result as a notebook shows it: a small table, whose names and values come out as text."""
+"""A training result in a notebook: a small table with escaped text."""
 
 from __future__ import annotations
 

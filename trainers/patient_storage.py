@@ -1,4 +1,4 @@
-"""Checkpoint storage as workers use it: while its place is away, they wait and try again with growing pauses.
+"""Checkpoint storage of workers: waits and retries with growing pauses while the storage is away.
 
 A disk that is full, a share that is unmounted, an object store that does not answer or refuses its keys: what failed
 may work a minute later, and the training that was done is worth the wait.

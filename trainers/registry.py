@@ -1,4 +1,4 @@
-"""Trainers by the names that records keep: Warmband's own, and those of users, whose classes are code to be allowed."""
+"""Trainers by their names in records: Warmband's own, and users' classes, which run only with consent."""
 
 from __future__ import annotations
 

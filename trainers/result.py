@@ -1,4 +1,4 @@
-"""What one training gives, and the serving of it on a gang of its own."""
+"""`TrainingResult`, and one training on a gang of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unix time that never jumps while something is measured by it: the wall clock at one moment, and the seconds since.
+"""Unix time that never jumps: the wall clock at one moment, and the seconds since.
 
 Deadlines, bills and silence are told by it, and it can be written down as a date. The wall clock cannot do that: it is
 set by hand, by NTP, and in a virtual machine that was paused. Each process has a steady clock of its own, so what

@@ -1,4 +1,4 @@
-"""What a user configures: a trainer, its workers and hyperparameters, and what one training gives."""
+"""`Trainer`: workers and hyperparameters that a user configures, and the base of all kinds of training."""
 
 from __future__ import annotations
 

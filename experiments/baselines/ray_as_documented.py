@@ -1,4 +1,4 @@
-"""The start-up benchmark's trials as Ray documents them: each a function under Ray Tune that makes a Ray Train run."""
+"""The start-up benchmark's trials as Ray documents them: a Ray Train run for each, under Ray Tune."""
 
 from __future__ import annotations
 

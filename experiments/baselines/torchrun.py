@@ -1,4 +1,4 @@
-"""Plain DistributedDataParallel under torchrun: processes that train the loop of `training_loops` when told to."""
+"""Plain DistributedDataParallel under torchrun: processes that train the loop of `training_loops` on demand."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What `experiments.why_it_broke` is made of: causes, changes, trainings, a diagnosis and its page."""
+"""Parts of `experiments.why_it_broke`: causes, trainings, a diagnosis and its page."""

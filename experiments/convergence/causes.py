@@ -1,4 +1,4 @@
-"""What may make a distributed run worse than one worker, how each is changed back alone, and what to tune then; pure.
+"""Causes of a worse distributed run, the change that takes each away, and ranges to tune then; pure.
 
 Batches, rates and momentum are read under the names that training functions here give them: `RATES`, `MOMENTA`, and the
 trainers' own `per_worker_batch_size` and `global_batch_size`.

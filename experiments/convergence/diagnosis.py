@@ -1,4 +1,4 @@
-"""What the trainings of `experiments.why_it_broke` say together: which cause, how surely, and in which words; pure."""
+"""The diagnosis of a distributed run: its causes, their certainty, and the sentence that says so; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How noisy the gradients of a training function are: measured as it trains, and made as noisy as of fewer rows.
+"""Noise of a training function's gradients: measured as it trains, or raised to that of fewer rows.
 
 The function is left as it is. The model that it has prepared is watched for its output, of which each row is one
 example's: what flows back through a row is that example's gradient, and can be weighed. So it takes a model that is

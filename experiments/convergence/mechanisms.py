@@ -1,4 +1,4 @@
-"""How each cause comes to do its harm to a run, told with the run's own figures, and who found it out; pure."""
+"""Mechanisms of the causes, told with a run's own figures and their sources; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gradient noise scale of a way to train: over its epochs, and against the rows that it has under way; pure."""
+"""The gradient noise scale of a run: over its epochs, and against its rows under way; pure."""
 
 from __future__ import annotations
 

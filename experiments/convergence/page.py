@@ -1,4 +1,4 @@
-"""The page of `experiments.why_it_broke`: the verdict, what gives the gap back, why, and what to tune."""
+"""The page of `experiments.why_it_broke`: verdict, changes that help, mechanisms, and ranges to tune."""
 
 from __future__ import annotations
 

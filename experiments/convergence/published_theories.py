@@ -1,4 +1,4 @@
-"""The published theories of why a distributed run converges worse, each with its source."""
+"""The published theories of worse convergence on several workers, each with its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says of each published theory: confirmed, ruled out, or not testable here; pure."""
+"""The verdict of a run on each published theory: confirmed, ruled out, or not testable here; pure."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What `experiments.scale_out` is made of: its settings, tables and page."""
+"""Parts of `experiments.scale_out`: settings, tables and page."""

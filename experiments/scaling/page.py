@@ -1,4 +1,4 @@
-"""The page of `experiments.scale_out`: the blog's first table with what was measured, and pictures of it."""
+"""The page of `experiments.scale_out`: the blog's first table beside our measurements, and pictures."""
 
 from __future__ import annotations
 

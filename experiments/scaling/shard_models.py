@@ -1,4 +1,4 @@
-"""What XGBoost comes to on workers that share no histograms: each on its own rows, and averaged."""
+"""XGBoost on workers that share no histograms: a model for each worker's rows, and their mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of `experiments.scale_out`, as text, from what its result.json holds."""
+"""The tables of `experiments.scale_out` as text, from its result.json."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the benchmarks share: promises, tables, and what is read of the machine they run on."""
+"""Promises, tables and result files of benchmarks, with the machine's facts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuning brings back what asynchronous workers cost the network of `experiments.mnist`; run through that.
+"""Tuning of the small network for asynchronous workers: `python -m experiments.mnist --tune`.
 
 Two jobs of Hyperband, each from the hyperparameters whose un-tuned training on four asynchronous workers it is compared
 with: the first tunes what the network learns by (learning rate, momentum, batch), the workers staying asynchronous and

@@ -1,4 +1,4 @@
-"""The pictures of published experiments, in both their forms: scores with errors, learning curves, bars."""
+"""Pictures of the published experiments in both forms: scores with errors, learning curves, bars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two models of the published experiments: what trains each, on which rows, and which ranges are tuned.
+"""The two models of the published experiments: trainer, rows and ranges of each.
 
 Source: U. Rosenberg, "Effectively solve distributed training convergence issues with Amazon SageMaker Hyperband
 Automatic Model Tuning", AWS Machine Learning Blog, 2023: XGBoost on the direct-marketing data, with seven ranges and 30

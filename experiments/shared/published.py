@@ -1,4 +1,4 @@
-"""What the published experiments share: their options, steps that are done once, and where results go."""
+"""Options of the published experiments, steps that are done once, and their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tuning job of a published experiment as a step: run once, found again in the record, and told in figures."""
+"""A tuning job of a published experiment as a step: run once, found again, and told in figures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score against wall time and cost: which choices no other beats, and which to take within a limit."""
+"""Trade-off of score, wall time and cost: choices that no other beats, and the best within a limit."""
 
 from __future__ import annotations
 

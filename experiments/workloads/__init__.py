@@ -1,1 +1,1 @@
-"""The work that benchmarks give to Warmband, and meters for it."""
+"""Work that benchmarks give to Warmband, and meters for it."""

@@ -1,4 +1,4 @@
-"""What processes hold of memory, from Linux's /proc: at one moment, and over time."""
+"""Memory of processes, from Linux's /proc: at one moment, and over time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One trial again and again on a gang that stays up, for benchmarks."""
+"""One trial again and again on a warm gang."""
 
 from __future__ import annotations
 

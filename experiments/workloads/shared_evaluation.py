@@ -1,4 +1,4 @@
-"""What evaluation costs of a round where each of many workers evaluates its share: one worker of them, simulated."""
+"""Cost of evaluation where many workers each evaluate a share: one of them, simulated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tuning job of XGBoost whose workers note what they do: where its worker-seconds went, and what memory it held."""
+"""A tuning job of XGBoost with timed workers: its worker-seconds by kind, and its memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XGBoost's trainer, whose workers note how long they were within XGBoost."""
+"""XGBoost's trainer with workers that record their seconds within XGBoost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The start-up benchmark's trials here: on gangs that stay up, and the whole job with the tuner."""
+"""The start-up benchmark's trials here: on warm gangs, with the tuner, and in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `hpo` command: its subcommands, and what its exit codes mean."""
+"""The `hpo` command: its subcommands and its exit codes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands share: their form, arguments and options."""
+"""Options and arguments that several commands share."""
 
 from __future__ import annotations
 

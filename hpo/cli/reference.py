@@ -1,4 +1,4 @@
-"""The reference pages of the command line, of job files and of the tuner's options, made from the code: `make docs`."""
+"""Reference pages of the command line, of job files and of the tuner, made from the code by `make docs`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a shell offers for half a word, names of jobs and of datasets, and nothing where it cannot tell."""
+"""Shell completion: names of jobs and of datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the record says of one job at one moment, and in short of each."""
+"""Snapshots of jobs from the record: all of one job, or a line for each."""
 
 from __future__ import annotations
 

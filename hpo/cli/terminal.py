@@ -1,4 +1,4 @@
-"""Where commands print: tables for people, JSON for programs, errors beside them."""
+"""Output of commands: tables for people, JSON for programs, errors on standard error."""
 
 from __future__ import annotations
 

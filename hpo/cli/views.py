@@ -1,4 +1,4 @@
-"""Jobs and trials as people look at them: tables that fit the terminal."""
+"""Tables of jobs and trials that fit the terminal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Billed worker-seconds: every second that a gang is held, split into what it was held for."""
+"""Billing ledger: every second that a gang is held, split into starting, training, checkpointing and idle."""
 
 from __future__ import annotations
 

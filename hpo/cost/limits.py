@@ -1,4 +1,4 @@
-"""What a job may take, in wall time and money, and what it may still begin."""
+"""Limits of a job's wall time and cost, and the work that still fits into them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers cost: prices by the hour, of a worker, of its resources, or of an instance type in a table."""
+"""Prices of workers by the hour: of a worker, of its resources, or of an instance type."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How fast assignments are served, and how long the rest of a job, or all of it, will take at that pace."""
+"""Throughput of assignments, and the time that the rest of a job, or all of it, takes."""
 
 from __future__ import annotations
 

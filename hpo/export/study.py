@@ -1,4 +1,4 @@
-"""A job as a study of Optuna, which optuna-dashboard shows."""
+"""A job as a study of Optuna, for optuna-dashboard."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forecasts of what a job will take, from earlier jobs or from a measured probe."""
+"""Forecasts of a job's time and cost, from earlier jobs or from a measured probe."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Whether other processes kept a machine's cores from a job while something was measured."""
+"""Detection of other processes that kept cores busy during a measurement."""
 
 from __future__ import annotations
 

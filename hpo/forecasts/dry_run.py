@@ -1,4 +1,4 @@
-"""A job's probe without the job: the first gang, a few units on it, and no trial."""
+"""A job's probe alone: the first gang, a few units on it, and no trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job will take, before it starts: worker-seconds, wall time and money, at most and expected; pure."""
+"""Forecast of a job before it starts: worker-seconds, wall time and money, at most and expected; pure."""
 
 from __future__ import annotations
 

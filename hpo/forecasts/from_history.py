@@ -1,4 +1,4 @@
-"""What earlier jobs of the record say of one that is to start: the pace of its trainer on its data."""
+"""The pace of a trainer on its data, from earlier jobs of the record."""
 
 from __future__ import annotations
 

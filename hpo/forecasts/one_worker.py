@@ -1,4 +1,4 @@
-"""One worker: the seconds of loading, of a unit and of an assignment, measured in this process on a few units."""
+"""Timing of one worker in this process: loading, a unit and an assignment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A short measured probe: what a unit (a boosting round, an epoch) costs in one process and on a gang."""
+"""A short probe: the seconds of a unit (a boosting round, an epoch) in one process and on a gang."""
 
 from __future__ import annotations
 

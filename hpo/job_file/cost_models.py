@@ -1,4 +1,4 @@
-"""What a job file says of money: prices, and the most that the job may cost."""
+"""The section `cost` of a job file: prices, and the limit of a job's cost."""
 
 from __future__ import annotations
 

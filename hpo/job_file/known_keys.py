@@ -1,4 +1,4 @@
-"""The keys that a job file may have, from the models that check it, and what is wrong with those that are not."""
+"""The keys of a job file, taken from the models that check it, and errors about unknown ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Larger limits of a job that is resumed, by the keys that they have in a job file."""
+"""Larger limits of a resumed job, under their keys of a job file."""
 
 from __future__ import annotations
 

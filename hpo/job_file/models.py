@@ -1,4 +1,4 @@
-"""A tuning job as a YAML file: typed, checked, and turned into a tuner and its channels."""
+"""A job file's models: typed, checked, and turned into a tuner and its channels."""
 
 from __future__ import annotations
 

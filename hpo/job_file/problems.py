@@ -1,4 +1,4 @@
-"""What is wrong with a job file beside its form: what its trainer does not take, and what it does not report."""
+"""Problems of a well-formed job file: hyperparameters and metrics that its trainer does not have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job file as a checked specification, or all that is wrong with it."""
+"""Reader of job files: a checked specification, or all errors at once."""
 
 from __future__ import annotations
 

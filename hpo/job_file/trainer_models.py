@@ -1,4 +1,4 @@
-"""The trainer of a job file: one model a trainer, each made into what the Python API takes."""
+"""The trainer of a job file: a model for each kind of trainer, turned into a trainer of the Python API."""
 
 from __future__ import annotations
 

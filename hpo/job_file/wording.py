@@ -1,4 +1,4 @@
-"""Errors of the Python API in the words of a job file, with the lines that they are about."""
+"""Errors of the Python API in the words of a job file, with line numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job file: YAML read into plain values, each with the place where it stands.
+"""YAML of a job file as plain values, each with its line and column.
 
 YAML as version 1.2 has it, which editors go by: `1e-3` is a number, `yes` and `2026-01-31` are text.
 """

@@ -1,4 +1,4 @@
-"""A tuning job's life: what it is made with, its run, its driver, and its resume."""
+"""A tuning job's life: settings, run, driver and resume."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A job before it runs: its channels opened, its row in the record, what is said of it first; or a forecast alone."""
+"""The beginning of a job: channels opened, its row written, first lines printed; or a forecast alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tuner's job is put together from: its name, channels, plan, search and goal."""
+"""Parts of a job, built from a tuner's settings: name, channels, plan, search and goal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a tuner is given, checked before anything starts: arguments, ranges for the trainer, names, lengths."""
+"""Checks of a tuner's arguments before anything starts, such as ranges that fit the trainer."""
 
 from __future__ import annotations
 

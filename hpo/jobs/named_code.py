@@ -1,4 +1,4 @@
-"""Python code that a job file or a record names, which runs only where the user allows it."""
+"""Python code named by a job file or a record, run only with the user's consent."""
 
 from __future__ import annotations
 

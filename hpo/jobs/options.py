@@ -1,4 +1,4 @@
-"""A job's options that SageMaker's class lacks, each declared once: its type, bounds, default and description.
+"""Options of a job beyond SageMaker's class, each declared once: type, bounds, default and description.
 
 The tuner's arguments, the keys of a job file, the record and the reference pages are made from these declarations.
 """

@@ -1,4 +1,4 @@
-"""Limits of a job that are raised where it is resumed: what may be given, and the job's row under them."""
+"""Limits raised by a resume: their checks, and the job's row under them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a running job is written to the store, and told to its observers."""
+"""Recorder of a running job: writes to the store, and tells the observers."""
 
 from __future__ import annotations
 

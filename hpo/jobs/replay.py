@@ -1,4 +1,4 @@
-"""What the record holds of a job that is taken up again: it answers assignments that were served before.
+"""Replay of a resumed job: answers from the record to assignments that were served before.
 
 The controller of such a job decides anew, from its first trial on. What it hands out is looked for here before a gang
 gets it, so the same decisions follow from the same results, and gangs train what is not known yet.

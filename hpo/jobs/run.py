@@ -1,4 +1,4 @@
-"""One run of a tuning job: gangs, controller and record brought together, and its end written down."""
+"""One run of a tuning job: gangs, controller and record together, and its end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`JobSettings`: one job described, from which the tuner, job files, the record, drivers and the command line work."""
+"""`JobSettings`: the description of a job for tuner, job files, record, drivers and command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What asks a job to stop from outside its loop: Ctrl-C, SIGTERM and, where it trains in this process, its record."""
+"""Signals that stop a job: Ctrl-C, SIGTERM and, for training in this process, a request in its record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Users' own code, called while a job runs."""
+"""Callbacks: users' own code, called while a job runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a running job's trials add up to, counted as they change so that showing it never scans them."""
+"""Counters of a running job's trials, updated with each change instead of by scans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job's log: a line of JSON an event, among the logs of the job's Ray, where `ray logs` and the dashboard find it."""
+"""A job's log: a line of JSON for each event, among the logs of its Ray for `ray logs` and the dashboard."""
 
 from __future__ import annotations
 

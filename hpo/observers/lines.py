@@ -1,4 +1,4 @@
-"""What a job's driver says, kept in the record for those who are not at its terminal."""
+"""Lines of a job's driver, kept in the record for readers on other machines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said while a job runs: one line an event, where no terminal can draw a live view."""
+"""Progress of a running job as plain lines, one for each event."""
 
 from __future__ import annotations
 

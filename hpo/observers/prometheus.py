@@ -1,4 +1,4 @@
-"""What Prometheus sees of a running job: gauges and histograms that its driver hands to Ray's metrics."""
+"""Metrics of a running job for Prometheus: gauges and histograms, exported through Ray's metrics."""
 
 from __future__ import annotations
 

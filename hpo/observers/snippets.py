@@ -1,4 +1,4 @@
-"""What a job found as code to be copied: a trainer in YAML and in Python, and the job it came from."""
+"""Code to copy from a job's result: its trainer in YAML and in Python."""
 
 from __future__ import annotations
 

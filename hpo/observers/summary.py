@@ -1,4 +1,4 @@
-"""What a job says when it ends: its trials, what they used and cost, and what they found."""
+"""The summary at a job's end: its trials, their cost, and the best of them."""
 
 from __future__ import annotations
 

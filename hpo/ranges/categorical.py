@@ -1,4 +1,4 @@
-"""Ranges of values that have no order: one of a list, of which each keeps its type."""
+"""Categorical ranges: lists of values that keep their types."""
 
 from __future__ import annotations
 

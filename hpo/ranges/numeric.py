@@ -1,4 +1,4 @@
-"""Ranges of numbers: where they lie, and where in them to search most."""
+"""Numeric ranges: bounds and scaling."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""All ranges of a job together: as Ray Tune's search space and back, and as the record keeps them."""
+"""The ranges of a job together: as Ray Tune's search space and back, and in the record."""
 
 from __future__ import annotations
 

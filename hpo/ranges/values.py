@@ -1,4 +1,4 @@
-"""What a range's bounds and values may be: finite numbers, whole numbers, scalars."""
+"""Checks of a range's bounds and values: finite numbers, whole numbers, scalars."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the record's database is reached: its URL and credentials, its settings, its clock, and its errors explained."""
+"""Connections to the record's database: URL, credentials, settings, clock, and errors explained."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The read model of a job: its status, its time, and its trials by the objective."""
+"""The read model of a job: its status, its time, and its trials in the order of the objective."""
 
 from __future__ import annotations
 

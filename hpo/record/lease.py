@@ -1,4 +1,4 @@
-"""Who drives a job: the one process that holds its lease, and whether that still lives."""
+"""The lease of a job: held by one driver, renewed while that lives."""
 
 from __future__ import annotations
 

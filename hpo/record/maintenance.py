@@ -1,4 +1,4 @@
-"""The upkeep of the record: brought up to this schema, checked, and copied to where it is safe."""
+"""Maintenance of the record: migration to this schema, checks, and backups."""
 
 from __future__ import annotations
 

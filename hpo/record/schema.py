@@ -1,4 +1,4 @@
-"""Which version of the schema a database has, and how it gets this one's.
+"""The version of a database's schema, and its migration to this one.
 
 An empty database gets the tables as they are now; an older one goes through Alembic's revisions in
 `hpo.record.migrations`. Either is one transaction, which one process at a time goes through and the others wait for.

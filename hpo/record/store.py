@@ -1,4 +1,4 @@
-"""The record of jobs, trials, reports, billed seconds and what drivers said, in SQL.
+"""The record of jobs, trials, reports, billed seconds and printed lines, in SQL.
 
 A job has one writer, which queues rows and writes them in batches; any number of readers look on. Times are unix
 seconds. SQLite serves one machine; a PostgreSQL URL serves many.

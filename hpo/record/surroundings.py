@@ -1,4 +1,4 @@
-"""Where a job was run from: the versions it ran on, and the machine."""
+"""The surroundings of a job: its versions and its machine."""
 
 from __future__ import annotations
 

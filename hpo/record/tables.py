@@ -1,4 +1,4 @@
-"""What the record holds: rows of jobs, trials, reports, billed seconds and lines, and the tables that keep them.
+"""Tables of the record, and their rows: jobs, trials, reports, billed seconds and lines.
 
 Neither JSON nor SQL has a portable NaN: `encode` gives JSON words for what is not finite, and float columns hold NULL.
 """

@@ -1,4 +1,4 @@
-"""Words of a user's own that are kept with a job, in SageMaker's form and as a dict."""
+"""Tags of a job, in SageMaker's form and as a dict."""
 
 from __future__ import annotations
 

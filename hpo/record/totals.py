@@ -1,4 +1,4 @@
-"""What trials and bills come to, added up by the database: a list of jobs reads no trial of any."""
+"""Totals of trials and bills, summed by the database without reading trials."""
 
 from __future__ import annotations
 

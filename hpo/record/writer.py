@@ -1,4 +1,4 @@
-"""How one job is written: rows are queued by any thread, and a thread of the writer's own sends them in batches."""
+"""Writer of one job: rows queued by any thread, sent in batches by one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people look at: a job's pictures, and the page that holds them.
+"""Reports of jobs: pictures, and the page that holds them.
 
 Names are loaded when they are first used, since drawing libraries take a while to come.
 """

@@ -1,4 +1,4 @@
-"""All of one job's record that its pictures and tables are drawn from, read once."""
+"""One job's record, read once for all its pictures and tables."""
 
 from __future__ import annotations
 

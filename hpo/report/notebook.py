@@ -1,4 +1,4 @@
-"""Tuners and jobs as a notebook shows them: small HTML without scripts."""
+"""Tuners and jobs in a notebook: small HTML without scripts."""
 
 from __future__ import annotations
 

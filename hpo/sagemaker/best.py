@@ -1,4 +1,4 @@
-"""The trial that somebody asks for: the best of a job, or one by its name."""
+"""The trial that a user asks for: the best of a job, or one by its name."""
 
 from __future__ import annotations
 

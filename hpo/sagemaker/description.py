@@ -1,4 +1,4 @@
-"""A job of the record in the form of SageMaker's Describe response, which users' scripts read."""
+"""A job of the record in the form of SageMaker's Describe response, for users' scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What users of SageMaker's SDK ask of a tuning job that has begun, here or in another process."""
+"""A tuning job that has begun, here or in another process, with the methods of SageMaker's SDK."""
 
 from __future__ import annotations
 

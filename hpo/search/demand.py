@@ -1,4 +1,4 @@
-"""How many gangs of which sizes a search could keep busy, and how long the rest of it takes."""
+"""Demand for gangs: how many of each size a search could keep busy, and the seconds that are left."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dispatch: what the free gangs train next, and which gangs are asked for."""
+"""Dispatch: the next work of free gangs, and requests for more gangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a search's trials are compared by, and the best of them."""
+"""The objective of a search: comparison of trials, and the best of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Observer: who follows a running job, such as its record or users' callbacks, and the state that it reads."""
+"""Observer: the interface of the record, callbacks and views of a running job, and the state that they read."""
 
 from __future__ import annotations
 

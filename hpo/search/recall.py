@@ -1,4 +1,4 @@
-"""Recall: what is known of a search that broke off, which it asks before it asks a gang."""
+"""Recall: the interface to results of an earlier run, asked before a gang is."""
 
 from __future__ import annotations
 

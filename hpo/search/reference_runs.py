@@ -1,4 +1,4 @@
-"""Runs beside the search, with the trainer's own hyperparameters: the probe before it and the un-tuned run."""
+"""Runs beside the search with the trainer's own hyperparameters: the probe and the un-tuned run."""
 
 from __future__ import annotations
 

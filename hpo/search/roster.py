@@ -1,4 +1,4 @@
-"""Which gangs a search has, and what each of them serves."""
+"""Roster of a search's gangs, and the work of each."""
 
 from __future__ import annotations
 

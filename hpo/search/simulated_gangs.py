@@ -1,4 +1,4 @@
-"""Gangs that train nothing: the controller's third kind, with a clock of their own, for study and tests."""
+"""Simulated gangs with a clock of their own, for studies and tests of the controller."""
 
 from __future__ import annotations
 

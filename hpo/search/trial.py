@@ -1,4 +1,4 @@
-"""What a search is to carry out, and one trial of it."""
+"""The settings of a search, and one trial of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A search's trials: suggested, followed as results come, ended; towards Ray Tune's schedulers, their controller."""
+"""Trials of a search from suggestion to end; to Ray Tune's schedulers, their controller."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How uncertain a score is, given the rows that it was measured on."""
+"""Standard error of a score, from the rows that it was measured on."""
 
 from __future__ import annotations
 

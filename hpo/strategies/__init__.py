@@ -1,4 +1,4 @@
-"""Strategies: which configurations to try, and when to stop one."""
+"""Strategies: configurations to try, and early stopping."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""When a job has found enough: a value that was asked for, or no improvement over many trials."""
+"""Completion criteria: a value to reach, or trials without improvement."""
 
 from __future__ import annotations
 

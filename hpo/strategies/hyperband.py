@@ -1,4 +1,4 @@
-"""Hyperband's plan and decisions, pure: brackets, rungs, and which trials go on.
+"""Hyperband's plan and decisions: brackets, rungs and promotions; pure.
 
 Source: Li, Jamieson, DeSalvo, Rostamizadeh, Talwalkar, "Hyperband: A Novel Bandit-Based Approach to Hyperparameter
 Optimization", JMLR 18 (2018), algorithm 1. Trials resume where they stopped, so a rung costs what it adds.

@@ -1,4 +1,4 @@
-"""Random search as a Ray Tune searcher, each configuration drawn from the seed and its number alone."""
+"""Random search as a Ray Tune searcher; a configuration depends on the seed and its number alone."""
 
 from __future__ import annotations
 

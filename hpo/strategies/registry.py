@@ -1,4 +1,4 @@
-"""Strategy names, and what each makes of them: a searcher that proposes and a scheduler that stops."""
+"""Strategies by name, each with its searcher and its scheduler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hyperband in Ray Tune: a subclass of its `HyperBandScheduler` that decides as `hpo.strategies.hyperband` does."""
+"""Hyperband in Ray Tune: a subclass of `HyperBandScheduler` with the decisions of `hpo.strategies.hyperband`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Callbacks that log a job to the trackers people have.
+"""Trackers: callbacks that log a job to TensorBoard, MLflow or Weights & Biases.
 
 They are loaded when they are first used, as every job file is read with their keys; their packages, when a job starts.
 """

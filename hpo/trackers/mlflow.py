@@ -1,4 +1,4 @@
-"""MLflow: a run for the job, and in it a run for each trial, through MLflow's own client."""
+"""MLflow: a run for the job with a nested run for each trial, through MLflow's own client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bounded queue, and the one thread that empties it: whoever puts never waits for what the thread does."""
+"""A bounded queue emptied by one thread, so that its writers never wait."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TensorBoard: a folder a trial, with its metrics and hyperparameters, written by TensorBoard's own code."""
+"""TensorBoard: a folder for each trial, with its metrics and hyperparameters, by TensorBoard's own writer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all trackers share: what they are told of a job, and that none of them can hold it up."""
+"""Base of all trackers: events of a job, passed on without holding the job up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Weights & Biases: a run a trial and one for the job, in a group of the job's name, through its own client."""
+"""Weights & Biases: a run for the job and one for each trial, in one group, through its own client."""
 
 from __future__ import annotations
 

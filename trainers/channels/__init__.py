@@ -1,4 +1,4 @@
-"""Where a channel's data comes from, and which rows each worker holds.
+"""Channels: sources of data, and the rows of each worker.
 
 Row i belongs to rank `i % world_size`, whatever the source: shards are balanced within one row, a sorted file stays
 mixed, and a worker can pick its rows out of a stream. Of several files some are read whole instead, and of large

@@ -1,4 +1,4 @@
-"""Which files, or parts of files, each rank reads whole, and of which it reads its rows: pure."""
+"""Dealing of files to ranks: some read whole, of others some rows; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows in CSV or Parquet files, and how a worker reads its share of them."""
+"""Rows in CSV or Parquet files, and a worker's share of them."""
 
 from __future__ import annotations
 

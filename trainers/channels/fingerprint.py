@@ -1,4 +1,4 @@
-"""A short digest of a channel's rows, by which two jobs on the same data are known to be."""
+"""A short digest of a channel's rows, equal for jobs on the same data."""
 
 from __future__ import annotations
 

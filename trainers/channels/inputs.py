@@ -1,4 +1,4 @@
-"""The channels of a training by name: opened, and checked as far as that goes before anything starts."""
+"""The channels of a training by name, opened and checked before anything starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a trainer expects of a channel's labels, checked wherever they are read."""
+"""Rules for a channel's labels, checked at every reading."""
 
 from __future__ import annotations
 

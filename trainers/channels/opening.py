@@ -1,4 +1,4 @@
-"""Which CSV or Parquet files paths, URIs, directories and patterns stand for, and what their heads say."""
+"""Files behind paths, URIs, directories and patterns, and the heads of CSV and Parquet files."""
 
 from __future__ import annotations
 

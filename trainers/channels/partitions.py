@@ -1,4 +1,4 @@
-"""Columns that the names of directories make, as Hive lays files out: `year=2024/month=5/part.parquet`."""
+"""Columns from directory names in Hive's layout: `year=2024/month=5/part.parquet`."""
 
 from __future__ import annotations
 

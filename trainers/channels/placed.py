@@ -1,4 +1,4 @@
-"""A named input of a trainer, as its workers see it."""
+"""A named input of a trainer, on its workers."""
 
 from __future__ import annotations
 

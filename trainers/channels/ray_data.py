@@ -1,4 +1,4 @@
-"""Rows in a Ray Dataset, cut into shards where they lie: none passes through the driver."""
+"""Rows in a Ray Dataset, sharded in place: none passes through the driver."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rows that one worker holds: their columns, the pieces they are put together from, and what is checked."""
+"""The rows of one worker: columns, pieces and checks."""
 
 from __future__ import annotations
 

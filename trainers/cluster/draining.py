@@ -1,4 +1,4 @@
-"""Nodes of a Ray cluster, as its status shows them: which are about to be taken away, and what is free on each."""
+"""Nodes of a Ray cluster by its status: notices of removal, and free resources."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The head of a Ray cluster that a job joins: whether it answers, asked before Ray waits for it, and while a job runs.
+"""The head of a Ray cluster: asked for an answer before a job joins, and watched while the job runs.
 
 Ray itself tries for minutes to reach a head that is not there, and ends a process whose cluster has gone.
 """

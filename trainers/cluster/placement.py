@@ -1,4 +1,4 @@
-"""How many workers each node of a cluster holds, and how many gangs that makes; pure."""
+"""Placement: workers that each node can hold, and gangs that they make; pure."""
 
 from __future__ import annotations
 

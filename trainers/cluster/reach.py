@@ -1,4 +1,4 @@
-"""What every node that runs workers has to see as the driver does, and the look at it from one of them."""
+"""Paths and addresses that every node with workers has to reach, and the check on one of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Ray cluster that a job runs on: the one that is there, or one on this machine that ends with the job."""
+"""The Ray session of a job: an existing cluster, or a private one that ends with the job."""
 
 from __future__ import annotations
 

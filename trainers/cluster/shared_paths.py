@@ -1,4 +1,4 @@
-"""Whether every node of a cluster sees the folders and files that were given as paths of this machine."""
+"""Check that every node of a cluster sees the job's folders and files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Named datasets: verified download, the published preparation, and what stands in where nothing can be downloaded."""
+"""Named datasets: verified download, the published preparation, and generated stand-ins."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The datasets that have a name."""
+"""The catalogue of named datasets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of a named dataset, and what loading it gives."""
+"""A named dataset: its facts, and its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The files of named datasets: where they lie, whether they are as published, and their download."""
+"""Files of named datasets: place, verification and download."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The IDX format, in which the MNIST images and labels are published: arrays of bytes, plain or gzipped."""
+"""The IDX format of MNIST's images and labels: arrays of bytes, plain or gzipped."""
 
 from __future__ import annotations
 

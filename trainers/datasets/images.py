@@ -1,4 +1,4 @@
-"""Images of handwritten digits: MNIST, and the small ones that scikit-learn brings along."""
+"""Images of handwritten digits: MNIST, and the small ones of scikit-learn."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one seam between deciding and executing: something that serves assignments."""
+"""`Gangs`, the one interface between deciding and executing: something that serves assignments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a cluster has room for another gang."""
+"""Capacity of a cluster for another gang."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ray Train's controller of a gang: tells the driver which actor it is, and that workers died.
+"""Callback in Ray Train's controller of a gang, which tells the driver of lost workers.
 
 Workers unpickle this too, with the rest of their run's configuration; so it imports nothing that only a driver needs.
 """

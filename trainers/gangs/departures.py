@@ -1,4 +1,4 @@
-"""Gangs that were told to end: looked after until they are over, and ended by force when their time is up."""
+"""Departing gangs: waited for, and ended by force after their deadline."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gang as its driver sees it: a warm worker group, one long-lived Ray Train run that serves assignments."""
+"""A gang on its driver: one long-lived Ray Train run whose warm workers serve assignments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One gang of one worker in hand: this very process, without Ray, for a debugger and for small data."""
+"""A gang of one worker in this very process, without Ray, for a debugger and for small data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The actor through which a driver and its gangs talk."""
+"""The mailbox: an actor between a driver and its gangs."""
 
 from __future__ import annotations
 

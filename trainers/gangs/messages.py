@@ -1,4 +1,4 @@
-"""What a driver and a gang say to each other: assignments one way, events the other."""
+"""Messages between driver and gang: assignments one way, events the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What to change about a job's gangs, given what work there is, and what they run: without clock or cluster."""
+"""Planning of a job's gangs from the work that is left and the gangs that run; pure."""
 
 from __future__ import annotations
 

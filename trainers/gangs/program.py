@@ -1,4 +1,4 @@
-"""What each worker of a gang runs, and where the worker stands."""
+"""`Program`, the interface of a worker's work, and the worker's place in its gang."""
 
 from __future__ import annotations
 

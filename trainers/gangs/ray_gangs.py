@@ -1,4 +1,4 @@
-"""The gangs of one job on Ray: started one after another as they fit and are needed, heard through one mailbox."""
+"""A job's gangs on Ray: started one by one as they fit and are needed, with one mailbox for all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a ScalingConfig has to be, and `num_workers` among the hyperparameters, which goes before it."""
+"""Checks of a ScalingConfig, and of `num_workers` among the hyperparameters, which overrides it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters on servers, to which workers push gradients: synchronously, as they come, or with bounded staleness."""
+"""Parameters on servers, with gradients pushed by workers: in step, as they come, or with bounded staleness."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""How a worker's gradients become updates on parameter servers."""
+"""Updates through parameter servers: a worker's pushes and pulls at each step."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors of one type side by side in one buffer, so that they are sent and received as they lie in memory."""
+"""Tensors of one type in one flat buffer, sent and received as it lies in memory."""
 
 from __future__ import annotations
 

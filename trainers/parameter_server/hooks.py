@@ -1,4 +1,4 @@
-"""Hooks on an optimizer's steps, which PyTorch tells nobody of: the one place that asks its attributes for them."""
+"""Hooks of optimizer steps, read from private attributes of PyTorch in this one place."""
 
 from __future__ import annotations
 

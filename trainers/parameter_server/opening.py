@@ -1,4 +1,4 @@
-"""What a session at one server begins with: its parameters' values, the optimizer that trains them, and the rules."""
+"""The opening of a session at one server: parameter values, optimizer and rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What workers of a parameter-server gang run beside the function; and all of them simulated in one process."""
+"""The program of a parameter-server gang's workers, and its simulation in one process."""
 
 from __future__ import annotations
 

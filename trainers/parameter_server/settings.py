@@ -1,4 +1,4 @@
-"""What a trial asks of its parameter servers, read from its hyperparameters."""
+"""Settings of a trial's parameter servers, read from its hyperparameters."""
 
 from __future__ import annotations
 

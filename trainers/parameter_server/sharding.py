@@ -1,4 +1,4 @@
-"""Which server holds which parameter."""
+"""Distribution of parameters over servers by size."""
 
 from __future__ import annotations
 

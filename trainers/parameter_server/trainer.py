@@ -1,4 +1,4 @@
-"""PyTorch over parameter servers: its trainer."""
+"""The trainer of PyTorch over parameter servers."""
 
 from __future__ import annotations
 

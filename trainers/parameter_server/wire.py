@@ -1,4 +1,4 @@
-"""How a worker and a parameter server talk over a socket: short heads, then tensors as they lie in memory."""
+"""The protocol between worker and parameter server: short headers, then tensors as they lie in memory."""
 
 from __future__ import annotations
 

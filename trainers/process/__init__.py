@@ -1,4 +1,4 @@
-"""What a process sets up for itself: threads, scratch folders, its end, the names of users' code."""
+"""Set-up of a process: threads, scratch folders, its end, and names of users' code."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Processes of Ray's that end: one that hangs on its way out is ended by the kernel.
+"""The end of Ray's processes: one that hangs on its way out is ended by the kernel.
 
 Ray 2.60's workers end through the destructors of their C++ core, and one of those may wait for ever for a lock of an
 event loop that is destroyed with it (`~Publisher`, called from `~CoreWorkerProcessImpl`): seen in Ray Train's

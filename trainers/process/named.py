@@ -1,4 +1,4 @@
-"""Python objects by the names that records and job files keep of them: "module:name"."""
+"""Python objects by their names in records and job files: "module:name"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OpenMP threads that sleep while they wait for each other, instead of spinning on cores that other processes need.
+"""OpenMP threads that sleep while they wait, instead of spinning on cores that other processes need.
 
 XGBoost, PyTorch and scikit-learn bring GNU's runtime, libgomp, each in its wheel. Its threads spin 300,000 times, for
 milliseconds, before they sleep; where another process has a thread's core, its peers spin through all of their own

@@ -1,4 +1,4 @@
-"""A temporary folder of a process, which goes with it, or, where the process was killed, with the next one's."""
+"""A temporary folder of a process, removed with it or, after a kill, by the next one."""
 
 from __future__ import annotations
 

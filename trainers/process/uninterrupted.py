@@ -1,4 +1,4 @@
-"""Blocks that Ctrl-C does not cut in two: `KeyboardInterrupt` comes behind them."""
+"""Blocks that Ctrl-C does not cut in two: `KeyboardInterrupt` comes after them."""
 
 from __future__ import annotations
 

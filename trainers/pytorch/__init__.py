@@ -1,4 +1,4 @@
-"""What a PyTorch training function sees on a worker, and how the workers' gradients become one update."""
+"""PyTorch training functions: their context on a worker, and the gradients of all workers as one update."""
 
 from typing import TYPE_CHECKING
 

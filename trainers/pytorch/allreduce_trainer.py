@@ -1,4 +1,4 @@
-"""PyTorch over AllReduce: its trainer."""
+"""The trainer of PyTorch over AllReduce."""
 
 from __future__ import annotations
 

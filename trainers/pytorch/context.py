@@ -1,4 +1,4 @@
-"""`TrainContext`: what a training function sees of its worker, its data and its trial."""
+"""`TrainContext`: a training function's view of its worker, its data and its trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ends a training function that never reports: it is interrupted where it is, and says so."""
+"""Deadline of a training function that never reports: it is interrupted with an error."""
 
 from __future__ import annotations
 

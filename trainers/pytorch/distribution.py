@@ -1,4 +1,4 @@
-"""The seam between a training function's context and how its workers come to one update of the parameters."""
+"""Distribution: the interface between a training function's context and one update of all workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A user's training function: by itself, or by the name that records and job files keep of it."""
+"""A user's training function: itself, or its name in records and job files."""
 
 from __future__ import annotations
 

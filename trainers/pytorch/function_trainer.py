@@ -1,4 +1,4 @@
-"""What trainers of PyTorch training functions have in common: the function, the words they know, what they check."""
+"""Base of the trainers of PyTorch functions: the function, its options, and their checks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a training function hands in: metrics, norms, and what `torch.load(weights_only=True)` gives back as it was."""
+"""Checks of a function's metrics, norms and checkpoints, such as values that `torch.load(weights_only=True)` takes."""
 
 from __future__ import annotations
 

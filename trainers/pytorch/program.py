@@ -1,4 +1,4 @@
-"""What each worker of a PyTorch gang runs: data on the device and the process group for good, a function a trial."""
+"""The program of a PyTorch gang's workers: data and process group are kept, a function runs for each trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the learning rate follows the batch: by rule, with warm-up."""
+"""Learning rates for larger batches: by rule, with warm-up."""
 
 from __future__ import annotations
 

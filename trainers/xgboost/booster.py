@@ -1,4 +1,4 @@
-"""The booster of one segment: the checkpoint it begins with, and what XGBoost is told."""
+"""The booster of one segment: its checkpoint and its parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Hyperparameters that XGBoost would ignore, or refuse once a worker trains, refused before anything starts.
+"""Checks of hyperparameters that XGBoost would ignore, or refuse only on a worker.
 
 What the tables of `trainers.xgboost.parameters` do not know is tried on the installed XGBoost, so a later release may
 know more.

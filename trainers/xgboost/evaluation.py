@@ -1,4 +1,4 @@
-"""The metrics of a round: of rows that the workers share, each looking at its own, exact for any number of workers.
+"""Metrics of a round from each worker's share of the rows, exact for any number of workers.
 
 Means over rows are summed without rounding (`xgboost_losses`). An AUC of two classes is the pairs that are in order,
 counted: the scores of the rarer class go round. What is neither, XGBoost computes, of all rows on every worker.

@@ -1,4 +1,4 @@
-"""Halting XGBoost between two rungs: when workers look, together, whether to, and what then goes on exactly."""
+"""Halting of XGBoost between two rungs: the rounds at which workers decide together, and exact continuation."""
 
 from __future__ import annotations
 

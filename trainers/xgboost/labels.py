@@ -1,4 +1,4 @@
-"""What XGBoost's objectives, and a job's own metric, take as labels; and what XGBoost takes as columns' names."""
+"""Labels and column names that XGBoost takes, by objective and by metric."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XGBoost's metrics that are means over rows: the loss of a row, and sums that no dealing of rows changes."""
+"""Metrics that are means over rows: the loss of a row, and sums that do not depend on the sharding."""
 
 from __future__ import annotations
 

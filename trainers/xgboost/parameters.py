@@ -1,4 +1,4 @@
-"""XGBoost's own parameters: their names, and what each takes.
+"""XGBoost's own parameters: names and types of values.
 
 Source: "XGBoost Parameters" of release 3.2 (https://xgboost.readthedocs.io/en/release_3.2.0/parameter.html), and what
 XGBoost 3.2 itself refuses; a test holds the tables to the installed one.

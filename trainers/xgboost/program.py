@@ -1,4 +1,4 @@
-"""What each worker of XGBoost's gangs runs."""
+"""The program of an XGBoost gang's workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""XGBoost over its own collective: its trainer."""
+"""The trainer of XGBoost over its own collective."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""UBJSON, the form of XGBoost's checkpoints: whether some bytes are one whole value.
+"""Check that a checkpoint of XGBoost is one whole value of UBJSON.
 
 XGBoost takes its own files on trust: an empty one ends the whole process (`std::terminate`, xgboost 3.2), and one that
 was cut costs seconds of stack traces. So what is read is walked first, by its lengths alone.

@@ -1,4 +1,4 @@
-"""The subcommands of `hpo`, a module each group."""
+"""The subcommands of `hpo`, in a module for each group."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Commands about datasets that have a name."""
+"""Commands about named datasets."""
 
 from __future__ import annotations
 

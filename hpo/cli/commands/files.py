@@ -1,4 +1,4 @@
-"""Commands that help to write job files."""
+"""Commands that write a first job file, and the JSON schema of job files."""
 
 from __future__ import annotations
 

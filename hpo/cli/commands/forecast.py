@@ -1,4 +1,4 @@
-"""The command that says what a tuning job would take."""
+"""The command that forecasts the seconds and the cost of a tuning job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command that shows what a job's driver printed, wherever it runs."""
+"""The command that shows the output of a job's driver, from any machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Commands that look at jobs in the record, stop one, or delete one."""
+"""Commands that list, describe, stop and delete jobs of the record."""
 
 from __future__ import annotations
 

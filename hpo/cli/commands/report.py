@@ -1,4 +1,4 @@
-"""The command that writes the page of a job, or of several side by side."""
+"""The command that writes the page of a job, or of several jobs side by side."""
 
 from __future__ import annotations
 

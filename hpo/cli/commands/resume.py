@@ -1,4 +1,4 @@
-"""The command that goes on with a job whose driver died, or that was stopped."""
+"""The command that resumes a job that was stopped, or whose driver died."""
 
 from __future__ import annotations
 

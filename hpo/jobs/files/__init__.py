@@ -1,4 +1,4 @@
-"""A job's files: its folder, copies of its inputs, the models that it keeps, and their deletion."""
+"""A job's files: its folder, copies of its inputs, its checkpoints, and their deletion."""
 
 from typing import TYPE_CHECKING
 

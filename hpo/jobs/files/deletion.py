@@ -1,4 +1,4 @@
-"""What is left of a job beside its record, and how it is disposed of."""
+"""Deletion of a job's files, beside its record."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The folder of a job's files, and the mark in it that says whose it is."""
+"""The folder of a job's files, and the mark in it that names its job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job's channels in its record, so that another process opens the same rows again."""
+"""A job's channels in its record, from which another process opens the same rows again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which checkpoints a job keeps, and the thread that removes the others."""
+"""Retention of checkpoints, and the thread that removes the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A job that runs apart from the process that asks for it: on the Ray cluster there is, else on this machine."""
+"""A job apart from the process that asks for it: on a Ray cluster if there is one, else on this machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs on a Ray cluster through Ray's Jobs API: submitted, looked at, their output followed."""
+"""Jobs on a Ray cluster through Ray's Jobs API: submission, status and output."""
 
 from __future__ import annotations
 

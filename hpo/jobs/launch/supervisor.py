@@ -1,4 +1,4 @@
-"""A job in the background of one machine: its driver in a process apart, started again when it dies."""
+"""Supervisor of a background job: its driver in a process of its own, started again after a crash."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job's driver knows of where it runs beyond its process: Ray's job, a log file, and who asked for it."""
+"""The place of a job's driver: its Ray job, its log file and its owner."""
 
 from __future__ import annotations
 

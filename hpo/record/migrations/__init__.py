@@ -1,1 +1,1 @@
-"""How the tables became what they are: Alembic's revisions, one for each version of the schema."""
+"""Migrations of the record: Alembic's revisions, one for each version of the schema."""

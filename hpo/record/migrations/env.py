@@ -1,4 +1,4 @@
-"""What Alembic runs: the revisions, on the connection and in the transaction that `hpo.record.schema` hands it."""
+"""Alembic's environment: revisions on the connection and in the transaction of `hpo.record.schema`."""
 
 from alembic import context
 

@@ -1,4 +1,4 @@
-"""The HTML page of a job, or of several side by side."""
+"""The HTML page of a job, or of several jobs side by side."""
 
 from typing import TYPE_CHECKING
 

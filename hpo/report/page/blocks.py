@@ -1,4 +1,4 @@
-"""What a page is made of: text, facts, code and tables; pictures are `hpo.report.pictures.figure.Figure`."""
+"""Blocks of a page: text, facts, code and tables; pictures are `hpo.report.pictures.figure.Figure`."""
 
 from __future__ import annotations
 

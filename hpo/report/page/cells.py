@@ -1,4 +1,4 @@
-"""How a value stands in a table: its text, its side, and what it is sorted by."""
+"""Cells of a table: text, alignment and sort key of a value."""
 
 from __future__ import annotations
 

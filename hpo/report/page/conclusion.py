@@ -1,4 +1,4 @@
-"""What came out of a job, in one sentence with its figures, and no more than they bear out."""
+"""The conclusion of a job in one sentence, with figures and their uncertainty."""
 
 from __future__ import annotations
 

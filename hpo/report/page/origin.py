@@ -1,4 +1,4 @@
-"""Where a job's figures come from: its search, its data, the versions and the machine that it ran on."""
+"""The origin of a job's figures: search, data, versions and machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Page`: a report as one HTML file that needs no network, and its pictures as files."""
+"""`Page`: a report as one HTML file that needs no network, with its pictures as files."""
 
 from __future__ import annotations
 

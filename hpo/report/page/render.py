@@ -1,4 +1,4 @@
-"""Templates beside this module, with everything that is put into them escaped."""
+"""Rendering of the templates beside this module, with every value escaped."""
 
 from __future__ import annotations
 

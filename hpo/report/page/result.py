@@ -1,4 +1,4 @@
-"""What a job found: scores beside those without tuning, what that took, and the configuration to use."""
+"""The result of a job: scores with and without tuning, their cost, and the configuration to use."""
 
 from __future__ import annotations
 

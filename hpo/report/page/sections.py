@@ -1,4 +1,4 @@
-"""A job's page: its parts in the order in which a person wants to see them."""
+"""Sections of a job's page, in reading order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job cost, by what it went into, and against its forecast."""
+"""The cost of a job by kind, and against its forecast."""
 
 from __future__ import annotations
 

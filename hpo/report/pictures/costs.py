@@ -1,4 +1,4 @@
-"""What a job's billed worker-seconds went into: what for, and what kind."""
+"""A job's billed worker-seconds by purpose and by kind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The learning curves of all trials: which of them were stopped where, and which one won."""
+"""Learning curves of all trials, with the rung of each stop and the winner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every picture of a job, and of several side by side, in the order in which a page shows them."""
+"""All pictures of a job, or of several jobs side by side, in the order of the page."""
 
 from __future__ import annotations
 

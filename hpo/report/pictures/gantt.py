@@ -1,4 +1,4 @@
-"""Hyperband's brackets as they ran: which trial went how far, on which gang, when; and when gangs did nothing."""
+"""Hyperband's brackets over time: each trial's rungs by gang, and the idle times of gangs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hyperparameters mattered: functional ANOVA, with how sure that is."""
+"""Importance of hyperparameters: functional ANOVA, with its uncertainty."""
 
 from __future__ import annotations
 

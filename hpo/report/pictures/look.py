@@ -1,4 +1,4 @@
-"""How pictures look, in both their forms: colours, fonts, axes, and text that stays text.
+"""The look of pictures in both forms: colours, fonts, axes, and escaped text.
 
 Every colour here has a contrast of at least 3 to white and to the dark page, so that one set serves both.
 """

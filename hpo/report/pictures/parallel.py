@@ -1,4 +1,4 @@
-"""Every trial as a line across its hyperparameters to its score: parallel coordinates."""
+"""Parallel coordinates: every trial as a line across its hyperparameters to its score."""
 
 from __future__ import annotations
 

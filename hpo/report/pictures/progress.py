@@ -1,4 +1,4 @@
-"""The best score against what it cost, and what a random search of the same trials would have come to."""
+"""The best score against its cost, beside a random search of the same trials."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a hyperparameter's value lies on the scale on which it was searched."""
+"""Positions of hyperparameter values on the scale of their search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How old the parameters were that workers' gradients were of, on parameter servers."""
+"""Staleness of gradients on parameter servers."""
 
 from __future__ import annotations
 

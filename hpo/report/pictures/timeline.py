@@ -1,4 +1,4 @@
-"""When each gang did what, from the ledger; and what had been billed at any moment."""
+"""A timeline of gangs from the ledger, and billed seconds up to any moment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Fair shares of a cluster: what each of the jobs on it may hold."""
+"""Fair shares of one cluster among its jobs."""
 
 from typing import TYPE_CHECKING
 

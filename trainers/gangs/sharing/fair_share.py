@@ -1,4 +1,4 @@
-"""Fair shares: which gangs each of the jobs on one cluster may hold, and where there is room for them; pure.
+"""Fair shares: the gangs that each job on a cluster may hold, and the nodes with room for them; pure.
 
 Every job's driver works the same shares out from what all of them say (`neighbours`): there is no coordinator to
 start, to lose or to leave behind.

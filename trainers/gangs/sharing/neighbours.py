@@ -1,4 +1,4 @@
-"""The other jobs on a cluster: what they say, and what this one may hold beside them."""
+"""Neighbours: the other jobs on a cluster, their claims, and the share that is left for this one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gang's worker: how it serves assignments, hears of a halt, and names its output and log records."""
+"""A gang's worker: serving of assignments, halting, output and log records."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""Whether what a gang serves is to be halted: asked by its workers, who never wait for the answer for long."""
+"""Halting of an assignment: a question of its workers to the mailbox, with a short wait for the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a worker's log records say: which job, gang and trial they are about."""
+"""Log records of a worker with the names of job, gang and trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a worker's output is: named by the worker, and found by whoever reads it later."""
+"""The place of a worker's output: named by the worker, and found by later readers."""
 
 from __future__ import annotations
 

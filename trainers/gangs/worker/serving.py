@@ -1,4 +1,4 @@
-"""The training function of every gang: each worker opens the program and serves assignments until goodbye."""
+"""The training function of every gang: it opens the program and serves assignments until told to end."""
 
 from __future__ import annotations
 

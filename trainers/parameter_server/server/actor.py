@@ -1,4 +1,4 @@
-"""Parameter servers as Ray actors, warm for as long as the gang that uses them."""
+"""Parameter servers as Ray actors, warm for the life of their gang."""
 
 from __future__ import annotations
 

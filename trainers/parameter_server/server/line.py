@@ -1,4 +1,4 @@
-"""One direction of a server's link: so many bytes a second for all workers, one transfer after another; pure."""
+"""One direction of a server's link: bytes a second for all workers, one transfer after another; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A parameter server's sockets: one thread for each worker that is connected."""
+"""Sockets of a parameter server, with a thread for each worker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who of the workers may go on, and which of their pushes make an update: the decisions of one server."""
+"""Pacing of workers by one server: pushes that make an update, and workers that have to wait."""
 
 from __future__ import annotations
 

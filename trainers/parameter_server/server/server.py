@@ -1,4 +1,4 @@
-"""One parameter server: its part of the parameters, the optimizer that trains them, and whom it lets go on."""
+"""One parameter server: its part of the parameters, its optimizer, and its waiting workers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Threads of which one at a time runs, in an order that a virtual clock gives."""
+"""Threads that run one at a time, in the order of a virtual clock."""
 
 from __future__ import annotations
 

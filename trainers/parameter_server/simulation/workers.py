@@ -1,4 +1,4 @@
-"""Workers and parameter servers simulated in one process: the same code, in an order that a virtual clock gives."""
+"""Simulated workers and servers in one process: the real code, in the order of a virtual clock."""
 
 from __future__ import annotations
 

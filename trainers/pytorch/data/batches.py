@@ -1,4 +1,4 @@
-"""Batch sizes in the field's words, and how a pass over sharded rows falls into updates; pure."""
+"""Batch sizes in the field's words, and updates of a pass over sharded rows; pure."""
 
 from __future__ import annotations
 

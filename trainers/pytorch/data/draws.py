@@ -1,4 +1,4 @@
-"""Samplers of DataLoaders: the rows of each pass, drawn from a seed, so that every worker can draw any pass again."""
+"""Samplers of DataLoaders: rows of each pass drawn from a seed, so that any worker can draw any pass again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""DataLoaders of users: their batches, dealt out to the workers or a worker's own, drawn alike after every pause."""
+"""Users' DataLoaders: batches dealt to the workers, or a worker's own, drawn alike after every pause."""
 
 from __future__ import annotations
 

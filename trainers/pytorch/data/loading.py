@@ -1,4 +1,4 @@
-"""Batches of a pass over data; counted, so that each row weighs alike."""
+"""Batches of a pass over data, weighted so that each row counts alike."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data that a training function asks for: a worker's rows of the channels, and passes over them in batches."""
+"""Data prepared for a training function: a worker's rows, and passes over them in batches."""
 
 from __future__ import annotations
 

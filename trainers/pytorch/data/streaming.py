@@ -1,4 +1,4 @@
-"""Rows that a worker does not hold: batches of a Ray Dataset's blocks, fetched one after another."""
+"""Streaming of rows from a Ray Dataset: batches of its blocks, fetched one after another."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of all workers, made into one update."""
+"""Gradients of all workers, combined into one update."""
 
 from typing import TYPE_CHECKING
 

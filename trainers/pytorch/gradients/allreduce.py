@@ -1,4 +1,4 @@
-"""Data parallelism over AllReduce: every worker's gradients are added up, in the same order every time."""
+"""Data parallelism over AllReduce: gradients of all workers added up, always in the same order."""
 
 from __future__ import annotations
 

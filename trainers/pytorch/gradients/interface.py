@@ -1,4 +1,4 @@
-"""The network interface of a machine that has a certain address."""
+"""The network interface with a given address."""
 
 from __future__ import annotations
 

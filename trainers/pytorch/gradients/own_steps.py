@@ -1,4 +1,4 @@
-"""Optimizer steps that a function takes itself, where they would train one worker's parameters alone."""
+"""Refusal of a function's own optimizer steps, which would train one worker's parameters alone."""
 
 from __future__ import annotations
 

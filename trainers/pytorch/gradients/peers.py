@@ -1,4 +1,4 @@
-"""The workers of a gang as one of them sees it: a process group, and meetings that end by a deadline."""
+"""Peers of a worker: its process group, and meetings with deadlines."""
 
 from __future__ import annotations
 

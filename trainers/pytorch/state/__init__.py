@@ -1,4 +1,4 @@
-"""All that going on from a checkpoint to the same end takes."""
+"""The state of a paused trial: all that it takes to reach the same end."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""A PyTorch checkpoint: what the training function handed in, and all else that going on to the same end takes."""
+"""A PyTorch checkpoint: the function's own state, random states and positions in the data."""
 
 from __future__ import annotations
 

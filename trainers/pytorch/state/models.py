@@ -1,4 +1,4 @@
-"""Models as a trainer was asked to run them: in mixed precision, compiled once for all trials that are alike in it."""
+"""Models in mixed precision, or compiled once for all trials with the same architecture."""
 
 from __future__ import annotations
 

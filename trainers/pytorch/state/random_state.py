@@ -1,4 +1,4 @@
-"""Every random generator that a training function may draw from: seeded, taken down, set back."""
+"""Random generators of a training function: seeded, saved and restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch's and NumPy's settings of a whole process: as they were once a trial that turned some of them is over."""
+"""Process-wide settings of PyTorch and NumPy, restored after each trial."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one place that knows xgboost_ray's insides: its tracker, made anew from current XGBoost's.
+"""Adapter to xgboost_ray's internals: its tracker, made with current XGBoost's.
 
 xgboost_ray 0.1.19, its last release, builds on the tracker that XGBoost had before 2.1, with other arguments and other
 methods. `mend` replaces the two functions that start and stop it, in the process that calls `xgboost_ray.train`.

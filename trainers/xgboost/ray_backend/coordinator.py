@@ -1,4 +1,4 @@
-"""The coordinator of a gang: the process in its placement group that calls xgboost_ray for each assignment."""
+"""The coordinator of a gang: a process in its placement group that calls xgboost_ray for each assignment."""
 
 from __future__ import annotations
 

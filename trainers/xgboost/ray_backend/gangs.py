@@ -1,4 +1,4 @@
-"""The gangs of one job where xgboost_ray trains: a placement group each, and in it a coordinator that calls it.
+"""Gangs of xgboost_ray: a placement group for each, with a coordinator in it.
 
 What stays warm is the placement group, so that the gang's resources are its own, and the coordinator's process.
 xgboost_ray starts its actors in there anew for every assignment.

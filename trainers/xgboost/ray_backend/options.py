@@ -1,4 +1,4 @@
-"""What `backend` and `ray_params` of `XGBoostTrainer` may be, checked before anything starts."""
+"""Checks of `backend` and `ray_params` of `XGBoostTrainer`, before anything starts."""
 
 from __future__ import annotations
 

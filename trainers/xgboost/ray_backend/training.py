@@ -1,4 +1,4 @@
-"""One assignment in xgboost_ray's terms: its matrices, what its actors tell on the way, and the segment it gives.
+"""One assignment through xgboost_ray: matrices, reports of its actors, and the segment as the answer.
 
 Imported by the workers of this backend alone, since it imports xgboost_ray.
 """
