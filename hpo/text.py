@@ -1,13 +1,17 @@
-"""Numbers, times and lists as text for people."""
+"""Numbers, times, lists and lines as text for people."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from trainers import storage
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 _URL = re.compile(r"://[^\s\"]+")
 _USER = re.compile(r"://(?:[^/]*|[^/:]*:.*)@")
@@ -18,6 +22,11 @@ WORKERS = "num_workers"
 
 LONGEST_DETAILS = 120
 """Letters of a line that tells what happened beside a trial's metrics."""
+
+
+def printer(console: Console) -> Callable[..., None]:
+    """Prints a text on a console: a sentence is one line, which the terminal breaks, and nothing in it is markup."""
+    return partial(console.print, soft_wrap=True, markup=False)
 
 
 def count(number: int, noun: str) -> str:

@@ -6,9 +6,6 @@ import ast
 import io
 import pickle
 import pickletools
-import subprocess
-import sys
-import textwrap
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,6 +18,8 @@ import torch
 from pyarrow import parquet
 from ray.train import ScalingConfig
 
+from tests.support.assignments import assignment
+from tests.support.processes import ROOT, printed
 from trainers import Channel, DataError, Trainer, TrialError, XGBoostTrainer
 from trainers.channels import open_channels
 from trainers.gangs.messages import Assignment
@@ -29,7 +28,6 @@ from trainers.pytorch.allreduce_trainer import TorchTrainer
 from trainers.pytorch.context import TrainContext
 from trainers.result import serve_alone
 
-ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("trainers", "hpo", "experiments")
 
 ALLOWED = {
@@ -215,15 +213,8 @@ def trainer_of(kind: str) -> Trainer:
 
 def going_on(trainer: Trainer, checkpoint: Path, folder: Path) -> Assignment:
     """One more unit from a checkpoint, as a rung of a job goes on from it."""
-    return Assignment(
-        trial_id="t",
-        hyperparameters=trainer.hyperparameters,
-        seed=0,
-        start=1,
-        stop=2,
-        checkpoint=str(checkpoint),
-        save_to=str(folder / "next"),
-    )
+    saves = {"checkpoint": str(checkpoint), "save_to": str(folder / "next")}
+    return assignment(hyperparameters=trainer.hyperparameters, start=1, stop=2, **saves)
 
 
 @pytest.fixture(scope="module")
@@ -316,15 +307,7 @@ OBJECTS = """
 
 @pytest.mark.process
 def test_a_parquet_file_s_own_types_run_nothing(tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(OBJECTS), str(tmp_path / "ran"), str(tmp_path)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("->") == 4, done.stdout
+    assert printed(OBJECTS, str(tmp_path / "ran"), str(tmp_path)).count("->") == 4
     assert not (tmp_path / "ran").exists()
 
 

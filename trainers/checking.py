@@ -1,9 +1,34 @@
-"""Hints in errors: the known name that is nearest to the given one."""
+"""Checks that many modules make: whole numbers, finite numbers, and the known name nearest to a given one."""
 
 from __future__ import annotations
 
 import difflib
+import math
+import sys
 from collections.abc import Iterable
+from typing import TypeGuard
+
+from trainers.errors import ConfigurationError
+
+
+def is_whole(value: object, least: float = -math.inf, most: float = math.inf) -> TypeGuard[int]:
+    """Whether a value is a whole number from `least` to `most`; True and False are none."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a number, finite and no larger than a float can be; True and False are none."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def check_whole(what: str, value: object, least: int) -> None:
+    """Refuses what is neither a whole number, `least` or more, nor None.
+
+    Raises:
+        ConfigurationError: naming it, its value and what to give.
+    """
+    if value is not None and not is_whole(value, least):
+        raise ConfigurationError(f"{what} is {value!r}; give a whole number, {least} or more")
 
 
 def nearest(given: object, known: Iterable[str], cutoff: float = 0.6) -> str:

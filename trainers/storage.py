@@ -117,12 +117,7 @@ def delete(uri: str) -> None:
     Raises:
         DataError: it is there and cannot be removed.
     """
-    with _explained(uri, "removed"), suppress(FileNotFoundError):
-        if _is_local(uri):
-            Path(uri).unlink()
-            return
-        filesystem, path = _resolve(uri)
-        filesystem.delete_file(path)
+    _remove(uri, os.unlink, "delete_file")
 
 
 def delete_folder(uri: str) -> None:
@@ -131,12 +126,16 @@ def delete_folder(uri: str) -> None:
     Raises:
         DataError: it is there and cannot be removed.
     """
+    _remove(uri, shutil.rmtree, "delete_dir")
+
+
+def _remove(uri: str, locally: Callable[[str], None], elsewhere: str) -> None:
     with _explained(uri, "removed"), suppress(FileNotFoundError):
         if _is_local(uri):
-            shutil.rmtree(uri)
-            return
-        filesystem, path = _resolve(uri)
-        filesystem.delete_dir(path)
+            locally(uri)
+        else:
+            filesystem, path = _resolve(uri)
+            getattr(filesystem, elsewhere)(path)
 
 
 def names(uri: str) -> list[str]:

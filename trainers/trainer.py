@@ -13,6 +13,7 @@ from ray.train import ScalingConfig
 
 from trainers import TRAINERS, steady, storage
 from trainers.channels import Channel, LabelRule, PlacedChannel, check_channels, open_channels
+from trainers.checking import check_whole
 from trainers.cluster import Cluster, cluster, reaching
 from trainers.errors import ConfigurationError
 from trainers.gangs import (
@@ -199,8 +200,7 @@ class Trainer(ABC):
         """
         for name in self.resource_names:
             given = self.hyperparameters.get(name)
-            if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
-                raise ConfigurationError(f"hyperparameter {name!r} is {given!r}; give a whole number, 1 or more")
+            check_whole(f"hyperparameter {name!r}", given, 1)
             if given is not None:
                 return int(given)
         return None

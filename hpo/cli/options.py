@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterable
 from typing import Annotated, Any, Optional
 
 import typer
@@ -39,6 +41,11 @@ DataDir = Annotated[
     typer.Option(metavar="FOLDER", help="Where datasets lie; else WARMBAND_DATA, else WARMBAND_HOME/data."),
 ]
 Verbose = Annotated[bool, typer.Option("--verbose", "-v", help="Show Ray's own logs too, and what workers print.")]
+
+
+def overrides(set_: Iterable[str] | None, **keys: object) -> list[str]:
+    """What goes over a job file: `--set`, and behind it keys of the file that have options of their own."""
+    return [*(set_ or ()), *(f"{key}={json.dumps(value)}" for key, value in keys.items() if value is not None)]
 
 
 class Command(TyperCommand):

@@ -7,23 +7,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpo.cost import Tariff
-from hpo.record import JobRow, Store, Totals, TrialRow, best_trial, objective, ranked, runtime, status_and_reason
+from hpo.record import JobRow, JobView, Store, Totals
 from hpo.sagemaker import counters, describe, describe_trial, tuned_trials
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Snapshot:
+@dataclass(frozen=True, kw_only=True)
+class Snapshot(JobView):
     """One job of the record.
 
     Args:
-        job: its row.
-        trials: its tuned trials, in the order in which they were suggested.
+        job: see `JobView`.
+        trials: see `JobView`.
         seconds: billed worker-seconds, by kind.
         trial_seconds: the same by trial.
     """
 
-    job: JobRow
-    trials: list[TrialRow]
     seconds: dict[str, float]
     trial_seconds: dict[str, float]
 
@@ -39,21 +37,6 @@ class Snapshot:
         return cls(job=job, trials=trials, seconds=dict(seconds), trial_seconds=dict(by_trial))
 
     @property
-    def status(self) -> str:
-        """Its status; Failed where its driver is gone."""
-        return status_and_reason(self.job)[0]
-
-    @property
-    def reason(self) -> str:
-        """Why it has that status, where something went wrong or it was stopped."""
-        return status_and_reason(self.job)[1]
-
-    @property
-    def best(self) -> TrialRow | None:
-        """The best trial, if one has a finite objective."""
-        return best_trial(self.job, self.trials)
-
-    @property
     def done(self) -> int:
         """How many trials have ended."""
         return sum(trial.ended_at is not None for trial in self.trials)
@@ -67,19 +50,6 @@ class Snapshot:
     def tariff(self) -> Tariff | None:
         """What its workers cost; None where it has no prices."""
         return Tariff.of_spec(self.job.spec)
-
-    @property
-    def runtime(self) -> float:
-        """Seconds from its start to its end, or to now."""
-        return runtime(self.job)
-
-    def objective(self, trial: TrialRow) -> float | None:
-        """What the job compares trials by."""
-        return objective(self.job, trial)
-
-    def ranked(self) -> list[TrialRow]:
-        """The trials, best first; those without an objective last, then those that diverged, and then that failed."""
-        return ranked(self.job, self.trials)
 
     def trial_summaries(self) -> list[dict[str, Any]]:
         """Its trials, best first, under the names of SageMaker's API; hyperparameters keep their types beside."""
@@ -109,11 +79,6 @@ class Overview:
 
     job: JobRow
     totals: Totals
-
-    @property
-    def status(self) -> str:
-        """Its status; Failed where its driver is gone."""
-        return status_and_reason(self.job)[0]
 
     @property
     def tariff(self) -> Tariff | None:

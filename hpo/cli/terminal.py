@@ -7,7 +7,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from datetime import datetime
 from typing import Any
 
@@ -46,8 +46,21 @@ def errors_in_words() -> Iterator[None]:
     try:
         yield
     except WarmbandError as error:
-        terminal(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        from hpo.text import printer
+
+        printer(terminal(stderr=True))(f"error: {error}", style="red")
         sys.exit(2 if isinstance(error, ConfigurationError | DataError) else 1)
+
+
+@contextmanager
+def working(*, as_json: bool = False) -> Iterator[None]:
+    """Where Ctrl-C in the block ends the command, and standard output is left to JSON where that is asked for."""
+    try:
+        # Whatever else prints, Ray for one, would stand in the way of the JSON.
+        with redirect_stdout(sys.stderr) if as_json else nullcontext():
+            yield
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def show(*what: RenderableType) -> None:

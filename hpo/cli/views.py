@@ -16,7 +16,7 @@ from rich.text import Text
 from hpo.cli.snapshot import Overview, Snapshot
 from hpo.cost import Tariff
 from hpo.jobs import raises
-from hpo.record import LedgerKind, TrialRow, holder_of, tags_of, when
+from hpo.record import LedgerKind, TrialRow, holder_of, status_and_reason, tags_of, when
 from hpo.text import details_text, forecast_text, money, range_text, untuned_text, workers_text
 
 STYLES = {
@@ -45,7 +45,7 @@ def jobs_table(overviews: Sequence[Overview], width: int) -> RenderableType:
 
 def _jobs(overviews: Sequence[Overview], *, wide: bool) -> Table:
     priced = any(overview.tariff for overview in overviews)
-    table = _table()
+    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), collapse_padding=True)
     table.add_column("job", overflow="fold")
     for name in ("status", "strategy"):
         table.add_column(name, no_wrap=True)
@@ -56,7 +56,7 @@ def _jobs(overviews: Sequence[Overview], *, wide: bool) -> Table:
     for overview in overviews:
         table.add_row(
             overview.job.name,
-            _status(overview.status),
+            _status(status_and_reason(overview.job)[0]),
             overview.job.spec["strategy"],
             f"{overview.totals.ended}/{overview.job.spec['max_jobs']}",
             value_text(overview.totals.best),
@@ -131,11 +131,6 @@ def value_text(value: float | None) -> str:
     return "-" if value is None else f"{value:.5f}" if abs(value) < 1e4 else f"{value:.6g}"
 
 
-def trials_text(count: int) -> str:
-    """How many trials."""
-    return f"{count} trial{'s' if count != 1 else ''}"
-
-
 def ago(seconds: float) -> str:
     """How long ago, in the largest unit that says it."""
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
@@ -145,10 +140,6 @@ def ago(seconds: float) -> str:
 
 
 # ---- parts
-
-
-def _table() -> Table:
-    return Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0), collapse_padding=True)
 
 
 def _section(rows: Mapping[str, RenderableType]) -> Table:

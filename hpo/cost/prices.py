@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from hpo.text import money
 from hpo.yaml_core import load
-from trainers.checking import did_you_mean, nearest
+from trainers.checking import did_you_mean, is_number, nearest
 from trainers.errors import ConfigurationError
 from trainers.home import home
 
@@ -278,7 +278,7 @@ def _known(said: Any, keys: tuple[str, ...], where: str) -> dict[str, Any]:
 
 
 def _check_amount(field: str, value: object, below: float = math.inf) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < below:
+    if not is_number(value) or not 0 <= value < below:
         raise ConfigurationError(
             f"{field} is {value!r}; give a number from 0 to less than {below:g}"
             if below < math.inf

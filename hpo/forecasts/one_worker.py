@@ -132,7 +132,7 @@ def _obstacle(estimator: Trainer, channels: Mapping[str, Channel]) -> str:
     for name, channel in channels.items():
         if isinstance(channel.source, RayData):
             return f"channel {name!r} is a ray.data.Dataset"
-        if isinstance(channel.source, Files) and _cells(channel.source) > MOST_FILE_CELLS:
+        if isinstance(channel.source, Files) and math.prod(_shape(channel)) > MOST_FILE_CELLS:
             return f"the files of channel {name!r} are too large to read twice"
     return ""
 
@@ -251,8 +251,3 @@ def _part(channel: Channel) -> int:
     """Of how many rows one is measured."""
     rows, width = _shape(channel)
     return max(1, math.ceil(rows / MOST_ROWS), math.ceil(rows * width / MOST_CELLS))
-
-
-def _cells(files: Files) -> int:
-    """How many numbers files hold, at an estimate for CSV files."""
-    return (files.rows or _estimated_rows(files)) * files.width

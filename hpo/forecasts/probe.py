@@ -13,7 +13,7 @@ from hpo.cost import PROBE_UNITS, WARM_UP_UNITS, ManyWorkers, Probed, job_on_gan
 from hpo.forecasts.busy import Busy, Look
 from hpo.forecasts.forecast import ONE_UNIT, PROBE, Forecast, Outlook
 from hpo.forecasts.one_worker import NotMeasured, OneWorker, measure_here
-from hpo.text import estimated
+from hpo.text import count, estimated
 from trainers.channels import Channel
 from trainers.gangs import cores, resources_per_worker
 from trainers.trainer import Trainer
@@ -169,7 +169,7 @@ def verdict(
     a_round, threads = min((one.a_round, one.threads), (one.a_worker_round, one.worker_threads))
     asked = "num_workers=0" + ("" if threads == one.threads else f', resources_per_worker={{"CPU": {threads}}}')
     in_one = one.load + units * a_round + assignments * one.an_assignment
-    mine = f"{a_unit} takes {_ms(a_round)} in one process on {_count(threads, 'thread')}"
+    mine = f"{a_unit} takes {_ms(a_round)} in one process on {count(threads, 'thread')}"
     if many is None:
         beside = "those of its probe and of its un-tuned run among them"
         return f"{size}; {mine}. The job's {units} {unit}s at most, {beside}, take about {estimated(in_one)}."
@@ -189,11 +189,7 @@ def _comparison(in_one: float, here: float) -> str:
 
 
 def _gang(many: ManyWorkers) -> str:
-    return f"{_count(round(many.workers), 'worker')}, whose start took {many.start:.1f} s"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")
+    return f"{count(round(many.workers), 'worker')}, whose start took {many.start:.1f} s"
 
 
 def _ms(seconds: float) -> str:

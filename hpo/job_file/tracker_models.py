@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from hpo.job_file.known_keys import Give, Strict
+from hpo.job_file.known_keys import Give, Strict, own_fields
 
 if TYPE_CHECKING:
     from hpo.observers import Callback
@@ -16,9 +16,15 @@ if TYPE_CHECKING:
 class _Tracked(Strict):
     """What trackers share: they are checked where they stand."""
 
+    python: ClassVar[str]
+    """The tracker's name in `hpo.trackers`, whose arguments have the names of the keys."""
+
     def tracker(self) -> Tracker:
         """In the Python API's form."""
-        raise NotImplementedError
+        import hpo.trackers as trackers
+
+        made: Tracker = getattr(trackers, self.python)(**own_fields(self))
+        return made
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -29,17 +35,15 @@ class _Tracked(Strict):
 class TensorBoardSpec(_Tracked):
     """TensorBoard."""
 
+    python: ClassVar[str] = "TensorBoard"
+
     folder: str = Field(description="where event files go: FOLDER/JOB/TRIAL")
-
-    def tracker(self) -> Tracker:
-        """In the Python API's form."""
-        from hpo.trackers import TensorBoard
-
-        return TensorBoard(self.folder)
 
 
 class MLflowSpec(_Tracked):
     """MLflow."""
+
+    python: ClassVar[str] = "MLflow"
 
     tracking_uri: str | None = Field(
         None,
@@ -48,15 +52,11 @@ class MLflowSpec(_Tracked):
     )
     experiment: str = Field("warmband", min_length=1, description="the experiment's name; made where it is not there")
 
-    def tracker(self) -> Tracker:
-        """In the Python API's form."""
-        from hpo.trackers import MLflow
-
-        return MLflow(self.tracking_uri, self.experiment)
-
 
 class WeightsAndBiasesSpec(_Tracked):
     """Weights & Biases."""
+
+    python: ClassVar[str] = "WeightsAndBiases"
 
     project: str = Field(min_length=1, description="the project's name")
     entity: str | None = Field(None, description="the user or team; null is the account's own")
@@ -64,12 +64,6 @@ class WeightsAndBiasesSpec(_Tracked):
         None, description="offline keeps files for `wandb sync`; null is what wandb is set to, by WANDB_MODE say"
     )
     folder: str | None = Field(None, description="where its files go; null is WARMBAND_HOME")
-
-    def tracker(self) -> Tracker:
-        """In the Python API's form."""
-        from hpo.trackers import WeightsAndBiases
-
-        return WeightsAndBiases(self.project, self.entity, self.mode, self.folder)
 
 
 class Trackers(Strict):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 class _TrainerSpec(Strict):
     """A trainer and its workers. What is not about workers goes to the trainer under its own name."""
+
+    python: ClassVar[str]
+    """The trainer's name in `trainers`."""
 
     type: str
     num_workers: Annotated[
@@ -47,7 +50,10 @@ class _TrainerSpec(Strict):
 
     def trainer(self) -> Trainer:
         """In the Python API's form."""
-        raise NotImplementedError
+        import trainers
+
+        made: Trainer = getattr(trainers, self.python)(**self.arguments())
+        return made
 
     def code(self) -> list[NamedCode]:
         """What it names of Python code, which would be imported and called."""
@@ -77,6 +83,8 @@ class _TrainerSpec(Strict):
 class XGBoostSpec(_TrainerSpec):
     """XGBoost."""
 
+    python: ClassVar[str] = "XGBoostTrainer"
+
     type: Literal["xgboost"] = Field(description="XGBoost, its rows sharded over the workers")
     backend: Literal["native", "xgboost_ray"] = Field(
         "native", description="native: XGBoost's own collective, on workers that stay warm; or the package xgboost_ray"
@@ -84,12 +92,6 @@ class XGBoostSpec(_TrainerSpec):
     ray_params: dict[str, Any] = Field(
         default_factory=dict, description="for xgboost_ray: fields of its RayParams, such as elastic_training"
     )
-
-    def trainer(self) -> Trainer:
-        """In the Python API's form."""
-        from trainers import XGBoostTrainer
-
-        return XGBoostTrainer(**self.arguments())
 
 
 class _FunctionSpec(_TrainerSpec):
@@ -120,29 +122,21 @@ class _FunctionSpec(_TrainerSpec):
 class TorchSpec(_FunctionSpec):
     """PyTorch over AllReduce."""
 
+    python: ClassVar[str] = "TorchTrainer"
+
     type: Literal["torch"] = Field(description="PyTorch, a training function on every worker, gradients by AllReduce")
     precision: Literal["fp32", "bf16"] = Field("fp32", description="bf16: mixed precision")
     compile: bool = Field(False, description="compile models with torch.compile")
-
-    def trainer(self) -> Trainer:
-        """In the Python API's form."""
-        from trainers.pytorch import TorchTrainer
-
-        return TorchTrainer(**self.arguments())
 
 
 class ParameterServerSpec(_FunctionSpec):
     """PyTorch over parameter servers."""
 
+    python: ClassVar[str] = "ParameterServerTrainer"
+
     type: Literal["parameter_server"] = Field(
         description="PyTorch, a training function on every worker, gradients pushed to parameter servers"
     )
-
-    def trainer(self) -> Trainer:
-        """In the Python API's form."""
-        from trainers.parameter_server import ParameterServerTrainer
-
-        return ParameterServerTrainer(**self.arguments())
 
 
 class CustomSpec(_TrainerSpec):

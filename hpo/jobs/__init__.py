@@ -11,17 +11,10 @@ if TYPE_CHECKING:
         NAME_LENGTH as NAME_LENGTH,
         TuningJob as TuningJob,
         name_from as name_from,
-        new_name as new_name,
-        opened as opened,
-        outlook_for as outlook_for,
-        search_for as search_for,
-        warnings as warnings,
     )
     from hpo.jobs.checks import (
         TakesValues as TakesValues,
         check_cost as check_cost,
-        check_job_name as check_job_name,
-        check_name_free as check_name_free,
         check_no_others as check_no_others,
         check_not_there_yet as check_not_there_yet,
         check_objective as check_objective,
@@ -35,10 +28,8 @@ if TYPE_CHECKING:
     from hpo.jobs.files import (
         Files as Files,
         check_over as check_over,
-        copy_inputs as copy_inputs,
         dataset_channels as dataset_channels,
         dropped as dropped,
-        record_inputs as record_inputs,
     )
     from hpo.jobs.launch import (
         RECORD as RECORD,
@@ -58,8 +49,7 @@ if TYPE_CHECKING:
     from hpo.jobs.options import Options as Options, declared as declared, with_options as with_options
     from hpo.jobs.raising import RAISED as RAISED, cannot_be_made as cannot_be_made, raises as raises
     from hpo.jobs.recorder import JobRecord as JobRecord
-    from hpo.jobs.run import Ended as Ended
     from hpo.jobs.settings import SETTINGS as SETTINGS, JobSettings as JobSettings, by_kind as by_kind
-    from hpo.jobs.stop_signals import EXIT_CODES as EXIT_CODES, Interrupts as Interrupts
+    from hpo.jobs.stop_signals import Interrupts as Interrupts
 
 load_when_used(__name__)

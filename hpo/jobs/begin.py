@@ -22,6 +22,7 @@ from hpo.jobs.settings import JobSettings
 from hpo.jobs.stop_signals import Interrupts
 from hpo.observers import Callback, show_plan
 from hpo.record import JobRow, Store
+from hpo.text import printer
 from trainers import storage
 from trainers.channels import Channel
 from trainers.home import home
@@ -104,19 +105,18 @@ class NewJob:
             record: where it is recorded.
             console: where that is printed.
         """
+        say, settings = printer(console), self.settings
         if ray_job():
-            _say(console, f"{RECORD}{record}")  # Whoever submitted the job waits for this line.
-        settings = self.settings
-        _say(
-            console,
+            say(f"{RECORD}{record}")  # Whoever submitted the job waits for this line.
+        say(
             f"Tuning job {self.row.name}: {settings.strategy}, {settings.max_jobs} trials, "
-            f"{settings.max_parallel_jobs} at once",
+            f"{settings.max_parallel_jobs} at once"
         )
         console.print(show_plan(settings.plan()))
         if self.forecast is not None:
-            _say(console, self.forecast.text)
+            say(self.forecast.text)
         for warning in warnings(settings):
-            _say(console, f"warning: {warning}")
+            say(f"warning: {warning}")
 
     def run(self, interrupts: Interrupts, callbacks: Sequence[Callback], console: Console, *, verbose: bool) -> Ended:
         """Runs the job in this process; as `driver.run`."""
@@ -162,10 +162,7 @@ def forecast_of(
         time.sleep(LOOK_SECONDS)  # What was done until here may have been over at once.
         now = look.until_now(threads_for(trainer))
         return earlier.doubted(f"The machine is busy now: {now.used}, so it may take much longer." if now else "")
-    _say(console, f"Training a few units: {url} has no earlier job of this trainer, its workers and data")
-    pace, busy = rehearse(search, trainer, channels, notify=lambda text: _say(console, text), verbose=verbose)
+    say = printer(console)
+    say(f"Training a few units: {url} has no earlier job of this trainer, its workers and data")
+    pace, busy = rehearse(search, trainer, channels, notify=say, verbose=verbose)
     return outlook_for(settings, search).forecast(pace, source=PROBE).doubted(busy.text if busy else "")
-
-
-def _say(console: Console, text: str) -> None:
-    console.print(text, soft_wrap=True, markup=False)

@@ -11,7 +11,7 @@ from hpo.cost import Prices, Tariff
 from hpo.jobs.options import one_of
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
 from hpo.strategies import MOST_JOBS, StrategyConfig, check_strategy
-from trainers.checking import did_you_mean
+from trainers.checking import check_whole, did_you_mean, is_number, is_whole
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
     kind, kinds = options["objective_type"], ("Maximize", "Minimize")
     if kind not in kinds:
         raise ConfigurationError(f"objective_type is {kind!r}; give {one_of(kind, kinds)}")
-    _check_least("random_seed", options["random_seed"], 0)
+    check_whole("random_seed", options["random_seed"], 0)
 
 
 def check_unused(metric_definitions: object, store: object, **later: object) -> None:
@@ -130,11 +130,11 @@ def check_limits(**limits: Any) -> None:
         ConfigurationError: naming the limit, its value and what to give.
     """
     for field in ("max_jobs", "max_parallel_jobs"):
-        if field in limits and not _is_whole(limits[field], 1, MOST_JOBS, none=field == "max_jobs"):
-            raise ConfigurationError(f"{field} is {limits[field]!r}; give a whole number from 1 to {MOST_JOBS}")
+        given = limits.get(field, 1)
+        if not is_whole(given, 1, MOST_JOBS) and (given is not None or field == "max_parallel_jobs"):
+            raise ConfigurationError(f"{field} is {given!r}; give a whole number from 1 to {MOST_JOBS}")
     longest_wait, longest_run = limits.get("max_wait"), limits.get("max_runtime_in_seconds")
-    _check_least("max_runtime_in_seconds", longest_run, 1)
-    _check_least("max_wait", longest_wait, 1)
+    check_whole("max_runtime_in_seconds", longest_run, 1)
     if longest_wait is not None and longest_run is not None and longest_wait < longest_run:
         raise ConfigurationError(
             f"max_wait is {longest_wait} and max_runtime_in_seconds {longest_run}; give a max_wait of as many seconds "
@@ -208,8 +208,7 @@ def check_amount(field: str, amount: object) -> None:
     Raises:
         ConfigurationError: naming the field, its value and what to give.
     """
-    wrong = isinstance(amount, bool) or not isinstance(amount, int | float) or not 0 < amount < math.inf
-    if amount is not None and wrong:
+    if amount is not None and not (is_number(amount) and amount > 0):
         raise ConfigurationError(f"{field} is {amount!r}; give an amount above 0")
 
 
@@ -355,7 +354,7 @@ def check_name_free(name: str, taken: Iterable[str], where: str) -> None:
 def _check_length(name: str, bounds: ParameterRange) -> None:
     values = bounds.values if isinstance(bounds, CategoricalParameter) else [bounds.min_value]
     whole = not isinstance(bounds, ContinuousParameter)
-    if not whole or not all(_is_whole(value, 1, math.inf) for value in values):
+    if not whole or not all(is_whole(value, 1) for value in values):
         raise ConfigurationError(
             f"hyperparameter_ranges[{name!r}] is {bounds!r}, and says how long a trial trains; give an "
             "IntegerParameter with a min_value of 1 or more"
@@ -378,14 +377,3 @@ def _refusal(estimator: TakesValues, values: Mapping[str, Any]) -> Configuration
     except ConfigurationError as error:
         return error
     return None
-
-
-def _is_whole(value: object, least: float, most: float, *, none: bool = False) -> bool:
-    if value is None:
-        return none
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def _check_least(field: str, value: object, least: int) -> None:
-    if not _is_whole(value, least, math.inf, none=True):
-        raise ConfigurationError(f"{field} is {value!r}; give a whole number, {least} or more")

@@ -26,6 +26,7 @@ from hpo.observers import Callback, show_next, show_summary, watcher_for
 from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
 from hpo.search import INTERRUPTED
 from hpo.strategies import make_strategy
+from hpo.text import printer
 from trainers import steady
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
@@ -70,10 +71,7 @@ def drive(
         WarmbandError: the job could not be run.
         KeyboardInterrupt: a second Ctrl-C.
     """
-
-    def say(text: str) -> None:
-        console.print(text, soft_wrap=True, markup=False)
-
+    say = printer(console)
     with Store(store) as found:
         wait_for_lease(found, name, say)
         job = recorded = found.job(name)
@@ -141,13 +139,12 @@ def raised_now(store: Store, job: JobRow, limits: Mapping[str, Any]) -> JobRow:
     return raised(job, limits, before=before, begun=begun, now=steady.now())
 
 
-def wait_for_store(store: str | None, say: Callable[[str], None], sleep: Callable[[float], None] = time.sleep) -> None:
+def wait_for_store(store: str | None, say: Callable[[str], None]) -> None:
     """Waits until a record's database answers, for as long as a driver waits for it later on.
 
     Args:
         store: as `drive` takes it.
         say: prints what is waited for.
-        sleep: waits so many seconds.
 
     Raises:
         ConfigurationError: it does not answer, or refuses.
@@ -164,7 +161,7 @@ def wait_for_store(store: str | None, say: Callable[[str], None], sleep: Callabl
             if not told:
                 say(f"waiting up to {LONGEST_WAIT:.0f} s: {error}")
                 told = True
-        sleep(LOOK_SECONDS)
+        time.sleep(LOOK_SECONDS)
 
 
 def wait_for_lease(
@@ -226,10 +223,6 @@ def run(
         WarmbandError: the job could not be run.
         KeyboardInterrupt: a second Ctrl-C.
     """
-
-    def say(text: str) -> None:
-        console.print(text, soft_wrap=True, markup=False)
-
     search, plan = search_for(settings, job.name, job.spec["random_seed"]), settings.plan()
     ended = Job(
         search=search,
@@ -245,7 +238,7 @@ def run(
         num_to_keep=settings.options["num_to_keep"],
         priority=settings.options["priority"],
         raised=job.spec.get(RAISED, ()),
-        notify=say,
+        notify=printer(console),
         interrupts=interrupts,
         verbose=verbose,
     ).run()
@@ -287,7 +280,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console = Console(highlight=False)
     try:
         check_pinned()
-        wait_for_store(None, lambda text: console.print(text, soft_wrap=True, markup=False))
+        wait_for_store(None, printer(console))
         ended = drive(
             None,
             given.name,
@@ -301,7 +294,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return EXIT_CODES[INTERRUPTED]
     except WarmbandError as error:
-        Console(stderr=True).print(f"error: {error}", style="red", markup=False, soft_wrap=True)
+        printer(Console(stderr=True))(f"error: {error}", style="red")
         return 2 if isinstance(error, ValueError) and not is_away(error) else 1
 
 

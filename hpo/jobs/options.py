@@ -14,7 +14,7 @@ from types import NoneType
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, cast, get_args, get_origin, get_type_hints
 
 from trainers import storage
-from trainers.checking import did_you_mean
+from trainers.checking import did_you_mean, is_whole
 from trainers.errors import ConfigurationError
 
 NUM_TO_KEEP = 5
@@ -150,7 +150,7 @@ def _refusal(value: object, kind: Any, option: Option) -> str:
     if kind is str:
         return "" if isinstance(value, str) else "a string"
     least, most = option.least or 0, math.inf if option.most is None else option.most
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
+    if is_whole(value, least, most):
         return ""
     return f"a whole number, {least} or more" if option.most is None else f"a whole number from {least} to {most}"
 

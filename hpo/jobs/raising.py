@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Tariff
 from hpo.jobs.checks import check_amount, check_limits
+from hpo.jobs.options import check_option, declared
 from hpo.record import JobRow
 from hpo.strategies import Plan, StrategyConfig, grown
 from hpo.text import count, enumerated, money
@@ -99,8 +100,8 @@ def check_current(job: JobRow, driven: Sequence[Mapping[str, Any]]) -> None:
 
 def said(entry: Mapping[str, Any]) -> str:
     """A raise, in words: "max_jobs raised from 30 to 50"."""
-    parts = [f"{name} raised from {before} to {after}" for name, (before, after) in _limits(entry)]
-    return enumerated(parts)
+    raised = [(name, *entry[name]) for name in LIMITS if name in entry]
+    return enumerated([f"{name} raised from {before} to {after}" for name, before, after in raised])
 
 
 def raises(spec: Mapping[str, Any]) -> list[str]:
@@ -114,16 +115,14 @@ def raises(spec: Mapping[str, Any]) -> list[str]:
 # ---- within
 
 
-def _limits(entry: Mapping[str, Any]) -> Iterable[tuple[str, Sequence[Any]]]:
-    return ((name, entry[name]) for name in LIMITS if name in entry)
-
-
 def _check_given(name: str, value: Any) -> None:
     """Refuses what is no limit; None, which is none, is not more than one."""
     if value is None:
         raise ConfigurationError(f"{name} is null, which raises nothing; give a larger number than the job has")
     if name == "max_cost":
         check_amount(name, value)
+    elif name in declared():
+        check_option(name, value)
     else:
         check_limits(**{name: value})
 

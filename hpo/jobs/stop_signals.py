@@ -6,7 +6,7 @@ import signal
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 from hpo.search import INTERRUPTED, TERMINATED
@@ -52,9 +52,7 @@ class Interrupts:
             self._take()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for number, before in self._before.items():
             signal.signal(number, before if before is not None else signal.SIG_DFL)
 
@@ -85,7 +83,7 @@ class Interrupts:
     def closing(self) -> None:
         """The search is over, and what it held is being released: no signal is heard any more."""
         self._raises = False
-        self._stop = _ignored
+        self._stop = lambda reason: None
 
     def _take(self) -> None:
         for number in _REASONS:
@@ -103,10 +101,6 @@ class Interrupts:
                 self._say("stopping as soon as the job has started; Ctrl-C again stops now")
         else:
             self._stop(self._reason)  # Whoever follows the job says so, in the job's own loop.
-
-
-def _ignored(reason: str) -> None:
-    pass
 
 
 class Requests:

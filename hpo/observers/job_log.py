@@ -9,7 +9,6 @@ import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 import ray
@@ -61,9 +60,7 @@ class JobLog:
         )
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         reason = in_words(error) if error else self._stopped
         self._tell("job_ends", reason or "every trial has ended", reason=reason)
         if self._handler is not None:

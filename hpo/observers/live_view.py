@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import Literal, Self
 
 from rich.cells import cell_len
@@ -17,7 +16,7 @@ from hpo.observers.counters import Places, Tally
 from hpo.observers.progress import Goal, PlainProgress, Progress
 from hpo.search import INTERRUPTED, JobState, TrialRun
 from hpo.strategies import Bracket
-from hpo.text import clock_time, count, packed, short
+from hpo.text import clock_time, count, packed, printer, short
 from trainers.errors import ConfigurationError
 
 FRAME_SECONDS = 0.5
@@ -48,13 +47,9 @@ def console_for(console: Console | Literal[False] | None) -> Console:
 
 def watcher_for(console: Console, goal: Goal) -> Progress:
     """What shows a job on this console: the live view on a terminal, else a line an event."""
-
-    def say(text: str) -> None:
-        console.print(text, soft_wrap=True, markup=False)
-
     if console.is_terminal and not console.is_dumb_terminal and not console.is_jupyter:
         return LiveProgress(goal, console)
-    return PlainProgress(goal, say)
+    return PlainProgress(goal, printer(console))
 
 
 class LiveProgress(Progress):
@@ -69,7 +64,7 @@ class LiveProgress(Progress):
     """
 
     def __init__(self, goal: Goal, console: Console, clock: Callable[[], float] = time.monotonic) -> None:
-        super().__init__(goal, lambda text: console.print(text, soft_wrap=True, markup=False), clock)
+        super().__init__(goal, printer(console), clock)
         self._console = console
         self._marks = Marks.of(console)
         self._live = Live(console=console, auto_refresh=False, vertical_overflow="crop")
@@ -81,9 +76,7 @@ class LiveProgress(Progress):
         self._live.update(Text("starting", style="dim"), refresh=True)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._live.update(self._lines([self._title(), *self._brackets(self._console.height)]))
         self._live.stop()
 

@@ -6,7 +6,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import TracebackType
 from typing import Any, Self, get_args
 
 from hpo.cost import Entry, Kind
@@ -135,9 +134,7 @@ class Metrics:
             )
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._state is not None:
             self._emit(replace(self._state, ahead=0))  # What was not over then was given up.
             for phase in ("busy", "idle", "starting"):

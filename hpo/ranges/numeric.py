@@ -25,6 +25,8 @@ class _NumericRange:
     """What ranges of numbers share."""
 
     __name__: ClassVar[str]
+    _drawn: ClassVar[tuple[str, str, int]]
+    """Ray Tune's functions, linear and logarithmic, and what the upper bound is given, which `randint` leaves out."""
 
     min_value: float
     max_value: float
@@ -109,9 +111,23 @@ class _NumericRange:
         scaling = "" if self.scaling_type == "Auto" else f", {self.scaling_type!r}"
         return f"{type(self).__name__}({self.min_value!r}, {self.max_value!r}{scaling})"
 
-    @staticmethod
-    def _number(what: str, value: object) -> float:
-        raise NotImplementedError
+    def _number(self, what: str, value: object) -> float:
+        return whole(what, value) if self.__name__ == "Integer" else real(what, value)
+
+    def domain(self) -> Domain:
+        """Its form in Ray Tune."""
+        from ray import tune
+
+        low, high = self._searched()
+        linear, logarithmic, beyond = self._drawn
+        draw = getattr(tune, linear if self.resolved_scaling == "Linear" else logarithmic)
+        # Not every searcher takes an interval without width.
+        domain: Domain = tune.choice([low]) if low == high else draw(low, high + beyond)
+        return domain
+
+    def _searched(self) -> tuple[float, float]:
+        """The bounds of the domain."""
+        return self.min_value, self.max_value
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -131,25 +147,12 @@ class ContinuousParameter(_NumericRange):
     """
 
     __name__: ClassVar[str] = "Continuous"
+    _drawn: ClassVar[tuple[str, str, int]] = ("uniform", "loguniform", 0)
 
     @staticmethod
     def cast_to_type(value: object) -> float:
         """The value as a float, from a number or from its string."""
         return real("value", _parsed(value))
-
-    def domain(self) -> Domain:
-        """Its form in Ray Tune."""
-        from ray import tune
-
-        domain: Domain
-        low, high = self._searched()
-        if low == high:
-            domain = tune.choice([low])  # Not every searcher takes an interval without width.
-        elif self.resolved_scaling == "Linear":
-            domain = tune.uniform(low, high)
-        else:
-            domain = tune.loguniform(low, high)
-        return domain
 
     def decode(self, suggested: object) -> float:
         """The value that a point of `domain()` stands for."""
@@ -163,10 +166,6 @@ class ContinuousParameter(_NumericRange):
         if self.resolved_scaling == "ReverseLogarithmic":
             return 1 - self.max_value, 1 - self.min_value
         return self.min_value, self.max_value
-
-    @staticmethod
-    def _number(what: str, value: object) -> float:
-        return real(what, value)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -185,25 +184,16 @@ class IntegerParameter(_NumericRange):
     """
 
     __name__: ClassVar[str] = "Integer"
+    _drawn: ClassVar[tuple[str, str, int]] = (
+        "randint",
+        "lograndint",
+        1,
+    )  # Tune leaves the upper bound of whole numbers out.
 
     @staticmethod
     def cast_to_type(value: object) -> int:
         """The value as an int, from a whole number or from its string."""
         return whole("value", _parsed(value))
-
-    def domain(self) -> Domain:
-        """Its form in Ray Tune."""
-        from ray import tune
-
-        domain: Domain
-        low, high = int(self.min_value), int(self.max_value)
-        if low == high:
-            domain = tune.choice([low])  # Not every searcher takes an interval without width.
-        elif self.resolved_scaling == "Linear":
-            domain = tune.randint(low, high + 1)  # Tune leaves the upper bound of whole numbers out.
-        else:
-            domain = tune.lograndint(low, high + 1)
-        return domain
 
     def decode(self, suggested: object) -> int:
         """The value that a point of `domain()` stands for."""
@@ -211,10 +201,6 @@ class IntegerParameter(_NumericRange):
         # Tune draws whole numbers as floor(exp(...)): rounding can put one a step below its least value.
         value = within(whole("the suggestion", suggested), low, high, slack=1)
         return min(max(int(value), low), high)
-
-    @staticmethod
-    def _number(what: str, value: object) -> int:
-        return whole(what, value)
 
 
 def _parsed(value: object) -> object:

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
         shown as shown,
     )
     from hpo.record.job_view import (
+        JobView as JobView,
         best_trial as best_trial,
         objective as objective,
-        ranked as ranked,
         runtime as runtime,
         status_and_reason as status_and_reason,
         when as when,
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         refusal as refusal,
         this_process as this_process,
     )
-    from hpo.record.maintenance import backup as backup, check as check, upgrade as upgrade
+    from hpo.record.maintenance import check as check, upgrade as upgrade
     from hpo.record.store import JobWriter as JobWriter, LineRow as LineRow, ReportRow as ReportRow, Store as Store
     from hpo.record.surroundings import environment as environment
     from hpo.record.tables import (

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 
 from hpo.record.tables import JobRow, TrialRow
 
@@ -56,3 +59,44 @@ def objective(job: JobRow, trial: TrialRow) -> float | None:
 def when(seconds: float) -> datetime:
     """Unix seconds as a datetime in UTC."""
     return datetime.fromtimestamp(seconds, UTC)
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobView:
+    """A job and its tuned trials, as commands and pages show them.
+
+    Args:
+        job: its row.
+        trials: in the order in which they were suggested.
+    """
+
+    job: JobRow
+    trials: Sequence[TrialRow] = ()
+
+    @property
+    def status(self) -> str:
+        """The job's; Failed where its driver is gone, whatever was written last."""
+        return status_and_reason(self.job)[0]
+
+    @property
+    def reason(self) -> str:
+        """Why it is so; empty if there is nothing to say."""
+        return status_and_reason(self.job)[1]
+
+    @property
+    def runtime(self) -> float:
+        """Seconds for which it was driven."""
+        return runtime(self.job)
+
+    @cached_property
+    def best(self) -> TrialRow | None:
+        """The best trial; None where none has a finite objective."""
+        return best_trial(self.job, list(self.trials))
+
+    def objective(self, trial: TrialRow) -> float | None:
+        """What the job compares trials by: the last value, or the best."""
+        return objective(self.job, trial)
+
+    def ranked(self) -> list[TrialRow]:
+        """The trials, best first."""
+        return ranked(self.job, list(self.trials))

@@ -1,17 +1,12 @@
-"""Maintenance of the record: migration to this schema, checks, and backups."""
+"""Maintenance of the record: migration to this schema, and checks."""
 
 from __future__ import annotations
 
 import os
-import re
-import shutil
 import sqlite3
-import subprocess
-import uuid
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -20,11 +15,8 @@ from hpo.record.database import explained, open_engine, shown
 from hpo.record.lease import holder_of, is_held
 from hpo.record.schema import SCHEMA_VERSION, revisions, upgrade as upgrade_schema, version_of
 from hpo.record.store import Store
-from hpo.record.tables import JOBS, MARK, OF_JOB, REPORTS, TRIALS, VERSION
-from trainers.errors import ConfigurationError, WarmbandError
-
-BACKUP_SECONDS = 3600.0
-"""How long a backup may take."""
+from hpo.record.tables import JOBS, OF_JOB, REPORTS, TRIALS
+from trainers.errors import ConfigurationError
 
 _TABLES = (JOBS, *OF_JOB)
 
@@ -70,20 +62,6 @@ class Health:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Copied:
-    """A backup that was read again: its file, its size and its rows by table, which only SQLite's tells."""
-
-    store: str
-    file: str
-    size_bytes: int
-    rows: dict[str, int]
-
-    def to_json(self) -> dict[str, Any]:
-        """By name."""
-        return asdict(self)
-
-
 def upgrade(url: str | None = None) -> Upgraded:
     """Gives a store this version's schema; an empty database gets the tables.
 
@@ -115,33 +93,6 @@ def check(url: str | None = None) -> Health:
                 problems=[*_damage(connection), *(_orphans(connection) if whole else _wrong_schema(version))],
                 abandoned=dict(_abandoned(engine.url)) if whole else {},
             )
-
-
-def backup(url: str | None, file: Path) -> Copied:
-    """Copies a store to a file, while jobs may write it, and reads the copy again before it gets its name.
-
-    A SQLite file's copy is one too. PostgreSQL's is `pg_dump`'s, in its custom format, for `pg_restore`.
-
-    Raises:
-        ConfigurationError: the store cannot be opened, or the file be written.
-        WarmbandError: the copy failed, or is not whole; nothing is left of it.
-    """
-    target = file.expanduser().absolute()
-    if target.exists():
-        raise ConfigurationError(f"{target} is there already; name a new file, or delete that one")
-    if not target.parent.is_dir():
-        raise ConfigurationError(f"there is no folder {target.parent} for the backup; make it, or name another")
-    part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
-    with _opened(url, there=True) as engine:
-        if (version := version_of(engine)) != SCHEMA_VERSION:
-            raise ConfigurationError("; ".join(_wrong_schema(version)))
-        try:
-            with _copying(shown(engine.url), target):
-                rows = _copy_file(engine, part) if engine.dialect.name == "sqlite" else _dump(engine, part)
-                _keep(part, target)
-        finally:
-            part.unlink(missing_ok=True)
-        return Copied(store=shown(engine.url), file=str(target), size_bytes=target.stat().st_size, rows=rows)
 
 
 @contextmanager
@@ -215,71 +166,3 @@ def _abandoned(url: sa.URL) -> Iterator[tuple[str, str]]:
         for job in store.jobs():
             if job.status in ("InProgress", "Stopping") and not is_held(job):
                 yield job.name, f"{holder_of(job.driver)}, last heard of {max(0.0, job.silent):.0f} s ago"
-
-
-# ---- backup
-
-
-@contextmanager
-def _copying(url: str, target: Path) -> Iterator[None]:
-    try:
-        yield
-    except (OSError, sqlite3.Error, subprocess.SubprocessError) as error:
-        raise WarmbandError(f"the store at {url} cannot be copied to {target}: {error}") from error
-
-
-def _copy_file(engine: sa.Engine, part: Path) -> dict[str, int]:
-    """Copies a SQLite file page by page, by SQLite's own means, and counts the copy's rows."""
-    with engine.connect() as connection, closing(sqlite3.connect(part)) as copy:
-        connection.connection.driver_connection.backup(copy)  # type: ignore[union-attr]
-        copy.execute("PRAGMA journal_mode=DELETE")  # One file, whatever the original is.
-        damage = [str(row[0]) for row in copy.execute("PRAGMA integrity_check(20)")]
-        if damage != ["ok"]:
-            raise WarmbandError(f"the copy of {shown(engine.url)} is damaged: {'; '.join(damage)}; run `hpo db check`")
-        return {table.name: copy.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0] for table in _TABLES}
-
-
-def _dump(engine: sa.Engine, part: Path) -> dict[str, int]:
-    """Has PostgreSQL's own program copy the tables, and its other one read what it wrote."""
-    from psycopg.conninfo import make_conninfo
-
-    programs = {name: shutil.which(name) for name in ("pg_dump", "pg_restore")}
-    if missing := [name for name, path in programs.items() if path is None]:
-        raise WarmbandError(
-            f"{' and '.join(missing)} is not installed here; install PostgreSQL's client programs, of the server's "
-            f"version or newer (Debian: apt install postgresql-client), or run pg_dump where the server is"
-        )
-    _, words = engine.dialect.create_connect_args(engine.url)
-    password = words.pop("password", None)
-    words.pop("context", None)
-    where = make_conninfo(**words)
-    # In its environment, as everybody may read a command line.
-    environment = {**os.environ, **({"PGPASSWORD": str(password)} if password else {})}
-    tables = [f"--table={table.name}" for table in (*_TABLES, MARK, VERSION)]
-    command = [programs["pg_dump"], "--format=custom", "--no-owner", "--no-privileges", "--no-password", *tables]
-    _program([*command, f"--file={part}", f"--dbname={where}"], environment)
-    _program([programs["pg_restore"], f"--file={os.devnull}", str(part)], environment)  # Reads all of it.
-    listed = _program([programs["pg_restore"], "--list", str(part)], environment)
-    for table in _TABLES:
-        if not re.search(rf" TABLE DATA \S+ {table.name} ", listed):
-            raise WarmbandError(f"the copy of {shown(engine.url)} has no table {table.name}; run `hpo db check`")
-    return {}
-
-
-def _program(command: list[Any], environment: dict[str, str]) -> str:
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=BACKUP_SECONDS)
-    if done.returncode != 0:
-        raise WarmbandError(f"{Path(command[0]).name} failed: {' '.join(done.stderr.split())}")
-    return done.stdout
-
-
-def _keep(part: Path, target: Path) -> None:
-    """Gives a copy its name once it is on the disk."""
-    with part.open("rb") as copy:
-        os.fsync(copy.fileno())
-    os.replace(part, target)
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -6,7 +6,6 @@ seconds. SQLite serves one machine; a PostgreSQL URL serves many.
 
 from __future__ import annotations
 
-import difflib
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, Self, TypeVar
@@ -14,37 +13,22 @@ from typing import Any, Self, TypeVar
 import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 
+from hpo.record import tables
 from hpo.record.batch import ROWS_AT_ONCE, job_changes
 from hpo.record.database import clock, explained, open_engine, shown
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
 from hpo.record.schema import prepare
-from hpo.record.tables import (
-    HEARD_BEFORE,
-    JOBS,
-    LEDGER,
-    LINES,
-    LOST_AFTER,
-    OF_JOB,
-    REPORTS,
-    TRIALS,
-    JobRow,
-    LedgerRow,
-    LineRow,
-    ReportRow,
-    TrialRow,
-    checked,
-    decode,
-    encode,
-)
+from hpo.record.tables import JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 from hpo.record.totals import Totals, billed, totals_of
 from hpo.record.writer import JobWriter
 from hpo.text import holds_secret
 from trainers import steady
+from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError, WarmbandError
 
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", "TrialRow"]
 
-_JOB_VALUES = checked(JOBS)
+_JOB_VALUES = tables.checked(tables.JOBS)
 _Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow)
 
 
@@ -84,7 +68,7 @@ class Store:
             ConfigurationError: there is one of that name.
         """
         try:
-            self._write(sa.insert(JOBS).values({**_JOB_VALUES(job), "heartbeat": self._clock}))
+            self._write(sa.insert(tables.JOBS).values({**_JOB_VALUES(job), "heartbeat": self._clock}))
         except WarmbandError as error:
             if not isinstance(error.__cause__, IntegrityError):
                 raise
@@ -94,32 +78,32 @@ class Store:
 
     def job(self, name: str) -> JobRow:
         """The job of that name."""
-        for row in self._read(JobRow, JOBS, {"name": name}):
+        for row in self._read(JobRow, tables.JOBS, {"name": name}):
             return row
         names = [job.name for job in self.jobs()]
-        near = ", ".join(map(repr, difflib.get_close_matches(name, names, cutoff=0.5) or names[:3]))
-        raise ConfigurationError(f"no job named {name!r} in {self.url}; " + (f"give {near}" if near else "it has none"))
+        hint = did_you_mean(name, names, cutoff=0.5) or f"; it has {', '.join(map(repr, names[:3])) or 'none'}"
+        raise ConfigurationError(f"no job named {name!r} in {self.url}{hint}")
 
     def jobs(self) -> list[JobRow]:
         """Every job, newest first."""
-        return self._read(JobRow, JOBS, {}, "created_at", "name")[::-1]
+        return self._read(JobRow, tables.JOBS, {}, "created_at", "name")[::-1]
 
     def trials(self, name: str) -> list[TrialRow]:
         """A job's trials, in the order in which they were suggested."""
-        return self._read(TrialRow, TRIALS, {"job": name}, "number") or self._none(name)
+        return self._read(TrialRow, tables.TRIALS, {"job": name}, "number") or self._none(name)
 
     def reports(self, name: str, trial_id: str | None = None) -> list[ReportRow]:
         """A job's reports, or one trial's, by trial and step."""
         where = {"job": name} if trial_id is None else {"job": name, "trial_id": trial_id}
-        return self._read(ReportRow, REPORTS, where, "trial_id", "step") or self._none(name)
+        return self._read(ReportRow, tables.REPORTS, where, "trial_id", "step") or self._none(name)
 
     def each_report(self, name: str) -> Iterator[ReportRow]:
         """A job's reports likewise, of which few are in memory at a time; none where there is no such job."""
-        return self._rows(ReportRow, REPORTS, {"job": name}, "trial_id", "step")
+        return self._rows(ReportRow, tables.REPORTS, {"job": name}, "trial_id", "step")
 
     def ledger(self, name: str) -> list[LedgerRow]:
         """A job's billed seconds, by time."""
-        return self._read(LedgerRow, LEDGER, {"job": name}, "at", "id") or self._none(name)
+        return self._read(LedgerRow, tables.LEDGER, {"job": name}, "at", "id") or self._none(name)
 
     def totals(self, jobs: Iterable[JobRow]) -> dict[str, Totals]:
         """What the trials and bills of jobs come to, by name; no trial and no bill is read for it."""
@@ -133,11 +117,11 @@ class Store:
 
     def lines(self, name: str) -> list[LineRow]:
         """What a job's drivers said, by time."""
-        return self._read(LineRow, LINES, {"job": name}, "at", "id") or self._none(name)
+        return self._read(LineRow, tables.LINES, {"job": name}, "at", "id") or self._none(name)
 
     def request_stop(self, name: str) -> bool:
         """Asks a job to stop; its writer sees that within a second or two. False if it has ended."""
-        running = sa.update(JOBS).where(JOBS.c.name == name, JOBS.c.status == "InProgress")
+        running = sa.update(tables.JOBS).where(tables.JOBS.c.name == name, tables.JOBS.c.status == "InProgress")
         return self._write(running.values(status="Stopping")) > 0 or self.job(name).status == "Stopping"
 
     def writer(self, name: str, driver: Mapping[str, Any] | None = None) -> JobWriter:
@@ -160,10 +144,12 @@ class Store:
         lease, before = uuid.uuid4().hex, self.job(name)
         values = {
             "lease": lease,
-            "driver": encode({**this_process(), "ahead": self._ahead(), HEARD_BEFORE: before.held_until, **driver}),
+            "driver": tables.encode(
+                {**this_process(), "ahead": self._ahead(), tables.HEARD_BEFORE: before.held_until, **driver}
+            ),
             "heartbeat": self._clock,
         }
-        if not self._write(sa.update(JOBS).where(self._free(before)).values(values)):
+        if not self._write(sa.update(tables.JOBS).where(self._free(before)).values(values)):
             raise refusal(self.job(name), what)
         return JobWriter(self._engine, self.url, self.job(name), lease, left_behind(before))
 
@@ -174,7 +160,7 @@ class Store:
             LeaseError: a process drives the job.
         """
         values = job_changes(changes)
-        if not self._write(sa.update(JOBS).where(self._free(self.job(name))).values(values)):
+        if not self._write(sa.update(tables.JOBS).where(self._free(self.job(name))).values(values)):
             raise refusal(self.job(name), "changed")
 
     def delete_job(self, name: str, remove: Callable[[], None] = lambda: None) -> None:
@@ -193,15 +179,15 @@ class Store:
             try:
                 remove()
             except BaseException:
-                writer.job(driver={**before.driver, HEARD_BEFORE: before.held_until})
+                writer.job(driver={**before.driver, tables.HEARD_BEFORE: before.held_until})
                 raise
             writer.delete()
 
     def _free(self, job: JobRow) -> sa.ColumnElement[bool]:
         """The condition that a job is there and nobody drives it."""
-        silent = self._clock - JOBS.c.heartbeat > LOST_AFTER
-        gone = JOBS.c.lease == (job.lease if is_dead(job.driver) else "")
-        return sa.and_(JOBS.c.name == job.name, sa.or_(JOBS.c.lease == "", gone, silent))
+        silent = self._clock - tables.JOBS.c.heartbeat > tables.LOST_AFTER
+        gone = tables.JOBS.c.lease == (job.lease if is_dead(job.driver) else "")
+        return sa.and_(tables.JOBS.c.name == job.name, sa.or_(tables.JOBS.c.lease == "", gone, silent))
 
     def _ahead(self) -> float:
         """Seconds by which this machine's clock is ahead of the database's, as far as one question tells."""
@@ -220,17 +206,17 @@ class Store:
         return list(self._rows(row, table, where, *order))
 
     def _rows(self, row: type[_Row], table: sa.Table, where: dict[str, str], *order: str) -> Iterator[_Row]:
-        worked_out = [(self._clock - JOBS.c.heartbeat).label("silent")] if table is JOBS else []
+        worked_out = [(self._clock - tables.JOBS.c.heartbeat).label("silent")] if table is tables.JOBS else []
         query = sa.select(table, *worked_out).filter_by(**where).order_by(*(table.c[name] for name in order))
         names = [column.name for column in query.selected_columns]
         nested = [column.name for column in table.columns if isinstance(column.type, sa.JSON)]
         with explained(self.url, "read"), self._engine.connect() as connection:
-            if table in OF_JOB:  # Of which there may be very many; so they are not all in memory twice.
+            if table in tables.OF_JOB:  # Of which there may be very many; so they are not all in memory twice.
                 query = query.execution_options(yield_per=ROWS_AT_ONCE)
             for found in connection.execute(query):
                 values = dict(zip(names, found, strict=True))
                 for name in nested:
-                    values[name] = decode(values[name])
+                    values[name] = tables.decode(values[name])
                 yield row(**values)
 
     def _none(self, name: str) -> list[Any]:

@@ -15,24 +15,11 @@ from typing import Any, Self
 import sqlalchemy as sa
 from sqlalchemy.exc import SQLAlchemyError
 
+from hpo.record import tables
 from hpo.record.batch import Batch, job_changes, upsert
 from hpo.record.database import cause, clock
 from hpo.record.lease import holder_of
-from hpo.record.tables import (
-    JOBS,
-    LEDGER,
-    LINES,
-    LOST_AFTER,
-    OF_JOB,
-    REPORTS,
-    TRIALS,
-    JobRow,
-    LedgerRow,
-    LineRow,
-    ReportRow,
-    TrialRow,
-    checked,
-)
+from hpo.record.tables import JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 from trainers import steady
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 
@@ -55,7 +42,7 @@ CLOSE_WITHIN = 120.0
 
 _log = logging.getLogger(__name__)
 
-_VALUES = {table.name: checked(table) for table in OF_JOB}
+_VALUES = {table.name: tables.checked(table) for table in tables.OF_JOB}
 
 
 class JobWriter:
@@ -78,7 +65,7 @@ class JobWriter:
         """See `hpo.record.lease.left_behind`."""
         self._driver: Mapping[str, Any] = job.driver
         self._engine, self._url = engine, url
-        self._upserts = {table.name: upsert(engine, table) for table in OF_JOB}
+        self._upserts = {table.name: upsert(engine, table) for table in tables.OF_JOB}
         self._stop_requested = job.status == "Stopping"
         # Ids that sort as they were queued, and that no other writer gives.
         self._own_id, self._own_ids = uuid.uuid4().hex, 0
@@ -123,19 +110,19 @@ class JobWriter:
 
     def trial(self, row: TrialRow) -> None:
         """Records a trial as it is now."""
-        self._put(TRIALS, row)
+        self._put(tables.TRIALS, row)
 
     def report(self, *rows: ReportRow) -> None:
         """Records reports; a step that was reported before is replaced."""
-        self._put(REPORTS, *rows)
+        self._put(tables.REPORTS, *rows)
 
     def ledger(self, *rows: LedgerRow) -> None:
         """Records billed seconds."""
-        self._put(LEDGER, *rows)
+        self._put(tables.LEDGER, *rows)
 
     def line(self, *rows: LineRow) -> None:
         """Records what the job's driver says."""
-        self._put(LINES, *rows)
+        self._put(tables.LINES, *rows)
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
@@ -210,7 +197,7 @@ class JobWriter:
         """
         now = time.monotonic()
         silent, self._called = now - self._called, now
-        if silent > LOST_AFTER:
+        if silent > tables.LOST_AFTER:
             try:
                 self.flush(SURE_WITHIN)
             except LeaseError:
@@ -301,12 +288,12 @@ class JobWriter:
             self._delete()
             return
         now = time.monotonic()
-        status = sa.select(JOBS.c.status).where(self._mine)
+        status = sa.select(tables.JOBS.c.status).where(self._mine)
         if batch.beat or batch.job or batch.rows or now - self._beaten >= BEAT_EVERY:
             with self._engine.begin() as connection:
                 # The write comes first: SQLite refuses at once to turn a reading transaction into a writing one.
                 # It also locks the job's row, so that nobody takes the lease before the batch is there.
-                update = sa.update(JOBS).where(self._mine).values(batch.job_values(clock(self._engine)))
+                update = sa.update(tables.JOBS).where(self._mine).values(batch.job_values(clock(self._engine)))
                 if not connection.execute(update).rowcount:
                     raise self._refused(connection)
                 batch.write_rows(connection, self._upserts)
@@ -334,30 +321,30 @@ class JobWriter:
         ahead = steady.now() - float(connection.scalar(sa.select(clock(self._engine))) or 0.0)
         if abs(ahead - float(driver.get("ahead", 0.0))) > CLOCK_SLACK:
             driver = {**driver, "ahead": round(ahead, 3)}
-            connection.execute(sa.update(JOBS).where(self._mine).values(driver=driver))
+            connection.execute(sa.update(tables.JOBS).where(self._mine).values(driver=driver))
         return driver
 
     def _delete(self) -> None:
         with self._engine.begin() as connection:
-            there = connection.scalar(sa.select(JOBS.c.name).where(JOBS.c.name == self.name))
+            there = connection.scalar(sa.select(tables.JOBS.c.name).where(tables.JOBS.c.name == self.name))
             # The job first: from then on nobody can take its lease.
-            if there and not connection.execute(sa.delete(JOBS).where(self._mine)).rowcount:
+            if there and not connection.execute(sa.delete(tables.JOBS).where(self._mine)).rowcount:
                 raise self._refused(connection)
-            for table in OF_JOB if there else ():
+            for table in tables.OF_JOB if there else ():
                 connection.execute(sa.delete(table).where(table.c.job == self.name))
 
     @property
     def _mine(self) -> sa.ColumnElement[bool]:
         """The condition that the job is there and its lease is held."""
-        return sa.and_(JOBS.c.name == self.name, JOBS.c.lease == self._lease)
+        return sa.and_(tables.JOBS.c.name == self.name, tables.JOBS.c.lease == self._lease)
 
     def _refused(self, connection: sa.Connection) -> LeaseError:
         """Says why the lease is not held any more."""
-        now = connection.execute(sa.select(JOBS.c.driver).where(JOBS.c.name == self.name)).scalar()
+        now = connection.execute(sa.select(tables.JOBS.c.driver).where(tables.JOBS.c.name == self.name)).scalar()
         who = "it was deleted" if now is None else f"{holder_of(now)} took it over"
         return LeaseError(
-            f"job {self.name!r} is not driven from here any more: {who}, as it may after {LOST_AFTER:g} s without a "
-            f"word from here; what this process still finds is not recorded, so let it end"
+            f"job {self.name!r} is not driven from here any more: {who}, as it may after {tables.LOST_AFTER:g} s "
+            f"without a word from here; what this process still finds is not recorded, so let it end"
         )
 
     def _stop_writing(self, error: LeaseError, batch: Batch) -> None:
@@ -372,4 +359,4 @@ class JobWriter:
     def _give_back(self) -> None:
         """Lets another process drive the job at once; where that fails, it can a minute later."""
         with suppress(SQLAlchemyError), self._engine.begin() as connection:
-            connection.execute(sa.update(JOBS).where(self._mine).values(lease=""))
+            connection.execute(sa.update(tables.JOBS).where(self._mine).values(lease=""))

@@ -9,26 +9,24 @@ from functools import cached_property
 from typing import Any, Self
 
 from hpo.ranges import ParameterRange, range_from_json
-from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow, best_trial, objective, status_and_reason
+from hpo.record import JobView, LedgerRow, ReportRow, Store, TrialRow
 
 UNITS = {"ParameterServerTrainer": "epoch", "TorchTrainer": "epoch", "XGBoostTrainer": "round"}
 """What trainers call one unit of resource; spelled out here since looking it up there imports Ray."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class JobData:
+class JobData(JobView):
     """A job as it is in the record, whatever has become of it: running, failed, or without a single trial.
 
     Args:
-        job: the job itself.
-        trials: the tuned ones, in the order in which they were suggested.
+        job: see `JobView`.
+        trials: see `JobView`.
         untuned: the run of the static hyperparameters beside them, if there was one.
         reports: by trial's id, in the order of their steps; of the un-tuned run too.
         ledger: billed worker-seconds, by time.
     """
 
-    job: JobRow
-    trials: tuple[TrialRow, ...] = ()
     untuned: TrialRow | None = None
     reports: Mapping[str, tuple[ReportRow, ...]]
     ledger: tuple[LedgerRow, ...] = ()
@@ -78,25 +76,6 @@ class JobData:
         return UNITS.get(self.job.spec.get("estimator", {}).get("trainer", ""), "unit")
 
     @property
-    def status(self) -> str:
-        """The job's; Failed where its driver is gone, whatever was written last."""
-        return status_and_reason(self.job)[0]
-
-    @property
-    def reason(self) -> str:
-        """Why it is so; empty if there is nothing to say."""
-        return status_and_reason(self.job)[1]
-
-    @cached_property
-    def best(self) -> TrialRow | None:
-        """The best trial; None where none has a finite objective."""
-        return best_trial(self.job, list(self.trials))
-
-    def objective(self, trial: TrialRow) -> float | None:
-        """What the job compares trials by: the last value, or the best."""
-        return objective(self.job, trial)
-
-    @property
     def max_resource(self) -> int:
         """Units of a trial that runs to the end, as planned, or as the longest has reached."""
         reached = max((trial.resource for trial in self.trials), default=0)
@@ -107,13 +86,6 @@ class JobData:
         """Every resource at which some bracket compares its trials, or ends them, rising."""
         brackets = self.job.plan.get("brackets", ())
         return tuple(sorted({int(rung) for bracket in brackets for rung in bracket["rungs"]}))
-
-    def rungs_of(self, trial: TrialRow) -> tuple[int, ...]:
-        """The rungs of a trial's bracket, rising; empty where it has none."""
-        brackets = self.job.plan.get("brackets", ())
-        if trial.bracket is None or not 0 <= trial.bracket < len(brackets):
-            return ()
-        return tuple(int(rung) for rung in brackets[trial.bracket]["rungs"])
 
     @cached_property
     def ranges(self) -> dict[str, ParameterRange]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hpo.record import Store, ranked
+from hpo.record import Store
 from hpo.report.data import JobData
-from hpo.report.page import Column, Table, cell, places, subtitle, template, verdict
+from hpo.report.page import Column, Table, cells_of, places, subtitle, template, verdict
 from hpo.strategies import Plan
 from hpo.text import range_text, short
 
@@ -57,7 +57,7 @@ def plan_html(title: str, aim: str, plan: Plan, ranges: Mapping[str, Mapping[str
 
 
 def _best(data: JobData) -> Table:
-    trials = ranked(data.job, list(data.trials))[:BEST]
+    trials = data.ranked()[:BEST]
     scores = [score for trial in trials if (score := data.objective(trial)) is not None]
     rows = [
         [
@@ -75,7 +75,6 @@ def _best(data: JobData) -> Table:
 def _html(title: str, subtitle: str, texts: Iterable[str], tables: Iterable[Table]) -> str:
     shown = []
     for table in tables:
-        columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
-        rows = [[cell(value, column.digits) for column, value in zip(columns, row, strict=True)] for row in table.rows]
+        columns, rows = cells_of(table)
         shown.append((table.caption, [column.title for column in columns], rows))
     return template("notebook.html").render(title=title, subtitle=subtitle, texts=texts, tables=shown)

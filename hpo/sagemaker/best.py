@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from hpo.jobs import trial_name
 from hpo.record import Store, TrialRow, best_trial
 from hpo.sagemaker.analytics import tuned_trials
-from trainers.checking import nearest
+from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError, WarmbandError
 
 
@@ -46,6 +46,5 @@ def chosen_of(store: str | None, job: str, asked: str | Mapping[str, object] | N
     with Store(store) as record:
         trials = {trial.trial_id: trial for trial in tuned_trials(record, job)}
     if name not in trials:
-        near = nearest(name, trials)
-        raise ConfigurationError(f"job {job} has no trial {name!r}" + (f"; {near!r}?" if near else ""))
+        raise ConfigurationError(f"job {job} has no trial {name!r}{did_you_mean(name, trials)}")
     return trials[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpo.jobs import RAISED
@@ -23,11 +23,11 @@ from hpo.record import (
 _UNDER_WAY = ("Pending", "Running", "Paused")
 
 
-def describe(job: JobRow, trials: list[TrialRow]) -> dict[str, Any]:
+def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
     """The response for one job; keys as in the API model, times as datetimes in UTC."""
     spec = job.spec
     status, reason = status_and_reason(job)
-    best = best_trial(job, trials)
+    best = best_trial(job, list(trials))
     response: dict[str, Any] = {
         "HyperParameterTuningJobName": job.name,
         "HyperParameterTuningJobConfig": {

@@ -25,6 +25,7 @@ from hpo.record import JobRow, Store, status_and_reason
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of
 from hpo.sagemaker.description import describe
+from hpo.text import printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.trainer import OWN_CLASS, Trainer
 
@@ -44,7 +45,7 @@ class TunedJob:
         self.settings = settings
         self.latest_tuning_job: TuningJob | None = None
         self._store = store
-        self._console = console
+        self._console, self._say = console, printer(console)
         self._allowed = frozenset(settings.estimator.code().values())
         """The code that the job's record may name where this process goes on with it."""
 
@@ -182,9 +183,6 @@ class TunedJob:
     def _job(self) -> JobRow:
         with Store(self._store) as store:
             return store.job(self._name())
-
-    def _say(self, text: str) -> None:
-        self._console.print(text, soft_wrap=True, markup=False)
 
 
 _NAMES = frozenset({*SETTINGS, *declared()})

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import io
-import subprocess
-import sys
-import textwrap
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,6 +20,7 @@ from hpo import (
 from hpo.record.store import Store
 from hpo.strategies.hyperband import lay_out
 from tests.support.boosting import CHANNELS, RANGES, STATIC, make
+from tests.support.processes import printed
 from trainers import ConfigurationError, DataError, WarmbandError, XGBoostTrainer
 
 WORKERS = 2
@@ -67,9 +65,7 @@ def test_attach_restores_everything_from_another_process(job: tuple[Hyperparamet
         frame = HyperparameterTuningJobAnalytics({tuner.latest_tuning_job.name!r}, store={url!r}).dataframe()
         print(frame.sort_values("FinalObjectiveValue", ascending=False)["TrainingJobName"].iloc[0])
     """
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    value, best, _, first = done.stdout.strip().splitlines()
+    value, best, _, first = printed(code).splitlines()
     assert float(value) == tuner.describe()["BestTrainingJob"]["FinalHyperParameterTuningJobObjectiveMetric"]["Value"]
     assert best == first == tuner.best_training_job()
 
@@ -345,5 +341,4 @@ threads = [threading.Thread(target=load, args=(text,)) for text in (
 [thread.join(100) for thread in threads]
 assert not failed, failed
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
+    printed(code)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import signal
 import subprocess
-import sys
-import textwrap
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from rich.console import Console
 
 from hpo import Callback, ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.record.store import JobRow, Store
+from tests.support.processes import python
 from trainers import XGBoostTrainer, storage
 
 ROWS = np.random.default_rng(7)
@@ -103,11 +102,4 @@ def run_until(
 ) -> subprocess.CompletedProcess[str]:
     """Runs the job in a process of its own, which sends itself a signal at its `at`-th report."""
     arguments = [str(folder), str(at), str(int(number)), str(workers)]
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(SCRIPT), *arguments],
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    return python("-c", SCRIPT, *arguments, environment=environment)

@@ -36,6 +36,7 @@ from hpo.jobs.stop_signals import Interrupts
 from hpo.observers.progress import Goal, Progress
 from hpo.record import database, store, writer as store_writer
 from hpo.record.store import JobRow, LedgerRow, Store, TrialRow
+from hpo.record.tables import LOST_AFTER
 from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Plan
 from hpo.strategies.registry import make_strategy
@@ -55,7 +56,7 @@ from trainers import patient_storage, storage
 from trainers.errors import LeaseError, WarmbandError
 
 RANGES = {"eta": ContinuousParameter(0.0, 1.0)}
-LOST = store_writer.LOST_AFTER + 1.0
+LOST = LOST_AFTER + 1.0
 SPEC = {
     "objective_metric_name": METRIC,
     "objective_type": "Maximize",

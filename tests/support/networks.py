@@ -41,6 +41,12 @@ def train_exactly(context) -> None:
         context.report({"train:x": 0.0}, checkpoint={"model": model.state_dict()})
 
 
+def small_buckets() -> None:
+    from trainers.pytorch.gradients import allreduce
+
+    allreduce.BUCKET_BYTES = 200
+
+
 def assignment(folder: Path, start: int = 0, stop: int = 2, name: str = "trial", **hyperparameters) -> Assignment:
     folder.mkdir(parents=True, exist_ok=True)
     return Assignment(

@@ -24,6 +24,18 @@ DEADLINE = 120.0
 _SEEDING = threading.Lock()  # Workers are threads here, and PyTorch's random state is the process's.
 
 
+class NoPeers:
+    """One worker alone."""
+
+    rank, world_size = 0, 1
+
+    def gather(self, value: Any) -> list[Any]:
+        return [value]
+
+    def broadcast(self, values: Any) -> None:
+        pass
+
+
 class ThreadPeers:
     """Peers that are threads of this process."""
 

@@ -15,6 +15,7 @@ from typing import Any
 import ray
 from ray.train import ScalingConfig
 
+from tests.support.assignments import segment
 from trainers.cluster.session import Cluster
 from trainers.gangs.messages import Assignment, GangUp, Report, Segment
 from trainers.gangs.program import WorkerContext
@@ -33,14 +34,7 @@ class Waits:
 
     def train(self, assignment: Assignment, on_report: Any, halted: Any = None) -> Segment:
         time.sleep(0.1 * (assignment.stop - assignment.start))
-        return Segment(
-            reports=(Report(step=assignment.stop, metrics={}),),
-            checkpoint="",
-            checkpoint_bytes=0,
-            training_seconds=0.0,
-            checkpointing_seconds=0.0,
-            first_step_at=time.time(),
-        )
+        return segment(Report(step=assignment.stop, metrics={}), first_step_at=time.time())
 
     def close(self) -> None:
         pass

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import subprocess
 import sys
 import tempfile
 import textwrap
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from hpo.observers.snippets import as_python
+from tests.support.processes import python
 from trainers import ScalingConfig, XGBoostTrainer
 from trainers.loopback import LOOPBACK_VARIABLE, on_loopback
 
@@ -56,18 +56,9 @@ def test_what_imported_ray_already_is_left_alone(monkeypatch: pytest.MonkeyPatch
     "code", [as_python(XGBoostTrainer(scaling=ScalingConfig(num_workers=0)).to_json()), "import experiments.startup"]
 )
 def test_printed_code_and_experiments_keep_ray_to_this_machine(code: str) -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", f"{code}\nimport ray\nprint(ray.util.get_node_ip_address())"],
-        env={
-            **{name: value for name, value in os.environ.items() if not name.startswith("RAY_")},
-            "PYTHONPATH": str(ROOT),
-        },
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=True,
-    )
-    assert done.stdout == "127.0.0.1\n"
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+    done = python("-c", f"{code}\nimport ray\nprint(ray.util.get_node_ip_address())", environment=kept)
+    assert done.stdout == "127.0.0.1\n", done.stderr
     assert "Running in local mode" not in done.stderr
 
 
@@ -221,14 +212,8 @@ def job(short_home: Path) -> dict[str, Any]:
     script = short_home / "job.py"
     script.write_text(textwrap.dedent(JOB))
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
-    done = subprocess.run(
-        [sys.executable, str(script)],
-        cwd=short_home,
-        env={**environment, "PYTHONPATH": str(ROOT), "HOME": str(short_home), "TMPDIR": str(short_home)},
-        capture_output=True,
-        text=True,
-        timeout=900,
-    )
+    environment |= {"HOME": str(short_home), "TMPDIR": str(short_home)}
+    done = python(str(script), folder=short_home, environment=environment, seconds=900)
     assert done.returncode == 0, done.stderr[-4000:]
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found

@@ -16,6 +16,7 @@ import ray
 from hypothesis import example, given, strategies as st
 from ray.train import ScalingConfig
 
+from tests.support.assignments import segment
 from trainers import (
     Channel,
     ConfigurationError,
@@ -28,7 +29,7 @@ from trainers import (
 )
 from trainers.channels import open_channels
 from trainers.errors import DivergedError
-from trainers.gangs.messages import Assignment, Event, GangUp, Report, Segment, Served
+from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served
 from trainers.gangs.scaling import resources_per_worker
 from trainers.registry import trainer_from_json
 from trainers.xgboost.booster import booster_parameters, segment_seed
@@ -396,16 +397,8 @@ def test_a_training_that_diverged_is_an_error_of_its_own(tmp_path: Path) -> None
 
 
 def test_details_of_the_training_are_in_its_result(tmp_path: Path) -> None:
-    segment = Segment(
-        reports=(Report(step=3, metrics={"validation:auc": 0.5}),),
-        checkpoint="somewhere",
-        checkpoint_bytes=1,
-        training_seconds=1.0,
-        checkpointing_seconds=0.0,
-        first_step_at=0.0,
-        details={"bytes": 7},
-    )
-    result = fit_on(Scripted(Served(gang="one", trial_id="run", segment=segment)), tmp_path, patience=60.0)
+    made = segment(Report(step=3, metrics={"validation:auc": 0.5}), details={"bytes": 7})
+    result = fit_on(Scripted(Served(gang="one", trial_id="run", segment=made)), tmp_path, patience=60.0)
     assert result.details == {"bytes": 7}
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from trainers.channels.channel import Channel
 from trainers.channels.labels import LabelRule
+from trainers.checking import nearest
 from trainers.errors import ConfigurationError
 
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
@@ -29,8 +29,8 @@ def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
                 f"channels have the name {name!r}; give letters, digits, hyphens, dots and underscores"
             )
     if "train" not in channels:
-        near = difflib.get_close_matches("train", channels, n=1, cutoff=0.3)
-        hint = f"; did you mean it by {near[0]!r}?" if near else ""
+        near = nearest("train", channels, cutoff=0.3)
+        hint = f"; did you mean it by {near!r}?" if near else ""
         raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')
     return {name: Channel.of(source, name=name) for name, source in channels.items()}
 

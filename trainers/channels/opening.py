@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import difflib
 import fnmatch
 import os
 import re
@@ -15,6 +14,7 @@ from typing import Any
 from trainers.channels.files import MISSING, NO_ROWS, File, Files, damaged
 from trainers.channels.partitions import columns_of
 from trainers.channels.table import check_schema, target_position, unique_names, without_index
+from trainers.checking import nearest
 from trainers.errors import ConfigurationError, DataError
 from trainers.storage import check_no_credentials
 
@@ -91,8 +91,8 @@ def _nothing_found(path: str, filesystem: Any, inside: str) -> str:
         return f"{path} matches no file; check the pattern"
     folder, _, name = inside.rstrip("/").rpartition("/")
     beside = filesystem.get_file_info(fs.FileSelector(folder or "/", allow_not_found=True))
-    near = difflib.get_close_matches(name, [info.base_name for info in beside], n=1, cutoff=0.75)
-    return f"{path} does not exist; " + (f"did you mean {folder}/{near[0]}?" if near else "check the path")
+    near = nearest(name, [info.base_name for info in beside], cutoff=0.75)
+    return f"{path} does not exist; " + (f"did you mean {folder}/{near}?" if near else "check the path")
 
 
 def _filesystem(path: str) -> tuple[Any, str, str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections import Counter, deque
 from collections.abc import Iterable, Sequence
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError, DataError
 
 LARGEST = float(np.finfo(np.float32).max)
@@ -215,8 +215,8 @@ def target_position(target: str | int | None, columns: Sequence[str] | None, wid
     if columns is None:
         raise ConfigurationError(f"target={target!r}: the columns have no names; give a position, 0 for the first")
     if target not in columns:
-        near = difflib.get_close_matches(target, columns, n=3, cutoff=0.4) or list(columns[:8])
-        raise ConfigurationError(f"target={target!r} is no column; near it are {', '.join(map(repr, near))}")
+        hint = did_you_mean(target, columns, cutoff=0.4) or f"; the first are {', '.join(map(repr, columns[:8]))}"
+        raise ConfigurationError(f"target={target!r} is no column{hint}")
     return columns.index(target)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -41,9 +41,9 @@ class DatasetInfo:
     source: str
     licence: str
     rows: int
-    url: str | None
-    files: Mapping[str, str]
-    synthetic: bool
+    url: str | None = None
+    files: Mapping[str, str] = field(default_factory=dict)
+    synthetic: bool = False
     mirrors: tuple[str, ...] = ()
     inside: tuple[str, ...] = ()
     instead: str | None = None

@@ -35,7 +35,6 @@ INFOS = (
             _TEST[0]: "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6",
             _TEST[1]: "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6",
         },
-        synthetic=False,
         instead="digits",
     ),
     DatasetInfo(
@@ -45,9 +44,6 @@ INFOS = (
         source="Alpaydin and Kaynak (1998), Optical Recognition of Handwritten Digits, UCI Machine Learning Repository",
         licence="CC BY 4.0",
         rows=1_797,
-        url=None,
-        files={},
-        synthetic=False,
     ),
 )
 

@@ -144,11 +144,7 @@ def alone(cpus: int, storage: PatientStorage | None = None) -> WorkerContext:
         world_size=1,
         node_ip="127.0.0.1",  # Nobody calls it, for want of peers.
         cpus=cpus,
-        broadcast=_itself,
+        broadcast=lambda value: value,
         in_hand=True,
         storage=storage or PatientStorage(),
     )
-
-
-def _itself(value: Any) -> Any:
-    return value

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from ray.train import ScalingConfig
 
+from trainers.checking import check_whole, is_number
 from trainers.errors import ConfigurationError
 from trainers.gangs.messages import WORKERS
 
@@ -38,9 +38,7 @@ def check_workers(hyperparameters: Mapping[str, Any]) -> None:
     Raises:
         ConfigurationError: naming it.
     """
-    workers = hyperparameters.get(WORKERS)
-    if workers is not None and (isinstance(workers, bool) or not isinstance(workers, int) or workers < 1):
-        raise ConfigurationError(f"hyperparameter {WORKERS!r} is {workers!r}; give a whole number, 1 or more")
+    check_whole(f"hyperparameter {WORKERS!r}", hyperparameters.get(WORKERS), 1)
 
 
 def check_alone(hyperparameters: Mapping[str, Any]) -> None:
@@ -138,8 +136,7 @@ def check_resources(scaling: ScalingConfig) -> None:
     if not isinstance(given, Mapping | None):
         raise ConfigurationError(f"ScalingConfig(resources_per_worker={given!r}): give a dict, such as {{'CPU': 2}}")
     for name, amount in (given or {}).items():
-        number = isinstance(amount, int | float) and not isinstance(amount, bool)
-        if not isinstance(name, str) or not number or not 0 <= amount < math.inf:
+        if not isinstance(name, str) or not is_number(amount) or amount < 0:
             raise ConfigurationError(
                 f"ScalingConfig(resources_per_worker={given!r}): {name!r} is {amount!r}; give a number, 0 or more"
             )

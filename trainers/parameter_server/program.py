@@ -99,7 +99,7 @@ class SimulatedProgram:
                 workers[peers.rank],
                 peers,
                 lambda updates: distribution,
-                on_report if peers.rank == 0 else _silent,
+                on_report if peers.rank == 0 else lambda report: None,
                 halted if peers.rank == 0 else never,
                 report_timeout_s=self._settings.report_timeout_s,
                 place=place,
@@ -129,7 +129,3 @@ class SimulatedProgram:
             rows = [{name: len(shard) for name, shard in of.items()} for of in shards]
             self._workers[count] = [worker_of(self._settings, device, of, rows) for of in shards]
         return self._workers[count]
-
-
-def _silent(report: Report) -> None:
-    pass

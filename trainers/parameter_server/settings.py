@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from trainers.checking import check_whole, did_you_mean, is_number
 from trainers.errors import ConfigurationError
 
 MODES = ("sync", "async", "bounded")
@@ -81,16 +80,14 @@ class Settings:
 def _mode(value: Any) -> str:
     if value in MODES:
         return str(value)
-    near = difflib.get_close_matches(str(value), MODES, n=1)
-    hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise ConfigurationError(f"hyperparameter 'mode' is {value!r}; give one of {', '.join(MODES)}{hint}")
+    known = f"{', '.join(MODES)}{did_you_mean(value, MODES)}"
+    raise ConfigurationError(f"hyperparameter 'mode' is {value!r}; give one of {known}")
 
 
 def _whole(name: str, value: Any, least: int) -> int:
     number = value.item() if hasattr(value, "item") else value
-    if isinstance(number, bool) or not isinstance(number, int) or number < least:
-        raise ConfigurationError(f"hyperparameter {name!r} is {value!r}; give a whole number, {least} or more")
-    return number
+    check_whole(f"hyperparameter {name!r}", number, least)
+    return int(number)
 
 
 def _delays(value: Any, workers: int) -> tuple[float, ...]:
@@ -106,8 +103,7 @@ def _delays(value: Any, workers: int) -> tuple[float, ...]:
 
 
 def _delay(value: Any, one: Any) -> float:
-    number = not isinstance(one, bool) and isinstance(one, (int, float))
-    if not number or not math.isfinite(one) or one < 0:
+    if not is_number(one) or one < 0:
         raise ConfigurationError(f"hyperparameter 'delay_ms' is {value!r}; give milliseconds, 0 or more")
     return float(one)
 
@@ -116,7 +112,7 @@ def _rate(value: Any) -> float | None:
     number = value.item() if hasattr(value, "item") else value
     if number is None:
         return None
-    if isinstance(number, bool) or not isinstance(number, (int, float)) or not 0 < number < math.inf:
+    if not is_number(number) or number <= 0:
         raise ConfigurationError(
             f"hyperparameter 'link_bytes_per_second' is {value!r}; give bytes a second, more than 0 (1 Gbit/s is "
             "125000000), or leave it out for a link without a limit"

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from trainers.channels import PlacedChannel
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Program
 from trainers.pytorch import FunctionTrainer
-
-if TYPE_CHECKING:
-    pass
 
 
 class ParameterServerTrainer(FunctionTrainer):

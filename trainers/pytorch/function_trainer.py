@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
 
+from trainers.checking import is_number
 from trainers.errors import ConfigurationError
 from trainers.gangs import check_workers
 from trainers.process import name_of
@@ -52,8 +52,7 @@ class FunctionTrainer(Trainer):
     ) -> None:
         self.train_loop_per_worker = resolve(train_loop_per_worker)
         self._metrics = _checked_metrics(metrics)
-        timed = isinstance(report_timeout_s, int | float) and not isinstance(report_timeout_s, bool)
-        if not timed or not 0 < report_timeout_s < math.inf:
+        if not is_number(report_timeout_s) or report_timeout_s <= 0:
             raise ConfigurationError(f"report_timeout_s is {report_timeout_s!r}; give a number of seconds above 0")
         self.report_timeout_s = float(report_timeout_s)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)

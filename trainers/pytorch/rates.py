@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from trainers.checking import did_you_mean, is_number
 from trainers.errors import ConfigurationError
 from trainers.pytorch.data import GLOBAL
 
@@ -49,10 +49,9 @@ class LearningRateRule:
         """
         rule, epochs = hyperparameters.get(RULE, "none"), hyperparameters.get(WARM_UP, 0)
         if rule not in RULES:
-            near = difflib.get_close_matches(str(rule), RULES, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            raise ConfigurationError(f"hyperparameter {RULE!r} is {rule!r}; give one of {', '.join(RULES)}{hint}")
-        if isinstance(epochs, bool) or not isinstance(epochs, int | float) or not 0 <= epochs < math.inf:
+            known = f"{', '.join(RULES)}{did_you_mean(rule, RULES)}"
+            raise ConfigurationError(f"hyperparameter {RULE!r} is {rule!r}; give one of {known}")
+        if not is_number(epochs) or epochs < 0:
             raise ConfigurationError(f"hyperparameter {WARM_UP!r} is {epochs!r}; give a number of epochs, 0 or more")
         return cls(rule=rule, warmup_epochs=float(epochs), whole_batch=hyperparameters.get(GLOBAL) is not None)
 

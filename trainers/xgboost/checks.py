@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from trainers.checking import did_you_mean, nearest
+from trainers.checking import did_you_mean, is_whole
 from trainers.errors import ConfigurationError
 from trainers.xgboost.parameters import ALIASES, CHOICES, KNOWN, METRICS, NUMBERS, REPLACED, ROUNDS, Number
 
@@ -75,9 +75,8 @@ def _check_name(name: Any, given: Mapping[str, Any]) -> None:
         )
     if _used(name, given):
         return
-    near = nearest(name, [*KNOWN, *ROUNDS])
-    remedy = f"did you mean {near!r}?" if near else "leave it out"
-    raise ConfigurationError(f"hyperparameter {name!r} is none of XGBoost's, which would ignore it; {remedy}")
+    hint = did_you_mean(name, [*KNOWN, *ROUNDS]) or "; leave it out"
+    raise ConfigurationError(f"hyperparameter {name!r} is none of XGBoost's, which would ignore it{hint}")
 
 
 def _used(name: str, parameters: Mapping[str, Any]) -> bool:
@@ -137,8 +136,7 @@ def _groups(value: Any) -> bool:
 
 
 def _whole(value: Any) -> bool:
-    value = value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value
-    return isinstance(value, int) and not isinstance(value, bool)
+    return is_whole(value.item() if hasattr(value, "item") and not getattr(value, "ndim", 0) else value)
 
 
 _FORMS = {

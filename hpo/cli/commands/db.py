@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Annotated
-
 import typer
 
 from hpo.cli.options import AsJson, Command, Group, StoreUrl
 
-app = typer.Typer(cls=Group, no_args_is_help=True, help="The record's database: bring it up to date, check, back up.")
+app = typer.Typer(cls=Group, no_args_is_help=True, help="The record's database: bring it up to date, check.")
 
 
 @app.command("upgrade", cls=Command)
@@ -57,26 +54,3 @@ def db_check(store: StoreUrl = None, as_json: AsJson = False) -> None:
         raise WarmbandError(f"{found.store}: {'; '.join(found.problems)}")
     if not as_json:
         show("  nothing is wrong with it")
-
-
-@app.command("backup", cls=Command)
-def db_backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The backup; it must not be there yet.")],
-    store: StoreUrl = None,
-    as_json: AsJson = False,
-) -> None:
-    """Copy the database to FILE, while jobs may run, and read the copy again.
-
-    A SQLite file is copied by SQLite itself, to put in its place again.
-    PostgreSQL is copied by pg_dump, for pg_restore.
-    """
-    from hpo.cli.terminal import show, show_json
-    from hpo.record import backup
-    from hpo.text import in_bytes
-
-    done = backup(store, file)
-    if as_json:
-        show_json(done.to_json())
-    else:
-        rows = ", ".join(f"{count:,} {table}" for table, count in done.rows.items())
-        show(f"{done.file}: {in_bytes(done.size_bytes)}" + (f"; {rows}" if rows else ""))

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import Annotated
 
 import typer
 
-from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl, Verbose
+from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl, Verbose, overrides
 
 
 def forecast(
@@ -27,25 +25,19 @@ def forecast(
     trainer, workers and data; where there is none, from a few units that
     are trained on a gang started for it. Nothing is recorded.
     """
-    from contextlib import nullcontext, redirect_stdout
-
-    from hpo.cli.terminal import show_json, terminal
+    from hpo.cli.terminal import show_json, terminal, working
     from hpo.job_file import read_job
     from hpo.observers import show_plan
+    from hpo.text import printer
     from hpo.tuner import HyperparameterTuner
 
-    overrides = [*(set_ or []), *([f"store={json.dumps(store)}"] if store is not None else [])]
-    spec = read_job(job, overrides, allow_code=allow_code)
+    spec = read_job(job, overrides(set_, store=store), allow_code=allow_code)
     out = terminal(stderr=as_json)
     tuner = HyperparameterTuner(**spec.arguments(), console=out, verbose=verbose)
-    try:
-        # Whatever else prints, Ray for one, would stand in the way of the JSON.
-        with redirect_stdout(sys.stderr) if as_json else nullcontext():
-            found = tuner.forecast(spec.data.open(data_dir))
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
+    with working(as_json=as_json):
+        found = tuner.forecast(spec.data.open(data_dir))
     if as_json:
         show_json({"plan": tuner.plan().to_json(), "forecast": found.to_json()})
         return
     out.print(show_plan(tuner.plan()))
-    out.print(found.text, soft_wrap=True, markup=False)
+    printer(out)(found.text)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Optional, TextIO
 import typer
 
 from hpo.cli.options import Address, JobName, StoreUrl
-from trainers.checking import nearest
+from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.gangs import found
 
@@ -71,16 +71,14 @@ def logs(
 
 
 def _print(pieces: Iterator[str]) -> None:
-    from hpo.cli.terminal import terminal
+    from hpo.cli.terminal import terminal, working
 
     out = terminal()
-    try:
+    with working():
         for piece in pieces:
             out.out(piece, end="", highlight=False)
             if out.quiet:  # Whoever read it, `head` say, has enough.
                 return
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
 
 
 def _of_ray(server: JobsServer, submission: str, tail: int | None, *, follow: bool) -> Iterator[str]:
@@ -197,8 +195,7 @@ def _trial(store: Store, name: str, trial_id: str) -> TrialRow:
     trials = {trial.trial_id: trial for trial in store.trials(name)}
     if trial_id in trials:
         return trials[trial_id]
-    near = nearest(trial_id, trials)
-    raise ConfigurationError(f"job {name!r} has no trial {trial_id!r}" + (f"; {near!r}?" if near else ""))
+    raise ConfigurationError(f"job {name!r} has no trial {trial_id!r}{did_you_mean(trial_id, trials)}")
 
 
 def _opened(file: Path) -> TextIO:

@@ -75,8 +75,9 @@ def trials(
     """
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show, show_json, terminal
-    from hpo.cli.views import failures, trials_table, trials_text
+    from hpo.cli.views import failures, trials_table
     from hpo.record import Store
+    from hpo.text import count
 
     with Store(store) as opened:
         snapshot = Snapshot.of(opened, opened.job(name))
@@ -85,7 +86,7 @@ def trials(
     if as_json:
         show_json(snapshot.trial_summaries())
     elif csv is not None:
-        show(f"Wrote {trials_text(len(snapshot.trials))} to {csv}")
+        show(f"Wrote {count(len(snapshot.trials), 'trial')} to {csv}")
     elif not snapshot.trials:
         show(f"{name} has no trials yet: it is {snapshot.status}.")
     else:
@@ -112,10 +113,11 @@ def stop(
     """
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show_json, terminal
-    from hpo.cli.views import trials_text, value_text
+    from hpo.cli.views import value_text
     from hpo.jobs import end_abandoned
-    from hpo.record import Store, status_and_reason
+    from hpo.record import Store
     from hpo.sagemaker import describe
+    from hpo.text import count
 
     out = terminal(stderr=as_json)
     with Store(store) as opened:
@@ -124,19 +126,18 @@ def stop(
             out.print(f"Asked {name} to stop; its trials end at their next report.", markup=False)
             _wait_for_end(opened, name, wait)
         snapshot = Snapshot.of(opened, opened.job(name))
-    status, reason = status_and_reason(snapshot.job)
     if as_json:
         show_json(describe(snapshot.job, snapshot.trials))
         return
-    if asked and status == "Stopping":
+    if asked and snapshot.status == "Stopping":
         out.print(
             f"It is still stopping after {wait:g} s, and goes on to; look with: hpo describe {name}", markup=False
         )
         return
-    out.print(f"{name} is {status}{f': {reason}' if reason else ''}", markup=False)
+    out.print(f"{name} is {snapshot.status}{f': {snapshot.reason}' if snapshot.reason else ''}", markup=False)
     best = snapshot.best
     found = f", the best {value_text(snapshot.objective(best))} ({best.trial_id})" if best else ""
-    out.print(f"Kept: {trials_text(len(snapshot.trials))}{found}; look with: hpo trials {name}", markup=False)
+    out.print(f"Kept: {count(len(snapshot.trials), 'trial')}{found}; look with: hpo trials {name}", markup=False)
 
 
 def delete(
@@ -155,16 +156,16 @@ def delete(
     """
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show
-    from hpo.cli.views import trials_text
     from hpo.jobs import Files, check_over
     from hpo.record import Store
+    from hpo.text import count
     from trainers.errors import ConfigurationError
 
     with Store(store) as opened:
         snapshot = Snapshot.of(opened, opened.job(name))
         check_over(snapshot.job)
         files = Files.of(snapshot.job)
-        what = f"the record of {trials_text(len(snapshot.trials))}"
+        what = f"the record of {count(len(snapshot.trials), 'trial')}"
         what += "" if keep_files else f", and {files.text}"
         if not yes:
             if not (sys.stdin.isatty() and sys.stdout.isatty()):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Optional
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Annotated, Optional, TypeVar
 
 import typer
 
@@ -13,6 +13,8 @@ from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from hpo.report import JobData, Page
+
+_T = TypeVar("_T")
 
 
 def report(
@@ -43,31 +45,20 @@ def report(
     with Store(store) as opened:
         jobs = [JobData.read(opened, name) for name in names]
     page = _page(jobs)
-    file = _write(page, output or f"{'-'.join(names)}.html")
+    file = _written(page.write, "--output", output or f"{'-'.join(names)}.html")
     show(page.verdict, f"Wrote {file}")
     if pictures is not None:
-        show(f"Wrote {len(_write_pictures(page, pictures))} pictures to {pictures}")
+        show(f"Wrote {len(_written(page.write_pictures, '--pictures', pictures))} pictures to {pictures}")
 
 
 def _page(jobs: list[JobData]) -> Page:
-    if len(jobs) == 1:
-        from hpo.report import job_page
+    from hpo.report import comparison_page, job_page
 
-        return job_page(jobs[0])
-    from hpo.report import comparison_page
-
-    return comparison_page(jobs)
+    return job_page(jobs[0]) if len(jobs) == 1 else comparison_page(jobs)
 
 
-def _write(page: Page, file: str) -> Path:
+def _written(write: Callable[[str], _T], option: str, place: str) -> _T:
     try:
-        return page.write(file)
+        return write(place)
     except OSError as error:
-        raise ConfigurationError(f"--output {file!r} cannot be written: {error.strerror or error}") from error
-
-
-def _write_pictures(page: Page, folder: str) -> list[Path]:
-    try:
-        return page.write_pictures(folder)
-    except OSError as error:
-        raise ConfigurationError(f"--pictures {folder!r} cannot be written: {error.strerror or error}") from error
+        raise ConfigurationError(f"{option} {place!r} cannot be written: {error.strerror or error}") from error

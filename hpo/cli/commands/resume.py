@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Annotated, Optional
 
 import typer
@@ -38,14 +37,11 @@ def resume(
     it. With a larger tuning.max_jobs a job that is Completed goes on, too:
     its trials and rungs stay, and more come behind them.
     """
-    from contextlib import nullcontext, redirect_stdout
-
-    from hpo.cli.terminal import show_json, terminal
+    from hpo.cli.terminal import show_json, terminal, working
     from hpo.job_file import limits_of
-    from hpo.jobs import EXIT_CODES, check_allowed, drive, exit_code, in_record, look_here_too
+    from hpo.jobs import check_allowed, drive, exit_code, in_record, look_here_too
     from hpo.record import Store
     from hpo.sagemaker import describe, tuned_trials
-    from hpo.search import INTERRUPTED
 
     limits = limits_of(set_ or ())
     with Store(store) as opened:
@@ -54,22 +50,17 @@ def resume(
     if named:
         look_here_too()
     allowed = [code.name for code in named]
-    console = terminal(stderr=as_json)
-    # Whatever else prints, Ray for one, would stand in the way of the JSON.
-    with redirect_stdout(sys.stderr) if as_json else nullcontext():
-        try:
-            ended = drive(
-                store,
-                name,
-                console=console,
-                verbose=verbose,
-                resume=True,
-                data_dir=data_dir,
-                allowed=allowed,
-                limits=limits,
-            )
-        except KeyboardInterrupt:
-            raise typer.Exit(EXIT_CODES[INTERRUPTED]) from None
+    with working(as_json=as_json):
+        ended = drive(
+            store,
+            name,
+            console=terminal(stderr=as_json),
+            verbose=verbose,
+            resume=True,
+            data_dir=data_dir,
+            allowed=allowed,
+            limits=limits,
+        )
     if as_json:
         with Store(store) as opened:
             show_json(describe(opened.job(name), tuned_trials(opened, name)))

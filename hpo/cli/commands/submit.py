@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Optional
 
@@ -12,7 +13,6 @@ from hpo.cli.options import Address, AllowCode, AsJson, DataDir, Overrides
 from trainers.errors import ConfigurationError, WarmbandError
 
 if TYPE_CHECKING:
-    from hpo.cli.terminal import Terminal
     from hpo.job_file import JobSpec
     from hpo.jobs import JobsServer
 
@@ -48,6 +48,7 @@ def submit(
     from hpo.cli.terminal import show_json, terminal
     from hpo.job_file import read_job
     from hpo.jobs import JobsServer, check_no_password, name_from
+    from hpo.text import printer
 
     folder, file = _inside(job, working_dir)
     overrides = [*(set_ or []), *([f"name={name}"] if name else [])]
@@ -58,25 +59,26 @@ def submit(
     _check(spec)
     command = ["hpo", "tune", file, *_options(set_, name, data_dir), *(["--allow-code"] if allow_code else [])]
     out = terminal(stderr=as_json)
+    say = printer(out)
     server = JobsServer(address)
     submission = server.submit(name, command, working_dir=folder, tags=spec.tags)
-    out.print(f"Submitted {name} to {server.address}", markup=False)
+    say(f"Submitted {name} to {server.address}")
     try:
-        shown = _wait_for_start(server, submission, out, name)
+        shown = _wait_for_start(server, submission, say, name)
         if follow:
             for piece in server.follow(submission):
                 out.out(piece, end="", highlight=False)
         elif wait:
             _wait_for_end(server, submission)
     except KeyboardInterrupt:
-        out.print(f"\n{name} goes on; stop it with: hpo stop {name}", markup=False)
+        say(f"\n{name} goes on; stop it with: hpo stop {name}")
         raise typer.Exit(130) from None
     if as_json:
         show_json({"HyperParameterTuningJobName": name, "SubmissionId": submission, "Address": server.address})
     if follow or wait:
-        _report_end(server, submission, out, name)
+        _report_end(server, submission, say, name)
     elif shown:
-        out.print(f"Look with: hpo logs {name} --follow, hpo describe {name}; stop with: hpo stop {name}", markup=False)
+        say(f"Look with: hpo logs {name} --follow, hpo describe {name}; stop with: hpo stop {name}")
 
 
 def _inside(job: str, working_dir: str) -> tuple[Path, str]:
@@ -114,7 +116,7 @@ def _options(set_: list[str] | None, name: str, data_dir: str | None) -> list[st
     return [word for pair in pairs for word in pair] + (["--data-dir", data_dir] if data_dir else [])
 
 
-def _wait_for_start(server: JobsServer, submission: str, out: Terminal, name: str) -> bool:
+def _wait_for_start(server: JobsServer, submission: str, say: Callable[..., None], name: str) -> bool:
     """Says which record the job writes once it runs; returns whether it does.
 
     Raises:
@@ -127,25 +129,19 @@ def _wait_for_start(server: JobsServer, submission: str, out: Terminal, name: st
         reason = server.failure(submission)
         record = next((line for line in server.log(submission).splitlines() if line.startswith(RECORD)), None)
         if record is not None:
-            out.print(f"It runs. {record}", markup=False, soft_wrap=True)
+            say(f"It runs. {record}")
             if "sqlite" in record:
-                out.print(
+                say(
                     "warning: that is a file on the cluster's head, which no other machine reads, and which goes with "
                     "it; set WARMBAND_STORE to a PostgreSQL database in the environment of the cluster's nodes. Until "
                     f"then hpo logs works from here, with --address {server.address}",
                     style="yellow",
-                    markup=False,
-                    soft_wrap=True,
                 )
             return True
         if reason:
             raise WarmbandError(f"job {name} ended before it began: {reason}")
         time.sleep(POLL_SECONDS)
-    out.print(
-        f"It has not begun after {START_SECONDS:g} s; look with: hpo logs {name} --address {server.address}",
-        markup=False,
-        soft_wrap=True,
-    )
+    say(f"It has not begun after {START_SECONDS:g} s; look with: hpo logs {name} --address {server.address}")
     return False
 
 
@@ -154,7 +150,7 @@ def _wait_for_end(server: JobsServer, submission: str) -> None:
         time.sleep(POLL_SECONDS)
 
 
-def _report_end(server: JobsServer, submission: str, out: Terminal, name: str) -> None:
+def _report_end(server: JobsServer, submission: str, say: Callable[..., None], name: str) -> None:
     """Says how a job ended.
 
     Raises:
@@ -162,6 +158,6 @@ def _report_end(server: JobsServer, submission: str, out: Terminal, name: str) -
     """
     _wait_for_end(server, submission)  # Its output ends a moment before Ray says so.
     reason = server.failure(submission)
-    out.print(f"{name} has failed: {reason}" if reason else f"{name} has ended", markup=False, soft_wrap=True)
+    say(f"{name} has failed: {reason}" if reason else f"{name} has ended")
     if reason:
         raise typer.Exit(1)

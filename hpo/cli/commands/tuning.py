@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from typing import TYPE_CHECKING, Annotated, Optional
 
 import typer
 
-from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl, Verbose
+from hpo.cli.options import AllowCode, AsJson, DataDir, Overrides, StoreUrl, Verbose, overrides
 
 if TYPE_CHECKING:
     from hpo.job_file import JobSpec
@@ -38,18 +36,12 @@ def tune(
     """
     from hpo.job_file import read_job
 
-    overrides = list(set_ or [])
-    if max_parallel_jobs is not None:
-        overrides.append(f"tuning.max_parallel_jobs={max_parallel_jobs}")
-    if store is not None:
-        overrides.append(f"store={json.dumps(store)}")
-    _run(read_job(job, overrides, allow_code=allow_code), data_dir, verbose, as_json)
+    given = overrides(set_, **{"tuning.max_parallel_jobs": max_parallel_jobs, "store": store})
+    _run(read_job(job, given, allow_code=allow_code), data_dir, verbose, as_json)
 
 
 def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> None:
-    from contextlib import nullcontext, redirect_stdout
-
-    from hpo.cli.terminal import show_json, terminal
+    from hpo.cli.terminal import show_json, terminal, working
     from hpo.jobs import check_pinned, ray_job
     from hpo.tuner import HyperparameterTuner
 
@@ -59,11 +51,8 @@ def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> N
         console.width = LOG_WIDTH
     tuner = HyperparameterTuner(**spec.arguments(), console=console, verbose=verbose)
     try:
-        # Whatever else prints, Ray for one, would stand in the way of the JSON.
-        with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        with working(as_json=as_json):
             tuner.fit(spec.data.open(data_dir), job_name=spec.name)
-    except KeyboardInterrupt:
-        raise typer.Exit(130) from None
     finally:
         if as_json and tuner.latest_tuning_job is not None:
             show_json(tuner.describe())

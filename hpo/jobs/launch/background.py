@@ -101,15 +101,15 @@ def start(
         ConfigurationError: the driver could not reach the record from there, or refuses to run.
         WarmbandError: it does not start.
     """
+    given = supervisor.options(resume=resume, allowed=allowed, limits=limits)
     with Store(store) as opened:
         before = opened.job(name)
         try:
             if server is None:
-                pid = supervisor.start(name, store, resume=resume, allowed=allowed, limits=limits)
+                pid = supervisor.start(name, store, given)
                 where = f"in the background, as process {pid}; its log is {supervisor.log_file(name)}"
                 failed = partial(supervisor.failure, name, pid)
             else:
-                given = supervisor.options(resume=resume, allowed=allowed, limits=limits)
                 submission = _submitted(before, opened, server, given, resume=resume, allowed=allowed)
                 where, failed = f"as Ray job {submission} on {server.address}", partial(server.failure, submission)
         except WarmbandError:

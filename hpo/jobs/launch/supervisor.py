@@ -100,23 +100,14 @@ def options(*, resume: bool, allowed: Collection[str], limits: Mapping[str, floa
     ]
 
 
-def start(
-    name: str,
-    store: str | None,
-    *,
-    resume: bool = False,
-    allowed: Collection[str] = (),
-    limits: Mapping[str, float] | None = None,
-) -> int:
+def start(name: str, store: str | None, given: Sequence[str] = ()) -> int:
     """Starts a job of the record in the background, where it outlives this process, its shell and its terminal.
 
     Args:
         name: the job's.
         store: database URL of the record; None is the default one. It goes by the environment, as it may hold a
             password and all users see command lines.
-        resume: also where the job has ended as Stopped or Failed.
-        allowed: the code that the driver may import, each as "module:name".
-        limits: larger ones that it is resumed under, by name.
+        given: options of the driver, as `options` makes them.
 
     Returns:
         The process that looks after the driver.
@@ -130,7 +121,7 @@ def start(
         file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("ab") as log:
             done = subprocess.run(
-                [*_PYTHON, "hpo.jobs.launch.supervisor", name, *options(resume=resume, allowed=allowed, limits=limits)],
+                [*_PYTHON, "hpo.jobs.launch.supervisor", name, *given],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=log,

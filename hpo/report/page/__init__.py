@@ -13,7 +13,7 @@ if TYPE_CHECKING:
         Table as Table,
         Text as Text,
     )
-    from hpo.report.page.cells import cell as cell, with_error as with_error
+    from hpo.report.page.cells import cells_of as cells_of, with_error as with_error
     from hpo.report.page.comparison import comparison_page as comparison_page
     from hpo.report.page.conclusion import places as places, subtitle as subtitle, verdict as verdict
     from hpo.report.page.page import Block as Block, Page as Page, Section as Section

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from numbers import Integral, Real
 
-from hpo.report.page.blocks import Measured
+from hpo.report.page.blocks import Column, Measured, Table
 
 NOTHING = "–"  # noqa: RUF001  # the sign for what is not there
 
@@ -52,6 +52,13 @@ def cell(value: object, digits: int | None = None) -> Cell:
     if isinstance(value, Mapping | list | tuple):
         return Cell(text=json.dumps(value, default=str, ensure_ascii=False))
     return Cell(text=str(value))
+
+
+def cells_of(table: Table) -> tuple[list[Column], list[list[Cell]]]:
+    """A table's columns, and the cells of its rows."""
+    columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
+    rows = [[cell(value, column.digits) for column, value in zip(columns, row, strict=True)] for row in table.rows]
+    return columns, rows
 
 
 def decimal(number: float, digits: int | None = None) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from hpo.record import runtime
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Column, Measured, Table
 from hpo.report.page.conclusion import comparison, places, standard_error, subtitle
@@ -42,7 +41,7 @@ def _results(jobs: Sequence[JobData]) -> Table:
         cost = data.job.summary.get("cost") or {}
         paid = [] if currency is None else [cost.get("total")]
         trials = f"{len(data.trials)} of {data.job.spec['max_jobs']}"
-        rows.append([data.title, data.status, *scores, trials, used, _billed(data), *paid, _wall(data)])
+        rows.append([data.title, data.status, *scores, trials, used, _billed(data), *paid, data.runtime])
     columns: list[Column | str] = ["job", Column("status", choose=True)]
     for metric in metrics:
         digits = _places(data for data in jobs if data.metric == metric)
@@ -58,7 +57,7 @@ def _differences(jobs: Sequence[JobData]) -> Iterator[Table]:
     rows: list[list[object]] = []
     for data in others:
         gap = _change(first, data) if _aim(first) == _aim(data) else None
-        rows.append([data.title, gap, _times(_billed(first), _billed(data)), _times(_wall(first), _wall(data))])
+        rows.append([data.title, gap, _times(_billed(first), _billed(data)), _times(first.runtime, data.runtime)])
     change = Column(f"{first.metric}, difference", _places(jobs))
     times = (Column("times the worker-seconds", 2), Column("times the wall time", 2))
     caption = f"Each against {first.title}, with the standard error of the difference where it is known."
@@ -130,10 +129,6 @@ def _places(jobs: Iterator[JobData] | Sequence[JobData]) -> int | None:
 
 def _billed(data: JobData) -> float:
     return sum(data.billed.values())
-
-
-def _wall(data: JobData) -> float:
-    return runtime(data.job)
 
 
 def _times(before: float, after: float) -> float | None:

@@ -16,8 +16,8 @@ from markupsafe import Markup
 from plotly.io.json import to_json_plotly
 from plotly.offline import get_plotlyjs
 
-from hpo.report.page.blocks import Code, Column, Facts, Table, Text
-from hpo.report.page.cells import cell
+from hpo.report.page.blocks import Code, Facts, Table, Text
+from hpo.report.page.cells import cell, cells_of
 from hpo.report.page.render import part, template
 from hpo.report.pictures import TEMPLATES, Figure
 
@@ -147,8 +147,7 @@ def _block(block: Block) -> dict[str, Any]:
 
 
 def _table(table: Table) -> dict[str, Any]:
-    columns = [column if isinstance(column, Column) else Column(column) for column in table.columns]
-    rows = [[cell(value, column.digits) for column, value in zip(columns, row, strict=True)] for row in table.rows]
+    columns, rows = cells_of(table)
     numeric = [bool(rows) and all(row[place].number is not None for row in rows) for place in range(len(columns))]
     choices = {
         place: sorted({row[place].text for row in rows}) for place, column in enumerate(columns) if column.choose

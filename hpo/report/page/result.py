@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from hpo.record import TrialRow, runtime
+from hpo.record import TrialRow
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Facts, Measured, Table
 from hpo.report.page.conclusion import places, standard_error
@@ -97,7 +97,7 @@ def _change(before: float | None, after: float | None) -> float | None:
 
 
 def _used(data: JobData) -> Iterator[tuple[str, object]]:
-    job, summary, planned = data.job, data.job.summary, int(data.job.spec["max_jobs"])
+    summary, planned = data.job.summary, int(data.job.spec["max_jobs"])
     statuses = Counter(trial.status for trial in data.trials)
     counts = ", ".join(f"{number} {status.lower()}" for status, number in statuses.items())
     yield "trials", f"{len(data.trials)} of {planned}" + (f": {counts}" if counts else "")
@@ -109,7 +109,7 @@ def _used(data: JobData) -> Iterator[tuple[str, object]]:
     if cost := summary.get("cost"):
         yield "money", money(cost["total"], cost["currency"])
     gangs = f" on {count(summary['gangs'], 'gang')}" if summary.get("gangs") else ""
-    yield "wall time", f"{runtime(job):,.1f} s{gangs}"
+    yield "wall time", f"{data.runtime:,.1f} s{gangs}"
     if kept := summary.get("checkpoints"):
         sizes = f"{in_bytes(kept['kept_bytes'])} of {in_bytes(kept['written_bytes'])} written"
         yield "checkpoints", f"{kept['kept']} kept, {sizes}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from hpo.record import ranked
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Table, Text
 from hpo.report.page.conclusion import places, subtitle, verdict
@@ -63,7 +62,7 @@ def _trials(data: JobData) -> Section:
             data.billed_by_trial.get(trial.trial_id, 0.0),
             *(trial.hyperparameters.get(name) for name in names),
         ]
-        for trial in ranked(data.job, list(data.trials))
+        for trial in data.ranked()
     ]
     return Section(
         "Trials", [Table(columns, rows)] if rows else [], note="The best first. A heading sorts by its column."

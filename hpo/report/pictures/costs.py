@@ -144,11 +144,8 @@ def _still(rows: Costs, title: str, subtitle: str) -> Still:
         left += widths
     for place, total in zip(places, left, strict=True):
         axes.text(total, place, f" {look.amount(float(total))}", va="center", fontsize=9)
-    axes.set_yticks(places, [look.wrapped(name, 34) for name in names])
-    axes.set_ylim(len(names) - 0.4, -0.6)
+    look.still_rows(axes, names)
     axes.set_xlim(0, 1.1 * float(left.max()))
     axes.set_xlabel("worker-seconds")
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
     still.legend(loc="outside lower left", ncols=4, fontsize=9)
     return still

@@ -212,13 +212,10 @@ def _still(data: JobData, found: Chart, title: str) -> Still:
         if bar.label and bar.seconds >= LABELLED * found.seconds:
             middle = (bar.start + bar.seconds / 2) / divisor
             axes.text(middle, bar.row, bar.label, color="white", ha="center", va="center", fontsize=8)
-    axes.set_yticks(range(len(found.rows)), found.rows)
-    axes.set_ylim(len(found.rows) - 0.4, -0.6)
+    look.still_rows(axes, found.rows)
     axes.set_xlim(0, found.seconds / divisor * 1.01)
     axes.set_xlabel(f"{unit} since the job was created")
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
-    handles = [_patch(group, colour) for group, colour in found.colours.items()]
+    handles = [Patch(label=group, **_filled(group, colour)) for group, colour in found.colours.items()]
     still.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=9)
     return still
 
@@ -239,7 +236,3 @@ def _filled(group: str, colour: str) -> dict[str, Any]:
     if group == "starting":
         return {"facecolor": "none", "edgecolor": colour, "hatch": "/////", "linewidth": 0}
     return {"facecolor": colour, "linewidth": 0}
-
-
-def _patch(group: str, colour: str) -> Patch:
-    return Patch(label=group, **_filled(group, colour))

@@ -187,11 +187,8 @@ def _still(data: JobData, found: Sequence[Importance], title: str) -> Still:
     )
     means, spreads = [each.mean for each in found], [each.spread for each in found]
     axes.barh(range(len(found)), means, xerr=spreads, height=0.62, color=look.BLUE + "80", ecolor=look.BLUE, capsize=4)
-    axes.set_yticks(range(len(found)), [look.wrapped(each.name, 34) for each in found])
-    axes.set_ylim(len(found) - 0.4, -0.6)
+    look.still_rows(axes, [each.name for each in found])
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.set_xlabel("part of the ranks' variance")
-    axes.grid(visible=False, axis="y")
-    axes.tick_params(axis="y", length=0)
     return still

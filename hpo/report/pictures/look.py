@@ -117,6 +117,14 @@ def rows(names: Sequence[str]) -> dict[str, Any]:
     }
 
 
+def still_rows(axes: Axes, names: Sequence[str]) -> None:
+    """The same of a still, whose bars are at 0, 1 and so on."""
+    axes.set_yticks(range(len(names)), [wrapped(name, 34) for name in names])
+    axes.set_ylim(len(names) - 0.4, -0.6)
+    axes.grid(visible=False, axis="y")
+    axes.tick_params(axis="y", length=0)
+
+
 def canvas(title: str, subtitle: str, *, height: float = STILL_HEIGHT) -> tuple[Still, Axes]:
     """A still with its title and one pair of axes; call it within `styled`."""
     lines = textwrap.wrap(title, 90)

@@ -10,6 +10,7 @@ from statistics import median
 
 import numpy as np
 import plotly.graph_objects as go
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Still
 from matplotlib.ticker import StrMethodFormatter
 from numpy.typing import NDArray
@@ -361,11 +362,7 @@ def _still_compared(found: Mapping[str, Progress], metric: str, title: str) -> S
         colour = look.SERIES[place % len(look.SERIES)]
         axes.step(line.billed, line.best, where="post", color=colour, lw=2.4, label=name)
         axes.plot(line.billed[-1], line.best[-1], "o", color=colour, ms=7)
-    axes.set_xlim(left=0)
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
-    axes.set_xlabel("billed worker-seconds")
-    axes.set_ylabel(f"best {metric}")
-    axes.legend(loc="best")
+    _finish(axes, metric)
     return still
 
 
@@ -384,9 +381,13 @@ def _still(drawn: _Drawn, title: str) -> Still:
         axes.axhline(drawn.untuned, color=look.GREY, linestyle=":", lw=1.5, label=text)
     if drawn.bounds is not None:
         axes.set_ylim(drawn.bounds)
+    _finish(axes, look.shortened(data.metric))
+    return still
+
+
+def _finish(axes: Axes, metric: str) -> None:
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}"))
     axes.set_xlabel("billed worker-seconds")
-    axes.set_ylabel(f"best {look.shortened(data.metric)}")
+    axes.set_ylabel(f"best {metric}")
     axes.legend(loc="best")
-    return still

@@ -14,7 +14,6 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -22,41 +21,16 @@ from hpo import HyperparameterTuner, cli
 from hpo.cli.command import EXIT_CODES
 from hpo.record.store import JobRow, Store
 from tests.support.command import run
+from tests.support.processes import ROOT, python
+from tests.support.small_job import write_job
 from trainers import TrialError, datasets
 from trainers.errors import GangError
-
-ROOT = Path(__file__).resolve().parents[3]
-
-JOB = """
-name: tiny
-data:
-  channels:
-    train: {{path: {folder}/train.csv}}
-    validation: {{path: {folder}/validation.csv}}
-trainer:
-  type: xgboost
-  hyperparameters: {{objective: "binary:logistic", eval_metric: auc}}
-tuning:
-  objective_metric_name: validation:auc
-  hyperband: {{max_resource: 4}}
-  max_jobs: 2
-  random_seed: 1
-  ranges:
-    eta: {{type: continuous, min: 0.1, max: 1}}
-"""
 
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
     """A job file that two tiny tables belong to."""
-    random = np.random.default_rng(0)
-    for name, rows in {"train": 200, "validation": 100}.items():
-        features = random.normal(size=(rows, 3))
-        target = (features[:, 0] + 0.5 * random.normal(size=rows) > 0).astype(float)
-        np.savetxt(tmp_path / f"{name}.csv", np.column_stack([target, features]), delimiter=",", fmt="%.6f")
-    file = tmp_path / "job.yaml"
-    file.write_text(JOB.format(folder=tmp_path))
-    return file
+    return write_job(tmp_path)
 
 
 @pytest.fixture(autouse=True)
@@ -285,19 +259,8 @@ def environment(home: Path) -> dict[str, str]:
     return kept | {"WARMBAND_HOME": str(home)}
 
 
-def python(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, *arguments],
-        cwd=ROOT,
-        env=environment(home),
-        capture_output=True,
-        text=True,
-        timeout=240,
-    )
-
-
 def hpo(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
-    return python("-m", "hpo", *arguments, home=home)
+    return python("-m", "hpo", *arguments, environment=environment(home))
 
 
 @pytest.mark.process
@@ -330,7 +293,7 @@ for words in {commands}:
         assert not exit.code, exit.code
     print("loaded", [name for name in heavy if name in sys.modules])
 """
-    done = python("-c", code, home=home)
+    done = python("-c", code, environment=environment(home))
     assert done.returncode == 0, done.stderr
     assert [line for line in done.stdout.splitlines() if line.startswith("loaded")] == ["loaded []"] * len(commands)
 
@@ -347,7 +310,7 @@ except ValueError as error:
     print(error)
 print("loaded", [name for name in ("ray", "xgboost", "torch", "pandas", "sklearn", "pyarrow") if name in sys.modules])
 """
-    done = python("-c", code, home=home)
+    done = python("-c", code, environment=environment(home))
     assert "tuning.ranges.eta: min is 0.1 and max is 0.0; give a min that is not above max" in done.stdout, done.stderr
     assert done.stdout.splitlines()[-1] == "loaded []"
 

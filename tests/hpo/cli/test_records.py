@@ -220,7 +220,7 @@ def test_a_description_for_programs(store: Store) -> None:
 def test_an_unknown_job_comes_with_the_nearest(store: Store, command: str) -> None:
     job(store, "bank-1", values=[])
     assert "no job named 'bnak-1'" in (error := hpo(command, "bnak-1", code=2))
-    assert "give 'bank-1'" in error
+    assert "did you mean 'bank-1'?" in error
 
 
 # ---- trials
@@ -447,7 +447,9 @@ def test_a_failed_trials_worker_has_its_output_shown(store: Store, tmp_path: Pat
     said = hpo("logs", "trained", "--trial", "trained-001", code=2)
     assert "is Failed, and no worker said where its output is" in said
     assert "why it failed: hpo trials trained --tracebacks" in said
-    assert "no trial 'trained-01'; 'trained-001'?" in hpo("logs", "trained", "--trial", "trained-01", code=2)
+    assert "no trial 'trained-01'; did you mean 'trained-001'?" in hpo(
+        "logs", "trained", "--trial", "trained-01", code=2
+    )
     (tmp_path / "worker.err").write_text("loading\nboom\n")
     failed = store.trials("trained")[-1]
     with store.writer("trained") as writer:

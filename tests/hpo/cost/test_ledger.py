@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hpo.cost.ledger import Entry, Kind, Ledger
+from tests.support import assignments
 from trainers.gangs.messages import Segment
 
 WORKERS = {"one": 1, "three": 3, "four": 4}
@@ -30,14 +31,7 @@ def make() -> tuple[Ledger, Clock, list[Entry]]:
 
 
 def segment(training: float, checkpointing: float = 0.0) -> Segment:
-    return Segment(
-        reports=(),
-        checkpoint="",
-        checkpoint_bytes=0,
-        training_seconds=training,
-        checkpointing_seconds=checkpointing,
-        first_step_at=0.0,
-    )
+    return assignments.segment(training_seconds=training, checkpointing_seconds=checkpointing)
 
 
 @dataclass

@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,9 +17,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hpo.forecasts.busy import Busy, Look, Usage, busy_between, usage, used_by_job
-
-ROOT = Path(__file__).resolve().parents[3]
-
+from tests.support.processes import printed
 
 ME, WORKER = (1, 0.5), (2, 3.5)
 
@@ -149,17 +146,8 @@ JOB = """
 def test_a_probe_and_a_forecast_beside_busy_processes_say_so(
     loops: list[subprocess.Popen[bytes]], home: Path, tmp_path: Path
 ) -> None:
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "WARMBAND_HOME": str(home)}
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(JOB)],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=400,
-    )
-    assert done.returncode == 0, done.stderr
-    foretold, probe, of_job, again = json.loads(done.stdout.splitlines()[-1])
+    told = printed(JOB, folder=tmp_path, environment={**os.environ, "WARMBAND_HOME": str(home)}, seconds=400)
+    foretold, probe, of_job, again = json.loads(told.splitlines()[-1])
     assert "The machine was busy meanwhile: other processes used" in foretold
     assert probe["busy"]["cores"] == psutil.cpu_count()
     assert Busy(**probe["busy"]).text in probe["verdict"]

@@ -24,11 +24,10 @@ from hpo.forecasts.forecast import ONE_UNIT, PROBE, Forecast, Outlook, forecast_
 from hpo.forecasts.from_history import forecast_from, most_alike, pace_of, part_used
 from hpo.jobs.files.inputs import record_inputs
 from hpo.record.store import JobRow, LedgerRow, Store, TrialRow
-from hpo.search.trial import Search
 from hpo.strategies.hyperband import lay_out
 from tests.support.boosting import CHANNELS
 from tests.support.jobs import RANGES, STATIC, make
-from tests.support.simulated import PLAN, WORKERS, simulate
+from tests.support.simulated import PLAN, WORKERS, search_of, simulate
 from trainers import TrialError, XGBoostTrainer
 from trainers.channels import open_channels
 
@@ -135,17 +134,7 @@ def test_the_expected_is_never_more_than_the_most_and_all_of_it_scales(
 
 
 def test_the_outlook_counts_what_runs_beside_the_search() -> None:
-    search = Search(
-        name="job",
-        metric="validation:auc",
-        mode="max",
-        max_jobs=30,
-        max_parallel_jobs=4,
-        max_resource=30,
-        seed=1,
-        storage_path="/nowhere",
-        probes=(1, 5),
-    )
+    search = search_of(PLAN, parallel=4, probes=(1, 5))
     made = Outlook.of(search, PLAN, in_hand=False)
     assert (made.units, made.assignments, made.gangs) == (PLAN.resource + 36, PLAN.assignments + 3, 4)
     assert Outlook.of(search, PLAN, in_hand=True).gangs == 1

@@ -23,6 +23,7 @@ from hpo.forecasts.busy import Busy
 from hpo.forecasts.one_worker import NotMeasured, OneWorker, measure_here, probe_assignment, rows_of
 from hpo.forecasts.probe import Probe, verdict
 from tests.support import bad_input
+from tests.support.assignments import segment
 from tests.support.boosting import CHANNELS, STATIC
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
 from trainers.channels import Channel, PlacedChannel, files, open_channels
@@ -126,15 +127,9 @@ def test_a_job_is_never_done_before_its_first_gang_nor_slower_for_more_gangs(
 
 
 def test_a_gangs_side_comes_from_its_assignment() -> None:
-    segment = Segment(
-        reports=tuple(Report(step=step, metrics={}) for step in range(1, 6)),
-        checkpoint="c",
-        checkpoint_bytes=1,
-        training_seconds=0.5,
-        checkpointing_seconds=0.1,
-        first_step_at=0.0,
-    )
-    many = ManyWorkers.of(Probed(segment=segment, start_seconds=8.0, held_seconds=6.0, served_seconds=0.75), 3)
+    reports = [Report(step=step, metrics={}) for step in range(1, 6)]
+    five = segment(*reports, training_seconds=0.5, checkpointing_seconds=0.1)
+    many = ManyWorkers.of(Probed(segment=five, start_seconds=8.0, held_seconds=6.0, served_seconds=0.75), 3)
     assert many == ManyWorkers(workers=3, start=8.0, held=6.0, a_round=0.1, an_assignment=0.25)
 
 

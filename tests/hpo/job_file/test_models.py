@@ -25,6 +25,7 @@ from hpo.job_file.reading import read_job
 from hpo.ranges.numeric import SCALING_TYPES
 from hpo.strategies.registry import STRATEGIES
 from tests.support import yaml_text
+from tests.support.boosting import RANGES, STATIC
 from trainers import Channel, ConfigurationError, DataError, XGBoostTrainer
 
 BANK = Path(__file__).resolve().parents[3] / "experiments" / "bank-marketing.yaml"
@@ -73,27 +74,9 @@ def change(path: Path, keys: str, value: Any) -> None:
 
 def test_the_job_of_the_blog_is_the_tuner_of_the_blog() -> None:
     blog = HyperparameterTuner(
-        XGBoostTrainer(
-            scaling=ScalingConfig(num_workers=3),
-            hyperparameters={
-                "objective": "binary:logistic",
-                "eval_metric": "auc",
-                "num_round": 150,
-                "eta": 0.3,
-                "colsample_bylevel": 0.5,
-                "colsample_bytree": 0.8,
-            },
-        ),
+        XGBoostTrainer(scaling=ScalingConfig(num_workers=3), hyperparameters=STATIC),
         "validation:auc",
-        {
-            "num_round": IntegerParameter(100, 200),
-            "eta": ContinuousParameter(0, 1),
-            "min_child_weight": ContinuousParameter(1, 10),
-            "alpha": ContinuousParameter(0, 2),
-            "max_depth": IntegerParameter(1, 10),
-            "colsample_bylevel": ContinuousParameter(0, 1),
-            "colsample_bytree": ContinuousParameter(0, 1),
-        },
+        RANGES,
         strategy="Hyperband",
         max_jobs=30,
         max_parallel_jobs=4,
@@ -505,11 +488,15 @@ def test_one_mistake_is_one_line(path: Path, change: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("change", "place", "message"),
     [
-        ("trainer.hyperparameters.tree_method=exact", "--set ", "tree_method 'exact' does not distribute"),
+        (
+            "trainer.hyperparameters.tree_method=exact",
+            "--set ",
+            "tree_method 'exact' does not distribute over 2 workers",
+        ),
         ("tuning.max_wait=5", "--set ", "max_wait is 5 and max_runtime_in_seconds 60"),
         ("storage_path=s3://key:secret@bucket", "--set ", "storage_path"),
         ("trainer.hyperparameters.early_stopping_rounds=5", "--set ", "early_stopping_rounds is not for this trainer"),
-        ("trainer.resources_per_worker={GPU: 1}", "--set ", "`use_gpu` is False"),
+        ("trainer.resources_per_worker={GPU: 1}", "--set ", "trainer: `use_gpu` is False"),
         ("trainer.accelerator_type=''", "--set ", "accelerator_type='')"),
         ("trainer.label_selector={zone: in(a}", "--set ", "label_selector={'zone': 'in(a'}): give one dict"),
         (
@@ -531,15 +518,11 @@ def test_what_only_the_tuner_finds_has_its_line_too(path: Path, change: str, pla
     assert message in lines[0]
 
 
-def test_what_the_ranges_and_the_tuner_refuse_is_refused(path: Path) -> None:
+def test_a_length_that_nothing_gives_is_asked_for(path: Path) -> None:
     with pytest.raises(
         ConfigurationError, match=r"give tuning\.hyperband\.max_resource, or num_round in trainer\.hyper"
     ):
         HyperparameterTuner(**read_job(path, ["trainer.hyperparameters={}"]).arguments())
-    with pytest.raises(ConfigurationError, match="tree_method 'exact' does not distribute over 2 workers"):
-        HyperparameterTuner(**read_job(path, ["trainer.hyperparameters.tree_method=exact"]).arguments())
-    with pytest.raises(ConfigurationError, match=r"trainer: .*`use_gpu` is False"):
-        HyperparameterTuner(**read_job(path, ["trainer.resources_per_worker={GPU: 1}"]).arguments())
 
 
 @pytest.mark.parametrize("text", ["data:\n  - [", "a: b: c", "\tdata: 1", "a: 1\nb: *none", "a: \x07"])

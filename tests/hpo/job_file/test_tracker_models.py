@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from hpo import HyperparameterTuner
 from hpo.job_file.reading import read_job
 from hpo.record.store import Store
 from hpo.trackers import MLflow, TensorBoard, WeightsAndBiases
+from tests.support.processes import printed
 from trainers.errors import ConfigurationError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -138,9 +138,7 @@ def test_no_package_is_imported_before_a_job_needs_it(path: Path) -> None:
         f"tuner = HyperparameterTuner(**read_job({str(path)!r}).arguments())\n"
         "print(len(tuner.callbacks), [n for n in ('mlflow', 'wandb', 'tensorboard') if n in sys.modules])\n"
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "3 []"
+    assert printed(code).splitlines()[-1] == "3 []"
 
 
 def test_a_job_is_logged_as_it_is_recorded(path: Path) -> None:

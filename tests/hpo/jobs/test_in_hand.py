@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import textwrap
 from pathlib import Path
 
 import pytest
 
 from tests.support.in_hand import Answer, answer
-
-ROOT = str(Path(__file__).parents[3])
+from tests.support.processes import printed
 
 
 @pytest.fixture(scope="module")
@@ -46,12 +42,4 @@ WITHOUT_RAY = """
 @pytest.mark.process
 def test_neither_ray_nor_any_process_is_started(home: Path) -> None:
     home.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(WITHOUT_RAY)],
-        env={**os.environ, "PYTHONPATH": ROOT, "WARMBAND_HOME": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.stdout.strip() == "done", done.stderr
+    assert printed(WITHOUT_RAY, environment={**os.environ, "WARMBAND_HOME": str(home)}) == "done\n"

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-import subprocess
 import sys
-import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +15,9 @@ from hpo.cli.command import app
 from hpo.job_file.reading import read_job
 from hpo.jobs.named_code import check_allowed, in_record
 from tests.support import yaml_text
+from tests.support.processes import ROOT, printed
 from trainers import ConfigurationError, XGBoostTrainer
 from trainers.pytorch.allreduce_trainer import TorchTrainer
-
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -130,16 +127,7 @@ def test_hostile_yaml_is_one_short_error_in_bounded_time_and_memory(tmp_path: Pa
     paths = [tmp_path / f"{number}.yaml" for number in range(len(HOSTILE))]
     for path, (text, _) in zip(paths, HOSTILE, strict=True):
         path.write_text(text)
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(BOUNDED), *map(str, paths)],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr[-2000:]
-    lines = done.stdout.splitlines()
+    lines = printed(BOUNDED, *map(str, paths), folder=tmp_path, environment={"PATH": "/usr/bin:/bin"}).splitlines()
     for (_, message), numbers, said in zip(HOSTILE, lines[::2], lines[1::2], strict=True):
         length, megabytes, seconds = map(int, numbers.split())
         assert re.search(message, ast.literal_eval(said)), said

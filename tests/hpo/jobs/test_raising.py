@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from rich.console import Console
@@ -29,42 +28,25 @@ from hpo.strategies.registry import HyperbandStrategyConfig, StrategyConfig, gro
 from tests.support.command import run
 from tests.support.driving import CHANNELS, answer, row, tuner
 from tests.support.rows import held_by, until
+from tests.support.small_job import write_job
 from trainers import ConfigurationError, DataError, LeaseError
 
-JOB = """
-name: job
-data:
-  channels:
-    train: {{path: {folder}/train.csv}}
-    validation: {{path: {folder}/validation.csv}}
-trainer:
-  type: xgboost
-  num_workers: 0
-  hyperparameters: {{objective: "binary:logistic", eval_metric: auc}}
-tuning:
-  objective_metric_name: validation:auc
-  hyperband: {{max_resource: 9}}
-  max_jobs: 5
-  max_runtime_in_seconds: 3600
-  random_seed: 1
-  ranges:
-    eta: {{type: continuous, min: 0.1, max: 1}}
-    subsample: {{type: continuous, min: 0.5, max: 1}}
-cost: {{per_worker_hour: 3600, currency: EUR}}
-"""
+KEYS = (
+    "name=job",
+    "trainer.num_workers=0",
+    "tuning.hyperband.max_resource=9",
+    "tuning.max_jobs=5",
+    "tuning.max_runtime_in_seconds=3600",
+    "tuning.ranges.subsample={type: continuous, min: 0.5, max: 1}",
+    "cost={per_worker_hour: 3600, currency: EUR}",
+)
 
 
 class Command:
     """The hpo command, in this process, beside a job file."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-        random = np.random.default_rng(0)
-        for name, rows in {"train": 200, "validation": 100}.items():
-            features = random.normal(size=(rows, 3))
-            target = (features[:, 0] + 0.5 * random.normal(size=rows) > 0).astype(float)
-            np.savetxt(folder / f"{name}.csv", np.column_stack([target, features]), delimiter=",", fmt="%.6f")
-        self.file = folder / "job.yaml"
-        self.file.write_text(JOB.format(folder=folder))
+        self.file = write_job(folder)
         self.monkeypatch, self.capsys = monkeypatch, capsys
 
     def __call__(self, *arguments: str, code: int = 0) -> str:
@@ -76,7 +58,7 @@ class Command:
 
     def tune(self, *keys: str) -> str:
         """Runs the job of the file, with keys over it."""
-        return self("tune", str(self.file), *(word for key in keys for word in ("--set", key)))
+        return self("tune", str(self.file), *(word for key in (*KEYS, *keys) for word in ("--set", key)))
 
     def resume(self, *keys: str, code: int = 0) -> str:
         """Goes on with it."""

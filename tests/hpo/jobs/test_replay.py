@@ -249,6 +249,15 @@ def check_bills(service: Service, controller: Controller) -> None:
     assert controller.ledger.gang_seconds == pytest.approx(service.with_gang)
 
 
+def ends_as(service: Service, expected: dict[str, Any]) -> Controller:
+    """A search that is driven to its end comes to what was expected, and is billed for no more than it held."""
+    controller = service.drive()
+    assert answer(service, controller) == expected
+    assert controller is not None
+    check_bills(service, controller)
+    return controller
+
+
 PLANS = [lay_out(30, 1, 30), lay_out(9, 1, 9), run_all(7, 12)]
 
 
@@ -265,10 +274,7 @@ def test_cut_off_after_any_event_it_ends_alike(plan: Plan, parallel: int, deaths
     for dies_at in deaths:
         if service.drive(dies_at=dies_at) is not None:
             break
-    controller = service.drive()
-    assert answer(service, controller) == expected
-    assert controller is not None
-    check_bills(service, controller)
+    controller = ends_as(service, expected)
     assert controller.seconds == pytest.approx(service.now - GAP * (len(service.rows.job_row.summary["runs"]) - 1))
 
 
@@ -283,10 +289,7 @@ def test_stopped_at_any_event_it_goes_on_to_the_same_end(
     for stop_at in stops:
         service.drive(stop_at=stop_at)
         assert not any(row.status in ("Running", "Paused", "Pending") for row in service.rows.trials.values())
-    controller = service.drive()
-    assert answer(service, controller) == expected
-    assert controller is not None
-    check_bills(service, controller)
+    ends_as(service, expected)
 
 
 @settings(max_examples=150, deadline=None)
@@ -318,10 +321,7 @@ def test_trials_that_were_halted_resumed_and_lost_fail_where_they_would_have(
         ended = service.drive(losses=losses, **{"dies_at" if killed else "stop_at": after})
         if ended is not None and not ended.stopped:
             break
-    controller = service.drive()
-    assert answer(service, controller) == expected
-    assert controller is not None
-    check_bills(service, controller)
+    ends_as(service, expected)
 
 
 @pytest.mark.parametrize("parallel", [1, 4])
@@ -346,10 +346,7 @@ def test_a_trial_that_diverges_right_behind_a_rung_was_a_candidate_there(paralle
     for stop_at in range(10, 46, 3):
         service = Service(plan=plan, parallel=parallel, curve=breaks)
         service.drive(stop_at=stop_at)
-        controller = service.drive()
-        assert answer(service, controller) == expected, f"stopped at event {stop_at}"
-        assert controller is not None
-        check_bills(service, controller)
+        ends_as(service, expected)
 
 
 @pytest.mark.parametrize(("raised", "status"), [(DivergedError, "Diverged"), (ValueError, "Failed")])
@@ -404,10 +401,7 @@ def test_trials_diverge_where_they_would_have_wherever_the_search_breaks_off(
         ended = service.drive(**{"dies_at" if killed else "stop_at": after})
         if ended is not None and not ended.stopped:
             break
-    controller = service.drive()
-    assert answer(service, controller) == expected
-    assert controller is not None
-    check_bills(service, controller)
+    ends_as(service, expected)
 
 
 @settings(max_examples=100, deadline=None)
@@ -588,7 +582,4 @@ def test_a_job_that_limits_stopped_ends_under_larger_ones_as_one_without(
             break
         assert "reached" in stopped.stopped
     service.options["limits"] = Limits(max_seconds=1e6, max_cost=1e6, tariff=CHEAP)
-    controller = service.drive()
-    assert answer(service, controller) == expected
-    assert controller is not None
-    check_bills(service, controller)
+    ends_as(service, expected)

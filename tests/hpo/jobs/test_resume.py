@@ -18,6 +18,7 @@ import pytest
 from hpo.record.store import Store
 from tests.support.command import run as hpo
 from tests.support.driving import CHANNELS, Counting, answer, run_until, tuner
+from tests.support.processes import python
 from tests.support.resuming import DIGITS, torch_tuner
 
 pytestmark = pytest.mark.fault
@@ -47,14 +48,7 @@ def test_a_job_whose_driver_and_then_whose_cluster_is_killed_ends_alike(
     # The figure is how long Ray looks for a head that is gone.
     joined = {**os.environ, "RAY_ADDRESS": address, "RAY_gcs_rpc_server_reconnect_timeout_s": "5"}
     assert run_until(tmp_path, 12, signal.SIGKILL, WORKERS, joined).returncode == -signal.SIGKILL
-    ended = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(KILLS_ITS_CLUSTER), str(tmp_path), str(cluster.pid)],
-        env=joined,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    ended = python("-c", KILLS_ITS_CLUSTER, str(tmp_path), str(cluster.pid), environment=joined)
     assert "the cluster is killed" in ended.stdout, ended.stderr
     assert ended.returncode != 0, "it cannot go on without its cluster"
     assert hpo(monkeypatch, "resume", "job", "--store", f"sqlite:///{tmp_path}/record.db", "--json") == 0

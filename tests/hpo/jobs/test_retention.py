@@ -26,22 +26,14 @@ from hpo.jobs.options import check_option
 from hpo.jobs.recorder import JobRecord
 from hpo.record.store import JobRow, JobWriter, Store
 from hpo.record.tables import JOBS
-from hpo.search.trial import UNTUNED, Search, TrialRun
-from tests.support.simulated import METRIC, rising, simulate
+from hpo.search.trial import UNTUNED, TrialRun
+from hpo.strategies.hyperband import lay_out
+from tests.support.simulated import METRIC, rising, search_of, simulate
 from trainers import XGBoostTrainer, storage
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 from trainers.gangs.messages import Assignment
 
-SEARCH = Search(
-    name="job",
-    metric=METRIC,
-    mode="max",
-    max_jobs=30,
-    max_parallel_jobs=4,
-    max_resource=27,
-    seed=1,
-    storage_path="/nowhere",
-)
+SEARCH = search_of(lay_out(30, 1, 27), parallel=4)
 
 
 def a_run(number: int, value: float = math.nan, resource: int = 0, **changes) -> TrialRun:

@@ -17,12 +17,11 @@ from experiments.early_stopping import KeptGangs
 from hpo import ContinuousParameter, IntegerParameter
 from hpo.ranges import decode, search_space
 from hpo.search.controller import Controller
-from hpo.search.trial import Search
 from hpo.strategies.hyperband import lay_out
 from hpo.strategies.registry import make_strategy
 from hpo.strategies.scheduler import RESOURCE
 from tests.support.boosting import CHANNELS
-from tests.support.simulated import Kept
+from tests.support.simulated import Kept, search_of
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.gangs.messages import Assignment
 from trainers.gangs.ray_gangs import RayGangs
@@ -81,13 +80,10 @@ def run(gangs: Watched, folder: Path, parallel: int, kill_at: set[int] | None = 
     gangs.kill_at, gangs.killed, gangs.assigned, gangs.used = kill_at or set(), [], 0, set()
     strategy = make_strategy(PLAN, RANGES, metric=METRIC, mode="max", seed=1729)
     controller = Controller(
-        Search(
-            name="job",
+        search_of(
+            PLAN,
+            parallel=parallel,
             metric=METRIC,
-            mode="max",
-            max_jobs=PLAN.trials,
-            max_parallel_jobs=parallel,
-            max_resource=PLAN.max_resource,
             seed=1729,
             storage_path=str(folder),
             static=STATIC,

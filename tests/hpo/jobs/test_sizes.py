@@ -15,10 +15,11 @@ from hpo.cost.limits import Limits
 from hpo.jobs.checks import gang_sizes
 from hpo.search.controller import Controller
 from hpo.search.simulated_gangs import SimulatedGangs
-from hpo.search.trial import PROBE, Search
+from hpo.search.trial import PROBE
 from hpo.strategies.hyperband import lay_out, run_all
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
-from tests.support.simulated import METRIC, PLAN, Draws, Kept, outcome, simulate
+from tests.support.assignments import segment
+from tests.support.simulated import METRIC, PLAN, Draws, Kept, outcome, search_of, simulate
 from trainers.gangs.messages import Assignment, Event, GangLost, GangUp, Report, Segment, Served
 from trainers.gangs.program import WorkerContext, never
 from trainers.gangs.ray_gangs import RayGangs
@@ -180,14 +181,7 @@ class Tells:
         assert self._placed_for == self._workers == assignment.hyperparameters["num_workers"]
         report = Report(step=1, metrics={METRIC: float(self._workers)})
         on_report(report)
-        return Segment(
-            reports=(report,),
-            checkpoint=assignment.save_to,
-            checkpoint_bytes=0,
-            training_seconds=0.1,
-            checkpointing_seconds=0.0,
-            first_step_at=time.time(),
-        )
+        return segment(report, checkpoint=assignment.save_to, training_seconds=0.1, first_step_at=time.time())
 
     def close(self) -> None:
         pass
@@ -205,15 +199,10 @@ def test_on_ray_a_gang_goes_for_one_of_another_size_where_there_is_room_for_one(
     gangs = RayGangs("sizes", Tells, ScalingConfig(resources_per_worker={"CPU": 6}))  # Of 16: one or two workers.
     record = Kept()
     controller = Controller(
-        Search(
+        search_of(
+            run_all(4, 1),
+            parallel=1,
             name="sizes",
-            metric=METRIC,
-            mode="max",
-            max_jobs=4,
-            max_parallel_jobs=1,
-            max_resource=1,
-            seed=1,
-            storage_path="/nowhere",
             static={"num_workers": 1},
             workers=lambda hyperparameters: int(hyperparameters["num_workers"]),
             untuned=False,

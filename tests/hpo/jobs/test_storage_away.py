@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +17,7 @@ from hpo.jobs.files.deletion import Files
 from hpo.record.store import Store
 from tests.support import driving
 from tests.support.driving import CHANNELS, Counting, answer, tuner
+from tests.support.processes import python
 from trainers import patient_storage, storage
 from trainers.errors import ConfigurationError
 
@@ -92,14 +91,8 @@ def test_a_resume_that_finds_no_head_removes_no_model(tmp_path: Path, undisturbe
         spec = store.job("job").spec
         in_hand = {**spec["estimator"], "scaling": {**spec["estimator"]["scaling"], "num_workers": 2}}
         store.update_job("job", spec={**spec, "estimator": in_hand})
-    ended = subprocess.run(
-        [sys.executable, "-m", "hpo", "resume", "job", "--store", f"sqlite:///{tmp_path}/record.db"],
-        env={**os.environ, "RAY_ADDRESS": "127.0.0.1:6399"},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
+    command = ("-m", "hpo", "resume", "job", "--store", f"sqlite:///{tmp_path}/record.db")
+    ended = python(*command, environment={**os.environ, "RAY_ADDRESS": "127.0.0.1:6399"})
     assert ended.returncode != 0
     assert "6399" in ended.stdout + ended.stderr
     assert models(tmp_path) == before

@@ -37,7 +37,7 @@ from hpo.search.controller import Controller
 from hpo.search.observer import JobState
 from hpo.search.trial import Search, TrialRun
 from hpo.strategies.hyperband import Cut
-from tests.support.simulated import METRIC, PLAN, Kept, rising, simulate
+from tests.support.simulated import METRIC, PLAN, Kept, rising, search_of, simulate
 from trainers.gangs.messages import Assignment, Report
 
 GOAL = Goal(job="job", metric=METRIC, objective_type="Maximize", objective_value="last", plan=PLAN)
@@ -199,16 +199,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 def search() -> Search:
-    return Search(
-        name="job",
-        metric=METRIC,
-        mode="max",
-        max_jobs=PLAN.trials,
-        max_parallel_jobs=1,
-        max_resource=PLAN.max_resource,
-        seed=1,
-        storage_path="",
-    )
+    return search_of(PLAN, parallel=1)
 
 
 def test_the_log_has_a_line_of_json_an_event(folder: Path) -> None:

@@ -38,13 +38,6 @@ KINDS = get_args(LedgerKind)
 
 
 @pytest.fixture
-def store(database) -> Iterator[Store]:
-    with Store(database) as opened:
-        opened.create_job(job())
-        yield opened
-
-
-@pytest.fixture
 def local(tmp_path) -> Iterator[Store]:
     """A store in the file `store.db`, for what is SQLite's alone."""
     with Store(sqlite_url(tmp_path)) as opened:
@@ -588,7 +581,7 @@ def read_all(folder: Path) -> None:
 
 
 def test_an_unknown_job_is_an_error_that_names_the_nearest(store):
-    with pytest.raises(ConfigurationError, match=r"no job named 'bnak' in .*; give 'bank'"):
+    with pytest.raises(ConfigurationError, match=r"no job named 'bnak' in .*; did you mean 'bank'"):
         store.job("bnak")
     for call in (store.trials, store.reports, store.ledger, store.request_stop, store.writer, store.delete_job):
         with pytest.raises(ConfigurationError, match="no job named 'bnak'"):

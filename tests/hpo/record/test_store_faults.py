@@ -61,13 +61,6 @@ def say(process: subprocess.Popen[str]) -> None:
     process.stdin.flush()
 
 
-@pytest.fixture
-def store(database) -> Iterator[Store]:
-    with Store(database) as opened:
-        opened.create_job(job())
-        yield opened
-
-
 @pytest.fixture(scope="module")
 def away() -> Iterator[Postgres]:
     """A server that no other module needs, and that is up between two tests."""

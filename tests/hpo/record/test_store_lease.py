@@ -35,13 +35,6 @@ SPEC = make(workers=0).settings.to_json({"train": {"kind": "pandas", "rows": 1, 
 
 
 @pytest.fixture
-def store(database) -> Iterator[Store]:
-    with Store(database) as opened:
-        opened.create_job(job())
-        yield opened
-
-
-@pytest.fixture
 def quiet(monkeypatch):
     """Writers whose heartbeats do not come in between."""
     monkeypatch.setattr(store_writer, "BEAT_EVERY", 3600.0)

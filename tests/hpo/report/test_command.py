@@ -57,7 +57,7 @@ def test_a_page_that_is_there_is_written_anew(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        (["bnak"], "no job named 'bnak' in .*; give 'bank'"),
+        (["bnak"], "no job named 'bnak' in .*; did you mean 'bank'"),
         (["bank", "bank"], "'bank' is named twice; give each job once"),
         (["bank", "-o", "gone/x.html"], "--output 'gone/x.html' cannot be written: No such file or directory"),
         (["bank", "--pictures", "bank.html/x"], "--pictures 'bank.html/x' cannot be written: Not a directory"),

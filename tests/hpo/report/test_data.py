@@ -50,11 +50,9 @@ def test_the_best_is_the_jobs_own():
     assert smallest.objective(smallest.best) < 0.3
 
 
-def test_rungs_are_those_of_a_trials_bracket():
+def test_rungs_are_those_of_all_brackets():
     data = made_up()
     assert data.rungs == (1, 3, 9, 27)
-    assert {data.rungs_of(trial) for trial in data.trials} == {(1, 3, 9, 27), (3, 9, 27), (9, 27), (27,)}
-    assert data.rungs_of(data.untuned) == ()
     assert data.max_resource == 27
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+
+from tests.support.processes import printed
 
 PROGRAM = """
 import sys, time
@@ -35,22 +35,13 @@ def test_a_hanging_server_does_not_keep_the_process(which: str, tmp_path: Path) 
             **os.environ,
             "HOME": str(tmp_path),
             "MLFLOW_DISABLE_TELEMETRY": "true",
-            "PYTHONPATH": str(Path(__file__).resolve().parents[3]),
             "WANDB_API_KEY": "0" * 40,
             "WANDB_BASE_URL": f"http://127.0.0.1:{port}",
             "WANDB_ERROR_REPORTING": "false",
         }
-        done = subprocess.run(
-            [sys.executable, "-c", PROGRAM, which, str(port)],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=180,
-            check=True,
-        )
+        told = printed(PROGRAM, which, str(port), folder=tmp_path, environment=environment)
         ended = time.time()
-    said, left = done.stdout.splitlines()[-2:]
+    said, left = told.splitlines()[-2:]
     assert said.startswith("1 warning: ")
     assert "is left out from now on" in said
     assert ended - float(left.split()[1]) < 60

@@ -412,7 +412,7 @@ def test_of_refuses(source: Any, options: dict[str, Any], error: type[Exception]
         ({"a.csv": "1,2\n", "b.parquet": "PAR1"}, {}, ConfigurationError, "files of one kind"),
         ({"a.csv.gz": "1,2\n"}, {}, ConfigurationError, "end in .csv or .parquet"),
         ({"a.parquet": "PAR1 cut off"}, {}, DataError, "a.parquet is cut short or damaged.*again"),
-        ({"a.csv": "y,a\n1,2\n"}, {"target": "yy"}, ConfigurationError, "near it are 'y'"),
+        ({"a.csv": "y,a\n1,2\n"}, {"target": "yy"}, ConfigurationError, "did you mean 'y'"),
         ({"a.csv": "1,2\n"}, {"target": "y"}, ConfigurationError, "give a position"),
         ({"a.csv": "1,2\n"}, {"delimiter": "::"}, ConfigurationError, "delimiter='::': give one ASCII character"),
         ({"a.csv": "1,2\n"}, {"delimiter": "\n"}, ConfigurationError, "give one ASCII character"),
@@ -707,7 +707,7 @@ class TestInRay:
         ]:
             with pytest.raises(DataError, match=message):
                 Channel.of(ray.data.from_pandas(data), name="train").place(workers)
-        with pytest.raises(ConfigurationError, match="near it are 'y'"):
+        with pytest.raises(ConfigurationError, match="did you mean 'y'"):
             Channel.of(ray.data.from_pandas(frame(4)), target="yy").place(2)
 
     @pytest.mark.ray

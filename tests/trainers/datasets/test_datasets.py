@@ -7,12 +7,9 @@ import io
 import os
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -29,14 +26,6 @@ real_data = pytest.mark.skipif(
     find("bank-marketing", os.environ.get("WARMBAND_DATA")) is None,
     reason="WARMBAND_DATA does not name a directory with the UCI bank marketing data",
 )
-
-
-@pytest.fixture
-def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A machine without any data; returns its cache directory."""
-    monkeypatch.delenv("WARMBAND_DATA", raising=False)
-    monkeypatch.setenv("WARMBAND_HOME", str(tmp_path / "home"))
-    return tmp_path / "home" / "data"
 
 
 # ---- the published preparation
@@ -198,30 +187,10 @@ def test_find_looks_where_it_is_told_first(nowhere: Path, tmp_path: Path, monkey
 
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[bytes, int], None]]:
+def serve(home_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes, int], None]:
     """Publishes bytes as bank-marketing's download, of which only the first so many arrive."""
-    servers = []
-
-    def start(body: bytes, sent: int) -> None:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                self.send_response(200)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body[:sent])
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Quiet."""
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        servers.append(server)
-        Thread(target=partial(server.serve_forever, poll_interval=0.01), daemon=True).start()
-        publish(monkeypatch, url=f"http://127.0.0.1:{server.server_port}/bank+marketing.zip")
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    name = "bank+marketing.zip"
+    return lambda body, sent: publish(monkeypatch, url=f"{home_of({name: body}, sent)}/{name}")
 
 
 def publish(monkeypatch: pytest.MonkeyPatch, *, url: str) -> None:

@@ -6,12 +6,9 @@ import gzip
 import hashlib
 import os
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 
 import numpy as np
 import pytest
@@ -28,14 +25,6 @@ real_data = pytest.mark.skipif(
     find("mnist", os.environ.get("WARMBAND_DATA")) is None,
     reason="WARMBAND_DATA does not name a directory with MNIST",
 )
-
-
-@pytest.fixture
-def nowhere(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """A machine without any data; returns its cache directory."""
-    monkeypatch.delenv("WARMBAND_DATA", raising=False)
-    monkeypatch.setenv("WARMBAND_HOME", str(tmp_path / "home"))
-    return tmp_path / "home" / "data"
 
 
 # ---- MNIST's files
@@ -161,33 +150,11 @@ CONTENTS = {name: f"what was published as {name}\n".encode() * 100 for name in F
 
 
 @pytest.fixture
-def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., str]]:
+def serve(home_of: Callable[..., str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """A home of MNIST's files, some of them missing or others; its URL is returned."""
-    servers = []
     sums = {name: hashlib.sha256(raw).hexdigest() for name, raw in CONTENTS.items()}
     monkeypatch.setitem(DATASETS, "mnist", replace(DATASETS["mnist"], files=sums))
-
-    def start(files: dict[str, bytes]) -> str:
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                body = files.get(self.path.rpartition("/")[2])
-                self.send_response(404 if body is None else 200)
-                self.send_header("Content-Length", str(len(body or b"")))
-                self.end_headers()
-                self.wfile.write(body or b"")
-
-            def log_message(self, format: str, *args: object) -> None:
-                """Quiet."""
-
-        server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        servers.append(server)
-        Thread(target=partial(server.serve_forever, poll_interval=0.01), daemon=True).start()
-        return f"http://127.0.0.1:{server.server_port}/mnist/"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    return lambda files: f"{home_of(files)}/mnist/"
 
 
 def publish(monkeypatch: pytest.MonkeyPatch, first: str, second: str) -> None:

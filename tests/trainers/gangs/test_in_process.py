@@ -5,9 +5,6 @@ from __future__ import annotations
 import bdb
 import os
 import signal
-import subprocess
-import sys
-import textwrap
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +15,9 @@ import pandas
 import pytest
 from ray.train import ScalingConfig
 
+from tests.support.assignments import segment
 from tests.support.gangs import STATIC, TRAIN, segments
+from tests.support.processes import printed
 from trainers import Channel, ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer
 from trainers.channels import PlacedChannel
 from trainers.errors import DivergedError
@@ -27,7 +26,6 @@ from trainers.gangs.messages import Assignment, GangUp, Report, Segment, Served
 from trainers.gangs.program import WorkerContext, never
 from trainers.registry import trainer_from_json
 
-ROOT = str(Path(__file__).parents[3])
 HAND = ScalingConfig(num_workers=0)
 
 
@@ -49,14 +47,7 @@ class Scripted:
     ) -> Segment:
         self.threads.append(threading.get_ident())
         self._train(assignment)
-        return Segment(
-            reports=(),
-            checkpoint=assignment.save_to,
-            checkpoint_bytes=0,
-            training_seconds=0.0,
-            checkpointing_seconds=0.0,
-            first_step_at=0.0,
-        )
+        return segment(checkpoint=assignment.save_to)
 
     def close(self) -> None:
         self.closed += 1
@@ -230,18 +221,7 @@ WITHOUT_RAY = """
 
 
 def run(code: str, home: Path, typed: str = "") -> str:
-    environment = {**os.environ, "PYTHONPATH": ROOT, "WARMBAND_HOME": str(home)}
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code)],
-        env=environment,
-        input=typed,
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
+    return printed(code, environment={**os.environ, "WARMBAND_HOME": str(home)}, typed=typed)
 
 
 @pytest.mark.process

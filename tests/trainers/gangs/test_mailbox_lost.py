@@ -9,11 +9,12 @@ import psutil
 import pytest
 from ray.util import placement_group_table
 
+from tests.support.assignments import assignment
 from tests.support.cluster.ray_machines import until
 from tests.support.gangs import Pool
 from tests.support.sharing import Waits
 from trainers import GangError
-from trainers.gangs.messages import Assignment, GangEnded, GangUp, Served
+from trainers.gangs.messages import GangEnded, GangUp, Served
 
 pytestmark = [pytest.mark.ray, pytest.mark.fault]
 
@@ -49,10 +50,8 @@ def test_a_job_goes_on_when_its_mailbox_is_killed_as_its_gang_starts_and_as_it_s
         [gang] = pool.start(1)
         assert gang != ended.gang
 
-        assignment = Assignment(
-            trial_id="a", hyperparameters={}, seed=1, start=0, stop=600, checkpoint=None, save_to="/nowhere"
-        )
-        pool.gangs.assign(gang, assignment)
+        long = assignment(trial_id="a", stop=600)
+        pool.gangs.assign(gang, long)
         assert pool.gangs.events(0.5) == []  # It is handed out, and takes a minute.
         kill_its_mailbox(others)
         assert pool.until(lambda event: isinstance(event, GangEnded)).gang == gang

@@ -9,23 +9,11 @@ from typing import Any
 import pytest
 import ray
 
-from tests.support.server_workers import Training, alone
+from tests.support.server_workers import NoPeers, Training, alone
 from trainers.errors import GangError
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.server.actor import Servers
 from trainers.parameter_server.settings import Settings
-
-
-class NoPeers:
-    """One worker alone."""
-
-    rank, world_size = 0, 1
-
-    def gather(self, value: Any) -> list[Any]:
-        return [value]
-
-    def broadcast(self, values: Any) -> None:
-        pass
 
 
 @pytest.mark.ray

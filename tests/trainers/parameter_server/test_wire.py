@@ -18,7 +18,7 @@ import torch
 from torch import nn
 
 from tests.support.process_gang import warm_context
-from tests.support.server_workers import Training, over_sockets, served, wrapped
+from tests.support.server_workers import NoPeers, Training, over_sockets, served, wrapped
 from trainers.errors import DivergedError, GangError, TrialError
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.server.listener import Listener
@@ -29,18 +29,6 @@ from trainers.parameter_server.wire import Address, SocketLink
 from trainers.pytorch.distribution import Distribution, MicroBatch, Peers
 
 BATCH = MicroBatch(rows=1, update_rows=1, total_rows=1, last=True)
-
-
-class NoPeers:
-    """One worker alone."""
-
-    rank, world_size = 0, 1
-
-    def gather(self, value: Any) -> list[Any]:
-        return [value]
-
-    def broadcast(self, values: Any) -> None:
-        pass
 
 
 def linked(stack: ExitStack, *addresses: Address) -> list[SocketLink]:

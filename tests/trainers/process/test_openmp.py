@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import textwrap
 import threading
 from pathlib import Path
@@ -13,10 +11,9 @@ from typing import Any
 
 import pytest
 
+from tests.support.processes import printed
 from trainers.process import openmp
 from trainers.process.openmp import POLICY, SPINS, VARIABLE
-
-ROOT = Path(__file__).resolve().parents[3]
 
 pytestmark = [
     pytest.mark.process,
@@ -60,15 +57,7 @@ def fresh(script: str, timeout: float = 300, **environment: str) -> Any:
     """What a script prints in a process of its own, without our setting or the user's."""
     kept = {name: value for name, value in os.environ.items() if name not in (VARIABLE, POLICY)}
     code = textwrap.dedent(SPUN) + textwrap.dedent(script)
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env={**kept, "PYTHONPATH": str(ROOT), **environment},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    return json.loads(printed(code, environment={**kept, **environment}, seconds=timeout).splitlines()[-1])
 
 
 # ---- the setting

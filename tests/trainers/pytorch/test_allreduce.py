@@ -14,7 +14,7 @@ from torch import nn
 from torch.nn import functional
 from torch.utils.data import DataLoader, TensorDataset
 
-from tests.support.networks import assignment, close, data, network, state, train_exactly
+from tests.support.networks import assignment, close, data, network, small_buckets, state, train_exactly
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import ConfigurationError, TorchTrainer, TrialError
 from trainers.channels import Channel
@@ -70,12 +70,6 @@ def only(answers: list) -> list:
         if isinstance(answer, Exception):
             raise answer
     return [answer[0] for answer in answers]
-
-
-def small_buckets() -> None:
-    from trainers.pytorch.gradients import allreduce
-
-    allreduce.BUCKET_BYTES = 200
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from ray.train import ScalingConfig
 from torch import nn
 from torch.nn import functional
 
-from tests.support.networks import assignment, close, data, network, run, servers, state
+from tests.support.networks import assignment, close, data, network, run, servers, small_buckets, state
 from tests.support.process_gang import ProcessGang, process_gang
 from trainers import TorchTrainer
 from trainers.channels import Channel
@@ -46,12 +46,6 @@ def together(gang: ProcessGang, function, *assignments, before=None) -> list:
 
 def alone(function, *assignments) -> list:
     return run(TorchTrainer(function, scaling=HERE), *assignments)
-
-
-def small_buckets() -> None:
-    from trainers.pytorch.gradients import allreduce
-
-    allreduce.BUCKET_BYTES = 200
 
 
 # ---- steps beside it

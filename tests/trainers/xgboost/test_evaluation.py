@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from ray.train import ScalingConfig
 from sklearn.metrics import roc_auc_score
 
+from tests.support.assignments import assignment
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.channels import PlacedChannel
@@ -150,15 +151,7 @@ def made(labels: str, workers: int, **hyperparameters: Any) -> Callable[[], Any]
 
 
 def order(folder: Path, **hyperparameters: Any) -> Assignment:
-    return Assignment(
-        trial_id="t",
-        hyperparameters={**STATIC, **hyperparameters},
-        seed=3,
-        start=0,
-        stop=3,
-        checkpoint=None,
-        save_to=str(folder / "000003.ubj"),
-    )
+    return assignment(hyperparameters={**STATIC, **hyperparameters}, stop=3, save_to=str(folder / "000003.ubj"))
 
 
 _READ_WHOLE = PlacedChannel.read_whole

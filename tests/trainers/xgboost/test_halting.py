@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from ray.train import ScalingConfig
 
+from tests.support.assignments import assignment as first
 from tests.support.gangs import TRAIN, VALIDATION
 from tests.support.process_gang import ProcessGang, process_gang, serve_alone
 from trainers import Channel, XGBoostTrainer, storage
@@ -29,15 +30,7 @@ def program() -> Any:
 
 
 def assignment(folder: Path, **hyperparameters: Any) -> Assignment:
-    return Assignment(
-        trial_id="t",
-        hyperparameters={**PLAIN, **hyperparameters},
-        seed=3,
-        start=0,
-        stop=STOP,
-        checkpoint=None,
-        save_to=str(folder / f"{STOP:06d}.ubj"),
-    )
+    return first(hyperparameters={**PLAIN, **hyperparameters}, stop=STOP, save_to=str(folder / f"{STOP:06d}.ubj"))
 
 
 def look_each_round() -> None:

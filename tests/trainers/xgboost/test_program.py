@@ -11,6 +11,7 @@ import pytest
 import xgboost
 from ray.train import ScalingConfig
 
+from tests.support.assignments import assignment
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.gangs.in_process import alone
 from trainers.gangs.messages import Assignment
@@ -26,15 +27,7 @@ def program(**hyperparameters: Any) -> Any:
 
 
 def order(folder: Path, **hyperparameters: Any) -> Assignment:
-    return Assignment(
-        trial_id="t",
-        hyperparameters={**STATIC, **hyperparameters},
-        seed=3,
-        start=0,
-        stop=2,
-        checkpoint=None,
-        save_to=str(folder / "000002.ubj"),
-    )
+    return assignment(hyperparameters={**STATIC, **hyperparameters}, stop=2, save_to=str(folder / "000002.ubj"))
 
 
 def matrices() -> int:

@@ -11,8 +11,8 @@ import pytest
 import xgboost
 from ray.train import ScalingConfig
 
+from tests.support.assignments import assignment
 from trainers import ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer, storage
-from trainers.gangs.messages import Assignment
 from trainers.registry import trainer_from_json
 from trainers.trainer import Trainer
 from trainers.xgboost.booster import booster_parameters
@@ -75,16 +75,8 @@ def trainer(workers: int = 3, **options: object) -> XGBoostTrainer:
 def test_the_number_of_workers_may_be_a_hyperparameter_which_xgboost_is_not_told() -> None:
     assert trainer().workers_for({"eta": 0.3}) == 3
     assert trainer().workers_for({"num_workers": 2}) == 2
-    assignment = Assignment(
-        trial_id="t",
-        hyperparameters={"num_workers": 2, "eta": 0.3},
-        seed=1,
-        start=0,
-        stop=1,
-        checkpoint=None,
-        save_to="",
-    )
-    assert booster_parameters(assignment, 1).keys() == {"eta", "nthread", "seed", "verbosity"}
+    given = booster_parameters(assignment(hyperparameters={"num_workers": 2, "eta": 0.3}), 1)
+    assert given.keys() == {"eta", "nthread", "seed", "verbosity"}
 
 
 @pytest.mark.parametrize(
@@ -129,15 +121,21 @@ def test_a_seed_draws_what_xgboost_itself_draws_with_it(tmp_path: Path, name: st
     assert fitted(tmp_path) == fitted(tmp_path)
 
 
-def test_as_many_threads_train_as_were_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    used = []
+def noted(monkeypatch: pytest.MonkeyPatch, parameter: str) -> list[str]:
+    """What a parameter is in each round that is trained from now on."""
+    used: list[str] = []
     update = xgboost.Booster.update
 
-    def noted(booster: xgboost.Booster, *arguments: object) -> None:
-        used.append(json.loads(booster.save_config())["learner"]["generic_param"]["nthread"])
+    def note(booster: xgboost.Booster, *arguments: object) -> None:
+        used.append(json.loads(booster.save_config())["learner"]["generic_param"][parameter])
         update(booster, *arguments)
 
-    monkeypatch.setattr(xgboost.Booster, "update", noted)
+    monkeypatch.setattr(xgboost.Booster, "update", note)
+    return used
+
+
+def test_as_many_threads_train_as_were_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    used = noted(monkeypatch, "nthread")
     for given in ({"nthread": 1}, {"n_jobs": 3}):
         fitted(tmp_path, num_round=1, **given)
     assert used == ["1", "3"]
@@ -191,14 +189,7 @@ def test_a_worker_that_holds_a_gpu_trains_on_it_or_says_why_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """XGBoost itself turns to the CPU where it sees no GPU."""
-    devices = []
-    update = xgboost.Booster.update
-
-    def noted(booster: xgboost.Booster, *arguments: object) -> None:
-        devices.append(json.loads(booster.save_config())["learner"]["generic_param"]["device"])
-        update(booster, *arguments)
-
-    monkeypatch.setattr(xgboost.Booster, "update", noted)
+    devices = noted(monkeypatch, "device")
     scaling = ScalingConfig(num_workers=0, use_gpu=True)
     for made in (
         XGBoostTrainer(scaling=scaling, hyperparameters={**DRAWING, "num_round": 1}),
@@ -220,9 +211,8 @@ def test_what_is_told_where_a_worker_holds_a_gpu() -> None:
     assert made.probe_obstacle() == "it trains on a GPU"
     assert not made.exact_from({})
     assert XGBoostTrainer().exact_from({})
-    segment = Assignment(trial_id="t", hyperparameters={}, seed=1, start=0, stop=1, checkpoint=None, save_to="")
-    assert booster_parameters(segment, 1, use_gpu=True)["device"] == "cuda"
-    assert "device" not in booster_parameters(segment, 1)
+    assert booster_parameters(assignment(), 1, use_gpu=True)["device"] == "cuda"
+    assert "device" not in booster_parameters(assignment(), 1)
 
 
 @pytest.mark.parametrize(

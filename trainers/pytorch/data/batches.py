@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from trainers.checking import check_whole
 from trainers.errors import ConfigurationError
 from trainers.pytorch.distribution import MicroBatch
 
@@ -112,6 +113,5 @@ def unplanned(steps: int, workers: int) -> Iterator[MicroBatch]:
 
 def _whole(hyperparameters: Mapping[str, Any], name: str) -> int | None:
     value = hyperparameters.get(name)
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise ConfigurationError(f"hyperparameter {name!r} is {value!r}; give a whole number, 1 or more")
+    check_whole(f"hyperparameter {name!r}", value, 1)
     return value
