@@ -42,7 +42,9 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Ready. Next: make demo"
 
 demo: $(STAMP)
-	$(VENV)/bin/python -m experiments.tune_distributed --quick
+	@echo "Tuning XGBoost and a network, each distributed and in four ways: about two minutes."
+	@echo "Loading Ray, XGBoost and PyTorch ..."
+	@$(VENV)/bin/python -m experiments.tune_distributed --quick
 
 PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=30 --durations-min=5
 

@@ -148,6 +148,7 @@ def run(problem: Problem, dataset: Dataset, options: Options, searches: Searches
             some = replace(problem, jobs=jobs)
             return searches.search(f"{name}-{step}", some, dataset, trainer=trainer, min_resource=least, seed=seed)
 
+        searches.console.print(f"{problem.title}: training without tuning, on {problem.workers} workers")
         outcomes[Way.UNTUNED].append(searches.train(f"{name}-untuned", problem, dataset, trainer=trainer, seed=seed))
         outcomes[Way.TO_THE_END].append(search("to-the-end", problem.max_resource, problem.jobs))
         outcomes[Way.HYPERBAND].append(cut := search("hyperband", 1, problem.jobs))

@@ -79,7 +79,7 @@ def money(amount: float, currency: str) -> str:
 
 
 def forecast_text(forecast: Mapping[str, Any], *, stopped: bool) -> str:
-    """What was forecast of a job, and how wrong that was where it has ended and was not stopped before its end."""
+    """A job's forecast, and its error where the job ran to its end."""
     expected, source = forecast["expected"], forecast["source"]
     text = f"{expected['worker_seconds']:,.1f} worker-seconds in {expected['wall_seconds']:,.1f} s"
     text = f"{text}, from {'the probe' if source == 'probe' else source}"
@@ -106,15 +106,15 @@ def range_text(bounds: Mapping[str, Any]) -> str:
 def workers_text(spec: Mapping[str, Any]) -> str:
     """How many workers train a trial, of a job whose spec the record keeps: one number, a range, or tuned ones."""
     estimator = spec["estimator"]
-    given = estimator["scaling"]["num_workers"]
-    if given == 0:
+    workers = estimator["scaling"]["num_workers"]
+    if workers == 0:
         return "the command's own process"
     if tuned := spec["hyperparameter_ranges"].get(WORKERS):
         return f"tuned: {range_text(tuned)}"
-    given = estimator["hyperparameters"].get(WORKERS) or given  # As for a trainer, which asks these first.
-    if isinstance(given, int):
-        return f"{given} a trial"
-    least, most = given
+    workers = estimator["hyperparameters"].get(WORKERS) or workers  # As for a trainer, which asks these first.
+    if isinstance(workers, int):
+        return f"{workers} a trial"
+    least, most = workers
     return f"{least} to {most} a trial, as there is room"
 
 
@@ -124,14 +124,14 @@ def first_line(text: str) -> str:
 
 
 def untuned_text(untuned: Mapping[str, Any]) -> str:
-    """What is said of an un-tuned run without a value."""
+    """The text for an un-tuned run without a value."""
     if "diverged" in untuned:
         return f"diverged after {count(untuned['resource'], 'unit')}: {first_line(untuned['diverged'])}"
     return f"failed: {untuned['failure']}"
 
 
 def details_text(details: Mapping[str, Any]) -> str:
-    """What happened beside a trial's metrics, in a line; empty where that would be a long one."""
+    """A trial's details beside its metrics, in a line; empty where that would be a long one."""
     text = ", ".join(
         f"{name} ({details_text(value)})" if isinstance(value, Mapping) else f"{name} {short(value)}"
         for name, value in details.items()

@@ -211,7 +211,7 @@ class HyperparameterTuner(TunedJob):
         ended.check(name)
 
     def forecast(self, inputs: Mapping[str, Any]) -> Forecast:
-        """What the job would take, without running it.
+        """The job's forecast, without running it.
 
         It comes from the most alike of the record's earlier jobs on the same data; where there is none, from a probe
         of a few units, on a gang that is started for it. Nothing is recorded.

@@ -156,6 +156,20 @@ def test_no_module_is_too_long() -> None:
     assert not {name: count for name, count in lines.items() if count > MOST_LINES}
 
 
+def test_faces_declare_at_run_time_what_type_checkers_read() -> None:
+    for name, path in modules().items():
+        source = path.read_text("utf-8")
+        read = {
+            alias.asname: str(node.module)
+            for block in ast.parse(source).body
+            if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+            for node in block.body
+            if isinstance(node, ast.ImportFrom)
+            for alias in node.names
+        }
+        assert "load_when_used(__name__)" not in source or declared(source) == read, name
+
+
 def test_an_import_past_a_face_is_seen() -> None:
     assert past_faces(tuple(imports_of("hpo.tuner", "from hpo.record.store import Store")))
     assert past_faces(tuple(imports_of("hpo.tuner", "def later():\n    from hpo.record import store")))

@@ -31,20 +31,20 @@ def check_whole(what: str, value: object, least: int) -> None:
         raise ConfigurationError(f"{what} is {value!r}; give a whole number, {least} or more")
 
 
-def nearest(given: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+def nearest(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     """The nearest of the known names, upper and lower case alike; empty if none is near.
 
     Args:
-        given: a name, or something else in the place of one.
+        word: a name, or something else in the place of one.
         known: names.
         cutoff: likeness from 0 to 1 that a name has to have, as difflib counts it.
     """
     by_lower = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(str(given).lower(), by_lower, n=1, cutoff=cutoff)
+    near = difflib.get_close_matches(str(word).lower(), by_lower, n=1, cutoff=cutoff)
     return by_lower[near[0]] if near else ""
 
 
-def did_you_mean(given: object, known: Iterable[str], cutoff: float = 0.6) -> str:
+def did_you_mean(word: object, known: Iterable[str], cutoff: float = 0.6) -> str:
     """A clause for the end of an error, "; did you mean 'x'?"; empty if no name is near. See `nearest`."""
-    near = nearest(given, known, cutoff)
+    near = nearest(word, known, cutoff)
     return f"; did you mean {near!r}?" if near else ""

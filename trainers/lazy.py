@@ -6,12 +6,15 @@ checkers read them, and a call of `load_when_used`.
 
 from __future__ import annotations
 
-import ast
+import re
 import sys
+from functools import cache
 from importlib import import_module
 from typing import Any
 
 from trainers.loopback import on_loopback
+
+_IMPORT, _NAME = r"(?m)^    from (\S+) import (\([^)]*\)|.*)$", r"\b(\w+) as \1\b"
 
 
 def load_when_used(package: str) -> None:
@@ -21,32 +24,33 @@ def load_when_used(package: str) -> None:
         package: its `__name__`.
     """
     namespace = vars(sys.modules[package])
-    homes = declared(namespace["__loader__"].get_source(package))
+
+    @cache
+    def homes() -> dict[str, str]:
+        return declared(namespace["__loader__"].get_source(package))
 
     def get(name: str) -> Any:
-        if name not in homes:
+        if name == "__all__":
+            return sorted(homes())
+        if name not in homes():
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = homes()[name]
         with on_loopback():  # Most homes import Ray.
-            own = homes[name] == package
             namespace[name] = loaded = (
-                import_module(f"{package}.{name}") if own else getattr(import_module(homes[name]), name)
+                import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
             )
         return loaded
 
-    namespace.update(__all__=sorted(homes), __getattr__=get, __dir__=lambda: sorted({*namespace, *homes}))
+    namespace.update(__getattr__=get, __dir__=lambda: sorted({*namespace, *homes(), "__all__"}))
 
 
 def declared(source: str) -> dict[str, str]:
     """The names that a face declares, each with the module that has it.
 
+    They are read without Python's parser: every process of a gang reads faces as it starts.
+
     Args:
-        source: of a package's `__init__`.
+        source: of a package's `__init__`, whose block has lines of the form `from module import Name as Name`.
     """
-    return {
-        name.asname or name.name: str(node.module)
-        for block in ast.parse(source).body
-        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
-        for node in block.body
-        if isinstance(node, ast.ImportFrom)
-        for name in node.names
-    }
+    _, _, block = source.partition("\nif TYPE_CHECKING:\n")
+    return {name: home for home, names in re.findall(_IMPORT, block) for name in re.findall(_NAME, names)}

@@ -34,7 +34,7 @@ BACK = "the storage of checkpoints is back"
 
 
 def away(reason: str) -> str:
-    """What is said of a storage that is away."""
+    """The message about a storage that is away."""
     return f"waiting for the storage of checkpoints, {GIVE_UP_SECONDS / 60:.0f} minutes at most: {reason}"
 
 
@@ -88,7 +88,7 @@ class PatientStorage:
             raise UnsavedError(str(error)) from error
 
     def attempt(self, act: Callable[[], _T]) -> _T:
-        """What `act` returns, at the first attempt that raises no StorageError.
+        """The result of `act`, at the first attempt that raises no StorageError.
 
         Raises:
             StorageError: that of the last attempt.
@@ -98,7 +98,7 @@ class PatientStorage:
         told = False
         while True:
             try:
-                found = act()
+                result = act()
             except StorageError as error:
                 self._tell(str(error))
                 told = True
@@ -107,7 +107,7 @@ class PatientStorage:
                 continue
             if told:
                 self._tell("")
-            return found
+            return result
 
     def _paused(self, until: float) -> bool:
         """Waits; returns whether somebody still wants what is waited for."""

@@ -57,10 +57,10 @@ def trainer_class(name: str) -> type[Trainer]:
             f"trainer {name!r} is unknown; known are {', '.join(sorted(TRAINERS))}, and classes of your own as "
             "'module:name'"
         )
-    found = load(name, OWN_CLASS, "class")
-    if not isinstance(found, type) or not issubclass(found, Trainer):
-        raise ConfigurationError(f"{OWN_CLASS} {name!r} is {found!r}; give a subclass of trainers.Trainer")
-    return found
+    trainer = load(name, OWN_CLASS, "class")
+    if not isinstance(trainer, type) or not issubclass(trainer, Trainer):
+        raise ConfigurationError(f"{OWN_CLASS} {name!r} is {trainer!r}; give a subclass of trainers.Trainer")
+    return trainer
 
 
 def code_in(state: Mapping[str, Any]) -> dict[str, str]:
@@ -72,8 +72,8 @@ def code_in(state: Mapping[str, Any]) -> dict[str, str]:
         state: what `Trainer.to_json` returned.
     """
     name, options = str(state.get("trainer")), dict(state.get("options") or {})
-    said = {str(argument): str(value) for argument, value in dict(state.get("code") or {}).items()}
+    names = {str(argument): str(value) for argument, value in dict(state.get("code") or {}).items()}
     if name not in TRAINERS:
-        return {**said, OWN_CLASS: name} if ":" in name else said
+        return {**names, OWN_CLASS: name} if ":" in name else names
     known = trainer_class(name).code_options
-    return {**said, **{option: str(options[option]) for option in known if option in options}}
+    return {**names, **{option: str(options[option]) for option in known if option in options}}

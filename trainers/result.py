@@ -41,7 +41,7 @@ TrainerT = TypeVar("TrainerT", bound=Trained, covariant=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingResult(Generic[TrainerT]):
-    """What one training gave.
+    """Result of one training.
 
     Args:
         metrics: the last report's, by "channel:metric".
@@ -63,7 +63,7 @@ class TrainingResult(Generic[TrainerT]):
 
     @classmethod
     def of(cls, segment: Segment, worker_seconds: float, trainer: Any) -> Self:
-        """What the one segment of a whole training gave."""
+        """The result of the one segment of a whole training."""
         return cls(
             metrics=dict(segment.reports[-1].metrics),
             reports=segment.reports,
@@ -148,11 +148,11 @@ def serve_alone(gangs: Gangs, assignment: Assignment, workers: int, patience: fl
                     attempts += 1
                     if attempts > 3:
                         raise GangError(f"gang {event.gang} lost its workers {attempts - 1} times in this training")
-                    held, workers_there = gangs.held_since(event.gang), event.workers
+                    held_since, workers_there = gangs.held_since(event.gang), event.workers
                     gangs.assign(event.gang, assignment)
                     deadline = time.monotonic() + patience
                 case Served(segment=Segment() as segment):
-                    return segment, (steady.now() - held) * workers_there
+                    return segment, (steady.now() - held_since) * workers_there
                 case Served(away=True):
                     raise StorageError(event.error)
                 case Served():

@@ -363,9 +363,9 @@ def _explained(uri: str, done: str) -> Iterator[None]:
         raise
     except (OSError, ValueError, NotImplementedError) as error:
         kind = StorageError if isinstance(error, OSError) else DataError
-        said = str(getattr(error, "strerror", None) or error).strip() or type(error).__name__
-        remedy = next((help for words, help in _REMEDIES if re.search(words, said)), "check the path and its access")
-        first = shown(said.splitlines()[0])
+        reason = str(getattr(error, "strerror", None) or error).strip() or type(error).__name__
+        remedy = next((help for words, help in _REMEDIES if re.search(words, reason)), "check the path and its access")
+        first = shown(reason.splitlines()[0])
         if len(first) > _LONGEST:
             first = f"{first[:_LONGEST]}..."
         raise kind(f"{shown(uri)!r} cannot be {done}: {first}; {remedy}") from error

@@ -89,7 +89,7 @@ class Trainer(ABC):
 
     @abstractmethod
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
-        """What the workers of its gangs run."""
+        """The program of its gangs' workers."""
 
     @abstractmethod
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
@@ -100,11 +100,11 @@ class Trainer(ABC):
 
         Without that, or in hand, it is the workers of `scaling`.
         """
-        given = hyperparameters.get(WORKERS)
-        return self.workers if given is None or self.in_hand else int(given)
+        value = hyperparameters.get(WORKERS)
+        return self.workers if value is None or self.in_hand else int(value)
 
     def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
-        """What it expects of a channel's labels.
+        """Its rules for a channel's labels.
 
         Args:
             channel: its name.
@@ -158,9 +158,9 @@ class Trainer(ABC):
 
     @property
     def worker_resources(self) -> dict[str, float]:
-        """What each worker holds, in Ray's units: memory in bytes; in hand, with the cores that this process uses."""
-        held = resources_per_worker(self.scaling)
-        return {**held, "CPU": float(cores(self.scaling))} if self.in_hand else held
+        """Resources of each worker, in Ray's units: memory in bytes; in hand, with this process's cores."""
+        resources = resources_per_worker(self.scaling)
+        return {**resources, "CPU": float(cores(self.scaling))} if self.in_hand else resources
 
     @property
     def warm(self) -> bool:
@@ -199,10 +199,10 @@ class Trainer(ABC):
             ConfigurationError: it is no whole number of 1 or more.
         """
         for name in self.resource_names:
-            given = self.hyperparameters.get(name)
-            check_whole(f"hyperparameter {name!r}", given, 1)
-            if given is not None:
-                return int(given)
+            value = self.hyperparameters.get(name)
+            check_whole(f"hyperparameter {name!r}", value, 1)
+            if value is not None:
+                return int(value)
         return None
 
     @classmethod
@@ -311,7 +311,7 @@ class Trainer(ABC):
         notify: Callable[[str], None] = logger.info,
         verbose: bool = False,
     ) -> Iterator[Gangs]:
-        """What trains configurations of this trainer, for the length of a block.
+        """Gangs for configurations of this trainer, for the length of a block.
 
         Args:
             name: prefix of the gangs' names.
@@ -340,13 +340,13 @@ class Trainer(ABC):
             with closing(InHand(name, self.program(placed), self.scaling, notify)) as hand:
                 yield hand
             return
-        with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as found:
+        with cluster(self.logical_cpus(at_once + several_sizes, workers), notify, verbose=verbose) as session:
             if not patient:
                 least = self.least_workers if workers == self.workers else workers
                 check_capacity(replace(self.scaling, num_workers=least))
             need = resources_per_worker(self.scaling)
             with reaching(need, channels, storage_path, notify, labels_of(self.scaling)) as reach:
-                gangs = self.start_gangs(name, channels, replace(found, reach=reach), notify, priority, patient)
+                gangs = self.start_gangs(name, channels, replace(session, reach=reach), notify, priority, patient)
                 try:
                     yield gangs
                 finally:

@@ -76,7 +76,7 @@ def network(workers: int, units: int) -> Trainer:
 
 
 def problems(options: Options) -> dict[str, Problem]:
-    """Both, by name; of a quick run, smaller."""
+    """Both, by name; of a quick run, smaller and on fewer processes, whose starts would be most of its time."""
     xgboost = Problem(
         name="xgboost",
         title="XGBoost, direct marketing",
@@ -86,7 +86,7 @@ def problems(options: Options) -> dict[str, Problem]:
         workers=3,
         units=150,
         ranges=blog.RANGES,
-        parallel=4,
+        parallel=1 if options.quick else 4,
         max_resource=30,
     )
     image = Problem(
@@ -95,7 +95,7 @@ def problems(options: Options) -> dict[str, Problem]:
         score="accuracy",
         load=Options.images,
         trainer=network,
-        workers=4,
+        workers=2 if options.quick else 4,
         units=9 if options.quick else 20,
         ranges=LEARNING,
         jobs=12 if options.quick else 30,

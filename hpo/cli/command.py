@@ -101,9 +101,9 @@ def _root(
 
 def root() -> TyperGroup:
     """The command as typer builds it."""
-    found = typer.main.get_command(app)
-    assert isinstance(found, TyperGroup)
-    return found
+    command = typer.main.get_command(app)
+    assert isinstance(command, TyperGroup)
+    return command
 
 
 def main() -> None:

@@ -75,13 +75,13 @@ def _command(path: tuple[str, ...], command: Any) -> Iterator[str]:
 
 
 def _job_file() -> Iterator[str]:
-    found = list(keys(JobSpec))
-    plain = [key for key in found if not key.kind]
+    entries = list(keys(JobSpec))
+    plain = [key for key in entries if not key.kind]
     yield _key_table(plain)
-    for kind in dict.fromkeys(key.kind for key in found if key.kind):
-        under = next(key.path for key in found if key.kind == kind).rpartition(".")[0]
+    for kind in dict.fromkeys(key.kind for key in entries if key.kind):
+        under = next(key.path for key in entries if key.kind == kind).rpartition(".")[0]
         yield f"### `{under}` of type `{kind}`\n"
-        yield _key_table([key for key in found if key.kind == kind])
+        yield _key_table([key for key in entries if key.kind == kind])
 
 
 def options_table() -> str:
@@ -93,8 +93,8 @@ def options_table() -> str:
     return _table(("option", "type", "default", ""), rows)
 
 
-def _key_table(found: Iterable[Key]) -> str:
-    rows = ((f"`{key.path}`", key.takes, _default(key), key.description) for key in found)
+def _key_table(entries: Iterable[Key]) -> str:
+    rows = ((f"`{key.path}`", key.takes, _default(key), key.description) for key in entries)
     return _table(("key", "takes", "default", ""), rows)
 
 

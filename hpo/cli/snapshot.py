@@ -48,7 +48,7 @@ class Snapshot(JobView):
 
     @property
     def tariff(self) -> Tariff | None:
-        """What its workers cost; None where it has no prices."""
+        """The price of its workers; None without prices."""
         return Tariff.of_spec(self.job.spec)
 
     def trial_summaries(self) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ class Overview:
 
     @property
     def tariff(self) -> Tariff | None:
-        """What its workers cost; None where it has no prices."""
+        """The price of its workers; None without prices."""
         return Tariff.of_spec(self.job.spec)
 
     def summary(self) -> dict[str, Any]:

@@ -23,7 +23,7 @@ class Terminal(Console):
     """A console that goes on in silence when whoever read its output is gone, as `head` is."""
 
     def on_broken_pipe(self) -> None:
-        """What is printed from now on goes nowhere."""
+        """Sends all further output nowhere."""
         self.quiet = True
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

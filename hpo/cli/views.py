@@ -95,8 +95,8 @@ def trials_table(snapshot: Snapshot, width: int) -> RenderableType:
     main = [_main(snapshot, trial) for trial in ranked]
     values = [trial.hyperparameters for trial in ranked]
     rows = [
-        cells + [short(given[name]) if name in given else "" for name in names]
-        for cells, given in zip(main, values, strict=True)
+        cells + [short(value[name]) if name in value else "" for name in names]
+        for cells, value in zip(main, values, strict=True)
     ]
     heads = [[head] for head in (*_main_heads(snapshot), *names)]
     folded = [re.sub("(?<=[_:])", "\n", head[0]).rstrip("\n").split("\n") for head in heads]
@@ -105,8 +105,8 @@ def trials_table(snapshot: Snapshot, width: int) -> RenderableType:
             return Group(*_lines(lines, rows))
     first, *others = _lines(heads[: len(heads) - len(names)], main)
     parts: list[RenderableType] = [first]
-    for line, given in zip(others, values, strict=True):
-        parts += [line, Padding(Text(_settings(given), style="dim"), (0, 0, 0, 4))]
+    for line, value in zip(others, values, strict=True):
+        parts += [line, Padding(Text(_settings(value), style="dim"), (0, 0, 0, 4))]
     return Group(*parts)
 
 
@@ -114,15 +114,15 @@ def failures(trials: Sequence[TrialRow], *, limit: int | None = None, tracebacks
     """Why trials failed or diverged, if any did."""
     parts: list[RenderableType] = []
     by_status = {status: [trial for trial in trials if trial.status == status] for status in ("Failed", "Diverged")}
-    for status, found in by_status.items():
-        if found:
+    for status, group in by_status.items():
+        if group:
             parts.append(Text(f"{status} trials", style="bold"))
-        for trial in found[:limit]:
+        for trial in group[:limit]:
             parts.append(Text(f"  {trial.trial_id}: {trial.failure_reason}"))
             if tracebacks and trial.traceback:
                 parts.append(Text(trial.traceback.rstrip() + "\n", style="dim"))
-        if limit is not None and len(found) > limit:
-            parts.append(Text(f"  and {len(found) - limit} more: hpo trials {found[0].job} shows them"))
+        if limit is not None and len(group) > limit:
+            parts.append(Text(f"  and {len(group) - limit} more: hpo trials {group[0].job} shows them"))
     return Group(*parts) if parts else None
 
 

@@ -14,7 +14,7 @@ from trainers.process import whole
 
 
 class Kind(StrEnum):
-    """What a billed second went into."""
+    """Kind of a billed second."""
 
     STARTING = "starting"
     TRAINING = "training"

@@ -14,14 +14,13 @@ from hpo.text import money
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """What a job may take at most.
+    """A job's limits.
 
     Args:
-        max_seconds: from its start; with `max_wait`, of those in which it has a gang.
-        max_wait: from its start, the seconds in which it waits for a gang among them. It then waits so long for room,
-            where it would otherwise give up sooner.
+        max_seconds: from its start; with `max_wait`, seconds with a gang alone.
+        max_wait: from its start, waiting for a gang included. Without it, a job gives up waiting for room sooner.
         max_cost: of all its billed worker-seconds.
-        tariff: what these cost; None where nobody said.
+        tariff: the price of these; None without prices.
     """
 
     max_seconds: float = math.inf
@@ -45,7 +44,7 @@ class Limits:
         Args:
             seconds: since the job's start.
             worker_seconds: billed so far.
-            waited: how many of them it had no gang.
+            waited: how many of them were without a gang.
         """
         if seconds >= self.max_wait:
             return f"max_wait reached: {seconds:.1f} s of {self.max_wait:g} s, {waited:.1f} s of them without a gang"
@@ -57,7 +56,7 @@ class Limits:
         return ""
 
     def short_of(self, workers: int, start_worker_seconds: float, left: float) -> str:
-        """Why a job ends that cannot go on without another gang."""
+        """The reason for the end of a job that cannot go on without another gang."""
         assert self.tariff is not None, "nothing else is short"
         return (
             f"max_cost reached: {self.tariff.text(left)} of {self._most} are left, and the start of a gang of "
@@ -73,8 +72,8 @@ class Budget:
     """Follows what a job spends, and says which gangs it can still pay to start: pure, given its ledger.
 
     Args:
-        limits: what it may take.
-        ledger: what it was billed.
+        limits: of the job.
+        ledger: of the job.
     """
 
     def __init__(self, limits: Limits, ledger: Ledger) -> None:
@@ -83,7 +82,7 @@ class Budget:
         self._start_seconds: float | None = None
 
     def started(self, seconds: float) -> None:
-        """A gang's start took so long."""
+        """Notes how long a gang's start took."""
         self._start_seconds = seconds
 
     def reached(self, seconds: float) -> str:
@@ -93,7 +92,7 @@ class Budget:
     def pays_for(self, sizes: Mapping[int, int], there: Counter[int], starting: int) -> dict[int, int]:
         """The gangs that are wanted, without those whose start costs more than what is left.
 
-        What a start costs is what the last one did. Before one is known, one gang is started and no more.
+        A start is taken to cost as much as the last one. Before the first is known, only one gang is started.
 
         Args:
             sizes: how many gangs of each size could be busy, the most urgent size first.
@@ -116,7 +115,7 @@ class Budget:
         return paid
 
     def short_of(self, workers: int) -> str:
-        """Why a job ends that cannot go on without a gang of so many workers."""
+        """The reason for the end of a job that cannot go on without a gang of so many workers."""
         return self._limits.short_of(workers, (self._start_seconds or 0.0) * workers, max(0.0, self._left))
 
     @property

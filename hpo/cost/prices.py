@@ -51,7 +51,7 @@ class Instance:
             raise ConfigurationError(f"cpus of instance {self.name!r} is {self.cpus!r}; give a number above 0")
 
     def share(self, resources: Mapping[str, float]) -> float:
-        """What part of the machine a worker takes: the largest of its parts of CPUs, GPUs and memory.
+        """A worker's share of the machine: the largest of its parts of CPUs, GPUs and memory.
 
         Raises:
             ConfigurationError: a worker does not fit on it.
@@ -72,7 +72,7 @@ class Instance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tariff:
-    """What the workers of one job cost.
+    """Tariff of one job's workers.
 
     Args:
         per_worker_hour: the price of a worker-hour, discount included.
@@ -84,11 +84,11 @@ class Tariff:
 
     @classmethod
     def of_spec(cls, spec: Mapping[str, Any]) -> Tariff | None:
-        """That of a job of the record; None where it has no prices."""
+        """The tariff of a job of the record; None without prices."""
         return cls(**state) if (state := spec.get("tariff")) else None
 
     def of(self, worker_seconds: float) -> float:
-        """What so many worker-seconds cost."""
+        """The cost of a number of worker-seconds."""
         return self.per_worker_hour * worker_seconds / HOUR
 
     def text(self, worker_seconds: float) -> str:
@@ -180,24 +180,24 @@ class Prices:
             ConfigurationError: the table has no such instance, or is wrong.
         """
         path = Path(table) if table is not None else _own_table() or EXAMPLES
-        said = _read(path)
-        found = said["instances"]
-        if name not in found:
-            near = nearest(name, found, cutoff=0.3)
+        content = _read(path)
+        instances = content["instances"]
+        if name not in instances:
+            near = nearest(name, instances, cutoff=0.3)
             hint = f"did you mean {near!r}? Or " if near else ""
             own = path if path != EXAMPLES else home() / "prices.yaml"
             raise ConfigurationError(
-                f"instance is {name!r}, and the table {path} has {', '.join(found) or 'none'}; {hint}add it to {own}, "
-                f"in the form of {EXAMPLES}"
+                f"instance is {name!r}, and the table {path} has {', '.join(instances) or 'none'}; {hint}add it to "
+                f"{own}, in the form of {EXAMPLES}"
             )
         return cls(
-            instance=Instance(name=name, **found[name]),
-            currency=said.get("currency", "") if currency is None else currency,
+            instance=Instance(name=name, **instances[name]),
+            currency=content.get("currency", "") if currency is None else currency,
             spot_discount=spot_discount,
         )
 
     def tariff(self, resources: Mapping[str, float]) -> Tariff:
-        """What a worker with these resources costs.
+        """The tariff of a worker with these resources.
 
         Args:
             resources: in Ray's units: "CPU", "GPU", and "memory" in bytes; others cost nothing.
@@ -214,15 +214,15 @@ class Prices:
         if self.instance is not None:
             hour += self.instance.per_hour * self.instance.share(resources)
         if not hour:
-            held = ", ".join(f"{name} {amount:g}" for name, amount in resources.items()) or "nothing"
+            amounts = ", ".join(f"{name} {amount:g}" for name, amount in resources.items()) or "nothing"
             raise ConfigurationError(
-                f"a worker holds {held}, and costs nothing at these prices; give the price of one of these, or "
+                f"a worker holds {amounts}, and costs nothing at these prices; give the price of one of these, or "
                 "per_worker_hour"
             )
         return Tariff(per_worker_hour=hour * (1.0 - self.spot_discount), currency=self.currency)
 
     def of(self, worker_seconds: float, resources: Mapping[str, float]) -> float:
-        """What so many seconds of workers with these resources cost; see `tariff`."""
+        """The cost of so many seconds of workers with these resources; see `tariff`."""
         return self.tariff(resources).of(worker_seconds)
 
     def to_json(self) -> dict[str, Any]:
@@ -248,15 +248,15 @@ def _own_table() -> Path | None:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        said = load(path.read_text(encoding="utf-8"))
+        content = load(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigurationError(
             f"the table of prices {path} cannot be read: {' '.join(str(error).split())}; correct it, or give another"
         ) from None
-    found = _known(said, _TABLE_KEYS, f"the table of prices {path}")
-    if not isinstance(found.get("currency", ""), str):
-        raise ConfigurationError(f"currency in {path} is {found['currency']!r}; give text, in quotes")
-    instances = found.get("instances")
+    table = _known(content, _TABLE_KEYS, f"the table of prices {path}")
+    if not isinstance(table.get("currency", ""), str):
+        raise ConfigurationError(f"currency in {path} is {table['currency']!r}; give text, in quotes")
+    instances = table.get("instances")
     if not isinstance(instances, dict):
         raise ConfigurationError(f"instances in {path} is {instances!r}; give names and their prices, as {EXAMPLES}")
     for name, entry in instances.items():
@@ -264,17 +264,17 @@ def _read(path: Path) -> dict[str, Any]:
         for needed in ("per_hour", "cpus"):
             if needed not in _known(entry, _INSTANCE_KEYS, where):
                 raise ConfigurationError(f"{where} has no {needed}; give it, as {EXAMPLES} does")
-    return {**found, "instances": {str(name): entry for name, entry in instances.items()}}
+    return {**table, "instances": {str(name): entry for name, entry in instances.items()}}
 
 
-def _known(said: Any, keys: tuple[str, ...], where: str) -> dict[str, Any]:
-    if not isinstance(said, dict):
-        raise ConfigurationError(f"{where} is {said!r}; give {', '.join(keys)}, as {EXAMPLES} does")
-    for key in said:
+def _known(content: Any, keys: tuple[str, ...], where: str) -> dict[str, Any]:
+    if not isinstance(content, dict):
+        raise ConfigurationError(f"{where} is {content!r}; give {', '.join(keys)}, as {EXAMPLES} does")
+    for key in content:
         if key not in keys:
             known = f"{', '.join(keys)}{did_you_mean(key, keys)}"
             raise ConfigurationError(f"{where} has the key {key!r}; known are {known}")
-    return said
+    return content
 
 
 def _check_amount(field: str, value: object, below: float = math.inf) -> None:

@@ -64,7 +64,7 @@ class Pace:
 
 
 class Countdown:
-    """What is left, steadied for a reader: it counts down, and each new measurement moves it a little.
+    """Remaining time, steadied for a reader: it counts down, and each new measurement moves it a little.
 
     Measurements jump where a gang comes up or a rung is decided; what is shown gets there over some seconds.
     """
@@ -93,7 +93,7 @@ class Countdown:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probed:
-    """What a job's probe gave on its first gang.
+    """Result of a job's probe on its first gang.
 
     Args:
         segment: of its assignment.
@@ -114,7 +114,7 @@ class Probed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ManyWorkers:
-    """What a gang takes, all in seconds; make it with `of`.
+    """Times of a gang, all in seconds; make it with `of`.
 
     Args:
         workers: in the gang; a mean where gangs are of several sizes.
@@ -136,7 +136,7 @@ class ManyWorkers:
 
     @classmethod
     def of(cls, probed: Probed, workers: int) -> ManyWorkers:
-        """What the probe showed of a gang of so many workers."""
+        """The times of a gang of so many workers, from the probe."""
         training = probed.segment.training_seconds
         return cls(
             workers=workers,

@@ -73,14 +73,14 @@ def distributions(ranges: Mapping[str, ParameterRange]) -> dict[str, BaseDistrib
     """The ranges in Optuna's form. It has no reverse-logarithmic scaling: that becomes a linear one."""
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
-    found: dict[str, BaseDistribution] = {}
+    by_name: dict[str, BaseDistribution] = {}
     for name, bounds in ranges.items():
         if isinstance(bounds, CategoricalParameter):
-            found[name] = CategoricalDistribution([_choice(bounds, value) for value in bounds.values])
+            by_name[name] = CategoricalDistribution([_choice(bounds, value) for value in bounds.values])
             continue
         kind: type[Any] = FloatDistribution if isinstance(bounds, ContinuousParameter) else IntDistribution
-        found[name] = kind(bounds.min_value, bounds.max_value, log=bounds.resolved_scaling == "Logarithmic")
-    return found
+        by_name[name] = kind(bounds.min_value, bounds.max_value, log=bounds.resolved_scaling == "Logarithmic")
+    return by_name
 
 
 def _choice(bounds: CategoricalParameter, value: Any) -> Any:
@@ -90,7 +90,7 @@ def _choice(bounds: CategoricalParameter, value: Any) -> Any:
 
 
 def _opened(storage: str | BaseStorage) -> tuple[str, BaseStorage]:
-    """What to call a storage, and the storage."""
+    """A storage and its name for messages, the name first."""
     import optuna
 
     if not isinstance(storage, str):
@@ -287,8 +287,8 @@ def _rows(trial: FrozenTrial) -> list[tuple[str, dict[str, Any]]]:
         rows.append(("trial_values", {"objective": 0, "value": trial.value, "value_type": "FINITE"}))
     for step, value in trial.intermediate_values.items():
         kind = "NAN" if math.isnan(value) else "FINITE" if math.isfinite(value) else "INF_" + ("POS", "NEG")[value < 0]
-        held = value if kind == "FINITE" else None
-        row = {"step": step, "intermediate_value": held, "intermediate_value_type": kind}
+        stored = value if kind == "FINITE" else None
+        row = {"step": step, "intermediate_value": stored, "intermediate_value_type": kind}
         rows.append(("trial_intermediate_values", row))
     rows += [
         ("trial_user_attributes", {"key": key, "value_json": json.dumps(value)})

@@ -13,7 +13,7 @@ ENOUGH = 0.75
 """Of the cores that a job could use, the part that has to be left to it for its times to hold."""
 
 LEAST_SECONDS = 0.1
-"""Systems count processor time in hundredths of a second: of less than this nothing is said."""
+"""Systems count processor time in hundredths of a second: shorter times tell nothing."""
 
 LOOK_SECONDS = 0.3
 """How long to look where nothing else takes time."""
@@ -24,11 +24,11 @@ _RAYLET = "raylet"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Busy:
-    """What other processes used, so that times measured meanwhile, or a job now, may be far off.
+    """Processor use of other processes, because of which measured times may be far off.
 
     Args:
-        others: cores, a mean over the time that was measured.
-        cores: that the machine has.
+        others: the cores that they used, a mean over the measured time.
+        cores: of the machine.
     """
 
     others: float
@@ -36,12 +36,12 @@ class Busy:
 
     @property
     def used(self) -> str:
-        """How much that was, in a clause."""
+        """The use of cores, as a clause."""
         return f"other processes used {self.others:.1f} of its {self.cores} cores"
 
     @property
     def text(self) -> str:
-        """For people, behind what was measured."""
+        """A sentence for people, to follow the measured times."""
         return f"The machine was busy meanwhile: {self.used}, so these times may be far off."
 
 
@@ -64,8 +64,8 @@ class Usage:
 def used_by_job(before: Usage, after: Usage) -> float:
     """Processor seconds that the job used between two moments.
 
-    Of a process that ended meanwhile that is known only where its parent waited for it, and then with all that it had
-    used before. A raylet does not wait for its workers: what those used to their end is missing.
+    The seconds of a process that ended meanwhile are known only where its parent waited for it, and then with those
+    before. A raylet does not wait for its workers: the seconds of those that ended are missing.
     """
     own = children = 0.0
     for process, (mine, ended) in after.by_job.items():
@@ -77,14 +77,13 @@ def used_by_job(before: Usage, after: Usage) -> float:
 
 
 def busy_between(before: Usage, after: Usage, *, cores: int, wanted: int) -> Busy | None:
-    """Whether too little was left to a job; None if not, or if that is too short a time to tell.
+    """The load that left a job too few cores; None where enough were left, or the time is too short to tell.
 
     Args:
-        before: at the begin of a time.
+        before: at the start of the time.
         after: at its end.
         cores: of the machine.
-        wanted: threads that the job had something to do for; more than there are cores slow each other down, and
-            that is no other's doing.
+        wanted: threads of the job at work; more threads than cores slow each other down, without any other process.
     """
     seconds = after.at - before.at
     if seconds < LEAST_SECONDS:
@@ -98,8 +97,8 @@ class Look:
     """Looks at this machine from now on.
 
     Args:
-        joined: the job runs on a cluster that it did not start, so that what Ray's workers here use is taken for the
-            job's; else it is what this process uses, and all that descend from it.
+        joined: the job runs on a cluster that it did not start: all of Ray's workers here count as the job's; else this
+            process and its descendants do.
     """
 
     def __init__(self, *, joined: bool) -> None:
@@ -112,7 +111,7 @@ class Look:
 
 
 def usage(*, joined: bool) -> Usage:
-    """What was used until now; see `Look`."""
+    """The usage until now; see `Look`."""
     mine = [psutil.Process()]
     if joined:
         mine += [process for process in psutil.process_iter(["name"]) if process.info["name"] == _RAYLET]

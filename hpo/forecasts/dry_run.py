@@ -56,9 +56,9 @@ def rehearse(
     look = Look(joined=not estimator.in_hand and joins())
     workers = estimator.workers_for(estimator.hyperparameters)
 
-    def probed(found: Probed) -> None:
+    def probed(measurement: Probed) -> None:
         # Here, as a cluster that is ended takes along what its processes have used.
-        measured.append((ManyWorkers.of(found, workers), look.until_now(threads_for(estimator))))
+        measured.append((ManyWorkers.of(measurement, workers), look.until_now(threads_for(estimator))))
 
     record: Record = _Unrecorded()
     storage.make_folder(search.storage_path)

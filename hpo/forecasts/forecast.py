@@ -20,7 +20,7 @@ ONE_UNIT = "Measured was one unit alone, the first, which may be slower than oth
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Amount:
-    """What a job takes.
+    """Worker-seconds, wall time and money of a job.
 
     Args:
         worker_seconds: that it is billed.
@@ -40,7 +40,7 @@ class Amount:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What a job will take.
+    """Forecast of a job.
 
     Args:
         source: where its pace comes from: `PROBE`, or "job NAME".
@@ -65,7 +65,7 @@ class Forecast:
             f"Forecast from {'the ' if self.source == PROBE else ''}{self.source}: "
             f"about {estimated(self.expected.wall_seconds)} and {self.expected.billed(self.currency)}; "
             f"at most {estimated(self.at_most.wall_seconds)} and {self.at_most.billed(self.currency)}."
-            + "".join(f" {said}" for said in (self.ends_early, self.doubts) if said)
+            + "".join(f" {part}" for part in (self.ends_early, self.doubts) if part)
         )
 
     @property
@@ -77,7 +77,7 @@ class Forecast:
 
     def doubted(self, *doubts: str) -> Forecast:
         """The same with more that speaks against it; empty sentences are none."""
-        return replace(self, doubts=" ".join(said for said in (self.doubts, *doubts) if said))
+        return replace(self, doubts=" ".join(doubt for doubt in (self.doubts, *doubts) if doubt))
 
     def to_json(self) -> dict[str, Any]:
         """For the record."""
@@ -92,7 +92,7 @@ def forecast_error(expected: Mapping[str, float], *, worker_seconds: float, wall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlook:
-    """What is known of a job before it starts.
+    """Outlook on a job before it starts.
 
     Args:
         planned_units: that its trials train at most.
@@ -112,7 +112,7 @@ class Outlook:
 
     @classmethod
     def of(cls, search: Search, plan: Plan, *, in_hand: bool) -> Outlook:
-        """That of a search.
+        """The outlook on a search.
 
         Args:
             search: what is to be carried out, its probes included.
@@ -139,7 +139,7 @@ class Outlook:
         return self.planned_assignments + self.other_assignments
 
     def forecast(self, pace: ManyWorkers, *, source: str, used: float = 1.0) -> Forecast:
-        """What the job takes at a pace.
+        """The job's forecast at a pace.
 
         Args:
             pace: of a gang.

@@ -49,13 +49,13 @@ def most_alike(jobs: Iterable[JobRow], spec: Mapping[str, Any]) -> list[JobRow]:
 
 
 def part_used(job: JobRow) -> float:
-    """What part of its plan's units a job trained, if nothing ended it before; else 1, as nothing is known."""
+    """The part of its plan's units that a job trained; 1 for a job that was ended before."""
     used, planned = job.summary["resource_used"], job.summary.get("resource_planned")
     return min(1.0, used / planned) if planned and job.status == "Completed" and not job.reason else 1.0
 
 
 def _was_busy(job: JobRow) -> str:
-    """What speaks against a job's pace: whether the machine was busy as it began."""
+    """Doubts about a job's pace: a machine that was busy as it began."""
     busy = (job.summary.get("probe") or {}).get("busy")
     return f"The machine was busy as that job began: {Busy(**busy).used}." if busy else ""
 
@@ -102,7 +102,7 @@ def pace_of(ledger: Iterable[LedgerRow], units: int) -> ManyWorkers | None:
 
 
 def _identity(spec: Mapping[str, Any]) -> Any:
-    """What has to be the same for a pace to hold: trainer, workers and data; None where the data are not known."""
+    """The identity that a pace holds for: trainer, workers and data; None for unknown data."""
     inputs = {name: channel.get("fingerprint") for name, channel in spec.get("inputs", {}).items()}
     if not inputs or not all(inputs.values()):
         return None

@@ -21,29 +21,29 @@ from trainers.process import calm_loaded
 from trainers.trainer import Trainer
 
 MOST_ROWS, MOST_CELLS = 200_000, 20_000_000
-"""How many rows, and numbers in them, are measured here; of more, a part, scaled."""
+"""Rows, and numbers in them, that are measured here; of more, a part, scaled."""
 
 MOST_FILE_CELLS = 50_000_000
-"""How large files may be to be measured: they are read from end to end, a part of them too."""
+"""Size of the largest files that are measured: they are read from end to end, even for a part of them."""
 
 _BEGINNING_BYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneWorker:
-    """What one worker in this process takes, all in seconds.
+    """Times of one worker in this process, all in seconds.
 
     Args:
         rows: of the training channel; None where that is not known.
         features: of each row.
         part: one row in so many was measured; what follows is scaled to all of them.
         load: to load the rows and build the matrices.
-        threads: that `num_workers=0` would use.
+        threads: of `num_workers=0`.
         a_round: a unit with those.
-        worker_threads: that one worker of the gang gets.
+        worker_threads: of one worker of the gang.
         a_worker_round: all rows on one such worker.
-        an_assignment: what each costs beside its units.
-        cold: a unit is the very first, with all in it that is done once.
+        an_assignment: seconds of each beside its units.
+        cold: a unit is the very first, with all one-time work in it.
         about: `rows` are an estimate, from the size of CSV files.
     """
 
@@ -61,12 +61,12 @@ class OneWorker:
 
     @classmethod
     def of(cls, probed: Probed, *, channel: Channel, threads: int) -> OneWorker:
-        """What a probe showed that was trained in hand.
+        """The times of a probe in this process.
 
         Args:
-            probed: what it gave.
+            probed: its result.
             channel: the training rows.
-            threads: that it used.
+            threads: of the probe.
         """
         segment = probed.segment
         heading = channel.source.heading
@@ -99,7 +99,7 @@ def probe_assignment(
 ) -> Assignment:
     """A few units with static hyperparameters, which belong to no trial.
 
-    A gang serves one of `WARM_UP_UNITS` before the one that is measured: what it does first is slower.
+    A gang serves one of `WARM_UP_UNITS` before the measured one, since the first is slower.
     """
     return Assignment(
         trial_id="probe",
@@ -113,7 +113,7 @@ def probe_assignment(
 
 
 def measure_here(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker | NotMeasured:
-    """Trains a few units in this process, one at least; it never raises for what goes wrong.
+    """Trains a few units in this process, one at least; it never raises.
 
     Args:
         estimator: whose static hyperparameters and threads are used.
@@ -122,7 +122,7 @@ def measure_here(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWork
     try:
         obstacle = _obstacle(estimator, channels)
         return NotMeasured(reason=obstacle) if obstacle else _measure(estimator, channels)
-    except Exception as error:  # Whatever it is, the job will say it where it belongs.
+    except Exception as error:  # The job will raise the same error where it belongs.
         return NotMeasured(reason=one_line(error))
 
 
@@ -142,7 +142,7 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
     began = time.perf_counter()
     tables = {name: channel.read(0, min(part, _shape(channel)[0])) for name, channel in channels.items()}
     read = time.perf_counter() - began
-    held = {
+    in_memory = {
         name: Channel(
             name=name,
             source=Memory(features=table.features, labels=table.labels, columns=table.feature_names, position=None),
@@ -154,10 +154,10 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
     if not estimator.in_hand:
         threads = cores(None)
         worker_threads = max(1, int(resources_per_worker(estimator.scaling).get("CPU", 1)))
-    build, a_unit, rest, cold = _train(estimator, held, threads)
+    build, a_unit, rest, cold = _train(estimator, in_memory, threads)
     if a_unit > MOST_SECONDS:
         worker_threads = threads  # Once more would take as long.
-    on_worker = a_unit if worker_threads == threads else _train(estimator, held, worker_threads)[1]
+    on_worker = a_unit if worker_threads == threads else _train(estimator, in_memory, worker_threads)[1]
     rows, features = tables["train"].features.shape
     total = channels["train"].source.rows
     # Files are read from end to end, whatever part is kept.
@@ -178,11 +178,11 @@ def _measure(estimator: Trainer, channels: Mapping[str, Channel]) -> OneWorker:
 
 
 class _LongEnoughError(Exception):
-    """Units enough were trained."""
+    """Ends the training after enough units."""
 
 
 def _train(estimator: Trainer, channels: Mapping[str, Channel], threads: int) -> tuple[float, float, float, bool]:
-    """Seconds to load and build, of a unit, and of what an assignment costs beside its units; whether it is cold."""
+    """Seconds to load and build, of a unit, and of an assignment beside its units; whether it is cold."""
     calm_loaded()
     program = estimator.program({name: channel.place(0) for name, channel in channels.items()})
     build = sum(seconds for step, seconds in program.open(alone(threads)).items() if step != "import")
@@ -216,7 +216,7 @@ def _units(program: Program, estimator: Trainer, units: int) -> tuple[list[float
 
 
 def rows_of(channel: Channel) -> tuple[int | None, bool]:
-    """How many rows a channel has, None where that is not known; and whether that is an estimate.
+    """The number of a channel's rows, None where it is not known; and whether it is an estimate.
 
     Small CSV files on this machine are counted; of others the beginning says how long a row is.
     """
@@ -226,12 +226,12 @@ def rows_of(channel: Channel) -> tuple[int | None, bool]:
     try:
         labels = source.look()
         return (_estimated_rows(source), True) if labels is None else (len(labels), False)
-    except (OSError, WarmbandError):  # Whatever it is, the job has read them, or will say it.
+    except (OSError, WarmbandError):  # The job has read them, or will raise the same error.
         return None, False
 
 
 def _estimated_rows(files: Files) -> int:
-    """Rows of CSV files, from how long those in the first one's beginning are."""
+    """Rows of CSV files, estimated by the lengths of the first rows."""
     with files.filesystem.open_input_stream(files.files[0].path) as stream:
         beginning = bytes(stream.read(_BEGINNING_BYTES))
     size = sum(file.weight for file in files.files)
@@ -248,6 +248,6 @@ def _shape(channel: Channel) -> tuple[int, int]:
 
 
 def _part(channel: Channel) -> int:
-    """Of how many rows one is measured."""
+    """The step between measured rows: of so many, one is measured."""
     rows, width = _shape(channel)
     return max(1, math.ceil(rows / MOST_ROWS), math.ceil(rows * width / MOST_CELLS))

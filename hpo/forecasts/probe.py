@@ -23,7 +23,7 @@ _ALIKE = 0.1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Probe:
-    """What was measured and said before a job, for its record; `many` is None in hand, `busy` on a quiet machine."""
+    """Measurements and verdict of a probe, for the record; `many` is None in hand, `busy` on a quiet machine."""
 
     one: OneWorker | NotMeasured
     many: ManyWorkers | None
@@ -87,7 +87,7 @@ class Probing:
             one = OneWorker.of(probed, channel=channel, threads=threads)
         many = None if in_hand else pace
         outlook = self._outlook
-        said = verdict(
+        text = verdict(
             one,
             many,
             unit=self._estimator.unit,
@@ -97,14 +97,14 @@ class Probing:
         )
         busy = max(self._busy, key=lambda found: found.others, default=None)
         if pace.cold or (isinstance(one, OneWorker) and one.cold):
-            said = f"{said} {ONE_UNIT}"
+            text = f"{text} {ONE_UNIT}"
         if busy is not None:
-            said = f"{said} {busy.text}"
-        self._probe = Probe(one=one, many=many, verdict=said, busy=busy)
+            text = f"{text} {busy.text}"
+        self._probe = Probe(one=one, many=many, verdict=text, busy=busy)
         if self.forecast is None:
             self.forecast = outlook.forecast(pace, source=PROBE).doubted(busy.text if busy else "")
-            said = f"{said} {self.forecast.bill}"
-        self._say(said)
+            text = f"{text} {self.forecast.bill}"
+        self._say(text)
 
     def _look_up(self, wanted: int) -> None:
         """Notes whether other processes left too little since the last time."""
@@ -113,7 +113,7 @@ class Probing:
         self._look = Look(joined=self._joined)
 
     def to_json(self) -> dict[str, Any]:
-        """What was found, for the record; empty as long as nothing was."""
+        """The measurements, for the record; empty before the first."""
         return self._probe.to_json() if self._probe else {}
 
 
@@ -126,7 +126,7 @@ def joins() -> bool:
 
 
 def threads_for(estimator: Trainer) -> int:
-    """That a gang of the static hyperparameters computes with, or this process in hand."""
+    """The threads of a gang of the static hyperparameters, or of this process in hand."""
     if estimator.in_hand:
         return cores(estimator.scaling)
     cpus = max(1, int(resources_per_worker(estimator.scaling).get("CPU", 1)))
@@ -144,7 +144,7 @@ def probes(trainer: Trainer) -> tuple[int, ...]:
 def verdict(
     one: OneWorker | NotMeasured, many: ManyWorkers | None, *, unit: str, units: int, assignments: int, gangs: int
 ) -> str:
-    """What both ways would take for the whole job, in a few sentences.
+    """A comparison of both ways for the whole job, in a few sentences.
 
     Args:
         one: measured in this process.
@@ -156,12 +156,12 @@ def verdict(
     """
     a_unit = f"{'an' if unit[0] in 'aeio' else 'a'} {unit}"  # A unit begins with a y.
     if isinstance(one, NotMeasured):
-        said = f"Probe: nothing was measured in one process: {one.reason}."
+        text = f"Probe: nothing was measured in one process: {one.reason}."
         if many is None:
-            return said
+            return text
         here = job_on_gangs(many, units=units, assignments=assignments, gangs=gangs)
         takes = f"{a_unit.capitalize()} takes {_ms(many.a_round)} on {_gang(many)}"
-        return f"{said} {takes}, the job at most about {estimated(here)}."
+        return f"{text} {takes}, the job at most about {estimated(here)}."
     scaled = f" (measured on one row in {one.part}, and scaled)" if one.part > 1 else ""
     rows = "" if one.rows is None else f"about {float(f'{one.rows:.2g}'):,.0f}" if one.about else f"{one.rows:,}"
     size = f"Probe: {rows and f'{rows} rows x '}{one.features} features{scaled}"

@@ -43,12 +43,12 @@ class Cost(Strict):
 
     def prices(self) -> Prices:
         """In the Python API's form."""
-        given = self.model_dump(exclude={"instance", "currency", "max_cost"})
+        fields = self.model_dump(exclude={"instance", "currency", "max_cost"})
         if self.instance is not None:
             machine = Prices.of_instance(self.instance, currency=self.currency)
-            return Prices(instance=machine.instance, currency=machine.currency, **given)
-        return Prices(currency=self.currency or "", **given)
+            return Prices(instance=machine.instance, currency=machine.currency, **fields)
+        return Prices(currency=self.currency or "", **fields)
 
     def arguments(self) -> dict[str, Any]:
-        """What `HyperparameterTuner` takes of it."""
+        """The arguments of `HyperparameterTuner` in it."""
         return {"prices": self.prices(), "max_cost": self.max_cost}

@@ -41,7 +41,7 @@ def options_model(group: str) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Give:
-    """What to give for a field where its type does not say it well enough."""
+    """Hint for a field whose type does not say enough."""
 
     text: str
 
@@ -71,37 +71,37 @@ def keys(model: type[BaseModel], under: tuple[str, ...] = (), kind: str = "") ->
 
 
 def takes(info: FieldInfo) -> str:
-    """What a field takes, in words that follow "give"."""
-    given = next((data.text for data in info.metadata if isinstance(data, Give)), None)
-    return given or _words(info.annotation, info.metadata)
+    """The allowed values of a field, in words that follow "give"."""
+    hint = next((data.text for data in info.metadata if isinstance(data, Give)), None)
+    return hint or _words(info.annotation, info.metadata)
 
 
 def problems(error: ValidationError, model: type[BaseModel], file: JobFile) -> list[Problem]:
-    """What a validation found, in our own words."""
+    """The problems of a validation, in our own words."""
     return [_problem(detail, model, file.values) for detail in error.errors()]
 
 
 def _problem(detail: ErrorDetails, model: type[BaseModel], values: Mapping[str, Any]) -> Problem:
-    found = _follow(detail["loc"], model, values, missing=detail["type"] == "missing")
-    where = dotted(found.keys)
+    place = _follow(detail["loc"], model, values, missing=detail["type"] == "missing")
+    where = dotted(place.keys)
     if detail["type"] == "missing":
-        description = found.info.description if found.info else ""
-        text = f"{where} is missing; give {takes(found.info)}: {description}" if found.info else f"{where} is missing"
-    elif detail["type"] == "extra_forbidden" and found.owner is not None:
-        text = f"{where}: unknown key{_meant(str(found.keys[-1]), found.owner, model)}"
-    elif detail["type"].startswith("union_tag") and isinstance(found.value, dict):
-        known = [_kind(option) for option, _ in _options(found.info.annotation if found.info else None)]
-        given = found.value.get("type")
-        problem = f"is {shown(given)}" if "type" in found.value else "is missing"
-        text = f"{where}.type {problem}; give one of {', '.join(known)}{did_you_mean(given, known, LIKENESS)}"
-        return Problem(keys=(*found.keys, "type"), text=text)
+        description = place.info.description if place.info else ""
+        text = f"{where} is missing; give {takes(place.info)}: {description}" if place.info else f"{where} is missing"
+    elif detail["type"] == "extra_forbidden" and place.owner is not None:
+        text = f"{where}: unknown key{_meant(str(place.keys[-1]), place.owner, model)}"
+    elif detail["type"].startswith("union_tag") and isinstance(place.value, dict):
+        known = [_kind(option) for option, _ in _options(place.info.annotation if place.info else None)]
+        kind = place.value.get("type")
+        problem = f"is {shown(kind)}" if "type" in place.value else "is missing"
+        text = f"{where}.type {problem}; give one of {', '.join(known)}{did_you_mean(kind, known, LIKENESS)}"
+        return Problem(keys=(*place.keys, "type"), text=text)
     elif detail["type"] == "value_error":
         text = ": ".join(part for part in (where, str(detail["ctx"]["error"])) if part)
-    elif found.info is not None:
-        text = f"{where} is {shown(found.value)}; give {takes(found.info)}{_hint(found)}"
+    elif place.info is not None:
+        text = f"{where} is {shown(place.value)}; give {takes(place.info)}{_hint(place)}"
     else:
-        text = f"{where} is {shown(found.value)}; {detail['msg'][:1].lower()}{detail['msg'][1:]}"
-    return Problem(keys=found.keys, text=text)
+        text = f"{where} is {shown(place.value)}; {detail['msg'][:1].lower()}{detail['msg'][1:]}"
+    return Problem(keys=place.keys, text=text)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -116,24 +116,24 @@ class _Found:
 
 def _follow(location: Sequence[str | int], model: type[BaseModel], values: Any, *, missing: bool) -> _Found:
     """Follows a location of pydantic's down to a value, past the parts that are pydantic's own."""
-    found = _Found(value=values, owner=model)
+    target = _Found(value=values, owner=model)
     within: type[BaseModel] | None = model
     named: Any = None
     for place, part in enumerate(location):
         last_and_missing = missing and place == len(location) - 1
         if within is None and named is None:
             break  # Inside of a value that one field takes: the whole of it is what is shown.
-        if not isinstance(found.value, dict) or (part not in found.value and not last_and_missing):
+        if not isinstance(target.value, dict) or (part not in target.value and not last_and_missing):
             continue
-        found.keys = (*found.keys, part)
-        found.value = found.value.get(part)
+        target.keys = (*target.keys, part)
+        target.value = target.value.get(part)
         if within is not None:
-            found.owner, found.info = within, within.model_fields.get(str(part))
-            annotation = found.info.annotation if found.info else None
+            target.owner, target.info = within, within.model_fields.get(str(part))
+            annotation = target.info.annotation if target.info else None
         else:
-            annotation, found.info = named, FieldInfo.from_annotation(named)
-        within, named = _below(annotation, found.value)
-    return found
+            annotation, target.info = named, FieldInfo.from_annotation(named)
+        within, named = _below(annotation, target.value)
+    return target
 
 
 def _below(annotation: Any, value: Any) -> tuple[type[BaseModel] | None, Any]:
@@ -143,8 +143,8 @@ def _below(annotation: Any, value: Any) -> tuple[type[BaseModel] | None, Any]:
             return None, get_args(option)[1]
     models = [option for option, _ in _options(annotation) if _is_model(option)]
     if len(models) > 1:
-        given = value.get("type") if isinstance(value, dict) else None
-        models = [option for option in models if _kind(option) == given]
+        kind = value.get("type") if isinstance(value, dict) else None
+        models = [option for option in models if _kind(option) == kind]
     return (models[0] if models else None), None
 
 
@@ -160,8 +160,8 @@ def _models(annotation: Any) -> Iterator[tuple[type[BaseModel], bool]]:
 def _options(annotation: Any, metadata: Sequence[Any] = ()) -> list[tuple[Any, Sequence[Any]]]:
     """The alternatives in an annotation, without None, and what is said of each."""
     if get_origin(annotation) is Annotated:
-        inner, *said = get_args(annotation)
-        return _options(inner, [*said, *metadata])
+        inner, *notes = get_args(annotation)
+        return _options(inner, [*notes, *metadata])
     if get_origin(annotation) in (None, dict, list, Literal):
         return [] if annotation in (None, NoneType) else [(annotation, metadata)]
     return [each for option in get_args(annotation) for each in _options(option, metadata)]
@@ -179,7 +179,7 @@ def _kind(model: type[BaseModel]) -> str:
 
 
 def _words(annotation: Any, metadata: Sequence[Any] = ()) -> str:
-    return ", or ".join(_one(option, said) for option, said in _options(annotation, metadata))
+    return ", or ".join(_one(option, notes) for option, notes in _options(annotation, metadata))
 
 
 def _one(option: Any, metadata: Sequence[Any]) -> str:
@@ -211,25 +211,25 @@ def _flat(metadata: Sequence[Any]) -> Iterator[Any]:
         yield from _flat(data.metadata) if isinstance(data, FieldInfo) else (data,)
 
 
-def _hint(found: _Found) -> str:
-    options = [option for option, _ in _options(found.info.annotation if found.info else None)]
+def _hint(place: _Found) -> str:
+    options = [option for option, _ in _options(place.info.annotation if place.info else None)]
     for option in options:
         if get_origin(option) is Literal:
-            return did_you_mean(found.value, [str(value) for value in get_args(option)], LIKENESS)
-    if isinstance(found.value, (bool, int, float)) and str in options:
-        return f", in quotes: '{shown(found.value)}'"
-    if isinstance(found.value, float) and not math.isfinite(found.value):
+            return did_you_mean(place.value, [str(value) for value in get_args(option)], LIKENESS)
+    if isinstance(place.value, (bool, int, float)) and str in options:
+        return f", in quotes: '{shown(place.value)}'"
+    if isinstance(place.value, float) and not math.isfinite(place.value):
         return ", and a finite one"
     return ""
 
 
-def _meant(given: str, owner: type[BaseModel], root: type[BaseModel]) -> str:
+def _meant(name: str, owner: type[BaseModel], root: type[BaseModel]) -> str:
     """What an unknown key was probably meant to be: one of its group's, or one that belongs elsewhere."""
     known = list(owner.model_fields)
-    hint = did_you_mean(given, known, LIKENESS)
+    hint = did_you_mean(name, known, LIKENESS)
     if hint:
         return hint
-    elsewhere = [key.path for key in keys(root) if key.path.rpartition(".")[2] == given and NAME not in key.path]
+    elsewhere = [key.path for key in keys(root) if key.path.rpartition(".")[2] == name and NAME not in key.path]
     if elsewhere:
         return f" here; did you mean {elsewhere[0]!r}?"
     return f"; known here are {', '.join(known)}"

@@ -26,21 +26,21 @@ def limits_of(options: Iterable[str]) -> dict[str, Any]:
     Raises:
         ConfigurationError: one of them is no limit, or cannot be read; the message says all that is wrong.
     """
-    given = overridden(options)
+    values = overridden(options)
     names = {key: name for name, key in KEYS.items()}
-    found, problems = {}, []
-    for keys, value in _leaves(given.values):
+    limits, problems = {}, []
+    for keys, value in _leaves(values.values):
         if (key := dotted(keys)) in names:
-            found[names[key]] = value
+            limits[names[key]] = value
         else:
             problems.append(Problem(keys=keys, text=cannot_be_made(key, shown(value), list(names))))
-    if problems or given.problems:
-        raise given.refusal(problems)
-    return found
+    if problems or values.problems:
+        raise values.refusal(problems)
+    return limits
 
 
 def _leaves(values: Mapping[str, Any], under: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """What stands within groups of keys, each with its keys."""
+    """The values within groups of keys, each with its keys."""
     for key, value in values.items():
         if isinstance(value, dict):
             yield from _leaves(value, (*under, key))

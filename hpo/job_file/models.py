@@ -26,7 +26,7 @@ _JobOptions = options_model("")
 
 
 class _Range(Strict):
-    """What ranges share: they are checked where they stand."""
+    """Base of ranges, which are checked where they stand."""
 
     def parameter(self) -> ParameterRange:
         """In the Python API's form."""
@@ -162,7 +162,7 @@ class Hyperband(Strict):
 
 
 class Completion(Strict):
-    """What ends a job before all its trials have run; whichever comes first."""
+    """Criteria that end a job before all its trials have run; the first that is met decides."""
 
     target_objective_metric_value: float | None = Field(
         None, description="the job ends when a trial reaches this value at a rung, or at its end"
@@ -173,7 +173,7 @@ class Completion(Strict):
 
 
 class Search(Strict):
-    """What of the search is no option of Warmband's own."""
+    """Fields of the search beside Warmband's own options."""
 
     objective_metric_name: Annotated[str, Give("text such as validation:auc")] = Field(
         description="what trials are compared by: a channel, a colon and one of the trainer's metrics"
@@ -226,7 +226,7 @@ class Tuning(_TuningOptions, Search):  # type: ignore[misc, valid-type]  # made 
 
 
 class JobKeys(Strict):
-    """What of a job file is no option of Warmband's own."""
+    """Fields of a job file beside Warmband's own options."""
 
     name: Annotated[str | None, Give("at most 32 letters, digits and hyphens, no hyphen first or last")] = Field(
         None,
@@ -257,11 +257,11 @@ class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made o
     """What it was read from, which knows the line of each key."""
 
     def code(self) -> list[NamedCode]:
-        """What it names of Python code, which would be imported and called."""
+        """The Python code that it names, which would be imported and called."""
         return self.trainer.code()
 
     def arguments(self) -> dict[str, Any]:
-        """What `HyperparameterTuner` takes, by name."""
+        """The arguments of `HyperparameterTuner`, by name."""
         from hpo.jobs import JobSettings, check_cost
 
         with placed(self._file, "trainer"):
@@ -291,7 +291,7 @@ class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made o
 
 
 def json_schema() -> dict[str, Any]:
-    """What a job file may hold, as a JSON schema for editors."""
+    """The JSON schema of job files, for editors."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **JobSpec.model_json_schema(),

@@ -29,7 +29,7 @@ LENGTHS = (HYPERPARAMETERS, RANGES, ("tuning", "hyperband"), ("tuning", "strateg
 
 
 def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[Problem]:
-    """What is wrong with the groups of a job file whose form is right once what is wrong with that is left out.
+    """The problems of a job file's groups beside their form; groups of a wrong form are left out.
 
     It runs nothing, and does without Ray: what only the trainer and the tuner find is said when they are made.
 
@@ -43,25 +43,25 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
         _drop(left, problem.keys)
     trainer = _valid(TypeAdapter[Spec](TrainerSpec), left.get("trainer"))
     tuning, data = _valid(TypeAdapter(Tuning), left.get("tuning")), _valid(TypeAdapter(Data), left.get("data"))
-    found: list[Problem] = []
+    problems: list[Problem] = []
     takes: _Takes | None = None
     if isinstance(trainer, XGBoostSpec):
         takes = _Takes(hyperparameters=dict(trainer.hyperparameters))
-        found += _of_hyperparameters(takes)
-        if not found and not any(_related(problem.keys, keys) for problem in form for keys in LENGTHS):
-            found += _left_out(takes, tuning)
+        problems += _of_hyperparameters(takes)
+        if not problems and not any(_related(problem.keys, keys) for problem in form for keys in LENGTHS):
+            problems += _left_out(takes, tuning)
     if tuning is not None and takes is not None:
-        found += _of_ranges(tuning, takes, [problem.keys[-1] for problem in found])
+        problems += _of_ranges(tuning, takes, [problem.keys[-1] for problem in problems])
     if tuning is not None:
         reported = takes.metrics() if takes else getattr(trainer, "metrics", None)
         channels = None if data is None else PARTS if data.channels is None else tuple(data.channels)
-        found += _of_objective(tuning.objective_metric_name, reported, channels, scored=takes is not None)
-    return [each for each in found if not any(_related(each.keys, problem.keys) for problem in form)]
+        problems += _of_objective(tuning.objective_metric_name, reported, channels, scored=takes is not None)
+    return [each for each in problems if not any(_related(each.keys, problem.keys) for problem in form)]
 
 
 @dataclass(slots=True, kw_only=True)
 class _Takes:
-    """What XGBoost takes, without a trainer."""
+    """XGBoost's parameters, without a trainer."""
 
     hyperparameters: dict[str, Any]
 
@@ -83,12 +83,12 @@ class _Takes:
         """The metrics that it reports of a channel; None where the trainer will say what is wrong."""
         from trainers.xgboost import metric_names
 
-        given = self.hyperparameters.get("eval_metric")
-        return None if given is None else metric_names(given)
+        names = self.hyperparameters.get("eval_metric")
+        return None if names is None else metric_names(names)
 
 
 def _of_hyperparameters(takes: _Takes) -> Iterator[Problem]:
-    """What is wrong with static hyperparameters, each of which is left out of those from then on."""
+    """The problems of static hyperparameters; each wrong one is then left out of them."""
     gone: set[str] = set()
     while True:
         try:
@@ -104,7 +104,7 @@ def _of_hyperparameters(takes: _Takes) -> Iterator[Problem]:
 
 
 def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
-    """What static hyperparameters lack."""
+    """Hyperparameters that are missing among the static ones."""
     if takes.hyperparameters.get("eval_metric") is None:
         text = "trainer: hyperparameters have no 'eval_metric', so nothing would be reported; give one, such as auc"
         yield Problem(keys=(*HYPERPARAMETERS, "eval_metric"), text=text)
@@ -130,7 +130,7 @@ def _of_ranges(tuning: Tuning, takes: TakesValues, gone: Sequence[str | int]) ->
 def _of_objective(
     name: str, reported: Sequence[str] | None, channels: tuple[str, ...] | None, *, scored: bool
 ) -> Iterator[Problem]:
-    """What is wrong with the objective.
+    """Problems of the objective.
 
     Args:
         name: it.

@@ -28,14 +28,14 @@ def read_job(path: str | Path, overrides: Iterable[str] = (), *, allow_code: boo
             Or it names code, and that is not allowed.
     """
     file = yaml_file.read(path, overrides)
-    found: list[Problem] = []
+    wrong: list[Problem] = []
     try:
         spec = JobSpec.model_validate(file.values)
     except ValidationError as error:
-        found = problems(error, JobSpec, file)
-    found += problems_beside(file.values, found)
-    if found or file.problems:
-        raise file.refusal(found)
+        wrong = problems(error, JobSpec, file)
+    wrong += problems_beside(file.values, wrong)
+    if wrong or file.problems:
+        raise file.refusal(wrong)
     check_allowed(spec.code(), allow_code, f"job file {str(path)!r}")
     spec._file = file
     return spec

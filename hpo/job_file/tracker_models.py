@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Tracked(Strict):
-    """What trackers share: they are checked where they stand."""
+    """Base of trackers, which are checked where they stand."""
 
     python: ClassVar[str]
     """The tracker's name in `hpo.trackers`, whose arguments have the names of the keys."""
@@ -81,4 +81,4 @@ class Trackers(Strict):
 
     def callbacks(self) -> list[Callback]:
         """In the Python API's form."""
-        return [given.tracker() for given in (self.tensorboard, self.mlflow, self.wandb) if given is not None]
+        return [model.tracker() for model in (self.tensorboard, self.mlflow, self.wandb) if model is not None]

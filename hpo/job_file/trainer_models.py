@@ -56,11 +56,11 @@ class _TrainerSpec(Strict):
         return made
 
     def code(self) -> list[NamedCode]:
-        """What it names of Python code, which would be imported and called."""
+        """The Python code that it names, which would be imported and called."""
         return []
 
     def arguments(self) -> dict[str, Any]:
-        """What every trainer is made with, and what this one takes beside it."""
+        """The arguments of every trainer, and this one's own."""
         from trainers import ScalingConfig
 
         workers: Any = tuple(self.num_workers) if isinstance(self.num_workers, list) else self.num_workers
@@ -114,7 +114,7 @@ class _FunctionSpec(_TrainerSpec):
         return [NamedCode(key="trainer.train_loop", name=self.train_loop)]
 
     def arguments(self) -> dict[str, Any]:
-        """What every trainer is made with, and what this one takes beside it."""
+        """The arguments of every trainer, and this one's own."""
         look_here_too()
         return {"train_loop_per_worker": self.train_loop, **super().arguments()}
 

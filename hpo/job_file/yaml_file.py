@@ -36,7 +36,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
-    """What is wrong with the value at `keys`; `place` where that is not where the value stands."""
+    """Problem with the value at `keys`; `place` where that is not where the value stands."""
 
     keys: Keys
     text: str
@@ -45,7 +45,7 @@ class Problem:
 
 @dataclass(slots=True, kw_only=True)
 class JobFile:
-    """What a job file says.
+    """Content of a job file.
 
     Args:
         path: the file; empty where there is none, but options of the command line alone.
@@ -83,36 +83,36 @@ def read(path: str | Path, overrides: Iterable[str] = ()) -> JobFile:
     Raises:
         ConfigurationError: it is not there, not YAML, or holds no keys.
     """
-    found = JobFile(path=str(path))
+    file = JobFile(path=str(path))
     try:
         text = Path(path).read_text(encoding="utf-8")
         node = compose(text)
     except OSError as error:
-        raise ConfigurationError(f"job file {found.path!r} cannot be read: {error.strerror or error}") from error
+        raise ConfigurationError(f"job file {file.path!r} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"job file {found.path!r} is not YAML: it is not text in UTF-8") from error
+        raise ConfigurationError(f"job file {file.path!r} is not YAML: it is not text in UTF-8") from error
     except ValueError as error:
-        raise ConfigurationError(f"job file {found.path!r} is not YAML: {error}") from error
-    reader = _Reader(found, lambda node: Place(line=node.start_mark.line + 1))
+        raise ConfigurationError(f"job file {file.path!r} is not YAML: {error}") from error
+    reader = _Reader(file, lambda node: Place(line=node.start_mark.line + 1))
     values = reader.value(node, ()) if node is not None else None
     if not isinstance(values, dict):
-        raise ConfigurationError(f"job file {found.path!r} holds no keys; `hpo init` writes a file to start from")
-    found.values = values
+        raise ConfigurationError(f"job file {file.path!r} holds no keys; `hpo init` writes a file to start from")
+    file.values = values
     for override in overrides:
-        _override(found, override)
-    return found
+        _override(file, override)
+    return file
 
 
 def overridden(overrides: Iterable[str]) -> JobFile:
-    """What options of the command line say where there is no file.
+    """The content of command-line options, without a file.
 
     Args:
         overrides: as `read` takes them.
     """
-    found = JobFile(path="")
+    file = JobFile(path="")
     for override in overrides:
-        _override(found, override)
-    return found
+        _override(file, override)
+    return file
 
 
 def dotted(keys: Keys) -> str:
@@ -138,8 +138,8 @@ def shown(value: Any) -> str:
 class _Reader:
     """Turns YAML's tree into plain values, and notes where each stands and what cannot be one."""
 
-    def __init__(self, found: JobFile, place: Callable[[Node], Place]) -> None:
-        self._found = found
+    def __init__(self, file: JobFile, place: Callable[[Node], Place]) -> None:
+        self._found = file
         self._place = place
         self._values = 0
 
@@ -199,12 +199,12 @@ _SCALARS: dict[str, Callable[[str], Any]] = {
 }
 
 
-def _override(found: JobFile, override: str) -> None:
+def _override(file: JobFile, override: str) -> None:
     """Puts a value of the command line over the file's."""
     place = Place(override=f"--set {override}")
 
     def refuse(text: str) -> None:
-        found.problems.append(Problem(keys=(str(place),), text=text, place=place))
+        file.problems.append(Problem(keys=(str(place),), text=text, place=place))
 
     key, equals, text = override.partition("=")
     keys: Keys = tuple(key.split("."))
@@ -212,11 +212,11 @@ def _override(found: JobFile, override: str) -> None:
         return refuse("it has no value; give key=value, such as tuning.max_jobs=10")
     if not all(keys):
         return refuse("it has no key, or an empty part in it; give key=value, such as tuning.max_jobs=10")
-    group: Any = found.values
+    group: Any = file.values
     for end, parent in enumerate(keys[:-1], 1):
         if group.get(parent) is None:
             group[parent] = {}
-            found.places[keys[:end]] = place
+            file.places[keys[:end]] = place
         group = group[parent]
         if not isinstance(group, dict):
             return refuse(f"{dotted(keys[:end])} is {shown(group)}, not a group of keys")
@@ -224,9 +224,9 @@ def _override(found: JobFile, override: str) -> None:
         node = compose(text)
     except ValueError as error:
         return refuse(f"the value is not YAML: {error}")
-    for old in [old for old in found.places if old[: len(keys)] == keys]:
-        del found.places[old]
-    found.places[keys] = place
-    found.problems = [problem for problem in found.problems if problem.place or problem.keys[: len(keys)] != keys]
-    group[keys[-1]] = None if node is None else _Reader(found, lambda _: place).value(node, keys)
+    for old in [old for old in file.places if old[: len(keys)] == keys]:
+        del file.places[old]
+    file.places[keys] = place
+    file.problems = [problem for problem in file.problems if problem.place or problem.keys[: len(keys)] != keys]
+    group[keys[-1]] = None if node is None else _Reader(file, lambda _: place).value(node, keys)
     return None

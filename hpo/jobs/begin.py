@@ -137,7 +137,7 @@ class NewJob:
 def forecast_of(
     settings: JobSettings, inputs: Mapping[str, Any], store: str | None, console: Console, *, verbose: bool
 ) -> Forecast:
-    """What a job would take, from earlier jobs of the record or from a probe; nothing is recorded.
+    """A job's forecast, from earlier jobs of the record or from a probe; nothing is recorded.
 
     Args:
         settings: the job's.

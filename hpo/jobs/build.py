@@ -59,14 +59,14 @@ def opened(settings: JobSettings, inputs: Mapping[str, Any] | None) -> dict[str,
 
 
 def warnings(settings: JobSettings) -> list[str]:
-    """What of its ranges and its strategy changes nothing."""
+    """Warnings of ranges and settings that change nothing."""
     names, static, plan = settings.estimator.resource_names, settings.estimator.hyperparameters, settings.plan()
     inert = inert_lengths(names, settings.ranges, static, settings.strategy, plan.max_resource)
     return [*inert, *stops_nothing(settings.strategy, settings.strategy_config, plan)]
 
 
 def search_for(settings: JobSettings, name: str, seed: int) -> Search:
-    """What a controller is to carry out.
+    """The search for a controller.
 
     Args:
         settings: the job's.
@@ -102,12 +102,12 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
 
 
 def outlook_for(settings: JobSettings, search: Search) -> Outlook:
-    """What is known of the search before it starts."""
+    """The outlook on the search before it starts."""
     return Outlook.of(search, settings.plan(), in_hand=settings.estimator.in_hand)
 
 
 def goal_for(settings: JobSettings, name: str) -> Goal:
-    """What the views of the running job are told of it."""
+    """The goal that views of the running job show."""
     return Goal(
         job=name,
         metric=settings.objective_metric_name,

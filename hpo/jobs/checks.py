@@ -163,17 +163,17 @@ def check_no_others(others: Iterable[str], known: Iterable[str]) -> None:
         )
 
 
-def trial_name(given: object) -> str | None:
+def trial_name(value: object) -> str | None:
     """The trial that somebody asks for, by its name or as the `BestTrainingJob` of `describe()`; None for the best.
 
     Raises:
         ConfigurationError: it is neither.
     """
-    name = given.get("TrainingJobName", given) if isinstance(given, Mapping) else given
+    name = value.get("TrainingJobName", value) if isinstance(value, Mapping) else value
     if name is None or isinstance(name, str):
         return name
     raise ConfigurationError(
-        f"best_training_job is {given!r}; give a trial's name, or a dict with it as TrainingJobName, as "
+        f"best_training_job is {value!r}; give a trial's name, or a dict with it as TrainingJobName, as "
         "describe()['BestTrainingJob'] is one"
     )
 

@@ -72,11 +72,11 @@ def drive(
         KeyboardInterrupt: a second Ctrl-C.
     """
     say = printer(console)
-    with Store(store) as found:
-        wait_for_lease(found, name, say)
-        job = recorded = found.job(name)
+    with Store(store) as reader:
+        wait_for_lease(reader, name, say)
+        job = recorded = reader.job(name)
         if limits:
-            job = raised_now(found, job, limits)
+            job = raised_now(reader, job, limits)
     if job.status == "Completed":
         say(f"{name} is Completed: there is nothing left to run")
         return Ended(status=job.status, reason=job.reason, summary=job.summary)
@@ -91,9 +91,9 @@ def drive(
     with Interrupts(say) as interrupts:
         taken_up = replace(job, status="InProgress", reason="", ended_at=None) if resume else job
         if changed := changes(recorded, taken_up):
-            with Store(store) as found:
-                check_current(found.job(name), recorded.spec.get(RAISED, ()))  # Opening its data may have taken long.
-                found.update_job(name, **changed)  # A stop that was asked for was for the driver before.
+            with Store(store) as reader:
+                check_current(reader.job(name), recorded.spec.get(RAISED, ()))  # Opening its data may have taken long.
+                reader.update_job(name, **changed)  # A stop that was asked for was for the driver before.
             if "spec" in changed:
                 say(f"{name}: {said(job.spec[RAISED][-1])}")
         return run(
@@ -124,11 +124,11 @@ def check_resumable(store: str | None, name: str, limits: Mapping[str, Any]) -> 
         ConfigurationError: its limits cannot be raised to these, or there is nothing to go on with.
         LeaseError: a process drives it.
     """
-    with Store(store) as found:
-        job = found.job(name)
+    with Store(store) as reader:
+        job = reader.job(name)
         if is_held(job):
             raise refusal(job, "resumed")
-        if (raised_now(found, job, limits) if limits else job).status == "Completed":
+        if (raised_now(reader, job, limits) if limits else job).status == "Completed":
             raise ConfigurationError(f"job {name!r} is Completed; there is nothing left to run")
 
 
@@ -248,14 +248,14 @@ def run(
 
 
 def _forecast(settings: JobSettings, job: JobRow, store: str | None) -> Forecast | None:
-    """What earlier jobs say that this one takes."""
+    """The forecast from earlier jobs."""
     search = search_for(settings, job.name, job.spec["random_seed"])
-    with Store(store) as found:
-        return forecast_from(found, job.spec, outlook_for(settings, search))
+    with Store(store) as reader:
+        return forecast_from(reader, job.spec, outlook_for(settings, search))
 
 
 def exit_code(ended: Ended) -> int:
-    """What a process that ran a job says of it, as the `hpo` command does."""
+    """The exit code of a process that ran a job, as of the `hpo` command."""
     return 1 if ended.status == "Failed" else EXIT_CODES.get(ended.reason, 0)
 
 
@@ -276,19 +276,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--allow-code", action="append", default=[], metavar="MODULE:NAME", help="code that the job may name"
     )
     parser.add_argument("--limits", type=json.loads, metavar="JSON", help="larger limits to resume it under, by name")
-    given = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     console = Console(highlight=False)
     try:
         check_pinned()
         wait_for_store(None, printer(console))
         ended = drive(
             None,
-            given.name,
+            options.name,
             console=console,
-            verbose=given.verbose,
-            resume=given.resume,
-            allowed=given.allow_code,
-            limits=given.limits,
+            verbose=options.verbose,
+            resume=options.resume,
+            allowed=options.allow_code,
+            limits=options.limits,
         )
         return exit_code(ended)
     except KeyboardInterrupt:

@@ -35,7 +35,7 @@ class NamedCode:
 
 
 def in_record(spec: Mapping[str, Any], *, here: bool = False) -> list[NamedCode]:
-    """What the `spec` of a job's row names; `here` as in `NamedCode`."""
+    """The code that the `spec` of a job's row names; `here` as in `NamedCode`."""
     from trainers.registry import code_in  # imports Ray
 
     return [NamedCode(key=key, name=name, here=here) for key, name in code_in(spec["estimator"]).items()]
@@ -68,10 +68,10 @@ def check_allowed(named: Iterable[NamedCode], allowed: bool, about: str, remedy:
     Raises:
         ConfigurationError: saying what would run.
     """
-    found = "; ".join(map(str, named))
-    if found and not allowed:
+    names = "; ".join(map(str, named))
+    if names and not allowed:
         raise ConfigurationError(
-            f"{about} names Python code, which would run here and on every worker: {found}; "
+            f"{about} names Python code, which would run here and on every worker: {names}; "
             f"look at it, and give {remedy} if you trust it"
         )
 
@@ -88,14 +88,14 @@ def look_here_too() -> None:
 
 def _home(module: str, here: bool) -> str:
     """A module and its file, found as an import would find it but without running anything."""
-    places, found = [*([os.getcwd()] if here else []), *sys.path], None
+    places, spec = [*([os.getcwd()] if here else []), *sys.path], None
     for end in range(1, module.count(".") + 2):
         name = ".".join(module.split(".")[:end])
         try:
-            found = PathFinder.find_spec(name, places)
+            spec = PathFinder.find_spec(name, places)
         except (ImportError, ValueError, KeyError):  # KeyError: a folder without __init__ in one that is not imported
-            found = None
-        if found is None:
+            spec = None
+        if spec is None:
             return f"{module}, which is not here"
-        places = list(found.submodule_search_locations or [])
-    return f"{found.origin}" if found and found.origin else module
+        places = list(spec.submodule_search_locations or [])
+    return f"{spec.origin}" if spec and spec.origin else module

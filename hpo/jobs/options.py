@@ -25,7 +25,7 @@ Made = TypeVar("Made", bound=Callable[..., None])
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """What is said of an option beside its type.
+    """Description of an option beside its type.
 
     Args:
         default: its value where it is not given.
@@ -107,13 +107,13 @@ def declared() -> Mapping[str, tuple[Any, Option]]:
     return {name: (get_args(hint)[0], hint.__metadata__[0]) for name, hint in hints.items()}
 
 
-def complete(given: Mapping[str, Any]) -> Options:
+def complete(values: Mapping[str, Any]) -> Options:
     """Options with the defaults of those that are not given.
 
     Raises:
         ConfigurationError: naming an option, its value and what to give.
     """
-    options = {name: given.get(name, option.default) for name, (_, option) in declared().items()}
+    options = {name: values.get(name, option.default) for name, (_, option) in declared().items()}
     for name, value in options.items():
         check_option(name, value)
     if options["storage_path"]:
@@ -138,12 +138,12 @@ def check_option(name: str, value: object) -> None:
 
 
 def one_of(value: object, allowed: Sequence[str]) -> str:
-    """What to give instead of a value: one of a few words, and the nearest of them."""
+    """The remedy for a value: one of a few words, and the nearest of them."""
     return f"one of {', '.join(allowed)}{did_you_mean(value, allowed, cutoff=0.3)}"
 
 
 def _refusal(value: object, kind: Any, option: Option) -> str:
-    """What to give instead of a value; empty where it may stay."""
+    """The remedy for a value; empty where it may stay."""
     if get_origin(kind) is Literal:
         allowed = [str(each) for each in get_args(kind)]
         return "" if value in allowed else one_of(value, allowed)

@@ -77,7 +77,7 @@ def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int
 
 
 def changes(before: JobRow, after: JobRow) -> dict[str, Any]:
-    """What of a job the record has to be told whose limits were raised, or whose end is undone; by field."""
+    """The changes of a job's row, by field, after its limits were raised or its end was undone."""
     fields = ("spec", "plan", "status", "reason", "ended_at")
     return {name: value for name in fields if (value := getattr(after, name)) != getattr(before, name)}
 
@@ -153,7 +153,7 @@ def _check_goes_on(job: JobRow, changed: Mapping[str, Any]) -> None:
 
 
 def _used(job: JobRow, before: Before, begun: int) -> dict[str, tuple[float, str]]:
-    """What a job has used of each limit: as a number, and in words."""
+    """A job's usage of each limit: as a number, and in words."""
     seconds, worker_seconds = before.seconds, sum(row.worker_seconds for row in before.ledger)
     ran = seconds if job.spec.get("max_wait") is None else before.gang_seconds
     tariff = Tariff.of_spec(job.spec)

@@ -208,7 +208,7 @@ def is_sound(uri: str, size: int) -> bool:
 
 
 def used_before(job: JobRow, ledger: Sequence[LedgerRow], heard: float) -> Before:
-    """What a job used until its driver was last heard of, gangs that it held then included.
+    """The usage of a job until its driver's last heartbeat, with the gangs that it held then.
 
     Args:
         job: its row.

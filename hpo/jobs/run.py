@@ -161,8 +161,8 @@ class Job:
         checkpoints.close(sweep=False)
         now = self.clock()
         runs = [*record.notes["runs"][:-1], [record.notes["runs"][-1][0], now]]
-        found = ended.summary or {**record.notes[BEFORE], **known(record.notes)}
-        ended = replace(ended, summary={**found, "runs": runs, "gang_seconds": record.gang_seconds})
+        totals = ended.summary or {**record.notes[BEFORE], **known(record.notes)}
+        ended = replace(ended, summary={**totals, "runs": runs, "gang_seconds": record.gang_seconds})
         kept(writer)(f"{self.search.name}: {ended.status}" + (f", {ended.reason}" if ended.reason else ""))
         writer.job(status=ended.status, reason=ended.reason, ended_at=now, summary=ended.summary)
         callbacks.job_end(JobEnd(name=self.search.name, **ended.to_json()))
@@ -240,15 +240,15 @@ class Job:
         def note() -> None:
             record.note(probe=probing.to_json(), forecast=probing.forecast and probing.forecast.to_json())
 
-        def probed(found: Probed) -> None:
-            probing.served(found)
+        def probed(measurement: Probed) -> None:
+            probing.served(measurement)
             note()
 
         note()
         return probed
 
     def _on_ray(self, memory: Memory) -> Sequence[Metrics | JobLog]:
-        """What shows the job where the rest of its cluster is watched; nothing of it where there is no cluster."""
+        """The observers for the cluster's own monitoring; none without a cluster."""
         if self.estimator.in_hand:
             return ()
         return Metrics(self.watcher.goal, self.watcher.tally), JobLog(self.search, memory)
@@ -325,7 +325,7 @@ class Ended:
 
 
 def known(notes: Mapping[str, Any]) -> dict[str, Any]:
-    """What is known of a job before its first trial, for its summary."""
+    """The facts known before a job's first trial, for its summary."""
     return {"probe": notes.get("probe", {}), "forecast": notes.get("forecast"), CLAIMED: bool(notes.get(CLAIMED))}
 
 
@@ -339,8 +339,8 @@ def notes_of(job: JobRow, heard: float) -> dict[str, Any]:
     runs = [[began, max(began, heard) if ended is None else ended] for began, ended in job.summary.get("runs", [])]
     first = job.summary.get("first_step_seconds")
     before = job.summary.get(BEFORE, job.summary)
-    found = known(job.summary)
+    notes = known(job.summary)
     if any(entry["at"] >= ended for entry in job.spec.get(RAISED, ()) for _, ended in runs[-1:]):
-        found |= {"probe": {**found["probe"], "verdict": ""}, "forecast": None}  # They were said of a smaller job.
+        notes |= {"probe": {**notes["probe"], "verdict": ""}, "forecast": None}  # They were said of a smaller job.
     had = {"gang_seconds": gang_seconds(job, heard), "gang_since": None}
-    return {**found, "runs": runs, "held": {}, "first_step_seconds": first, **had, BEFORE: before}
+    return {**notes, "runs": runs, "held": {}, "first_step_seconds": first, **had, BEFORE: before}

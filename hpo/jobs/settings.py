@@ -37,7 +37,7 @@ _KINDS: dict[str, type[ParameterRange]] = {
 
 @dataclass(frozen=True, kw_only=True)
 class JobSettings:
-    """What a tuning job is made with.
+    """Settings of a tuning job.
 
     Args:
         estimator: the trainer.
@@ -84,7 +84,7 @@ class JobSettings:
     options: Options = field(default_factory=Options)
     planned: Plan | None = None
     tariff: Tariff | None = field(init=False)
-    """What a worker costs; None without prices."""
+    """The price of a worker; None without prices."""
 
     def __post_init__(self) -> None:
         check_arguments(**{each.name: getattr(self, each.name) for each in fields(self) if each.name in CHECKED})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # Job files name trackers, which are callbacks, and are read 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStart:
-    """What a callback is told when a job starts.
+    """A job's start, for callbacks.
 
     Args:
         name: the job's.
@@ -60,7 +60,7 @@ class JobStart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialInfo:
-    """What a callback is told of a trial.
+    """A trial, for callbacks.
 
     Args:
         id: its name.
@@ -77,7 +77,7 @@ class TrialInfo:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrialEnd:
-    """What a callback is told when a trial has ended.
+    """A trial's end, for callbacks.
 
     Args:
         status: "Completed"; "Stopped" before its end; "Diverged", its numbers are not finite any more; or "Failed".
@@ -100,7 +100,7 @@ class TrialEnd:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobEnd:
-    """What a callback is told when a job has ended.
+    """A job's end, for callbacks.
 
     Args:
         name: the job's.
@@ -182,7 +182,7 @@ class Callbacks:
             self._call("on_rung", cut)
 
     def ledger(self, entries: Sequence[Entry]) -> None:
-        """What a trial was billed is told at its end."""
+        """Does nothing: a trial's bill is told at its end."""
 
     def progress(self, state: JobState) -> None:
         """Keeps it, for what it has billed."""

@@ -104,7 +104,7 @@ class Tally:
         return self.statuses.total() - sum(self.statuses[status] for status in _UNDER_WAY)
 
     def value(self, run: TrialRun) -> float:
-        """What trials are compared by."""
+        """The value that trials are compared by."""
         return run.best_value if self.by_best else run.value
 
     def _climb(self, seen: _Seen) -> None:

@@ -11,7 +11,7 @@ from trainers.errors import WarmbandError
 
 
 def kept(writer: JobWriter) -> Callable[[str], None]:
-    """What records a text of the writer's job, as of now; what cannot be recorded is no reason to end a job."""
+    """A function that records a text of the writer's job, as of now; its failure is no reason to end a job."""
 
     def keep(text: str) -> None:
         with suppress(WarmbandError):

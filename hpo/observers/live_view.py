@@ -184,7 +184,7 @@ class LiveProgress(Progress):
 
 
 class Marks:
-    """What bars are drawn with.
+    """Characters of bars.
 
     Args:
         full: reached, or went on.
@@ -246,10 +246,10 @@ def _words(place: Places, last: bool) -> str:
 def billed(state: JobState, width: int) -> str:
     """Worker-seconds so far and what they cost, by kind where there is room."""
     kinds = state.ledger.totals
-    held = state.ledger.open
-    total = f"{state.ledger.total + held:,.0f} worker-seconds"
+    open_seconds = state.ledger.open
+    total = f"{state.ledger.total + open_seconds:,.0f} worker-seconds"
     if tariff := state.tariff:
-        total += f", {tariff.text(state.ledger.total + held)}"
+        total += f", {tariff.text(state.ledger.total + open_seconds)}"
     parts = [f"{kind.value} {seconds:,.0f}" for kind, seconds in kinds.items() if seconds >= 0.5]
     words = f"{total}: {', '.join(parts)}" if parts else total
     return words if len(words) <= width else total

@@ -25,7 +25,7 @@ SAME_FAILURES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Goal:
-    """What a job is after.
+    """Goal of a job.
 
     Args:
         job: its name.
@@ -43,7 +43,7 @@ class Goal:
 
 
 class Progress:
-    """What the plain lines and the live view have in common; an `Observer`, and the block in which the job runs.
+    """Base of the plain lines and the live view; an `Observer`, and the block in which the job runs.
 
     Args:
         goal: what the job is after.
@@ -110,7 +110,7 @@ class Progress:
         self._say(text)
 
     def left(self, state: JobState) -> str:
-        """What is left, as far as it can be said."""
+        """The remaining time, as far as it is known."""
         up = state.gangs_up
         if state.stopped:
             return "stopping: trials end at their next report"
@@ -181,7 +181,7 @@ class PlainProgress(Progress):
 
 
 def stopping(state: JobState) -> str:
-    """What is said as soon as a job is asked to stop."""
+    """The line for a request to stop."""
     first = f"trials end at their next report, within {DRAIN_SECONDS:.0f} s" if state.gangs_busy else "gangs are ended"
     again = "; Ctrl-C again stops now" if state.stopped == INTERRUPTED else ""
     return f"stopping, {state.stopped}: {first}{again}"

@@ -145,10 +145,10 @@ class Metrics:
         if not run.tuned:
             return
         self._lost[run.id] = run.attempts
-        if found := run.details.get("parameter_server", {}).get("staleness"):
+        if histogram := run.details.get("parameter_server", {}).get("staleness"):
             self._all_pushes.subtract(self._pushes.get(run.id, {}))
-            self._all_pushes.update(found)
-            self._pushes[run.id] = dict(found)
+            self._all_pushes.update(histogram)
+            self._pushes[run.id] = dict(histogram)
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """See `Observer.reports`; the search counts them."""
@@ -210,7 +210,7 @@ def by_staleness(pushes: Mapping[str, int]) -> dict[str, int]:
     Args:
         pushes: how many there were by the number of updates between pull and push, as the record has them.
     """
-    found = dict.fromkeys(STALENESS, 0)
+    counts = dict.fromkeys(STALENESS, 0)
     for steps, count in pushes.items():
-        found[steps if steps in found else "4-7" if int(steps) < 8 else "8+"] += count
-    return found
+        counts[steps if steps in counts else "4-7" if int(steps) < 8 else "8+"] += count
+    return counts

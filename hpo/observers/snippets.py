@@ -58,19 +58,19 @@ def as_attached(name: str, configuration: dict[str, Any], store: str | None = No
         configuration: its trainer, in the form that `Trainer.to_json` gives it.
         store: database URL of its record, where that is not the one that is found by itself.
     """
-    given = [f"store={store!r}"] if store else []
+    arguments = [f"store={store!r}"] if store else []
     allowed = ["allow_code=True"] if OWN_CLASS in code_in(configuration) else []
-    return f"HyperparameterTuner.attach({', '.join([repr(name), *given, *allowed])})"
+    return f"HyperparameterTuner.attach({', '.join([repr(name), *arguments, *allowed])})"
 
 
 def _scaling(recorded: dict[str, Any]) -> str:
     """The call that makes a ScalingConfig; what is as usual is left out."""
-    said = {
+    arguments = {
         name: value
         for name, value in recorded.items()
         if name == "num_workers" or value != getattr(ScalingConfig, name)
     }
-    return f"ScalingConfig({', '.join(f'{name}={value!r}' for name, value in said.items())})"
+    return f"ScalingConfig({', '.join(f'{name}={value!r}' for name, value in arguments.items())})"
 
 
 def _imported(code: str) -> tuple[str, str]:

@@ -75,7 +75,7 @@ def summarize(
 
 
 def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:
-    """What the un-tuned run came to."""
+    """The result of the un-tuned run."""
     if untuned.diverged:
         return {"diverged": untuned.diverged, "resource": untuned.resource}
     value = controller.objective(untuned)
@@ -125,7 +125,7 @@ def show_summary(name: str, status: str, metric: str, summary: dict[str, Any]) -
 
 
 def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> Text:
-    """What to do with what a job found, ready to be copied; print it with `soft_wrap`.
+    """Snippets of the best trial, ready to be copied; print them with `soft_wrap`.
 
     Args:
         name: the job.
@@ -138,12 +138,12 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
         return Text(how_to_look(name))
     path, trainer = best["checkpoint"], best["trainer"]
     secret = bool(store) and holds_secret(str(store))
-    given = ", with the store's URL in WARMBAND_STORE" if secret else ""
+    hint = ", with the store's URL in WARMBAND_STORE" if secret else ""
     parts = [
         (f"{best['trial']} in a job file, under trainer:", f"  hyperparameters:\n{as_yaml(trainer)}"),
         ("the same in Python:", as_python(trainer)),
         (
-            f"its model, trained, in {path}{given}:",
+            f"its model, trained, in {path}{hint}:",
             f"from hpo import HyperparameterTuner\n"
             f"model = {as_attached(name, trainer, None if secret else store)}.best_estimator().model()",
         ),
@@ -158,7 +158,7 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
 
 
 def how_to_look(name: str) -> str:
-    """What is said of a job that is over, however it ended."""
+    """The last words on a job, however it ended."""
     return f"To look again: hpo describe {name}, hpo trials {name}"
 
 
@@ -197,7 +197,7 @@ def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _money(cost: dict[str, Any] | None) -> str:
-    """What is put behind worker-seconds where they have a price."""
+    """The price of worker-seconds, to put behind them."""
     return f", {money(cost['total'], cost['currency'])}" if cost else ""
 
 
@@ -220,8 +220,10 @@ def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "un-tuned", untuned_text(untuned)
 
 
-def _scores(metric: str, found: dict[str, Any]) -> str:
+def _scores(metric: str, numbers: dict[str, Any]) -> str:
     """The objective, and the same metric on other channels, such as rows that chose nothing."""
     kind = metric.partition(":")[2]
-    others = [(name, value) for name, value in found["metrics"].items() if name != metric and name.endswith(f":{kind}")]
-    return ", ".join(f"{name} {value:.5f}" for name, value in [(metric, found["value"]), *others])
+    others = [
+        (name, value) for name, value in numbers["metrics"].items() if name != metric and name.endswith(f":{kind}")
+    ]
+    return ", ".join(f"{name} {value:.5f}" for name, value in [(metric, numbers["value"]), *others])

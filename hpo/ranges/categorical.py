@@ -33,17 +33,17 @@ class CategoricalParameter:
     values: list[Scalar]
 
     def __init__(self, values: Sequence[Scalar] | Scalar) -> None:
-        given: Any = values
-        if isinstance(given, np.ndarray):
-            given = given.tolist()
-        if given is None or isinstance(given, (str, Real, np.generic)):
-            given = [given]
+        choices: Any = values
+        if isinstance(choices, np.ndarray):
+            choices = choices.tolist()
+        if choices is None or isinstance(choices, (str, Real, np.generic)):
+            choices = [choices]
         # A set has no order of its own, and the order decides what a seed draws.
-        if not isinstance(given, Sequence) or isinstance(given, (bytes, bytearray)):
-            raise ConfigurationError(f"CategoricalParameter: values is {given!r}; give a list")
-        checked = [_scalar(f"CategoricalParameter: values[{place}]", value) for place, value in enumerate(given)]
+        if not isinstance(choices, Sequence) or isinstance(choices, (bytes, bytearray)):
+            raise ConfigurationError(f"CategoricalParameter: values is {choices!r}; give a list")
+        checked = [_scalar(f"CategoricalParameter: values[{place}]", value) for place, value in enumerate(choices)]
         if not checked:
-            raise ConfigurationError(f"CategoricalParameter: values is {given!r}; give at least one value")
+            raise ConfigurationError(f"CategoricalParameter: values is {choices!r}; give at least one value")
         for place, value in enumerate(checked):
             if any(_same(value, other) for other in checked[:place]):
                 raise ConfigurationError(f"CategoricalParameter: values has {value!r} twice; give it once")
@@ -59,9 +59,9 @@ class CategoricalParameter:
         Raises:
             ConfigurationError: it is none of them.
         """
-        found = self._own(value) or [own for own in self.values if str(own) == value]
-        if found:
-            return found[0]
+        matches = self._own(value) or [own for own in self.values if str(own) == value]
+        if matches:
+            return matches[0]
         raise ConfigurationError(f"value is {value!r}; give {either(self.values)}")
 
     def as_tuning_range(self, name: str) -> dict[str, str | list[str]]:
@@ -84,9 +84,9 @@ class CategoricalParameter:
         if self._by_position:
             position = within(whole("the suggestion", suggested), 0, len(self.values) - 1, slack=0)
             return self.values[int(position)]
-        found = self._own(suggested)
-        if found:
-            return found[0]
+        matches = self._own(suggested)
+        if matches:
+            return matches[0]
         raise ConfigurationError(f"the suggestion is {suggested!r}; the range has {either(self.values)}")
 
     def _own(self, value: object) -> list[Scalar]:

@@ -22,7 +22,7 @@ AUTO_LOGARITHMIC_RATIO = 1000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class _NumericRange:
-    """What ranges of numbers share."""
+    """Base of ranges of numbers."""
 
     __name__: ClassVar[str]
     _drawn: ClassVar[tuple[str, str, int]]

@@ -22,7 +22,7 @@ _HOLDERS = {column.name: holder(column) for column in JOBS.columns}
 
 @dataclass(slots=True)
 class Batch:
-    """What waits to be written: changes of the job, and by table the last values of each primary key.
+    """Rows that wait to be written: changes of the job, and by table the last values of each primary key.
 
     `beat` asks for a heartbeat even where there is nothing else, which shows that the lease is still held; `delete` for
     the end of all that the record has of the job, in place of anything else.
@@ -65,7 +65,7 @@ class Batch:
 
 
 def job_changes(changes: Mapping[str, Any]) -> dict[str, Any]:
-    """What the columns hold of changed fields of a job.
+    """The columns' values of changed fields of a job.
 
     Raises:
         ConfigurationError: there is no such field, it is not to be changed, or a value is wrong.

@@ -75,7 +75,7 @@ def open_engine(text: str | None) -> sa.Engine:
 
 
 def _settings(url: sa.URL) -> dict[str, Any]:
-    """What libpq and the server are told, where the URL does not say otherwise."""
+    """Settings of libpq and the server, where the URL does not say otherwise."""
     # A driver that stands still in the middle of a batch must not hold its job's row for ever.
     waits = {"lock_timeout": BUSY_SECONDS, "idle_in_transaction_session_timeout": BUSY_SECONDS / 2}
     options = [f"-c {name}={seconds * 1000:.0f}" for name, seconds in waits.items()]

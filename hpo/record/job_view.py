@@ -52,7 +52,7 @@ def ranked(job: JobRow, trials: list[TrialRow]) -> list[TrialRow]:
 
 
 def objective(job: JobRow, trial: TrialRow) -> float | None:
-    """What the job compares trials by: the last value, or the best."""
+    """The value that the job compares trials by: the last, or the best."""
     return trial.best_objective if job.spec["objective_value"] == "best" else trial.objective
 
 

@@ -55,7 +55,7 @@ def refusal(job: JobRow, what: str) -> LeaseError:
 
 
 def left_behind(job: JobRow) -> str:
-    """What to say of the process that a job is taken over from, by the row as it was before.
+    """The message about the process that a job is taken over from, by the row as it was before.
 
     Returns:
         Empty where that process gave its lease back, or is known to be dead.

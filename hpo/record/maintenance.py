@@ -23,7 +23,7 @@ _TABLES = (JOBS, *OF_JOB)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upgraded:
-    """What an upgrade did: `before` is None where the database was empty, `steps` say what was changed."""
+    """Result of an upgrade: `before` is None for an empty database, `steps` are the changes."""
 
     store: str
     before: int | None
@@ -37,7 +37,7 @@ class Upgraded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Health:
-    """What a look at a store found.
+    """Health of a store.
 
     Args:
         store: its URL, without secrets.
@@ -130,7 +130,7 @@ def _size(connection: sa.Connection) -> int:
 
 
 def _damage(connection: sa.Connection) -> Iterator[str]:
-    """What SQLite finds in its file; a PostgreSQL server looks after its own."""
+    """Damage that SQLite finds in its file; a PostgreSQL server looks after its own."""
     if connection.dialect.name == "sqlite":
         found = [str(row[0]) for row in connection.execute(sa.text("PRAGMA integrity_check(20)"))]
         if found != ["ok"]:

@@ -131,7 +131,7 @@ def _changing(engine: sa.Engine) -> Iterator[sa.Connection]:
 
 
 def _patiently(action: Callable[[], _T]) -> _T:
-    """What the action returns. A file that is just becoming WAL refuses others at once, whatever their timeout."""
+    """The action's result. A file that is just becoming WAL refuses others at once, whatever their timeout."""
     deadline = time.monotonic() + database.BUSY_SECONDS
     while True:
         try:
@@ -170,7 +170,7 @@ def alembic(connection: sa.Connection) -> Config:
 
 
 def revisions() -> list[str]:
-    """What each version brought, the first one first."""
+    """The changes of each version, the first one first."""
     from alembic.script import ScriptDirectory
 
     return [str(revision.doc) for revision in ScriptDirectory(str(_REVISIONS)).walk_revisions()][::-1]

@@ -106,7 +106,7 @@ class Store:
         return self._read(LedgerRow, tables.LEDGER, {"job": name}, "at", "id") or self._none(name)
 
     def totals(self, jobs: Iterable[JobRow]) -> dict[str, Totals]:
-        """What the trials and bills of jobs come to, by name; no trial and no bill is read for it."""
+        """The totals of jobs' trials and bills, by name; no trial and no bill is read for them."""
         with explained(self.url, "read"), self._engine.connect() as connection:
             return totals_of(connection, jobs)
 

@@ -185,7 +185,7 @@ VERSION = sa.Table("schema_version", METADATA, sa.Column("version", sa.Integer, 
 
 
 def encode(value: Any) -> Any:
-    """What JSON can hold of a value: floats that are not finite become words, tuples and arrays lists.
+    """A value as JSON: floats that are not finite become words, tuples and arrays lists.
 
     Raises:
         ConfigurationError: it holds something else than numbers, text, booleans, None, lists and dicts.
@@ -218,7 +218,7 @@ def decode(value: Any) -> Any:
 
 
 def checked(table: sa.Table) -> Callable[[Any], dict[str, Any]]:
-    """What makes a row of a table's dataclass into the values of its columns.
+    """A function from a row of a table's dataclass to the values of its columns.
 
     They are checked on the way, since a row that the database refuses would block all behind it. What depends on the
     column alone is done here, once, since a job of 10,000 trials has half a million reports.
@@ -237,7 +237,7 @@ def checked(table: sa.Table) -> Callable[[Any], dict[str, Any]]:
 
 
 def holder(column: sa.Column[Any]) -> Callable[[Any], Any]:
-    """What makes a value into what its column holds; it raises ConfigurationError where it cannot."""
+    """A function from a value to its column's; it raises ConfigurationError for a value that does not fit."""
     kind, nullable, words = column.type, column.nullable, column.info.get("words")
     convert: Callable[[Any], Any] = _text_of
     if isinstance(kind, sa.JSON):

@@ -13,7 +13,7 @@ from hpo.record.tables import LEDGER, TRIALS, JobRow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """What a trial is counted by: its status, whether it has ended, and whether it has an objective."""
+    """State by which a trial is counted: its status, whether it has ended, and whether it has an objective."""
 
     status: str
     ended: bool

@@ -126,7 +126,7 @@ class JobWriter:
 
     @contextmanager
     def at_once(self) -> Iterator[None]:
-        """What is queued in the block is written in one transaction: all of it or nothing."""
+        """Writes all rows of the block in one transaction, or none."""
         self._be_sure()
         with self._changed:  # Its lock may be taken again by who holds it.
             yield

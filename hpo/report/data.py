@@ -52,7 +52,7 @@ class JobData(JobView):
 
     @property
     def title(self) -> str:
-        """What the job is called."""
+        """The job's title."""
         return self.job.name
 
     @property
@@ -72,7 +72,7 @@ class JobData(JobView):
 
     @property
     def unit(self) -> str:
-        """What the trainer calls one unit of resource: "round", "epoch", "unit"."""
+        """The trainer's word for one unit of resource: "round", "epoch", "unit"."""
         return UNITS.get(self.job.spec.get("estimator", {}).get("trainer", ""), "unit")
 
     @property
@@ -90,8 +90,8 @@ class JobData(JobView):
     @cached_property
     def ranges(self) -> dict[str, ParameterRange]:
         """The tuned hyperparameters, by name."""
-        given: Mapping[str, Any] = self.job.spec.get("hyperparameter_ranges", {})
-        return {name: range_from_json(state) for name, state in given.items()}
+        specs: Mapping[str, Any] = self.job.spec.get("hyperparameter_ranges", {})
+        return {name: range_from_json(state) for name, state in specs.items()}
 
     @cached_property
     def billed(self) -> dict[str, float]:

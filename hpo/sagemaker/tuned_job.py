@@ -56,7 +56,7 @@ class TunedJob:
 
     @property
     def settings(self) -> JobSettings:
-        """What its jobs are made with: the settings as its attributes have them now.
+        """The settings of its jobs, as its attributes have them now.
 
         Raises:
             ConfigurationError: an attribute was given a value that is wrong, or that does not go with the others.
@@ -74,7 +74,7 @@ class TunedJob:
 
     @property
     def tariff(self) -> Tariff | None:
-        """What a worker costs; None without prices."""
+        """The price of a worker; None without prices."""
         return self.settings.tariff
 
     @classmethod

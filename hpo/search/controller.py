@@ -190,7 +190,7 @@ class Controller:
 
     @property
     def state(self) -> JobState:
-        """What its observers read."""
+        """The state for its observers."""
         up = len(self._roster.busy) + len(self._roster.free)
         left = self._dispatch.gang_seconds_left
         return JobState(
@@ -270,7 +270,7 @@ class Controller:
             self.stop(STOP_REQUESTED if self._record.stop_requested else tried)
 
     def _next_known(self) -> TrialRun | None:
-        """What is recalled next; once a job turns out to be complete, the un-tuned run alone."""
+        """The next recalled assignment; once a job turns out to be complete, the un-tuned run alone."""
         known = None if self._stopping else self.trials.choose_known()
         if known is None and (self.completed or not self._stopping) and self._known.knows(UNTUNED):
             return self._beside.after()
@@ -367,7 +367,7 @@ class Controller:
             self._put_back(run, reason)
 
     def _put_back(self, run: TrialRun, reason: str) -> None:
-        """What a trial was assigned has to be served again; a probe is not."""
+        """Puts a trial's assignment back, to be served again; a probe is not."""
         if run is self._beside.probe:
             self._beside.lost_probe(reason)
         else:

@@ -26,7 +26,7 @@ class Comparison:
         self._sign = 1.0 if search.mode == "max" else -1.0
 
     def objective(self, run: TrialRun) -> float:
-        """What trials are compared by: the last value, or the best one where the search says so."""
+        """The value that trials are compared by: the last, or the best one where the search says so."""
         return run.best_value if self._by_best else run.value
 
     def resource(self, run: TrialRun) -> int:
@@ -55,7 +55,7 @@ class Comparison:
         return {name: getattr(run, name) for name in _STANDING}
 
     def missing(self, reports: Sequence[Report]) -> str:
-        """What to say of reports that are not all of the objective; empty if they are."""
+        """The message about reports without the objective; empty if all have it."""
         for report in reports:
             if self._metric not in report.metrics:
                 names = ", ".join(sorted(report.metrics)) or "nothing"
@@ -63,7 +63,7 @@ class Comparison:
         return ""
 
     def divergence(self, reports: Sequence[Report]) -> str:
-        """What to say where an objective is not finite; empty if all are."""
+        """The message about an objective that is not finite; empty if all are."""
         for report in reports:
             if not math.isfinite(value := report.metrics[self._metric]):
                 return f"{self._metric} is {value} at unit {report.step}"

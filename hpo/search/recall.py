@@ -13,7 +13,7 @@ from trainers.gangs import Served
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What a job used before it was taken up again.
+    """Usage of a job before it was resumed.
 
     Args:
         seconds: of wall time.
@@ -35,7 +35,7 @@ class Recall(Protocol):
 
     @property
     def before(self) -> Before:
-        """What the job used; of a job without trials, too."""
+        """The job's usage; of a job without trials, too."""
 
     def __bool__(self) -> bool:
         """Whether there is anything left to answer."""

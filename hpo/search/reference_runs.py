@@ -51,7 +51,7 @@ class Beside:
         self._start = self._start or (seconds, held_seconds, before)
 
     def before(self) -> TrialRun | None:
-        """What is to be trained before any trial: the next probe."""
+        """The assignment before any trial: the next probe."""
         if not self._probes:
             return None
         self.probe = new_run(self._search, -2, PROBE, {})
@@ -59,7 +59,7 @@ class Beside:
         return self.probe
 
     def after(self) -> TrialRun | None:
-        """What a gang may train that no trial needs: the un-tuned run, or that again, if it lost its workers."""
+        """The assignment for a gang that no trial needs: the un-tuned run, or that again, if it lost its workers."""
         if not self.untuned_left:
             return None
         self.untuned = self.untuned or new_run(self._search, -1, UNTUNED, self._search.static)

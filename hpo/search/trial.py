@@ -37,7 +37,7 @@ def one_worker(hyperparameters: Mapping[str, Any]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What a controller is to carry out.
+    """The search for a controller.
 
     Args:
         name: the job's name; prefix of its trials' ids.
@@ -201,7 +201,7 @@ def start_over(run: TrialRun) -> None:
 
 
 def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
-    """What a gang is told: to train a trial from where it stands to so many units."""
+    """The assignment that trains a trial from where it stands to so many units."""
     return Assignment(
         trial_id=run.id,
         hyperparameters=run.trial.config,

@@ -23,7 +23,7 @@ FIRST_FAILURES = 5
 
 
 class Trials:
-    """What becomes of a search's trials; it knows nothing of gangs.
+    """Lives of a search's trials; it knows nothing of gangs.
 
     Args:
         search: whose.
@@ -114,7 +114,7 @@ class Trials:
     # ---- what is trained next
 
     def choose(self) -> TrialRun | None:
-        """What the scheduler chooses, or a new trial; None for nothing yet."""
+        """The scheduler's choice, or a new trial; None for nothing yet."""
         trial = self._scheduler.choose_trial_to_run(self) or self._suggest()
         return self.runs[trial.trial_id] if trial else None
 

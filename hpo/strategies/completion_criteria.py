@@ -16,7 +16,7 @@ IMPROVEMENT = 0.01
 
 
 class TuningJobCompletionCriteriaConfig:
-    """What ends a job before all its trials have run; whichever comes first. Names as SageMaker has them.
+    """Criteria that end a job before all its trials have run; the first one met decides. Names as SageMaker has them.
 
     Args:
         max_number_of_training_jobs_not_improving: the job ends when so many trials in a row, 3 or more, have not
@@ -85,7 +85,7 @@ class TuningJobCompletionCriteriaConfig:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """That a job has found enough.
+    """Verdict that a job has found enough.
 
     Args:
         reason: which criterion was met, and by what.

@@ -20,7 +20,7 @@ LATER = ("Bayesian", "Grid")
 
 
 class HyperbandStrategyConfig:
-    """What Hyperband rations, in units of resource: one unit is one report, a boosting round or an epoch.
+    """Hyperband's resource, in units: one unit is one report, a boosting round or an epoch.
 
     Args:
         max_resource: units of a trial that runs to the end; trials stop there, whatever `num_round` says.

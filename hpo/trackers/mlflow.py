@@ -59,8 +59,8 @@ class MLflow(Tracker):
         for talkative in ("alembic", "mlflow.store.db.utils"):  # A page of lines where a database is new.
             logging.getLogger(talkative).setLevel(logging.WARNING)
         client = MlflowClient(tracking_uri=self.tracking_uri)
-        found = client.get_experiment_by_name(self.experiment)
-        return _Runs(client, found.experiment_id if found else client.create_experiment(self.experiment), job)
+        experiment = client.get_experiment_by_name(self.experiment)
+        return _Runs(client, experiment.experiment_id if experiment else client.create_experiment(self.experiment), job)
 
 
 class _Runs:
@@ -120,8 +120,8 @@ class _Runs:
     def _begun(self, name: str, tags: Mapping[str, str], values: Mapping[str, Any], at: float) -> str:
         from mlflow.entities import Param
 
-        held = {self._keys.key(key): value[:LONGEST_TAG] for key, value in tags.items()}
-        begun = self._client.create_run(self._experiment_id, start_time=int(at * 1000), tags=held, run_name=name)
+        labels = {self._keys.key(key): value[:LONGEST_TAG] for key, value in tags.items()}
+        begun = self._client.create_run(self._experiment_id, start_time=int(at * 1000), tags=labels, run_name=name)
         run: str = begun.info.run_id
         params = [Param(self._keys.key(key), text(value)) for key, value in values.items()]
         for start in range(0, len(params), MOST_PARAMS):
@@ -134,8 +134,8 @@ class _Runs:
         from mlflow.entities import Metric, RunTag
 
         metrics = [Metric(name, value, int(at * 1000), step) for name, value in numbers.items()]
-        held = [RunTag(f"warmband.{name}", value[:LONGEST_TAG]) for name, value in tags.items() if value]
-        self._client.log_batch(run, metrics=metrics, tags=held)
+        labels = [RunTag(f"warmband.{name}", value[:LONGEST_TAG]) for name, value in tags.items() if value]
+        self._client.log_batch(run, metrics=metrics, tags=labels)
         self._client.set_terminated(run, STATUS[status], end_time=int(at * 1000))
 
 

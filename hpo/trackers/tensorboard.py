@@ -112,7 +112,7 @@ def _scalars(values: Mapping[str, Any]) -> list[Any]:
 
 
 def _text(tag: str, about: Mapping[str, Any]) -> Any:
-    """What is no number, as a block of JSON."""
+    """Values that are no numbers, as a block of JSON."""
     from tensorboard.plugins.text.summary_v2 import text_pb
 
     lines = json.dumps(encode(about), indent=1, ensure_ascii=False).splitlines()
@@ -129,11 +129,11 @@ def _session_end(finished: Finished) -> Any:
     failed = finished.end.status in ("Failed", "Diverged")
     status = Status.Value("STATUS_FAILURE" if failed else "STATUS_SUCCESS")
     data = HParamsPluginData(session_end_info=SessionEndInfo(status=status, end_time_secs=finished.at))
-    held = metadata.create_summary_metadata(data)
-    value = Summary.Value(tag=metadata.SESSION_END_INFO_TAG, metadata=held, tensor=metadata.NULL_TENSOR)
+    content = metadata.create_summary_metadata(data)
+    value = Summary.Value(tag=metadata.SESSION_END_INFO_TAG, metadata=content, tensor=metadata.NULL_TENSOR)
     return Summary(value=[value])
 
 
 def _hyperparameter(value: Any) -> bool | float | str:
-    """What TensorBoard takes: booleans, numbers and text; of anything else its JSON."""
+    """A value as TensorBoard takes it: booleans, numbers and text; of anything else its JSON."""
     return value if isinstance(value, bool | int | float | str) else json.dumps(encode(value))

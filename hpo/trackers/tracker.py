@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from trainers.gangs import Report
 
 CLOSE_SECONDS, LONGEST_CLOSE_SECONDS = 10.0, 30.0
-"""How long a job's end waits for what is not written yet: while nothing is, and in all."""
+"""Seconds that a job's end waits for unwritten events: for a tracker that writes nothing, and in all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,23 +49,23 @@ class Log(Protocol):
         """A trial has ended; it may never have reported."""
 
     def job_end(self, job: JobEnd) -> None:
-        """The job has ended. Trials that have not ended do not any more."""
+        """The job has ended, and no more trials end."""
 
 
 class Tracker(Callback):
     """Logs jobs by a thread of its own.
 
-    What fails, hangs or does not keep up is left out from then on, with one warning, and the job goes on.
+    A tracker that fails, hangs or falls behind is left out from then on, with one warning, and the job goes on.
 
     Raises:
         ConfigurationError: the package that it needs is not installed.
     """
 
     name: ClassVar[str]
-    """What people call it."""
+    """Its name for people."""
 
     package: ClassVar[str]
-    """What has to be installed, which is also the name of Warmband's extra."""
+    """The package to install, which is also the name of Warmband's extra."""
 
     def __init__(self) -> None:
         if importlib.util.find_spec(self.package) is None:
@@ -148,11 +148,11 @@ class _Writing:
 
 
 def job_numbers(job: JobEnd) -> dict[str, float]:
-    """What a job came to, by name: the best objective, billed worker-seconds by kind, wall time, money, units."""
+    """A job's figures by name: the best objective, billed worker-seconds by kind, wall time, money, units."""
     summary = job.summary
     best, untuned, cost = (summary.get(key) or {} for key in ("best", "untuned", "cost"))
     billed: dict[str, float] = summary.get("worker_seconds") or {}
-    found = {
+    numbers = {
         "best": best.get("value"),
         "best_resource": best.get("resource"),
         "untuned": untuned.get("value"),
@@ -162,7 +162,7 @@ def job_numbers(job: JobEnd) -> dict[str, float]:
         "cost": cost.get("total"),
         "resource_used": summary.get("resource_used"),
     }
-    return {name: float(value) for name, value in found.items() if value is not None}
+    return {name: float(value) for name, value in numbers.items() if value is not None}
 
 
 def job_words(job: JobEnd) -> dict[str, str]:
@@ -178,11 +178,11 @@ def job_words(job: JobEnd) -> dict[str, str]:
 
 
 def trial_numbers(end: TrialEnd) -> dict[str, float]:
-    """What a trial came to, by name."""
-    found = {
+    """A trial's figures by name."""
+    numbers = {
         "objective": end.objective,
         "best_objective": end.best_objective,
         "resource": end.resource,
         "worker_seconds": end.worker_seconds,
     }
-    return {name: float(value) for name, value in found.items() if value is not None}
+    return {name: float(value) for name, value in numbers.items() if value is not None}

@@ -22,7 +22,7 @@ from trainers.errors import ConfigurationError
 
 
 class Source(Protocol):
-    """What a channel reads from. Its errors do not say which channel they are about; `Channel` adds that."""
+    """Source of a channel. Its errors do not say which channel they are about; `Channel` adds that."""
 
     @property
     def rows(self) -> int | None:
@@ -30,7 +30,7 @@ class Source(Protocol):
 
     @property
     def heading(self) -> Heading | None:
-        """What the columns beside the target are, where that is known without reading them."""
+        """The columns beside the target, where they are known without reading them."""
 
     def describe(self) -> dict[str, Any]:
         """See `Channel.describe`."""
@@ -45,7 +45,7 @@ class Source(Protocol):
         """The shard of one rank, read in this process."""
 
     def place(self, num_workers: int) -> Files | Memory | Shards:
-        """What the workers read from; for 0 workers, this process."""
+        """The channel as placed for the workers; for 0 workers, for this process."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

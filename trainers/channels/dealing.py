@@ -11,7 +11,7 @@ _MOST, _LEAST = 1.1, 0.9
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deal:
-    """Who reads what, by number.
+    """Dealing of pieces to ranks, by number.
 
     Args:
         whole: by rank, what it reads whole.

@@ -77,7 +77,7 @@ class Files:
 
     @property
     def heading(self) -> Heading:
-        """What the columns beside the target are."""
+        """The columns beside the target."""
         return Heading(names=feature_names(self.columns, self.position), count=self.width - 1)
 
     @property
@@ -211,7 +211,7 @@ class Files:
             )
 
     def _problem(self, file: File, message: str) -> str:
-        """What pyarrow said, with the line, the column's own name and the remedy."""
+        """Pyarrow's error, with the line, the column's own name and the remedy."""
         path = self.scheme + file.path
         text = re.match(r"In CSV column #(\d+): (?:Row #(\d+): )?.*invalid value '(.*)'", message, re.DOTALL)
         if text and "\ufffd" in text[3]:
@@ -250,5 +250,5 @@ def _cells(count: str) -> str:
 
 
 def damaged(path: str, problem: object) -> str:
-    """What to say of a file that cannot be read."""
+    """The error for a file that cannot be read."""
     return f"{path} is cut short or damaged ({problem}); write or copy it again"

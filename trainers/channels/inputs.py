@@ -52,10 +52,10 @@ def check_channels(
     Raises:
         DataError: rows, labels or columns are not what they have to be.
     """
-    found = {}
+    channels_by_name = {}
     for name, channel in channels.items():
         measured = metric if metric and metric.rpartition(":")[0] == name else None
-        found[name] = channel.expecting(rules(name, measured))
-        found[name].check_like(channels["train"])
-        found[name].look(workers)
-    return found
+        channels_by_name[name] = channel.expecting(rules(name, measured))
+        channels_by_name[name].check_like(channels["train"])
+        channels_by_name[name].look(workers)
+    return channels_by_name

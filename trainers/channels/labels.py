@@ -61,5 +61,5 @@ class LabelRule:
     def _check_classes(self, labels: NDArray[np.float32]) -> None:
         if labels.min() == labels.max():
             raise DataError(f"every label is {float(labels[0]):g}, and {self.who} takes {self.takes}: {self.remedy}")
-        if self.classes > 2 and (found := len(np.unique(labels))) < self.classes:
-            raise DataError(f"labels are of {found} classes, and {self.who} takes {self.takes}: {self.remedy}")
+        if self.classes > 2 and (count := len(np.unique(labels))) < self.classes:
+            raise DataError(f"labels are of {count} classes, and {self.who} takes {self.takes}: {self.remedy}")

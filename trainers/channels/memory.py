@@ -52,7 +52,7 @@ class Memory:
 
     @property
     def heading(self) -> Heading:
-        """What the columns beside the target are."""
+        """The columns beside the target."""
         names = feature_names(self.columns, self.position)
         return Heading(names=names, count=self.features.shape[1] - (self.position is not None))
 
@@ -100,7 +100,7 @@ def plain_array(array: Any) -> NDArray[Any]:
     """As an array of NumPy's own class: a masked value is missing, a matrix has rows and columns."""
     if hasattr(array, "toarray"):  # As all of SciPy's sparse kinds have it, which NumPy takes for one object.
         raise DataError(
-            f"a {type(array).__name__} is sparse; give a dense array: with .toarray(), what it leaves out is 0"
+            f"a {type(array).__name__} is sparse; give a dense array: with .toarray(), missing entries become 0"
         )
     if isinstance(array, np.ma.MaskedArray):
         array = np.ma.filled(array.astype(np.float64) if _is_number(array.dtype) else array, np.nan)

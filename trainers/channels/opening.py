@@ -33,11 +33,11 @@ def open_files(paths: Sequence[str], target: str | int | None, header: bool | No
         raise ConfigurationError("header and delimiter are for CSV files; leave them out for Parquet files")
     with ThreadPoolExecutor(16) as pool:
         heads = list(pool.map(lambda info: _head(filesystem, scheme, info, kind, header, delimiter), infos))
-    found = [scheme + info.path for info in infos]
-    _check_heads(found, heads, delimiter)
+    names = [scheme + info.path for info in infos]
+    _check_heads(names, heads, delimiter)
     for head in heads:
         check_schema(head.schema)
-    keys, values = columns_of(found, [info.path[len(base) :] for info in infos], heads[0].names or ())
+    keys, values = columns_of(names, [info.path[len(base) :] for info in infos], heads[0].names or ())
     columns = unique_names([*heads[0].names, *keys]) if heads[0].names else None
     width = heads[0].width + len(keys)
     return Files(
@@ -66,7 +66,7 @@ def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any], str]:
         check_no_credentials(path, "path")
     places = [_filesystem(path) for path in paths]
     filesystem, scheme, _ = places[0]
-    found: list[Any] = []
+    entries: list[Any] = []
     bases = []
     for path, (_, other, inside) in zip(paths, places, strict=True):
         if other != scheme:
@@ -77,9 +77,9 @@ def _find(paths: Sequence[str]) -> tuple[Any, str, list[Any], str]:
             raise DataError(f"{path!r} cannot be reached: {error}; check the path and your access to it") from None
         if not infos:
             raise DataError(_nothing_found(path, filesystem, inside))
-        found += infos
+        entries += infos
         bases.append(base)
-    return filesystem, scheme, found, os.path.commonpath(bases)
+    return filesystem, scheme, entries, os.path.commonpath(bases)
 
 
 def _nothing_found(path: str, filesystem: Any, inside: str) -> str:
@@ -114,7 +114,7 @@ def _filesystem(path: str) -> tuple[Any, str, str]:
 
 
 def _expand(filesystem: Any, path: str) -> tuple[list[Any], str]:
-    """What the file system says about the files that a path stands for, and the directory that the path begins with."""
+    """The file system's entries for a path, and the directory that the path begins with."""
     from pyarrow import fs
 
     info = filesystem.get_file_info(path)
@@ -151,7 +151,7 @@ def _kind(paths: Sequence[str]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Head:
-    """What the head of a CSV file, or the foot of a Parquet file, says: its columns, and its weight as in `File`."""
+    """Head of a CSV file, or foot of a Parquet file: its columns, and its weight as in `File`."""
 
     names: tuple[str, ...] | None
     width: int

@@ -26,9 +26,9 @@ def columns_of(
     Raises:
         DataError: files have different columns, or a value is no number.
     """
-    found = [dict(part.split("=", 1) for part in path.split("/")[:-1] if "=" in part.strip("=")) for path in below]
-    keys = tuple(found[0])
-    for path, values in zip(paths, found, strict=True):
+    pairs = [dict(part.split("=", 1) for part in path.split("/")[:-1] if "=" in part.strip("=")) for path in below]
+    keys = tuple(pairs[0])
+    for path, values in zip(paths, pairs, strict=True):
         if tuple(values) != keys:
             raise DataError(
                 f"{path} has directories for {', '.join(values) or 'no columns'}, and {paths[0]} for "
@@ -36,7 +36,7 @@ def columns_of(
             )
     kept = tuple(key for key in keys if unquote(key) not in own)
     return tuple(map(unquote, kept)), [
-        tuple(_number(path, key, values[key]) for key in kept) for path, values in zip(paths, found, strict=True)
+        tuple(_number(path, key, values[key]) for key in kept) for path, values in zip(paths, pairs, strict=True)
     ]
 
 

@@ -47,7 +47,7 @@ class RayData:
 
     @property
     def heading(self) -> Heading | None:
-        """What the columns beside the target are, where that is known without executing the dataset."""
+        """The columns beside the target, where they are known without executing the dataset."""
         columns = self.dataset.columns(fetch_if_missing=False)
         if columns is None:
             return None

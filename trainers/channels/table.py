@@ -122,22 +122,22 @@ def _arrow_numbers(column: Any) -> NDArray[Any]:
 
 def join(pieces: Iterable[Table]) -> Table:
     """One shard out of its pieces, in order."""
-    held = deque(pieces)
-    rows = sum(len(piece.labels) for piece in held)
+    queue = deque(pieces)
+    rows = sum(len(piece.labels) for piece in queue)
     if rows == 0:
         raise DataError("this worker has no rows, since there are fewer rows than workers: use fewer workers")
-    check_labels(sum(count_unlabelled(piece.labels) for piece in held))
-    for piece in held:
+    check_labels(sum(count_unlabelled(piece.labels) for piece in queue))
+    for piece in queue:
         check_finite(piece.features, piece.feature_names)
-    if len(held) == 1:
-        return held[0]
-    names = held[0].feature_names
-    features = np.empty((rows, held[0].features.shape[1]), np.float32)
+    if len(queue) == 1:
+        return queue[0]
+    names = queue[0].feature_names
+    features = np.empty((rows, queue[0].features.shape[1]), np.float32)
     labels = np.empty(rows, np.float32)
     start = 0
-    while held:
+    while queue:
         # Each piece is let go once copied, so that the shard is not held twice.
-        piece = held.popleft()
+        piece = queue.popleft()
         end = start + len(piece.labels)
         features[start:end], labels[start:end] = piece.features, piece.labels
         start = end
@@ -269,6 +269,6 @@ def check_finite(features: Any, names: Sequence[str] | None) -> None:
     rows, places = np.nonzero(np.abs(features) > LARGEST)
     column = repr(names[places[0]]) if names else f"{places[0]} beside the target"
     raise DataError(
-        f"column {column} holds {features[rows[0], places[0]]:g}, and what is infinite or too large for float32 "
+        f"column {column} holds {features[rows[0], places[0]]:g}; infinite values, and those too large for float32, "
         "cannot be trained on: cut such values off, or make them missing (NaN)"
     )

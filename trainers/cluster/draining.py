@@ -43,7 +43,7 @@ class Notices:
         self._thread.start()
 
     def free(self) -> dict[str, float]:
-        """What is free on the nodes that stay."""
+        """The free resources of the nodes that stay."""
         free: dict[str, float] = ray.available_resources()
         there = [self.free_on.get(node, {}) for node in self.nodes]
         return {name: max(0.0, amount - sum(one.get(name, 0.0) for one in there)) for name, amount in free.items()}
@@ -66,7 +66,7 @@ class Notices:
 
 
 def look_at(address: str) -> Callable[[], Status]:
-    """What looks at the cluster whose head's address this is: the nodes that are drained, and what is free on each.
+    """A look at the cluster of this head's address: drained nodes, and free resources of each.
 
     `ray.nodes()` does not tell (ray 2.60), `ray.util.state` takes the dashboard, and `ray.train.get_preemption_info`
     makes all workers of a gang wait for each other. What `ray status` shows does.

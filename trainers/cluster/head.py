@@ -19,10 +19,10 @@ from trainers.errors import ConfigurationError, GangError, WarmbandError
 from trainers.process import whole
 
 ANSWER_SECONDS = 30.0
-"""How long a head is waited for: one that was started just now takes some seconds."""
+"""Seconds to wait for a head: one that was started just now takes some."""
 
 LOOK_SECONDS = 5.0
-"""How often a running job looks whether its head is there."""
+"""Seconds between a running job's looks at its head."""
 
 MISSED = 3
 """Looks in a row without an answer until the user is told."""
@@ -35,7 +35,7 @@ def join(address: str, **options: Any) -> None:
     """Joins the cluster that `RAY_ADDRESS` names.
 
     Args:
-        address: what the variable holds, such as "10.0.0.5:6379" or "auto".
+        address: the variable's value, such as "10.0.0.5:6379" or "auto".
         options: further ones of `ray.init`.
 
     Raises:
@@ -124,7 +124,7 @@ def _wait_for(address: str, place: tuple[str, int]) -> None:
 
 
 def _missed(place: tuple[str, int]) -> str:
-    """Why nothing takes connections there; empty if something does."""
+    """The reason that nothing takes connections there; empty if something does."""
     try:
         socket.create_connection(place, timeout=LOOK_SECONDS).close()
     except OSError as error:
@@ -133,7 +133,7 @@ def _missed(place: tuple[str, int]) -> str:
 
 
 def _reason(error: BaseException | None) -> str:
-    """What keeps a process from joining, and what to do about it."""
+    """The obstacle to joining, and its remedy."""
     first = str(error).partition("\n")[0] or type(error).__name__
     while error is not None:
         if isinstance(error, AuthenticationError) or AuthenticationError.__name__ in str(error):

@@ -45,7 +45,7 @@ def free_places(
 def given_back(
     nodes: Iterable[Mapping[str, Any]], groups: Mapping[str, Mapping[str, Any]], returned: Collection[str]
 ) -> dict[str, float]:
-    """What is free on all nodes together once some placement groups are gone, beyond what is free now.
+    """The resources that free up on all nodes together once some placement groups are gone.
 
     Args:
         nodes: as `ray.nodes()` gives them; what is held on others does not count.

@@ -22,7 +22,7 @@ _REMEDY = "give a folder that all nodes mount at this path, or a URI (s3://, gs:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reach:
-    """What has to be seen alike from every node that runs workers.
+    """Paths that every node with workers has to see alike.
 
     Args:
         marker: a file that the driver wrote into the storage folder; empty where that is no path.
@@ -38,7 +38,7 @@ class Reach:
         return not self.marker and not self.files
 
     def unseen(self) -> str:
-        """What is wrong with it on this machine, without saying which; empty if nothing is."""
+        """The problem with it on this machine, without its name; empty if there is none."""
         if self.marker and not _comes(self.marker):
             return f"storage_path {os.path.dirname(self.marker)!r} is another folder there; {_REMEDY}"
         if self.marker and (reason := _refuses_files(os.path.dirname(self.marker))):
@@ -47,8 +47,10 @@ class Reach:
             about = f"channel {channel!r}: {path!r}"
             if not _comes(path):
                 return f"{about} is not there; {_REMEDY}, or rows in memory"
-            if (found := os.stat(path).st_size) != size:
-                return f"{about} has {found} bytes there, and {size} on the driver's node; {_REMEDY}, or rows in memory"
+            if (actual := os.stat(path).st_size) != size:
+                return (
+                    f"{about} has {actual} bytes there, and {size} on the driver's node; {_REMEDY}, or rows in memory"
+                )
         return ""
 
     def check_here(self, address: str) -> None:

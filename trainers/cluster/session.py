@@ -85,13 +85,13 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
     if ray.is_initialized():
         yield Cluster(private=False)
         return
-    found = Cluster(private=not os.environ.get("RAY_ADDRESS"))
+    session = Cluster(private=not os.environ.get("RAY_ADDRESS"))
     shown: dict[str, Any] = {
         "logging_level": logging.INFO if verbose else logging.ERROR,
         "log_to_driver": verbose,
     }
     try:
-        if found.private:
+        if session.private:
             cores = os.cpu_count() or 1
             with whole() as interrupted, _workers_like_this_process():
                 _keep_token_private()
@@ -101,14 +101,14 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
             notify(f"Started Ray on this machine: {max(cpus, cores)} logical CPUs on {cores} cores")
             if ray.util.get_node_ip_address() != loopback.ADDRESS and loopback.LOOPBACK_VARIABLE not in os.environ:
                 notify(_OPEN)
-            yield found
+            yield session
         else:
             head.join(os.environ["RAY_ADDRESS"], **shown)
             with head.watched(notify):
-                yield found
+                yield session
     finally:
         with whole():
-            if names := [thread.name for thread in found.left if thread.is_alive()]:
+            if names := [thread.name for thread in session.left if thread.is_alive()]:
                 notify(f"warning: Ray ends with this process, not before it: still running are {', '.join(names)}")
             else:
                 ray.shutdown()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from trainers.channels import Channel
 
 LOOK_SECONDS = 60.0
-"""How long nodes may take to look; most of it is the start of a process on each."""
+"""Seconds that nodes may take to look; most of it is the start of a process on each."""
 
 
 @contextmanager
@@ -32,14 +32,14 @@ def reaching(
     notify: Callable[[str], None],
     selector: Mapping[str, str] | None = None,
 ) -> Iterator[Reach]:
-    """Asks the other nodes that could hold a worker whether they see what the driver does.
+    """Asks the other nodes that could hold a worker whether they see the driver's files.
 
-    Where there is none, or nothing is given by a path, nothing runs. The marker stays for the block, for nodes that
+    Without such nodes or paths nothing runs. The marker stays for the block, for nodes that
     join.
 
     Args:
-        need: what a worker needs.
-        channels: what workers read.
+        need: a worker's resources.
+        channels: of the workers.
         storage_path: the folder of this job alone that they write to; empty if they write nothing.
         notify: is told which nodes did not answer.
         selector: labels of the nodes that workers may be on; None is all.
@@ -69,12 +69,14 @@ def _ask(nodes: Mapping[str, str], reach: Reach, notify: Callable[[str], None]) 
     wrong: dict[str, list[str]] = {}
     for answer in answered:
         with suppress(ray.exceptions.RayError):  # The node went meanwhile.
-            if said := ray.get(answer):
-                wrong.setdefault(said, []).append(asked[answer])
+            if problem := ray.get(answer):
+                wrong.setdefault(problem, []).append(asked[answer])
     for late in silent:
         ray.cancel(late, force=True)
     if wrong:
-        raise ConfigurationError("; ".join(f"on {_named(where)}: {said}" for said, where in sorted(wrong.items())))
+        raise ConfigurationError(
+            "; ".join(f"on {_named(where)}: {problem}" for problem, where in sorted(wrong.items()))
+        )
     if silent:
         where = _named([asked[late] for late in silent])
         notify(f"warning: {where} did not say within {LOOK_SECONDS:.0f} s whether storage and files are seen there")
@@ -83,12 +85,12 @@ def _ask(nodes: Mapping[str, str], reach: Reach, notify: Callable[[str], None]) 
 def _others(need: Mapping[str, float], selector: Mapping[str, str] | None) -> dict[str, str]:
     """The addresses of the nodes, beside this one, that could hold a worker."""
     nodes = [node for node in ray.nodes() if has_labels(node, selector)]
-    held = places(nodes, need)
+    room = places(nodes, need)
     here = ray.get_runtime_context().get_node_id()
     return {
         node["NodeID"]: node["NodeManagerAddress"]
         for node in nodes
-        if held.get(node["NodeID"], 0) > 0 and node["NodeID"] != here
+        if room.get(node["NodeID"], 0) > 0 and node["NodeID"] != here
     }
 
 
@@ -98,13 +100,13 @@ def _marker(storage_path: str) -> str:
 
 
 def _files(channels: Mapping[str, Channel]) -> dict[tuple[str, str], int]:
-    found = {}
+    sizes = {}
     for name, channel in channels.items():
         for file in channel.describe().get("files") or ():
             path = storage.local_path(file)
             if path is not None and os.path.exists(path):  # Else workers say so.
-                found[name, path] = os.stat(path).st_size
-    return found
+                sizes[name, path] = os.stat(path).st_size
+    return sizes
 
 
 def _write(marker: str) -> list[Path]:

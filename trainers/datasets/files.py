@@ -18,27 +18,27 @@ _TIMEOUT_S = 15.0
 
 
 def find(name: str, data_dir: str | Path | None = None) -> Path | None:
-    """What a dataset is read from, in `data_dir`, in WARMBAND_DATA's directory, or among what was fetched before.
+    """The place of a dataset: in `data_dir`, in WARMBAND_DATA's directory, or among earlier downloads.
 
     Returns:
         The file, or the folder where the dataset has several and all are there; None where it has none or is not found.
     """
     info = named(name)
-    found = _found(info, data_dir)
+    files = _found(info, data_dir)
     if info.inside:
-        return next(iter(found), None)
-    return found[0].parent if found and len(found) == len(info.files) else None
+        return next(iter(files), None)
+    return files[0].parent if files and len(files) == len(info.files) else None
 
 
 def check(name: str, data_dir: str | Path | None = None) -> list[tuple[Path, bool, str]]:
     """Verifies a dataset's files: each one, whether it is as published, and what is wrong with it if not."""
     info = named(name)
-    found = _found(info, data_dir)
-    folder = found[0].parent if found else _cache() / info.name
+    files = _found(info, data_dir)
+    folder = files[0].parent if files else _cache() / info.name
     wanted = [folder / file for file in info.files]
     if info.inside:
-        wanted = found or wanted[:1]
-    problems = [(path, _problem(path, info) if path in found else f"not found; {_remedy(info)}") for path in wanted]
+        wanted = files or wanted[:1]
+    problems = [(path, _problem(path, info) if path in files else f"not found; {_remedy(info)}") for path in wanted]
     return [(path, not problem, problem) for path, problem in problems]
 
 
@@ -56,11 +56,11 @@ def fetch(name: str, data_dir: str | Path | None = None) -> Path:
     info = named(name)
     if info.url is None:
         raise ConfigurationError(f"{name} needs no download, so there is nothing to fetch: load it")
-    found = find(name, data_dir)
-    if found is not None:
-        for path in [found] if info.inside else [found / file for file in info.files]:
+    place = find(name, data_dir)
+    if place is not None:
+        for path in [place] if info.inside else [place / file for file in info.files]:
             _refuse_if_changed(path, info)
-        return found
+        return place
     folder = (Path(data_dir) if data_dir is not None else _cache()) / info.name
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -96,9 +96,9 @@ def _found(info: DatasetInfo, data_dir: str | Path | None) -> list[Path]:
 
 def _problem(path: Path, info: DatasetInfo) -> str:
     with path.open("rb") as stream:
-        found = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
     sha256 = info.files[path.name]
-    return "" if found == sha256 else f"its SHA-256 is {found[:12]}..., not {sha256[:12]}... as published"
+    return "" if digest == sha256 else f"its SHA-256 is {digest[:12]}..., not {sha256[:12]}... as published"
 
 
 def _refuse_if_changed(path: Path, info: DatasetInfo) -> None:

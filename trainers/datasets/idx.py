@@ -77,11 +77,11 @@ def _shape(raw: bytes, dimensions: int) -> tuple[tuple[int, ...], str]:
     """The shape that the header says, and what is wrong with it if anything is."""
     if len(raw) < 4 or raw[:2] != b"\0\0":
         return (), f"is no IDX file: it begins with {raw[:4].hex(' ') or 'nothing'}, not with two zero bytes"
-    kind, found = raw[2], raw[3]
+    kind, count = raw[2], raw[3]
     if kind != _BYTES:
         return (), f"holds {_TYPES.get(kind, f'type 0x{kind:02x}')}, not {_TYPES[_BYTES]}"
-    if found != dimensions:
-        return (), f"holds {_KINDS.get(found, f'{found} dimensions')}, not {_KINDS[dimensions]}"
+    if count != dimensions:
+        return (), f"holds {_KINDS.get(count, f'{count} dimensions')}, not {_KINDS[dimensions]}"
     if len(raw) < 4 + 4 * dimensions:
         return (), f"is cut short: {len(raw)} bytes, and its header alone has {4 + 4 * dimensions}"
     shape = struct.unpack(f">{dimensions}I", raw[4 : 4 + 4 * dimensions])

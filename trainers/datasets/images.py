@@ -105,7 +105,7 @@ _Bytes = tuple[NDArray[np.uint8], NDArray[np.uint8]]
 
 
 def _split(images: NDArray[np.uint8], labels: NDArray[np.uint8], rows: int, seed: int) -> tuple[_Bytes, _Bytes]:
-    """What is left, and so many rows drawn out of all. While they are bytes, which are a quarter of float32."""
+    """The rest, and so many rows drawn out of all. While they are bytes, which are a quarter of float32."""
     drawn = np.zeros(len(images), bool)
     drawn[np.random.default_rng(seed).choice(len(images), rows, replace=False)] = True
     return (images[~drawn], labels[~drawn]), (images[drawn], labels[drawn])

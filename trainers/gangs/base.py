@@ -9,7 +9,7 @@ from trainers.gangs.messages import Assignment, Event
 
 
 class Gangs(Protocol):
-    """What executes: workers on Ray, this very process, or a simulation with a clock of its own."""
+    """Executor of assignments: workers on Ray, this very process, or a simulation with a clock of its own."""
 
     @property
     def starting(self) -> int:
@@ -53,7 +53,7 @@ class Gangs(Protocol):
         """
 
     def events(self, timeout: float) -> Sequence[Event]:
-        """What has happened since the last call; waits up to `timeout` seconds for something.
+        """The events since the last call; waits up to `timeout` seconds for one.
 
         Raises:
             GangError: gangs cannot serve.

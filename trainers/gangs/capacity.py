@@ -52,12 +52,12 @@ class Room:
         self._none_since: float | None = None
         self._look_again = 0.0
 
-    def for_another(self, wanted: int, held: int, returned: Collection[str] = ()) -> bool:
+    def for_another(self, wanted: int, gangs: int, returned: Collection[str] = ()) -> bool:
         """Whether one more gang fits now.
 
         Args:
             wanted: how many gangs of this size could work at once.
-            held: gangs of this size, and others that will make room once they have nothing to serve.
+            gangs: gangs of this size, and others that will make room once they have nothing to serve.
             returned: placement groups that would be given back before.
 
         Raises:
@@ -86,7 +86,7 @@ class Room:
             self._none_since = None
             return True
         self._look_again = now + LOOK_AGAIN_SECONDS
-        self._none_since = None if held else self._none_since or now
+        self._none_since = None if gangs else self._none_since or now
         if self._none_since is not None and now - self._none_since > self._patience:
             raise ResourcesError(
                 f"waited {self._patience:.0f} s for room for a gang of {self._workers} workers of "
@@ -100,7 +100,7 @@ class Room:
         return self._fits(self._free())
 
     def wait_on(self) -> None:
-        """What is short is on its way: the wait for it begins anew."""
+        """Begins the wait for room anew: it is on its way."""
         self._none_since = None
 
     def look_now(self) -> None:
@@ -137,11 +137,11 @@ def check_capacity(scaling: ScalingConfig) -> None:
     """
     if capacity(scaling) > 0:
         return
-    need, placement, held = resources_per_worker(scaling), str(scaling.placement_strategy), ray.cluster_resources()
+    need, placement, total = resources_per_worker(scaling), str(scaling.placement_strategy), ray.cluster_resources()
     remedy = "a smaller ScalingConfig(num_workers=...), or range of num_workers, or add nodes"
     if labels_of(scaling) and capacity(_anywhere(scaling)) > 0:
         remedy = f"another ScalingConfig(label_selector=...): too few nodes have {labels_of(scaling)!r}"
-    elif need.get("GPU") and not held.get("GPU"):
+    elif need.get("GPU") and not total.get("GPU"):
         remedy = "ScalingConfig(use_gpu=False), or add nodes with GPUs"
     elif placement.startswith("STRICT") and capacity(replace(scaling, placement_strategy="PACK")) > 0:
         kind = "one node" if placement == "STRICT_PACK" else "a node each"
@@ -150,15 +150,15 @@ def check_capacity(scaling: ScalingConfig) -> None:
         )
     raise ResourcesError(
         f"a gang needs {scaling.num_workers} workers of {amounts(need)} each, and the cluster holds "
-        f"{amounts(held, need)} on {_count_nodes()}; give {remedy}"
+        f"{amounts(total, need)} on {_count_nodes()}; give {remedy}"
     )
 
 
 def capacity(scaling: ScalingConfig, drained: frozenset[str] = frozenset()) -> int:
     """How many gangs the cluster's nodes hold when it is otherwise empty, but for those that are drained."""
-    held = places(_nodes(scaling, drained), resources_per_worker(scaling))
+    room = places(_nodes(scaling, drained), resources_per_worker(scaling))
     workers = int(scaling.num_workers)  # type: ignore[arg-type]  # a range is refused by Trainer
-    return gangs_that_fit(list(held.values()), workers, str(scaling.placement_strategy))
+    return gangs_that_fit(list(room.values()), workers, str(scaling.placement_strategy))
 
 
 def _nodes(scaling: ScalingConfig, drained: frozenset[str]) -> list[dict[str, Any]]:
@@ -168,8 +168,8 @@ def _nodes(scaling: ScalingConfig, drained: frozenset[str]) -> list[dict[str, An
 
 
 def _anywhere(scaling: ScalingConfig) -> ScalingConfig:
-    given: dict[str, Any] = {"label_selector": None}
-    return replace(scaling, **given)
+    changes: dict[str, Any] = {"label_selector": None}
+    return replace(scaling, **changes)
 
 
 def amounts(resources: Mapping[str, float], names: Iterable[str] | None = None) -> str:

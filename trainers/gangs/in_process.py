@@ -132,9 +132,9 @@ class InHand:
 
 def cores(scaling: ScalingConfig | None) -> int:
     """The cores that training in this process uses: what `resources_per_worker` says, or all it may run on."""
-    given: Any = scaling and scaling.resources_per_worker
-    said = (given or {}).get("CPU")
-    return max(1, int(said)) if said else len(os.sched_getaffinity(0))
+    resources: Any = scaling and scaling.resources_per_worker
+    cpus = (resources or {}).get("CPU")
+    return max(1, int(cpus)) if cpus else len(os.sched_getaffinity(0))
 
 
 def alone(cpus: int, storage: PatientStorage | None = None) -> WorkerContext:

@@ -21,7 +21,7 @@ NAMESPACE = "warmband"
 
 @dataclass(slots=True)
 class _Desk:
-    """What the mailbox holds for one gang."""
+    """One gang's letters in the mailbox."""
 
     incarnation: str = ""
     opened: dict[str, dict[int, GangUp]] = field(default_factory=dict)
@@ -230,10 +230,10 @@ class MailboxHandle:
         self, gang: str, incarnation: str, seen: int, timeout: float = 60.0, served: Served | None = None
     ) -> tuple[int, Order | None]:
         """See `Mailbox.fetch`."""
-        found: tuple[int, Order | None] = ray.get(
+        answer: tuple[int, Order | None] = ray.get(
             self._actor.fetch.remote(gang, incarnation, seen, timeout, served), timeout=timeout + 60
         )
-        return found
+        return answer
 
     def halted(self, gang: str) -> Any:
         """See `Mailbox.halted`; does not wait, but returns a reference to the answer."""

@@ -41,7 +41,7 @@ class Assignment:
     objective: str = ""
 
     def divergence(self, report: Report) -> str:
-        """What to say of a report whose objective is no finite number; empty where it is one, or is not in it."""
+        """The message about an objective that is no finite number; empty for one, or without it."""
         value = report.metrics.get(self.objective, 0.0)
         return "" if math.isfinite(value) else f"{self.objective} is {value} at unit {report.step}"
 
@@ -60,7 +60,7 @@ class Report:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """What an assignment gave.
+    """Result of an assignment.
 
     Args:
         reports: one a resource unit, steps `start + 1` to `stop`, or to an earlier one where it was halted.

@@ -25,7 +25,7 @@ class Release:
 
 def next_change(
     sizes: Mapping[int, int],
-    held: Mapping[str, int],
+    gangs: Mapping[str, int],
     idle: Sequence[str],
     *,
     worth_another: bool,
@@ -39,12 +39,12 @@ def next_change(
 
     Args:
         sizes: how many gangs of each size could be busy, the most urgent size first.
-        held: workers of each gang that is there.
+        gangs: workers of each gang that is there.
         idle: those of them that have nothing to serve, the least recently used first.
         worth_another: whether the work that is left is worth the start of a further gang.
         fits: whether a gang of so many workers fits, once these others are given back.
     """
-    there = list(held.values())
+    there = list(gangs.values())
     for workers, count in sizes.items():
         mine = there.count(workers)
         if mine >= count or (mine and not worth_another):
@@ -57,7 +57,7 @@ def next_change(
 
 
 class Programs(Generic[Made]):
-    """What gangs of each size run, which may hold a copy of all rows: let go once another size needs room.
+    """Programs of gangs by size, which may hold a copy of all rows: let go once another size needs room.
 
     Args:
         make: what gangs of so many workers run.
@@ -68,7 +68,7 @@ class Programs(Generic[Made]):
         self._made: dict[int, Made] = {}
 
     def of(self, workers: int, in_use: Collection[int]) -> Made:
-        """What a gang of so many workers runs.
+        """The program of a gang of so many workers.
 
         Args:
             workers: how many.

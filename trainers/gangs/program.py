@@ -39,7 +39,7 @@ def never() -> bool:
 
 
 class Program(Protocol):
-    """What each worker of a gang runs; it is pickled to the workers and opened there once."""
+    """Program of a gang's workers; it is pickled to the workers and opened there once."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Loads this worker's shards and joins its peers; returns the seconds each step took."""

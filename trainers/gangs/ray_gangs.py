@@ -108,7 +108,7 @@ class RayGangs:
         self._closed = False
 
     def _claim(self) -> Claim:
-        """What the job says to others from its beginning to its end."""
+        """The job's claim, which others read from its beginning to its end."""
         least, most = range_of(self._scaling)
         return Claim(
             name=self._mailbox.name,
@@ -139,15 +139,15 @@ class RayGangs:
         up = len(self._gangs)
         worth_another = self._eager or (seconds_left is not None and seconds_left / max(1, up) >= self._start_seconds)
 
-        held = self._serves
+        sizes_held = self._serves
 
         def fits(workers: int, returned: Sequence[str]) -> bool:
             # Idle gangs of other sizes are no reason to wait: they go as soon as that helps.
-            waited_for = sum(size == workers or name not in self._idle for name, size in held.items())
+            waited_for = sum(size == workers or name not in self._idle for name, size in sizes_held.items())
             groups = [self._gangs[name].placement_group for name in returned]
             return self._room(self._least(workers)).for_another(self._wanted[workers], waited_for, groups)
 
-        match next_change(sizes, held, list(self._idle), worth_another=worth_another, fits=fits):
+        match next_change(sizes, sizes_held, list(self._idle), worth_another=worth_another, fits=fits):
             case Start(workers=workers):
                 self._start(workers)
             case Release(gang=name):
@@ -170,7 +170,7 @@ class RayGangs:
         return gone
 
     def _shared(self, sizes: Mapping[int, int]) -> dict[int, int]:
-        """What of the wanted gangs the job may hold or start now, beside the other jobs on the cluster."""
+        """The part of the wanted gangs that the job may hold or start now, beside the other jobs on the cluster."""
         self._wanted = dict(sizes)
         if self._neighbours is None:
             return self._wanted
@@ -190,7 +190,7 @@ class RayGangs:
         return {workers: allowed[workers] for workers in sizes if allowed[workers]}
 
     def _holds(self) -> list[Held]:
-        """What the job holds; a gang that was told to end counts as none that it wants."""
+        """The job's gangs and resources; a gang that was told to end counts as none that it wants."""
         sizes = {name: self._least(workers) for name, workers in self._serves.items()}
         return [
             Held(gang=gang.name, size=sizes.get(gang.name, 0), workers=gang.workers, group=gang.placement_group)
@@ -208,7 +208,7 @@ class RayGangs:
             self._orders.append((gang, self._incarnation[gang], Halt()))
 
     def events(self, timeout: float) -> Sequence[Event]:
-        """What has happened since the last call; waits up to `timeout` seconds for something."""
+        """The events since the last call; waits up to `timeout` seconds for one."""
         if _Phase.STARTING in self._phase.values():
             timeout = min(timeout, 0.2)
             for name, phase in self._phase.items():
@@ -216,10 +216,10 @@ class RayGangs:
                     self._gangs[name].observe()
         orders, self._orders = self._orders, []
         try:
-            found = self._mailbox.exchange(orders, timeout)
+            messages = self._mailbox.exchange(orders, timeout)
         except (RayActorError, GetTimeoutError) as error:
-            found = self._begin_anew(error)
-        news = [self._told(event) for event in found if self._take_note(event)]
+            messages = self._begin_anew(error)
+        news = [self._told(event) for event in messages if self._take_note(event)]
         return [*news, *self._leave_drained()]
 
     def _begin_anew(self, error: RayError) -> Sequence[Event]:

@@ -14,9 +14,9 @@ from trainers.errors import ConfigurationError
 from trainers.gangs.messages import WORKERS
 
 
-def _is_ours(said: logging.LogRecord) -> bool:
+def _is_ours(record: logging.LogRecord) -> bool:
     """Ray Train announces for num_workers=0 that it will run in this process: here it does not run at all."""
-    return not said.getMessage().startswith("Running in local mode.")
+    return not record.getMessage().startswith("Running in local mode.")
 
 
 # The logger of the module that says it, which is not the one that the class is imported from.
@@ -66,8 +66,8 @@ def check_scaling(scaling: ScalingConfig, *, elastic: bool) -> None:
     """
     if not isinstance(scaling, ScalingConfig):
         raise ConfigurationError(f"scaling is {scaling!r}; give a ray.train.ScalingConfig")
-    given: Any = scaling.num_workers
-    match given:
+    workers: Any = scaling.num_workers
+    match workers:
         case bool():
             pass
         case int():
@@ -76,19 +76,19 @@ def check_scaling(scaling: ScalingConfig, *, elastic: bool) -> None:
             if elastic:
                 return
             raise ConfigurationError(
-                f"ScalingConfig(num_workers={given!r}): only TorchTrainer, and XGBoostTrainer with backend='native', "
+                f"ScalingConfig(num_workers={workers!r}): only TorchTrainer, and XGBoostTrainer with backend='native', "
                 "train on as many workers as there is room for; give one number"
             )
     raise ConfigurationError(
-        f"ScalingConfig(num_workers={given!r}) does not make a gang; give a whole number, 1 or more, or 0 to train in "
-        "this process, or (least, most) for a gang that goes on with fewer"
+        f"ScalingConfig(num_workers={workers!r}) does not make a gang; give a whole number, 1 or more, or 0 to "
+        "train in this process, or (least, most) for a gang that goes on with fewer"
     )
 
 
 def recorded_scaling(scaling: ScalingConfig) -> dict[str, Any]:
     """All that a ScalingConfig says, for the record."""
-    given = [name for name in _IF_GIVEN if getattr(scaling, name) != getattr(ScalingConfig, name)]
-    return {name: getattr(scaling, name) for name in (*_ALWAYS, *given)}
+    names = [name for name in _IF_GIVEN if getattr(scaling, name) != getattr(ScalingConfig, name)]
+    return {name: getattr(scaling, name) for name in (*_ALWAYS, *names)}
 
 
 def scaling_from(state: Mapping[str, Any]) -> ScalingConfig:
@@ -104,25 +104,25 @@ def scaling_from(state: Mapping[str, Any]) -> ScalingConfig:
 
 def labels_of(scaling: ScalingConfig) -> Mapping[str, str] | None:
     """The labels of the nodes that its workers may be on, as Ray's label selector; None is all."""
-    given: Any = scaling  # Its annotations are those of Train's first version.
-    selector: Mapping[str, str] | None = given.label_selector
+    settings: Any = scaling  # Its annotations are those of Train's first version.
+    selector: Mapping[str, str] | None = settings.label_selector
     return selector
 
 
 def range_of(scaling: ScalingConfig) -> tuple[int, int]:
     """The fewest and the most workers that a gang may have; the same number twice where it is one."""
-    given: Any = scaling.num_workers
-    return (given, given) if isinstance(given, int) else (int(given[0]), int(given[1]))
+    workers: Any = scaling.num_workers
+    return (workers, workers) if isinstance(workers, int) else (int(workers[0]), int(workers[1]))
 
 
 def resources_per_worker(scaling: ScalingConfig) -> dict[str, float]:
-    """What one worker needs, as Ray Train fills it in: one CPU, or one GPU with `use_gpu`, if nothing is said."""
-    given: Any = scaling.resources_per_worker
-    if given is None:
-        given = {"GPU": 1.0} if scaling.use_gpu else {"CPU": 1.0}
+    """The resources of one worker, as Ray Train fills them in: by default one CPU, or one GPU with `use_gpu`."""
+    resources: Any = scaling.resources_per_worker
+    if resources is None:
+        resources = {"GPU": 1.0} if scaling.use_gpu else {"CPU": 1.0}
     # By a little of a resource that nodes with such an accelerator have, Ray puts a worker on one of them.
     kind = {f"accelerator_type:{scaling.accelerator_type}": 0.001} if scaling.accelerator_type else {}
-    named = {name: float(amount) for name, amount in given.items() if amount}
+    named = {name: float(amount) for name, amount in resources.items() if amount}
     return {**({"GPU": 1.0} if scaling.use_gpu else {}), **kind, **named}
 
 
@@ -132,13 +132,15 @@ def check_resources(scaling: ScalingConfig) -> None:
     Raises:
         ConfigurationError: naming the field and its value.
     """
-    given: Any = scaling.resources_per_worker
-    if not isinstance(given, Mapping | None):
-        raise ConfigurationError(f"ScalingConfig(resources_per_worker={given!r}): give a dict, such as {{'CPU': 2}}")
-    for name, amount in (given or {}).items():
+    resources: Any = scaling.resources_per_worker
+    if not isinstance(resources, Mapping | None):
+        raise ConfigurationError(
+            f"ScalingConfig(resources_per_worker={resources!r}): give a dict, such as {{'CPU': 2}}"
+        )
+    for name, amount in (resources or {}).items():
         if not isinstance(name, str) or not is_number(amount) or amount < 0:
             raise ConfigurationError(
-                f"ScalingConfig(resources_per_worker={given!r}): {name!r} is {amount!r}; give a number, 0 or more"
+                f"ScalingConfig(resources_per_worker={resources!r}): {name!r} is {amount!r}; give a number, 0 or more"
             )
     if not isinstance(scaling.use_gpu, bool):
         raise ConfigurationError(f"ScalingConfig(use_gpu={scaling.use_gpu!r}): give True or False")
@@ -151,13 +153,13 @@ def check_resources(scaling: ScalingConfig) -> None:
 
 def _check_nodes(scaling: ScalingConfig) -> None:
     """Refuses kinds of nodes that Ray would refuse later, or that no trainer here uses."""
-    given: Any = scaling  # Its annotations are those of Train's first version.
-    if given.use_tpu or given.topology is not None:
+    settings: Any = scaling  # Its annotations are those of Train's first version.
+    if settings.use_tpu or settings.topology is not None:
         raise ConfigurationError(
-            f"ScalingConfig(use_tpu={given.use_tpu!r}, topology={given.topology!r}): trainers train on CPUs and "
+            f"ScalingConfig(use_tpu={settings.use_tpu!r}, topology={settings.topology!r}): trainers train on CPUs and "
             "GPUs; leave both out"
         )
-    kind, selector = given.accelerator_type, given.label_selector
+    kind, selector = settings.accelerator_type, settings.label_selector
     if kind is not None and (not isinstance(kind, str) or not kind):
         raise ConfigurationError(f"ScalingConfig(accelerator_type={kind!r}): give Ray's word for it, such as 'A100'")
     plain = isinstance(selector, Mapping | None)

@@ -52,14 +52,14 @@ class Link(Protocol):
         """Waits until this worker may go on, with the values; after a meeting rank 0 gets the optimizer's state too."""
 
     def account(self) -> dict[str, Any]:
-        """What happened so far, as the server saw it; after `leave` too."""
+        """The server's account so far; after `leave` too."""
 
     def leave(self, failure: WarmbandError) -> None:
         """Takes no further part; who waits for this worker is told `failure`. A server that is gone is no error."""
 
 
 class Clock(Protocol):
-    """What time it is for a worker, and how its steps take some; `name` is for the record."""
+    """Clock of a worker, on which its steps take time; `name` is for the record."""
 
     name: str
 
@@ -87,14 +87,14 @@ class WallClock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Shard:
-    """What one server holds of the model: its parameters, in the order of its blocks, and how to reach it."""
+    """One server's part of the model: its parameters, in the order of its blocks, and how to reach it."""
 
     link: Link
     blocks: list[Block]
     parameters: list[Tensor]
 
     def buffers(self) -> tuple[list[Tensor], list[Tensor]]:
-        """What is sent from and received into: gradients and values, by block."""
+        """Buffers to send from and receive into: gradients and values, by block."""
         return [block.gradients for block in self.blocks], [block.values for block in self.blocks]
 
 
@@ -173,9 +173,9 @@ class ServerDistribution:
         for shard in self._shards:
             for block in shard.blocks:
                 block.collect()
-        found = Options(groups=groups_of(optimizer), max_norm=max_norm)
-        changed = found if found != self._options else None
-        self._options = found
+        options = Options(groups=groups_of(optimizer), max_norm=max_norm)
+        changed = options if options != self._options else None
+        self._options = options
         self._clock.step(self._pushes, self._delay())
         self._pushes += 1
         before = self._clock.now()
@@ -272,8 +272,8 @@ class ServerDistribution:
             for parameter, home in zip(parameters, homes, strict=True):
                 if home == server:
                     kinds.setdefault((parameter.dtype, parameter.device), []).append(parameter)
-            held = [parameter for kind in kinds.values() for parameter in kind]
-            shards.append(_Shard(link=link, blocks=[*map(Block, kinds.values())], parameters=held))
+            parts = [parameter for kind in kinds.values() for parameter in kind]
+            shards.append(_Shard(link=link, blocks=[*map(Block, kinds.values())], parameters=parts))
         return shards
 
     def _opening(self, session: str, optimizer: Optimizer, shard: _Shard) -> Opening:
@@ -321,7 +321,7 @@ class ServerDistribution:
             shard.link.leave(failure)
 
     def _reason(self, error: BaseException | None) -> WarmbandError:
-        """What workers are told that wait for this one, now that it has ended, because of an error or without one."""
+        """The message to workers that wait for this one, now that it has ended, because of an error or without one."""
         if isinstance(error, DivergedError | GangError):
             return error
         if error is None:
@@ -329,21 +329,21 @@ class ServerDistribution:
         return TrialError(f"rank {self._peers.rank} failed: {one_line(error)}")
 
     def _details(self) -> dict[str, Any]:
-        """What the servers saw; of steps, the one that holds most, since all workers push to each."""
+        """The servers' accounts; of steps, that of the server that holds most, since all workers push to each."""
         try:
             accounts = [shard.link.account() for shard in self._shards]
         except WarmbandError:
             return {}  # After an error there may be no server to ask.
-        held = [sum(block.layout.elements for block in shard.blocks) for shard in self._shards]
-        found = accounts[held.index(max(held))]
-        found |= {name: sum(account[name] for account in accounts) for name in ("bytes_pushed", "bytes_pulled")}
-        found |= {"mode": self._settings.mode, "servers": held, "clock": self._clock.name}
+        elements = [sum(block.layout.elements for block in shard.blocks) for shard in self._shards]
+        details = accounts[elements.index(max(elements))]
+        details |= {name: sum(account[name] for account in accounts) for name in ("bytes_pushed", "bytes_pulled")}
+        details |= {"mode": self._settings.mode, "servers": elements, "clock": self._clock.name}
         if self._settings.delayed:
-            found["delay"] = f"simulated: mean ms a worker {[*self._settings.delay_ms]}"
+            details["delay"] = f"simulated: mean ms a worker {[*self._settings.delay_ms]}"
         if self._settings.link_bytes_per_second is not None:
-            found["link"] = f"simulated: {self._settings.link_bytes_per_second:.15g} bytes a second each way"
-            found["link_seconds"] = sum(account["link_seconds"] for account in accounts)
-        return {"parameter_server": found}
+            details["link"] = f"simulated: {self._settings.link_bytes_per_second:.15g} bytes a second each way"
+            details["link_seconds"] = sum(account["link_seconds"] for account in accounts)
+        return {"parameter_server": details}
 
     def _delay(self) -> float:
         """Seconds, drawn from the trial's seed, this worker and the number of its push."""

@@ -88,12 +88,12 @@ class Block:
             TrialError: a parameter lies elsewhere, so that pulls would not reach it.
         """
         for parameter, place, slot in zip(self._parameters, self._places, self._slots, strict=True):
-            found = parameter.grad
-            if found is not slot:
-                if found is None:
+            gradient = parameter.grad
+            if gradient is not slot:
+                if gradient is None:
                     slot.zero_()
                 else:
-                    slot.copy_(found.to_dense() if found.is_sparse else found)
+                    slot.copy_(gradient.to_dense() if gradient.is_sparse else gradient)
                 parameter.grad = slot
             if parameter.data_ptr() != place.data_ptr():
                 raise TrialError(
@@ -119,5 +119,5 @@ class Block:
 
 def raw(tensor: Tensor) -> memoryview:
     """The bytes of a buffer, without a copy."""
-    found: Any = tensor.view(torch.uint8).numpy()
-    return memoryview(found)
+    array: Any = tensor.view(torch.uint8).numpy()
+    return memoryview(array)

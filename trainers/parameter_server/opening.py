@@ -22,7 +22,7 @@ from trainers.parameter_server.settings import Settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
-    """What a worker's pushes are to be applied with.
+    """Options of a worker's pushes.
 
     Args:
         groups: what an optimizer's parameter groups say beside their parameters, such as the learning rate.
@@ -63,9 +63,9 @@ class Opening:
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:
-        """What `pack` packed, on the processor."""
-        found: Self = _unpack(packed)
-        return found
+        """The opening that `pack` packed, on the processor."""
+        opening: Self = _unpack(packed)
+        return opening
 
 
 def check(optimizer: Optimizer) -> None:
@@ -110,14 +110,14 @@ def restricted(
 
 
 def groups_of(optimizer: Optimizer) -> list[dict[str, Any]]:
-    """What its parameter groups say beside their parameters; a tensor of one element as a number."""
+    """The options of its parameter groups; a tensor of one element as a number."""
     return [
         {name: _plain(value) for name, value in group.items() if name != "params"} for group in optimizer.param_groups
     ]
 
 
 def pack_state(optimizer: Optimizer, parameters: Sequence[Tensor]) -> bytes:
-    """What an optimizer keeps of some parameters."""
+    """An optimizer's state of some parameters, packed."""
     return _pack([optimizer.state.get(parameter, {}) for parameter in parameters])
 
 

@@ -48,9 +48,9 @@ class Settings:
         Raises:
             ConfigurationError: a value is wrong.
         """
-        given = {name: hyperparameters[name] for name in NAMES if hyperparameters.get(name) is not None}
-        mode = _mode(given.get("mode", "sync"))
-        backup = _whole("backup_workers", given.get("backup_workers", 0), least=0)
+        values = {name: hyperparameters[name] for name in NAMES if hyperparameters.get(name) is not None}
+        mode = _mode(values.get("mode", "sync"))
+        backup = _whole("backup_workers", values.get("backup_workers", 0), least=0)
         if mode == "sync" and backup >= workers:
             raise ConfigurationError(
                 f"hyperparameter 'backup_workers' is {backup} of {workers} workers, and leaves none to train; "
@@ -59,11 +59,11 @@ class Settings:
         return cls(
             workers=workers,
             mode=mode,
-            num_servers=_whole("num_servers", given.get("num_servers", 1), least=1),
-            staleness_bound=_whole("staleness_bound", given.get("staleness_bound", 3), least=0),
+            num_servers=_whole("num_servers", values.get("num_servers", 1), least=1),
+            staleness_bound=_whole("staleness_bound", values.get("staleness_bound", 3), least=0),
             backup_workers=backup,
-            delay_ms=_delays(given.get("delay_ms", 0), workers),
-            link_bytes_per_second=_rate(given.get("link_bytes_per_second")),
+            delay_ms=_delays(values.get("delay_ms", 0), workers),
+            link_bytes_per_second=_rate(values.get("link_bytes_per_second")),
         )
 
     @property

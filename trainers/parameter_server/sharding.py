@@ -10,7 +10,8 @@ from trainers.errors import ConfigurationError
 def spread(sizes: Sequence[int], servers: int) -> tuple[int, ...]:
     """Gives each parameter, whole, to a server: the largest first, each to the server that holds least so far.
 
-    No server then holds more than 4/3 of what the fullest one has to hold (Graham, 1969), and each holds something.
+    No server then holds more than 4/3 of the fullest one's share in the best distribution (Graham, 1969), and none is
+    empty.
 
     Args:
         sizes: of the parameters, in bytes.
@@ -27,11 +28,11 @@ def spread(sizes: Sequence[int], servers: int) -> tuple[int, ...]:
             f"hyperparameter 'num_servers' is {servers}, and the optimizer has {len(sizes)} parameter tensors to "
             f"train, which are not divided; give {len(sizes)} servers or fewer"
         )
-    held = [(0, 0, server) for server in range(servers)]
+    loads = [(0, 0, server) for server in range(servers)]
     home = [0] * len(sizes)
     for index in sorted(range(len(sizes)), key=lambda index: (-sizes[index], index)):
         # By number next: a parameter without elements goes to a server that has none yet.
-        size, count, server = min(held)
+        size, count, server = min(loads)
         home[index] = server
-        held[server] = (size + sizes[index], count + 1, server)
+        loads[server] = (size + sizes[index], count + 1, server)
     return tuple(home)

@@ -30,7 +30,7 @@ GRACE_SECONDS = 30.0
 
 
 class Ask(IntEnum):
-    """What a worker asks; `LEAVE` alone has no answer."""
+    """Questions of a worker; `LEAVE` alone has no answer."""
 
     BEGIN = 1
     JOIN = 2
@@ -146,17 +146,17 @@ class Stream:
 def greet(connection: socket.socket, token: bytes) -> int | None:
     """A server's side of the first words: the rank of who calls, or None if it does not know the token."""
     connection.settimeout(CONNECT_SECONDS)
-    said = b""
-    while len(said) < len(token) + _RANK.size:
-        more = connection.recv(len(token) + _RANK.size - len(said))
+    greeting = b""
+    while len(greeting) < len(token) + _RANK.size:
+        more = connection.recv(len(token) + _RANK.size - len(greeting))
         if not more:
             return None
-        said += more
-    if not hmac.compare_digest(said[: len(token)], token):
+        greeting += more
+    if not hmac.compare_digest(greeting[: len(token)], token):
         return None
     connection.sendall(_WELCOME)
     connection.settimeout(None)
-    return int(_RANK.unpack(said[len(token) :])[0])
+    return int(_RANK.unpack(greeting[len(token) :])[0])
 
 
 class SocketLink:
@@ -292,5 +292,5 @@ def failure_of(kind: int, text: str) -> WarmbandError:
 
 
 def unpack_seconds(note: bytes) -> float:
-    """What a meeting's note says."""
+    """The seconds in a meeting's note."""
     return float(_SECONDS.unpack(note)[0])

@@ -27,12 +27,12 @@ def load(name: str, argument: str, kind: str) -> Any:
     """
     module, _, path = name.partition(":")
     try:
-        found: Any = sys.modules.get(module) or import_module(module)
+        value: Any = sys.modules.get(module) or import_module(module)
         for part in path.split("."):
-            found = getattr(found, part)
+            value = getattr(value, part)
     except (ImportError, AttributeError) as error:
         raise ConfigurationError(
             f"{argument} {name!r} cannot be loaded ({error}); put the {kind} into a module that can be imported here, "
             "not into a script or another function"
         ) from None
-    return found
+    return value

@@ -45,6 +45,6 @@ def _remove_left() -> None:
         with suppress(OSError):  # It lives, or another process removes it.
             if folder.lstat().st_uid != os.getuid():
                 continue
-            with (folder / _HELD).open("rb") as held:
-                fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            with (folder / _HELD).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 shutil.rmtree(folder, ignore_errors=True)

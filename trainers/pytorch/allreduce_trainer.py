@@ -72,8 +72,8 @@ class TorchTrainer(FunctionTrainer):
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
-        given = {"precision": self.precision, "compile": self.compile}
-        return {**super().arguments, **but(given, {"precision": PRECISIONS[0], "compile": False})}
+        values = {"precision": self.precision, "compile": self.compile}
+        return {**super().arguments, **but(values, {"precision": PRECISIONS[0], "compile": False})}
 
     def check(self, hyperparameters: Mapping[str, Any]) -> None:
         """See `Trainer.check`."""

@@ -27,7 +27,7 @@ Model = TypeVar("Model", bound=nn.Module)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worker:
-    """What a worker brings to every trial.
+    """Parts of a worker that every trial uses.
 
     Args:
         device: that it trains on.
@@ -45,7 +45,7 @@ class Worker:
 
 
 class TrainContext:
-    """What a training function sees. Every rank calls every method, in the same order.
+    """Context of a training function. Every rank calls every method, in the same order.
 
     Args:
         assignment: what is to be trained, until where.
@@ -132,7 +132,7 @@ class TrainContext:
         labels: torch.dtype = torch.float32,
         sharded: bool | None = None,
     ) -> Batches:
-        """What to iterate over for one pass over this worker's part of the data.
+        """Batches of this worker's part of the data; one iteration is one pass.
 
         A pass begins where the checkpoint left it, and one that is left is over. All workers get as many batches; one
         that has fewer rows gets smaller ones, and `step` weighs them. Batches are copies, which may be changed.
@@ -304,7 +304,7 @@ class TrainContext:
         return self._steps[optimizer]
 
     def _factor(self) -> float:
-        """What the learning rate of an update is multiplied by now."""
+        """The factor of the learning rate now."""
         ratio = self._rule.ratio(
             workers=self.world_size,
             workers_an_update=self._distribution.workers_an_update,
@@ -322,15 +322,15 @@ class TrainContext:
             self.updating = False
 
     def _plain(self, checkpoint: object) -> dict[str, Any]:
-        """What was handed in, as it will be read back; looked at in every report, to be told in the first one."""
+        """The value as it will be read back; checked in every report, so that the first one says what is wrong."""
         if not isinstance(checkpoint, Mapping):
             raise self._no_state(checkpoint)
         state: dict[str, Any] = plain(dict(checkpoint), "checkpoint")
         return state
 
-    def _no_state(self, given: object) -> TrialError:
+    def _no_state(self, state: object) -> TrialError:
         return TrialError(
-            f"the report of epoch {self._epoch} came with checkpoint={given!r}; give report(metrics, checkpoint="
+            f"the report of epoch {self._epoch} came with checkpoint={state!r}; give report(metrics, checkpoint="
             "{'model': model.state_dict(), 'optimizer': optimizer.state_dict()}), without which the trial cannot go on"
         )
 

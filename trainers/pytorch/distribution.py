@@ -50,9 +50,9 @@ class Peers(Protocol):
         """Gives rank 0's values to all, in place."""
 
     def gather(self, value: Any) -> list[Any]:
-        """What each rank hands in, by rank, on every worker; small and picklable."""
+        """Each rank's value, by rank, on every worker; small and picklable."""
 
-    def meet(self, what: str, said: bool = False) -> bool:
+    def meet(self, what: str, answer: bool = False) -> bool:
         """Waits until all have come; `what` is told in errors, as in "report 3". Returns what rank 0 `said`."""
 
 

@@ -29,10 +29,10 @@ def resolve(given: TrainFunction | str) -> TrainFunction:
         raise ConfigurationError(
             f"{ARGUMENT} is {given!r}; give a function that takes a TrainContext, or its name as 'module:name'"
         )
-    found = load(given, ARGUMENT, "function")
-    if not callable(found):
-        raise ConfigurationError(f"{ARGUMENT} {given!r} is a {type(found).__name__}; give a function")
-    return found  # type: ignore[no-any-return]  # what was looked up is callable
+    function = load(given, ARGUMENT, "function")
+    if not callable(function):
+        raise ConfigurationError(f"{ARGUMENT} {given!r} is a {type(function).__name__}; give a function")
+    return function  # type: ignore[no-any-return]  # what was looked up is callable
 
 
 def unloaded(name: str) -> TrainFunction:

@@ -75,15 +75,15 @@ class FunctionTrainer(Trainer):
     @property
     def arguments(self) -> dict[str, Any]:
         """See `Trainer.arguments`."""
-        given = {"metrics": self._metrics, "report_timeout_s": self.report_timeout_s}
+        values = {"metrics": self._metrics, "report_timeout_s": self.report_timeout_s}
         usual = {"metrics": None, "report_timeout_s": REPORT_SECONDS}
-        return {ARGUMENT: self.train_loop_per_worker, **but(given, usual)}
+        return {ARGUMENT: self.train_loop_per_worker, **but(values, usual)}
 
     @property
     def options(self) -> dict[str, Any]:
         """See `Trainer.options`."""
-        found = {**self.arguments, ARGUMENT: name_of(self.train_loop_per_worker)}
-        return found if self._metrics is None else {**found, "metrics": list(self._metrics)}
+        values = {**self.arguments, ARGUMENT: name_of(self.train_loop_per_worker)}
+        return values if self._metrics is None else {**values, "metrics": list(self._metrics)}
 
     @property
     def patience(self) -> float:
@@ -131,15 +131,15 @@ class FunctionTrainer(Trainer):
         return None if self._metrics is None else list(self._metrics)
 
     def load_model(self, checkpoint: str) -> Any:
-        """What the function handed to its last `report(checkpoint=...)`; tensors are on the CPU."""
+        """The checkpoint of the function's last `report(checkpoint=...)`; tensors are on the CPU."""
         from trainers.pytorch.state import TorchCheckpoint
 
         return TorchCheckpoint.read(checkpoint).state
 
 
-def but(given: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
-    """What is not as usual."""
-    return {name: value for name, value in given.items() if value != usual[name]}
+def but(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that differ from the usual ones."""
+    return {name: value for name, value in values.items() if value != usual[name]}
 
 
 def _checked_metrics(metrics: Sequence[str] | None) -> tuple[str, ...] | None:
@@ -152,6 +152,6 @@ def _checked_metrics(metrics: Sequence[str] | None) -> tuple[str, ...] | None:
     for name in metrics:
         if not isinstance(name, str) or not all(name.partition(":")):
             raise ConfigurationError(
-                f"metrics has {name!r}; give a channel and what is measured on it, such as 'validation:accuracy'"
+                f"metrics has {name!r}; give a channel and a metric of it, such as 'validation:accuracy'"
             )
     return tuple(metrics)

@@ -67,7 +67,7 @@ def number(name: object, value: Any) -> float:
 
 
 def norm(value: Any) -> float | None:
-    """What to clip to, if anything.
+    """The norm to clip to, if any.
 
     Raises:
         TrialError: it is no number above 0.
@@ -81,10 +81,10 @@ def norm(value: Any) -> float | None:
 
 def _plain_dict(value: Mapping[Any, Any], where: str) -> Mapping[Any, Any]:
     items = {}
-    for given, item in value.items():
-        key = given.item() if isinstance(given, np.generic) else given
+    for own, item in value.items():
+        key = own.item() if isinstance(own, np.generic) else own
         if type(key) not in (str, bool, int, float):
-            raise TrialError(f"report(checkpoint=...): {where} has the key {given!r}; give text or numbers as keys")
+            raise TrialError(f"report(checkpoint=...): {where} has the key {own!r}; give text or numbers as keys")
         items[key] = plain(item, f"{where}[{key!r}]")
     if all(map(_is, items, value)) and all(map(_is, items.values(), value.values())):
         return value

@@ -30,7 +30,7 @@ _RESIDENT = 0.5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FunctionSettings:
-    """What a trainer says of its function.
+    """A trainer's settings for its function.
 
     Args:
         function: the user's.
@@ -50,13 +50,13 @@ class FunctionSettings:
 
 
 class Distributing(Protocol):
-    """What makes a gang's distributions, a trial's each; opened once a gang, on every worker."""
+    """Factory of a gang's distributions, one a trial; opened once a gang, on every worker."""
 
     def open(self, context: WorkerContext, peers: Peers) -> None:
         """Starts what lasts as long as the gang."""
 
     def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
-        """That of one assignment; each worker took part in so many updates of the trial before it."""
+        """The distribution of one assignment; each worker took part in so many updates of the trial before it."""
 
     def close(self) -> None:
         """Ends what `open` started."""
@@ -145,7 +145,7 @@ class FunctionProgram:
 
 
 def device_of(settings: FunctionSettings, context: WorkerContext) -> torch.device:
-    """What a worker trains on."""
+    """The device of a worker."""
     if not settings.use_gpu:
         return torch.device("cpu")
     if context.in_hand:
@@ -200,7 +200,7 @@ def worker_of(
     shards: Mapping[str, Shard | Stream],
     rows: Sequence[Mapping[str, int]],
 ) -> Worker:
-    """What a worker brings to every trial; `rows` of each channel, by rank."""
+    """The worker's parts for every trial; `rows` of each channel, by rank."""
     return Worker(
         device=device,
         shards=shards,

@@ -21,7 +21,7 @@ RULE, WARM_UP = "learning_rate_rule", "warmup_epochs"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearningRateRule:
-    """What a learning rate that was found for one worker's batch is multiplied by, for an update over many workers.
+    """Factor on a learning rate that was found for one worker's batch, for an update over many workers.
 
     Goyal et al., "Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour" (2017): with k times the batch, k times
     the learning rate (section 2.1), reached from the original one in equal steps over the first epochs (2.2). The
@@ -42,7 +42,7 @@ class LearningRateRule:
 
     @classmethod
     def of(cls, hyperparameters: Mapping[str, Any]) -> LearningRateRule:
-        """What the hyperparameters say, under the names that stand above.
+        """The rule of the hyperparameters, under the names above.
 
         Raises:
             ConfigurationError: the rule is unknown, or the warm-up no number of 0 or more.
@@ -66,7 +66,7 @@ class LearningRateRule:
         return workers_an_update / workers if self.whole_batch else workers_an_update * steps
 
     def factor(self, ratio: float, progress: float) -> float:
-        """What the learning rate of an update is multiplied by.
+        """The factor of an update's learning rate.
 
         Args:
             ratio: see `ratio`.
@@ -74,7 +74,7 @@ class LearningRateRule:
         """
         whole = {"none": 1.0, "linear": ratio, "sqrt": math.sqrt(ratio)}[self.rule]
         if whole < 1.0:
-            return whole  # What is slower from the start needs no warming up.
+            return whole  # A rate that is lower from the start needs no warm-up.
         done = min(1.0, progress / self.warmup_epochs) if self.warmup_epochs else 1.0
         return 1.0 + (whole - 1.0) * done
 

@@ -91,7 +91,7 @@ def train_segment(
 
 
 class _Book:
-    """What an assignment gives, as it comes: reports, the checkpoint, and the seconds that they took."""
+    """Results of an assignment, as they come: reports, the checkpoint, and the seconds that they took."""
 
     def __init__(
         self,
@@ -114,9 +114,9 @@ class _Book:
         if not self._assignment.checkpoint:
             return None
         began = time.perf_counter()
-        found = TorchCheckpoint.read(self._assignment.checkpoint, self._place.read)
+        checkpoint = TorchCheckpoint.read(self._assignment.checkpoint, self._place.read)
         self._checkpointing += time.perf_counter() - began
-        return found
+        return checkpoint
 
     def note(self, report: Report) -> None:
         """Takes a report down and passes it on."""

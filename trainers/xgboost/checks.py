@@ -101,7 +101,7 @@ def _used(name: str, parameters: Mapping[str, Any]) -> bool:
 
 
 def _remedy(own: str, name: str, given: Mapping[str, Any]) -> str:
-    """What to give instead for a parameter, XGBoost's `own` name of which is given; empty where it is right."""
+    """The remedy for a parameter, of which `own` is XGBoost's name; empty where it is right."""
     value = given[name]
     if own in NUMBERS:
         return _number_remedy(NUMBERS[own], value)

@@ -121,7 +121,7 @@ class Evaluation:
 
     @property
     def matrices(self) -> list[Any]:
-        """What the booster predicts."""
+        """The booster's predictions."""
         return [*(share.matrix for share in self._shares.values() if self._names), *self._whole.values()]
 
     def __call__(self, booster: Any, iteration: int) -> dict[str, float]:
@@ -138,7 +138,7 @@ class Evaluation:
         return reported
 
     def _shared(self, booster: Any) -> dict[tuple[str, str], float]:
-        """What the workers add up, in one message and one more a channel for pairs."""
+        """The sums over all workers, in one message and one more a channel for pairs."""
         parts = [self._summed(booster, share) for share in self._shares.values()]
         sums = self._add(np.concatenate(parts)) if parts else np.zeros(0)
         values, start = {}, 0

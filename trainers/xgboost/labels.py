@@ -11,7 +11,7 @@ from trainers.errors import DataError
 
 
 def label_rules(hyperparameters: Mapping[str, Any], metric: str | None = None, *, train: bool) -> tuple[LabelRule, ...]:
-    """What an objective expects of a channel's labels, and the job's own objective of those it is measured on.
+    """The rules of an objective for a channel's labels, and those of the job's own objective for its channel.
 
     Args:
         hyperparameters: XGBoost's own.
@@ -51,7 +51,7 @@ def _from_0_to_1(who: str, remedy: str) -> LabelRule:
 
 
 def _objective_rules() -> Iterator[tuple[str, LabelRule]]:
-    """What objectives take as labels, whatever the other parameters are."""
+    """The label rules of objectives, whatever the other parameters are."""
     other = "choose another objective"
     for objective in ("binary:logistic", "binary:logitraw", "binary:hinge", "reg:logistic"):
         yield objective, _from_0_to_1(f"objective {objective!r}", "encode the classes as 0 and 1")

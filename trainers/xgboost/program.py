@@ -35,7 +35,7 @@ class _Matrices:
 
 @dataclass(slots=True)
 class _Session:
-    """What an open worker holds between assignments; the matrices used last stand last."""
+    """State of an open worker between assignments; the matrices used last stand last."""
 
     context: WorkerContext
     collective: ExitStack

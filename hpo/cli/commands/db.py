@@ -42,15 +42,18 @@ def db_check(store: StoreUrl = None, as_json: AsJson = False) -> None:
     from hpo.text import in_bytes
     from trainers.errors import WarmbandError
 
-    found = check(store)
+    health = check(store)
     if as_json:
-        show_json(found.to_json())
+        show_json(health.to_json())
     else:
-        rows = ", ".join(f"{count:,} {table}" for table, count in found.rows.items())
-        show(f"{found.store}: {found.server}, schema {found.schema}, {in_bytes(found.size_bytes)}; {rows or 'no rows'}")
-        for name, driver in found.abandoned.items():
+        rows = ", ".join(f"{count:,} {table}" for table, count in health.rows.items())
+        show(
+            f"{health.store}: {health.server}, schema {health.schema}, {in_bytes(health.size_bytes)}; "
+            f"{rows or 'no rows'}"
+        )
+        for name, driver in health.abandoned.items():
             show(f"  nobody drives {name}: it was {driver}; run `hpo resume {name}`, or `hpo stop {name}`")
-    if found.problems:
-        raise WarmbandError(f"{found.store}: {'; '.join(found.problems)}")
+    if health.problems:
+        raise WarmbandError(f"{health.store}: {'; '.join(health.problems)}")
     if not as_json:
         show("  nothing is wrong with it")

@@ -11,7 +11,7 @@ from hpo.cli.options import JobName, StoreUrl
 
 
 class Format(StrEnum):
-    """What a job can be exported as."""
+    """Formats of an export."""
 
     PARQUET = "parquet"
     CSV = "csv"
@@ -37,7 +37,7 @@ def export(
 ) -> None:
     """Write a job's record for other tools: Parquet, CSV, or an Optuna study.
 
-    Of a running job, what is there now. What is there already is never
+    A running job is exported as it stands. Existing files are never
     overwritten. A study is for optuna-dashboard, and for Optuna itself.
     """
     from hpo.cli.terminal import show

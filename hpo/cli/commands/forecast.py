@@ -35,9 +35,9 @@ def forecast(
     out = terminal(stderr=as_json)
     tuner = HyperparameterTuner(**spec.arguments(), console=out, verbose=verbose)
     with working(as_json=as_json):
-        found = tuner.forecast(spec.data.open(data_dir))
+        outlook = tuner.forecast(spec.data.open(data_dir))
     if as_json:
-        show_json({"plan": tuner.plan().to_json(), "forecast": found.to_json()})
+        show_json({"plan": tuner.plan().to_json(), "forecast": outlook.to_json()})
         return
     out.print(show_plan(tuner.plan()))
-    printer(out)(found.text)
+    printer(out)(outlook.text)

@@ -41,12 +41,12 @@ def logs(
     address: Address = None,
     store: StoreUrl = None,
 ) -> None:
-    """Show what a job's driver printed.
+    """Show the output of a job's driver.
 
-    Of a job that was submitted to a cluster it comes from Ray, of one in
-    the background of this machine from its file. Where neither can be
-    reached from here, and of a driver in the foreground, it comes from
-    the record, which keeps what happened, a line an event.
+    For a job on a cluster it comes from Ray, for one in the background of
+    this machine from its file. Where neither can be reached from here,
+    and for a driver in the foreground, it comes from the record, which
+    keeps a line an event.
     """
     from hpo.record import Store
 
@@ -77,7 +77,7 @@ def _print(pieces: Iterator[str]) -> None:
     with working():
         for piece in pieces:
             out.out(piece, end="", highlight=False)
-            if out.quiet:  # Whoever read it, `head` say, has enough.
+            if out.quiet:  # The reader, `head` say, has enough.
                 return
 
 
@@ -91,11 +91,11 @@ def _of_ray(server: JobsServer, submission: str, tail: int | None, *, follow: bo
 
 
 def _of_file(file: Path, tail: int | None, goes_on: Callable[[], bool] | None) -> Iterator[str]:
-    """The lines of a file, and what is written to it as long as `goes_on`."""
+    """The lines of a file, and those written to it as long as `goes_on`."""
     with _opened(file) as stream:
         yield from _tail(stream, tail)
         while goes_on is not None:
-            more = goes_on()  # Asked first, so that what is written before the end is read.
+            more = goes_on()  # Asked first, so that lines written before the end are read.
             yield from stream
             if not more:
                 return
@@ -103,7 +103,7 @@ def _of_file(file: Path, tail: int | None, goes_on: Callable[[], bool] | None) -
 
 
 def _of_record(store: Store, name: str, tail: int | None, goes_on: Callable[[], bool] | None) -> Iterator[str]:
-    """The lines that the record keeps, and what comes as long as `goes_on`."""
+    """The lines of the record, and those that come as long as `goes_on`."""
     rows = store.lines(name)
     if not rows and goes_on is None:
         raise ConfigurationError(

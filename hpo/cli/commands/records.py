@@ -29,12 +29,12 @@ def jobs(store: StoreUrl = None, as_json: AsJson = False) -> None:
     from hpo.record import Store
 
     with Store(store) as opened:
-        found = overviews(opened)
+        rows = overviews(opened)
         url = opened.url
     if as_json:
-        show_json([job.summary() for job in found])
-    elif found:
-        show(jobs_table(found, terminal().width))
+        show_json([job.summary() for job in rows])
+    elif rows:
+        show(jobs_table(rows, terminal().width))
     else:
         show(f"No jobs in {url}. To run the first: hpo init, then hpo tune job.yaml")
 
@@ -136,8 +136,8 @@ def stop(
         return
     out.print(f"{name} is {snapshot.status}{f': {snapshot.reason}' if snapshot.reason else ''}", markup=False)
     best = snapshot.best
-    found = f", the best {value_text(snapshot.objective(best))} ({best.trial_id})" if best else ""
-    out.print(f"Kept: {count(len(snapshot.trials), 'trial')}{found}; look with: hpo trials {name}", markup=False)
+    result = f", the best {value_text(snapshot.objective(best))} ({best.trial_id})" if best else ""
+    out.print(f"Kept: {count(len(snapshot.trials), 'trial')}{result}; look with: hpo trials {name}", markup=False)
 
 
 def delete(

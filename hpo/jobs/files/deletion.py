@@ -42,7 +42,7 @@ class Files:
 
     @property
     def text(self) -> str:
-        """What they are, for people."""
+        """Their description for people."""
         return self.elsewhere or f"its files in {storage.shown(self.folder)}"
 
     def remove(self) -> None:

@@ -53,7 +53,7 @@ def dataset_channels(name: str, *, data_dir: str | None = None, repeat: int = 1)
 
 
 def record_inputs(channels: Mapping[str, Channel], folder: str, *, most_bytes: float = MOST_COPIED) -> dict[str, Any]:
-    """What a job's record says of its channels, as JSON: what they hold, and under "open" how to open them again.
+    """A job's channels for its record, as JSON: their content, and under "open" how to open them again.
 
     Nothing is copied here; `copy_inputs` does it.
 

@@ -156,7 +156,7 @@ class Checkpoints:
         return [gone.run]
 
     def recorded(self) -> None:
-        """What was decided may go once the store has what was recorded before this call."""
+        """Lets the chosen files go once the store has all that was recorded before this call."""
         if self._decided:
             with self._changed:
                 self._queue += self._decided

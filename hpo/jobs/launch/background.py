@@ -101,16 +101,16 @@ def start(
         ConfigurationError: the driver could not reach the record from there, or refuses to run.
         WarmbandError: it does not start.
     """
-    given = supervisor.options(resume=resume, allowed=allowed, limits=limits)
+    arguments = supervisor.options(resume=resume, allowed=allowed, limits=limits)
     with Store(store) as opened:
         before = opened.job(name)
         try:
             if server is None:
-                pid = supervisor.start(name, store, given)
+                pid = supervisor.start(name, store, arguments)
                 where = f"in the background, as process {pid}; its log is {supervisor.log_file(name)}"
                 failed = partial(supervisor.failure, name, pid)
             else:
-                submission = _submitted(before, opened, server, given, resume=resume, allowed=allowed)
+                submission = _submitted(before, opened, server, arguments, resume=resume, allowed=allowed)
                 where, failed = f"as Ray job {submission} on {server.address}", partial(server.failure, submission)
         except WarmbandError:
             if not resume:  # Nothing was run: the name is free again.
@@ -198,18 +198,18 @@ def _is_here(address: str) -> bool:
     """Whether a server's host is this machine, as far as its name tells."""
     host = urlsplit(address).hostname or ""
     try:
-        found = {info[4][0] for info in socket.getaddrinfo(host, None)}
+        addresses = {info[4][0] for info in socket.getaddrinfo(host, None)}
     except OSError:
         return False
-    return any(str(each).startswith("127.") or each == "::1" for each in found) or this_process()["ip"] in found
+    return any(str(each).startswith("127.") or each == "::1" for each in addresses) or this_process()["ip"] in addresses
 
 
 def _working_dir(allowed: Collection[str]) -> Path | None:
     """The working directory, where code that the job runs is in it; it then has to go along."""
     here = Path.cwd()
     for code in allowed:
-        found = find_spec(code.partition(":")[0])
-        if found is not None and found.origin and here in Path(found.origin).resolve().parents:
+        spec = find_spec(code.partition(":")[0])
+        if spec is not None and spec.origin and here in Path(spec.origin).resolve().parents:
             return here
     return None
 

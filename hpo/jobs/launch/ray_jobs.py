@@ -77,7 +77,7 @@ class JobsServer:
 
     def __init__(self, address: str | None = None) -> None:
         headers = _authorization()
-        address = address or next((found for name in ADDRESS_VARIABLES if (found := os.environ.get(name))), None)
+        address = address or next((value for name in ADDRESS_VARIABLES if (value := os.environ.get(name))), None)
         told = address is not None and address.startswith(("http://", "https://"))
         if told:
             _check_version(str(address).rstrip("/"), headers)  # First: Ray's client knows no deadline.
@@ -169,7 +169,7 @@ class JobsServer:
             return self._client.get_job_logs(submission_id)
 
     def follow(self, submission_id: str) -> Iterator[str]:
-        """What a job's driver has printed and prints, in pieces, until it ends.
+        """The output of a job's driver, in pieces, until it ends.
 
         Raises:
             ConfigurationError: the cluster has no such job.
@@ -190,15 +190,15 @@ class JobsServer:
         try:
             yield
         except (RuntimeError, OSError) as error:
-            said = str(error)
-            if "404" in said or "does not exist" in said:
+            message = str(error)
+            if "404" in message or "does not exist" in message:
                 raise ConfigurationError(
                     f"the Ray cluster at {self.address} has no job {submission_id!r}; is it another cluster, or was "
                     "its head started anew since? Give --address of the one that ran it"
                 ) from error
             raise WarmbandError(
                 f"the jobs server at {self.address} was lost while it was asked for {submission_id!r}: "
-                f"{said.strip().splitlines()[0] if said.strip() else type(error).__name__}"
+                f"{message.strip().splitlines()[0] if message.strip() else type(error).__name__}"
             ) from error
 
 
@@ -217,8 +217,8 @@ def check_pinned() -> None:
     """
     if not (asked := ray_job().get("pinned")):
         return
-    wanted, found = json.loads(asked), pinned()
-    wrong = [f"{what} {found[what]}, not {wanted[what]}" for what in found if wanted.get(what) != found[what]]
+    wanted, versions = json.loads(asked), pinned()
+    wrong = [f"{what} {versions[what]}, not {wanted[what]}" for what in versions if wanted.get(what) != versions[what]]
     if wrong:
         raise ConfigurationError(
             f"the cluster's nodes have {' and '.join(wrong)} as where the job was submitted; submit it from an "
@@ -310,8 +310,8 @@ def _version(address: str, headers: dict[str, str]) -> str:
     except (OSError, ValueError, KeyError) as error:
         late = time.monotonic() >= deadline - 0.5
         cause = getattr(error, "reason", error)
-        said = getattr(cause, "strerror", None) or str(cause)
-        reason = f"no answer within {ANSWER_SECONDS:g} s" if late else said.lower()
+        message = getattr(cause, "strerror", None) or str(cause)
+        reason = f"no answer within {ANSWER_SECONDS:g} s" if late else message.lower()
         raise _nobody(address, reason) from None
 
 
@@ -325,27 +325,27 @@ def _nobody(address: str | None, why: str) -> ConfigurationError:
 
 def _unauthorized(address: str | None, *, had_token: bool) -> ConfigurationError:
     where = without_password(address or "") or "the Ray cluster"
-    said = "refuses this token" if had_token else "wants a token, and there is none"
+    refusal = "refuses this token" if had_token else "wants a token, and there is none"
     return ConfigurationError(
-        f"{where} {said}; set RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH to a file that holds it, to the token of the "
+        f"{where} {refusal}; set RAY_AUTH_TOKEN, or RAY_AUTH_TOKEN_PATH to a file that holds it, to the token of the "
         "cluster: on its head, `ray get-auth-token` shows it"
     )
 
 
 def _refusal(error: Exception, name: str, address: str, working_dir: Path | None) -> WarmbandError:
-    said = str(error)
-    if "already exists" in said:
+    message = str(error)
+    if "already exists" in message:
         return ConfigurationError(
             f"the Ray cluster at {address} has had a job {name!r}; give another --name, or go on with that one: "
             f"hpo resume {name}"
         )
-    if "413" in said or "exceeds" in said or "Maximum request body size" in said:
+    if "413" in message or "exceeds" in message or "Maximum request body size" in message:
         return ConfigurationError(
             f"the working directory {str(working_dir)!r} is too large for Ray to upload, more than 100 MiB when "
             f"packed ({_largest(working_dir)}); give a smaller --working-dir, or name what is not needed in its "
             ".gitignore or .rayignore. Data belongs where all nodes see it, not into the working directory"
         )
-    return WarmbandError(f"the Ray cluster at {address} refuses job {name!r}: {said.strip().splitlines()[-1]}")
+    return WarmbandError(f"the Ray cluster at {address} refuses job {name!r}: {message.strip().splitlines()[-1]}")
 
 
 def _largest(folder: Path | None) -> str:

@@ -52,7 +52,7 @@ _WRONG = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """What comes after a driver's end.
+    """The next step after a driver's end.
 
     Args:
         again: seconds until the driver is started again; None where it is not.
@@ -63,19 +63,19 @@ class Verdict:
     reason: str = ""
 
 
-def judge(status: str, code: int, deaths: int, said: str = "") -> Verdict:
-    """What comes after a driver's end.
+def judge(status: str, code: int, deaths: int, last_line: str = "") -> Verdict:
+    """The next step after a driver's end.
 
     Args:
         status: the job's, in the record.
         code: the driver's exit code, the negative number of a signal.
         deaths: how often in a row it has ended without being asked to, this time included.
-        said: the last line that it printed.
+        last_line: the last line that it printed.
     """
     if status in _ENDED:
         return Verdict()
     if code == _WRONG:
-        return Verdict(reason=f"its driver refused to run: {said.removeprefix('error: ')}")
+        return Verdict(reason=f"its driver refused to run: {last_line.removeprefix('error: ')}")
     if deaths > RESTARTS:
         return Verdict(reason=f"its driver died {deaths} times in a row, the last time {ended(code)}")
     return Verdict(again=min(FIRST_PAUSE * 2 ** (deaths - 1), LONGEST_PAUSE))
@@ -166,8 +166,8 @@ class Supervisor:
             for each, as one may die before it has taken the job up and raised them.
     """
 
-    def __init__(self, name: str, log: Path, given: Sequence[str]) -> None:
-        self._name, self._log, self._given = name, log, list(given)
+    def __init__(self, name: str, log: Path, options: Sequence[str]) -> None:
+        self._name, self._log, self._given = name, log, list(options)
         self._asked = False
 
     def run(self) -> None:
@@ -183,10 +183,10 @@ class Supervisor:
             if _patiently(partial(self._over, code, deaths)):
                 return
 
-    def _drive(self, given: Sequence[str]) -> int:
+    def _drive(self, options: Sequence[str]) -> int:
         with self._log.open("ab") as log:
             driver = subprocess.Popen(
-                [*_PYTHON, "hpo.jobs.driver", self._name, *given],
+                [*_PYTHON, "hpo.jobs.driver", self._name, *options],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
@@ -249,14 +249,14 @@ def _environment(store: str | None, log: Path) -> dict[str, str]:
     path = [sys.path[0] or here, *os.environ.get("PYTHONPATH", "").split(os.pathsep)]
     if here in sys.path or "" in sys.path:  # As in a notebook, whose kernel does not begin with it.
         path.append(here)
-    given = {"WARMBAND_STORE": store} if store else {}
+    variables = {"WARMBAND_STORE": store} if store else {}
     # The background is no part of the Ray job that this process may be.
     kept = {name: value for name, value in os.environ.items() if name != JOB_CONFIG}
     # Before the driver imports Ray: it is then kept to this machine, as a driver that runs here is.
     return {
         LOOPBACK_VARIABLE: "0",
         **kept,
-        **given,
+        **variables,
         LOG: str(log),
         "PYTHONPATH": os.pathsep.join(dict.fromkeys(filter(None, path))),
     }

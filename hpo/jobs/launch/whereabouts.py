@@ -19,7 +19,7 @@ JOB_CONFIG = "RAY_JOB_CONFIG_JSON_ENV_VAR"
 
 
 def ray_job() -> dict[str, str]:
-    """What Ray's Jobs API was told of the job whose entry point this process is; empty where it is none.
+    """The metadata of the Ray job whose entry point this process is; empty without one.
 
     `job_submission_id` is Ray's own; the rest is the metadata that the job was submitted with.
     """

@@ -78,9 +78,9 @@ def _same_rows(jobs: Sequence[JobData]) -> str:
     """Whether their scores can be compared at all."""
     channels = {data.metric.partition(":")[0] for data in jobs}
     prints = [[_fingerprint(data, channel) for channel in sorted(channels)] for data in jobs]
-    if any(not each for found in prints for each in found):
+    if any(not each for digests in prints for each in digests):
         return ""
-    if all(found == prints[0] for found in prints):
+    if all(digests == prints[0] for digests in prints):
         return (
             "All scores are from the same rows. Errors of differences are as from different rows; on the same ones, "
             "scores rise and fall together, and the true errors are smaller."

@@ -72,7 +72,7 @@ def verdict(data: JobData) -> str:
 
 
 def subtitle(data: JobData) -> str:
-    """What a job searched, and as of when."""
+    """The job's search, and the moment of the page."""
     job, spec = data.job, data.job.spec
     moment, word = (job.heard, "as of") if job.ended_at is None else (job.ended_at, "ended")
     tuned, trainer = count(len(data.ranges), "hyperparameter"), spec["estimator"]["trainer"]
@@ -90,7 +90,7 @@ def gap(data: JobData) -> Gap | None:
 
 
 def standard_error(data: JobData) -> float | None:
-    """That of the best trial's score, from the rows that it was measured on, where it is known."""
+    """The standard error of the best trial's score, from the rows that it was measured on, where it is known."""
     error = (data.job.summary.get("best") or {}).get("standard_error")
     return float(error) if error and math.isfinite(error) else None
 
@@ -106,7 +106,7 @@ def score(value: float, error: float | None = None) -> str:
 
 
 def price(data: JobData) -> str:
-    """What a job used: units, worker-seconds and, with prices, money."""
+    """A job's usage: units, worker-seconds and, with prices, money."""
     used, possible = sum(trial.resource for trial in data.trials), data.max_resource * len(data.trials)
     cost = data.job.summary.get("cost")
     paid = f" ({money(cost['total'], cost['currency'])})" if cost else ""
@@ -121,8 +121,8 @@ def comparison(jobs: Sequence[JobData]) -> str:
     scored = [(value, data) for data in jobs if data.best and (value := data.objective(data.best)) is not None]
     scored.sort(key=lambda pair: pair[0], reverse=jobs[0].maximize)
     if len(scored) < 2:
-        found = f"only {scored[0][1].title} has a {jobs[0].metric}, {score(scored[0][0])}" if scored else "none has any"
-        return f"There is nothing to compare yet: {found}."
+        text = f"only {scored[0][1].title} has a {jobs[0].metric}, {score(scored[0][0])}" if scored else "none has any"
+        return f"There is nothing to compare yet: {text}."
     (value, first), (other, second) = scored[:2]
     between = Gap(value=value, other=other, error=standard_error(first), maximize=first.maximize)
     costs = f"{first.title} took {price(first)}, {second.title} {price(second)}"
@@ -139,7 +139,7 @@ def _stopped(reason: str) -> str:
 
 
 def _found(data: JobData) -> str:
-    """What a job found that came to its end."""
+    """The conclusion of a job that came to its end."""
     assert data.best is not None
     value, between = data.objective(data.best) or 0.0, gap(data)
     trials = count(len(data.trials), "trial")
@@ -157,7 +157,7 @@ def _found(data: JobData) -> str:
 
 
 def _so_far(data: JobData) -> str:
-    """What was found by a job that is under way or has failed."""
+    """The conclusion of a job that is under way or has failed."""
     value = data.objective(data.best) if data.best else None
     if value is None:
         return f"no trial has reported a finite {data.metric}"
@@ -168,7 +168,7 @@ def _so_far(data: JobData) -> str:
 
 
 def _no_untuned(data: JobData) -> str:
-    """What became of an un-tuned run that has no score."""
+    """The fate of an un-tuned run without a score."""
     untuned = data.job.summary.get("untuned") or {}
     if "diverged" in untuned:
         return f" (the un-tuned configuration diverged after {count(int(untuned['resource']), data.unit)})"

@@ -18,7 +18,7 @@ _MACHINE = {"platform": "platform", "cpus": "processors", "memory_bytes": "memor
 
 
 def origin(data: JobData) -> Section:
-    """What has to be the same for the same answer."""
+    """Settings and surroundings that one answer depends on."""
     blocks: list[Block] = [Facts(list(_search(data)), "Search")]
     if inputs := data.job.spec.get("inputs"):
         blocks.append(_inputs(inputs))
@@ -26,8 +26,10 @@ def origin(data: JobData) -> Section:
     if versions := [(name, value) for name, value in recorded.items() if name not in _MACHINE]:
         blocks.append(Facts(versions, "Versions"))
     if recorded:
-        said = {**recorded, "memory_bytes": in_bytes(int(recorded.get("memory_bytes") or 0))}
-        blocks.append(Facts([(name, said[key]) for key, name in _MACHINE.items() if key in recorded], "Machine"))
+        surroundings = {**recorded, "memory_bytes": in_bytes(int(recorded.get("memory_bytes") or 0))}
+        blocks.append(
+            Facts([(name, surroundings[key]) for key, name in _MACHINE.items() if key in recorded], "Machine")
+        )
     return Section("Environment", blocks)
 
 
@@ -36,8 +38,8 @@ def _search(data: JobData) -> Iterator[tuple[str, object]]:
     scaling = spec["estimator"]["scaling"]
     yield "trainer", spec["estimator"]["trainer"]
     yield "workers", workers_text(spec)
-    if held := scaling.get("resources_per_worker"):
-        yield "a worker holds", ", ".join(f"{name} {amount:g}" for name, amount in held.items())
+    if resources := scaling.get("resources_per_worker"):
+        yield "a worker holds", ", ".join(f"{name} {amount:g}" for name, amount in resources.items())
     elif scaling.get("use_gpu"):
         yield "a worker holds", "a GPU"
     yield "trials", f"{spec['max_jobs']}, {spec['max_parallel_jobs']} at once"

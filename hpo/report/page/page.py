@@ -158,7 +158,7 @@ def _table(table: Table) -> dict[str, Any]:
         "numeric": numeric,
         "errors": [max((len(row[place].error) for row in rows), default=0) for place in range(len(columns))],
         "rows": rows,
-        "choices": {place: found for place, found in choices.items() if len(found) > 1},
+        "choices": {place: values for place, values in choices.items() if len(values) > 1},
         "searched": len(rows) > SEARCHED_ROWS,
         "shown": SHOWN_ROWS,
     }
@@ -181,5 +181,5 @@ def _plotly() -> str:
 
 
 def _digest(script: str) -> str:
-    """What the page's policy knows a script by: no other runs."""
+    """The digest by which the page's policy knows a script: no other runs."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -26,7 +26,7 @@ def template(name: str) -> Template:
 
 @cache
 def part(name: str) -> str:
-    """What a file beside this module holds."""
+    """The content of a file beside this module."""
     return files("hpo.report.page").joinpath(name).read_text(encoding="utf-8")
 
 

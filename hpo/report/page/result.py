@@ -81,10 +81,10 @@ def _scores(data: JobData) -> Iterator[Block]:
 
 
 def _metrics(data: JobData, trial: TrialRow) -> dict[str, float | None]:
-    """What a trial reported where its objective was taken."""
+    """The metrics of a trial's report that has its objective."""
     at = _taken(data, trial)
-    found = next((report.metrics for report in data.reports.get(trial.trial_id, ()) if report.step == at), {})
-    return {**found, data.metric: data.objective(trial)}
+    metrics = next((report.metrics for report in data.reports.get(trial.trial_id, ()) if report.step == at), {})
+    return {**metrics, data.metric: data.objective(trial)}
 
 
 def _taken(data: JobData, trial: TrialRow) -> int:

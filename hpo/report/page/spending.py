@@ -12,8 +12,8 @@ from hpo.report.page.page import Block
 
 def spending(data: JobData) -> list[Block]:
     """Tables of a job's cost; none where nothing was billed or foretold."""
-    found = (_kinds(data), _forecast(data))
-    return [table for table in found if table is not None]
+    blocks = (_kinds(data), _forecast(data))
+    return [table for table in blocks if table is not None]
 
 
 def _kinds(data: JobData) -> Table | None:
@@ -30,7 +30,7 @@ def _kinds(data: JobData) -> Table | None:
 
 
 def _forecast(data: JobData) -> Table | None:
-    """What was said of the job beforehand, and what it came to."""
+    """The job's forecast beside the measured figures."""
     forecast: Mapping[str, Any] | None = data.job.summary.get("forecast")
     if not forecast:
         return None

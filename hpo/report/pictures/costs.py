@@ -36,12 +36,12 @@ def costs(data: JobData) -> Costs:
         if end in numbers
     }
     beside = {"untuned": "the un-tuned run", "probe": "the probe", "": "no trial"}
-    found = {row: dict.fromkeys(look.KINDS, 0.0) for row in [*rows.values(), *beside.values()]}
+    by_row = {row: dict.fromkeys(look.KINDS, 0.0) for row in [*rows.values(), *beside.values()]}
     for entry in data.ledger:
         end = statuses.get(entry.trial_id)
         row = rows[end] if end else beside.get(entry.trial_id, beside[""])
-        found[row][entry.kind] += entry.worker_seconds
-    return {row: kinds for row, kinds in found.items() if any(kinds.values())}
+        by_row[row][entry.kind] += entry.worker_seconds
+    return {row: kinds for row, kinds in by_row.items() if any(kinds.values())}
 
 
 def side_by_side(jobs: Sequence[JobData]) -> Costs:
@@ -79,7 +79,7 @@ def costs_compared(jobs: Sequence[JobData]) -> Figure | None:
 
 
 def _money(data: JobData) -> str:
-    """What that is in money, where the job has prices."""
+    """The same in money, where the job has prices."""
     priced: Mapping[str, Any] | None = data.job.summary.get("cost")
     return f" ({priced['total']:.4g} {priced['currency']})" if priced else ""
 

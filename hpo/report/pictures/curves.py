@@ -91,7 +91,7 @@ def _curve(data: JobData, trial: TrialRow) -> Curve:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drawn:
-    """What both forms show."""
+    """Data of both forms of the picture."""
 
     data: JobData
     lines: Sequence[Curve]
@@ -299,7 +299,7 @@ def _draw(axes: Axes, line: Curve, colour: str, **look_of: Any) -> None:
 
 
 def _end_handles(drawn: _Drawn) -> list[Line2D]:
-    """What the markers mean, of those that there are."""
+    """Legend entries of the markers that there are."""
     words = {"stopped": "stopped there", "went": "trained to its end", "lost": "failed or diverged"}
     ends = {line.end for line in drawn.lines}
     return [

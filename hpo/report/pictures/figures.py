@@ -24,5 +24,5 @@ def job_figures(data: JobData) -> list[Figure]:
 
 
 def comparison_figures(jobs: Sequence[JobData]) -> list[Figure]:
-    """What several jobs found for what they cost; jobs that have found nothing yet are left out of the first."""
+    """Pictures of several jobs' best scores by their cost; the first leaves out jobs without a score."""
     return [figure for draw in _OF_SEVERAL if (figure := draw(jobs)) is not None]

@@ -53,7 +53,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chart:
-    """What both forms draw.
+    """Data of both forms of the picture.
 
     Args:
         rows: the gangs' labels.
@@ -117,11 +117,11 @@ def chart(data: JobData) -> Chart | None:
 
 def brackets(data: JobData) -> Figure | None:
     """The picture; None where the record does not say how long anything took."""
-    found = chart(data)
-    if found is None:
+    gantt = chart(data)
+    if gantt is None:
         return None
-    whose = "their" if len(found.rows) > 1 else "its"
-    title = f"{_gangs(found)} trained for {found.shares['training']:.0%} of {whose} time"
+    whose = "their" if len(gantt.rows) > 1 else "its"
+    title = f"{_gangs(gantt)} trained for {gantt.shares['training']:.0%} of {whose} time"
     note = (
         f"A row is a gang; a wide bar is a trial, coloured by how its bracket cuts, with its number and the "
         f"{data.unit}s that it reached; a thin bar is time in which the gang trained nothing. "
@@ -131,19 +131,19 @@ def brackets(data: JobData) -> Figure | None:
         name="brackets",
         title=title,
         note=note,
-        interactive=_interactive(found),
-        still=partial(_still, data, found, title),
+        interactive=_interactive(gantt),
+        still=partial(_still, data, gantt, title),
     )
 
 
-def _gangs(found: Chart) -> str:
-    sizes = sorted(set(found.workers))
+def _gangs(gantt: Chart) -> str:
+    sizes = sorted(set(gantt.workers))
     each = " or ".join(map(str, sizes)) + (" workers" if sizes[-1] > 1 else " worker")
-    return f"{count(len(found.rows), 'gang')} of {each}"
+    return f"{count(len(gantt.rows), 'gang')} of {each}"
 
 
 def _brackets(data: JobData) -> dict[int | None, str]:
-    """What each bracket is called. Those that cut at the same rungs are one, however often a plan repeats them."""
+    """The brackets' names. Brackets that cut at the same rungs are one, however often a plan repeats them."""
     called: dict[int | None, str] = {}
     for place, bracket in enumerate(data.job.plan.get("brackets", ())):
         cuts = ", ".join(f"{rung:,}" for rung in bracket["rungs"][:-1])
@@ -151,19 +151,19 @@ def _brackets(data: JobData) -> dict[int | None, str]:
     return called
 
 
-def _seen(found: Chart) -> list[Bar]:
+def _seen(gantt: Chart) -> list[Bar]:
     """The bars that are drawn."""
-    kinds, thinnest = set(look.KINDS) - {"training"}, THINNEST * found.seconds
-    return [bar for bar in found.bars if bar.seconds > 0 and (bar.seconds >= thinnest or bar.group not in kinds)]
+    kinds, thinnest = set(look.KINDS) - {"training"}, THINNEST * gantt.seconds
+    return [bar for bar in gantt.bars if bar.seconds > 0 and (bar.seconds >= thinnest or bar.group not in kinds)]
 
 
 # ---- interactive
 
 
-def _interactive(found: Chart) -> go.Figure:
-    divisor, unit = look.time_unit(found.seconds)
-    seen, traces = _seen(found), []
-    for group, colour in found.colours.items():
+def _interactive(gantt: Chart) -> go.Figure:
+    divisor, unit = look.time_unit(gantt.seconds)
+    seen, traces = _seen(gantt), []
+    for group, colour in gantt.colours.items():
         bars = [bar for bar in seen if bar.group == group]
         thin = group in look.KINDS and group != "training"
         pattern: dict[str, Any] = {"shape": "/", "size": 5, "solidity": 0.5} if group == "starting" else {"shape": ""}
@@ -177,7 +177,7 @@ def _interactive(found: Chart) -> go.Figure:
                 width=THIN if thin and group != "checkpointing" else THICK,
                 marker={"color": colour, "line": {"width": 0}, "pattern": pattern},
                 customdata=np.array([bar.seconds for bar in bars], dtype=np.float32),
-                text=[bar.label if bar.seconds >= LABELLED * found.seconds else "" for bar in bars],
+                text=[bar.label if bar.seconds >= LABELLED * gantt.seconds else "" for bar in bars],
                 textposition="inside",
                 insidetextanchor="middle",
                 textangle=0,
@@ -187,13 +187,13 @@ def _interactive(found: Chart) -> go.Figure:
                 hovertemplate="%{hovertext}, %{customdata:.3~g} s<extra></extra>",
             )
         )
-    rows = len(found.rows)
+    rows = len(gantt.rows)
     return look.interactive(
         *traces,
         height=min(900, 200 + 40 * rows),
         barmode="overlay",
         xaxis={"title": {"text": f"{unit} since the job was created"}, "rangemode": "tozero"},
-        yaxis=look.rows(found.rows),
+        yaxis=look.rows(gantt.rows),
     )
 
 
@@ -201,21 +201,21 @@ def _interactive(found: Chart) -> go.Figure:
 
 
 @look.styled
-def _still(data: JobData, found: Chart, title: str) -> Still:
-    divisor, unit = look.time_unit(found.seconds)
-    height = min(9.0, 1.9 + 0.5 * len(found.rows))
+def _still(data: JobData, gantt: Chart, title: str) -> Still:
+    divisor, unit = look.time_unit(gantt.seconds)
+    height = min(9.0, 1.9 + 0.5 * len(gantt.rows))
     still, axes = look.canvas(title, f"{data.title}: what each gang did", height=height)
-    seen = _seen(found)
-    for group, colour in found.colours.items():
+    seen = _seen(gantt)
+    for group, colour in gantt.colours.items():
         _bars(axes, [bar for bar in seen if bar.group == group], group, colour, divisor)
     for bar in seen:
-        if bar.label and bar.seconds >= LABELLED * found.seconds:
+        if bar.label and bar.seconds >= LABELLED * gantt.seconds:
             middle = (bar.start + bar.seconds / 2) / divisor
             axes.text(middle, bar.row, bar.label, color="white", ha="center", va="center", fontsize=8)
-    look.still_rows(axes, found.rows)
-    axes.set_xlim(0, found.seconds / divisor * 1.01)
+    look.still_rows(axes, gantt.rows)
+    axes.set_xlim(0, gantt.seconds / divisor * 1.01)
     axes.set_xlabel(f"{unit} since the job was created")
-    handles = [Patch(label=group, **_filled(group, colour)) for group, colour in found.colours.items()]
+    handles = [Patch(label=group, **_filled(group, colour)) for group, colour in gantt.colours.items()]
     still.legend(handles=handles, loc="outside lower left", ncols=4, fontsize=9)
     return still
 

@@ -66,7 +66,7 @@ def importances(data: JobData) -> list[Importance]:
         return []
     ranks = _ranks(np.array([score for _, score in rows]))
     picked = np.unique(np.linspace(0, len(rows) - 1, MOST).round().astype(int))
-    found: dict[str, list[float]] = {name: [] for name in ranges}
+    shares: dict[str, list[float]] = {name: [] for name in ranges}
     with _quiet():
         for seed in range(SEEDS):
             drawn = np.random.default_rng(seed).choice(picked, size=len(picked))
@@ -75,10 +75,10 @@ def importances(data: JobData) -> list[Importance]:
             study = _study(ranges, [(rows[place][0], float(ranks[place])) for place in drawn])
             evaluator = FanovaImportanceEvaluator(n_trees=TREES, max_depth=DEPTH, seed=seed)
             for name, part in evaluator.evaluate(study).items():
-                found[name].append(part)
+                shares[name].append(part)
     told = [
         Importance(name=name, mean=float(np.mean(parts)), spread=float(np.std(parts)))
-        for name, parts in found.items()
+        for name, parts in shares.items()
         if parts
     ]
     return sorted(told, key=lambda each: -each.mean)
@@ -131,8 +131,8 @@ def _quiet() -> Iterator[None]:
 
 def importance(data: JobData) -> Figure | None:
     """The picture; None where there is too little to say anything."""
-    found = importances(data)
-    if not found:
+    shares = importances(data)
+    if not shares:
         return None
     used = min(MOST, len(full_scores(data)))
     note = (
@@ -142,52 +142,52 @@ def importance(data: JobData) -> Figure | None:
         f"standard deviation. A trial that was stopped has its score estimated at full length, as in the picture of "
         f"random search; one that diverged or failed ranks last."
     )
-    title = headline(found, used)
+    title = headline(shares, used)
     return Figure(
         name="importance",
         title=title,
         note=note,
-        interactive=_interactive(found),
-        still=partial(_still, data, found, title),
+        interactive=_interactive(shares),
+        still=partial(_still, data, shares, title),
     )
 
 
-def headline(found: Sequence[Importance], trials: int) -> str:
-    """What mattered most, as far as that can be told."""
-    first = found[0]
-    ahead = [look.shortened(each.name, 24) for each in found if each.mean + each.spread >= first.mean - first.spread]
-    if len(ahead) > max(1, min(3, len(found) // 2)):
+def headline(shares: Sequence[Importance], trials: int) -> str:
+    """The most important hyperparameter, as far as that can be told."""
+    first = shares[0]
+    ahead = [look.shortened(each.name, 24) for each in shares if each.mean + each.spread >= first.mean - first.spread]
+    if len(ahead) > max(1, min(3, len(shares) // 2)):
         return f"{count(trials, 'trial')} do not tell which hyperparameter mattered most"
     return f"{enumerated(ahead)} mattered most"
 
 
-def _interactive(found: Sequence[Importance]) -> go.Figure:
+def _interactive(shares: Sequence[Importance]) -> go.Figure:
     bars = go.Bar(
         orientation="h",
-        x=np.array([each.mean for each in found], dtype=np.float32),
-        y=list(range(len(found))),
+        x=np.array([each.mean for each in shares], dtype=np.float32),
+        y=list(range(len(shares))),
         width=0.62,
         marker={"color": look.faded(look.BLUE, 0.5), "line": {"width": 0}},
-        error_x={"array": np.array([each.spread for each in found], dtype=np.float32), "color": look.BLUE, "width": 4},
-        hovertext=[look.plain(each.name) for each in found],
+        error_x={"array": np.array([each.spread for each in shares], dtype=np.float32), "color": look.BLUE, "width": 4},
+        hovertext=[look.plain(each.name) for each in shares],
         hovertemplate="%{hovertext}: %{x:.0%}<extra></extra>",
     )
     return look.interactive(
         bars,
-        height=90 + 34 * len(found),
+        height=90 + 34 * len(shares),
         xaxis={"title": {"text": "part of the ranks' variance"}, "tickformat": ".0%", "rangemode": "tozero"},
-        yaxis=look.rows([each.name for each in found]),
+        yaxis=look.rows([each.name for each in shares]),
     )
 
 
 @look.styled
-def _still(data: JobData, found: Sequence[Importance], title: str) -> Still:
+def _still(data: JobData, shares: Sequence[Importance], title: str) -> Still:
     still, axes = look.canvas(
-        title, f"{data.title}: what explains {look.shortened(data.metric)}", height=1.6 + 0.36 * len(found)
+        title, f"{data.title}: what explains {look.shortened(data.metric)}", height=1.6 + 0.36 * len(shares)
     )
-    means, spreads = [each.mean for each in found], [each.spread for each in found]
-    axes.barh(range(len(found)), means, xerr=spreads, height=0.62, color=look.BLUE + "80", ecolor=look.BLUE, capsize=4)
-    look.still_rows(axes, [each.name for each in found])
+    means, spreads = [each.mean for each in shares], [each.spread for each in shares]
+    axes.barh(range(len(shares)), means, xerr=spreads, height=0.62, color=look.BLUE + "80", ecolor=look.BLUE, capsize=4)
+    look.still_rows(axes, [each.name for each in shares])
     axes.set_xlim(left=0)
     axes.xaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.set_xlabel("part of the ranks' variance")

@@ -32,7 +32,7 @@ SERIES = (BLUE, GREEN, VIOLET, BRICK, OLIVE)
 """For what has no order, such as brackets and jobs."""
 
 KINDS = {"starting": OCHRE, "training": BLUE, "checkpointing": ROSE, "idle": GREY}
-"""What a billed second went into."""
+"""Kind of a billed second."""
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 PIXELS_AN_INCH = 160
@@ -222,14 +222,14 @@ def bounds(values: Iterable[float], always: Sequence[float | None] = ()) -> tupl
     Returns:
         None where the axis had better show everything.
     """
-    found: NDArray[np.float64] = np.fromiter((value for value in values if math.isfinite(value)), dtype=np.float64)
-    if found.size < 10:
+    numbers: NDArray[np.float64] = np.fromiter((value for value in values if math.isfinite(value)), dtype=np.float64)
+    if numbers.size < 10:
         return None
-    low, high = (float(edge) for edge in np.quantile(found, (0.02, 0.98)))
+    low, high = (float(edge) for edge in np.quantile(numbers, (0.02, 0.98)))
     shown = [low, high, *(value for value in always if value is not None and math.isfinite(value))]
     low, high = min(shown), max(shown)
-    if high <= low or found.max() - found.min() < 4 * (high - low):
+    if high <= low or numbers.max() - numbers.min() < 4 * (high - low):
         return None
-    near = found[(found >= 2 * low - high) & (found <= 2 * high - low)]
+    near = numbers[(numbers >= 2 * low - high) & (numbers <= 2 * high - low)]
     low, high = min(low, float(near.min())), max(high, float(near.max()))
     return low - 0.05 * (high - low), high + 0.05 * (high - low)

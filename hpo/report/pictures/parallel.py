@@ -143,7 +143,7 @@ def parallel(data: JobData) -> Figure | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Drawn:
-    """What both forms show."""
+    """Data of both forms of the picture."""
 
     data: JobData
     axes: Sequence[Axis]
@@ -153,14 +153,14 @@ class _Drawn:
     def groups(self) -> list[tuple[str, str, list[Line]]]:
         """By group, from what recedes to what stands out: its name, its colour, its lines without the best."""
         colours = {LOST: look.OCHRE, **dict(zip(GROUPS, look.ramp(len(GROUPS)), strict=True))}
-        found = []
+        pairs = []
         for group, colour in colours.items():
             lines = [line for line in self.lines if line.group == group]
             if lines:
                 drawn = np.unique(np.linspace(0, len(lines) - 1, MOST_LINES).round().astype(int))
                 shown = [lines[place] for place in drawn if lines[place].trial != self.data.best]
-                found.append((f"{group} ({len(lines)})", colour, shown))
-        return found
+                pairs.append((f"{group} ({len(lines)})", colour, shown))
+        return pairs
 
     @property
     def best(self) -> list[Line]:

@@ -71,7 +71,7 @@ def progress(data: JobData) -> Progress | None:
     billed = billed_until(data)
     current: dict[str, float] = {}
     best = -math.inf
-    found: list[tuple[float, float | None]] = []
+    steps: list[tuple[float, float | None]] = []
     for at, trial, value in _events(data):
         before = current.pop(trial, -math.inf)
         if value is not None:
@@ -82,9 +82,9 @@ def progress(data: JobData) -> Progress | None:
         top = max(current.values(), default=-math.inf) if before == best and now < best else max(best, now)
         if top != best:
             best = top
-            found.append((billed(at), sign * best if current else math.nan))
-    found.append((sum(data.billed.values()), data.objective(data.best)))
-    at_cost = dict(found)
+            steps.append((billed(at), sign * best if current else math.nan))
+    steps.append((sum(data.billed.values()), data.objective(data.best)))
+    at_cost = dict(steps)
     return Progress(billed=np.array([*at_cost]), best=np.array([*at_cost.values()]))
 
 
@@ -106,7 +106,7 @@ def _events(data: JobData) -> list[tuple[float, str, float | None]]:
 
 
 def full_scores(data: JobData) -> dict[str, float]:
-    """What each trial scores when it is trained to its end, by id: as measured, and estimated where it was stopped.
+    """Each trial's score at its end, by id: as measured, and estimated where it was stopped.
 
     A trial that was stopped is taken to gain what the median of those that went on from there gained, and to end no
     better than the best that was trained to its end. One that failed or diverged takes the worst of all scores. One
@@ -176,7 +176,7 @@ def baseline(data: JobData) -> Baseline | None:
 
 
 def _before(data: JobData) -> float:
-    """What was billed before the first trial began."""
+    """The bill before the first trial began."""
     tuned = {trial.trial_id for trial in data.trials}
     first = next(entry for entry in data.ledger if entry.trial_id in tuned)
     at_once = [entry for entry in data.ledger if entry.at == first.at and entry.trial_id == first.trial_id]
@@ -201,18 +201,18 @@ def _chances(number: int, draws: NDArray[np.int64]) -> Floats:
 
 def best_by_cost(data: JobData) -> Figure | None:
     """The picture; None where no trial has a score yet, or nothing was billed."""
-    found, random = progress(data), baseline(data)
-    if found is None or not found.billed[-1]:
+    curve, random = progress(data), baseline(data)
+    if curve is None or not curve.billed[-1]:
         return None
-    score = f"{look.shortened(data.metric)} {look.score(float(found.best[-1]))}"
-    title = f"{score} for {look.amount(float(found.billed[-1]))} worker-seconds"
+    score = f"{look.shortened(data.metric)} {look.score(float(curve.best[-1]))}"
+    title = f"{score} for {look.amount(float(curve.billed[-1]))} worker-seconds"
     note = "The line is the score of the best trial so far"
     note += "." if data.by_best else "; where it gets worse, that trial did as it trained on."
     if random is not None:
         title += f"; all trials trained to the end would take about {look.amount(float(random.billed[-1]))}"
         note += _baseline_note(data)
     untuned = data.objective(data.untuned) if data.untuned else None
-    drawn = _Drawn(data=data, found=found, random=random, untuned=untuned)
+    drawn = _Drawn(data=data, found=curve, random=random, untuned=untuned)
     return Figure(
         name="progress",
         title=title,
@@ -225,23 +225,23 @@ def best_by_cost(data: JobData) -> Figure | None:
 def best_compared(jobs: Sequence[JobData]) -> Figure | None:
     """Several jobs' best scores against what was billed; None where none has one, or their objectives are not one."""
     names = look.distinct([job.title for job in jobs])
-    found = {
+    curves = {
         name: line
         for name, job in zip(names, jobs, strict=True)
         if (line := progress(job)) is not None and line.billed[-1]
     }
     metrics = {(job.metric, job.maximize) for job in jobs}
-    if not found or len(metrics) > 1:
+    if not curves or len(metrics) > 1:
         return None
     ((objective, maximize),) = metrics
     metric = look.shortened(objective)
-    score = look.score((max if maximize else min)(float(line.best[-1]) for line in found.values()))
+    score = look.score((max if maximize else min)(float(line.best[-1]) for line in curves.values()))
     # Of those that are as good to all digits that are said, the one that cost least.
-    alike = [name for name, line in found.items() if look.score(float(line.best[-1])) == score]
-    first = min(alike, key=lambda name: float(found[name].billed[-1]))
+    alike = [name for name, line in curves.items() if look.score(float(line.best[-1])) == score]
+    first = min(alike, key=lambda name: float(curves[name].billed[-1]))
     title = (
         f"{look.shortened(first)} found {'the best ' if len(alike) == 1 else ''}{metric} {score} for "
-        f"{look.amount(float(found[first].billed[-1]))} worker-seconds"
+        f"{look.amount(float(curves[first].billed[-1]))} worker-seconds"
     )
     if len(alike) > 1:
         others = [look.shortened(name) for name in alike if name != first]
@@ -251,8 +251,8 @@ def best_compared(jobs: Sequence[JobData]) -> Figure | None:
         name="progress-compared",
         title=title,
         note=note,
-        interactive=_interactive_compared(found, metric),
-        still=partial(_still_compared, found, metric, title),
+        interactive=_interactive_compared(curves, metric),
+        still=partial(_still_compared, curves, metric, title),
     )
 
 
@@ -269,7 +269,7 @@ def _baseline_note(data: JobData) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Drawn:
-    """What both forms show."""
+    """Data of both forms of the picture."""
 
     data: JobData
     found: Progress
@@ -286,7 +286,7 @@ class _Drawn:
 
 
 def _interactive(drawn: _Drawn) -> go.Figure:
-    found, random, data = drawn.found, drawn.random, drawn.data
+    curve, random, data = drawn.found, drawn.random, drawn.data
     traces = []
     if random is not None:
         band = np.concatenate([random.high, random.low[::-1]]).astype(np.float32)
@@ -314,8 +314,8 @@ def _interactive(drawn: _Drawn) -> go.Figure:
         ]
     traces.append(
         go.Scatter(
-            x=found.billed.astype(np.float32),
-            y=found.best.astype(np.float32),
+            x=curve.billed.astype(np.float32),
+            y=curve.best.astype(np.float32),
             name="this job",
             mode="lines+markers",
             line={"color": look.BEST, "width": 3, "shape": "hv"},
@@ -334,7 +334,7 @@ def _interactive(drawn: _Drawn) -> go.Figure:
     return figure
 
 
-def _interactive_compared(found: Mapping[str, Progress], metric: str) -> go.Figure:
+def _interactive_compared(curves: Mapping[str, Progress], metric: str) -> go.Figure:
     traces = [
         go.Scatter(
             x=line.billed.astype(np.float32),
@@ -345,7 +345,7 @@ def _interactive_compared(found: Mapping[str, Progress], metric: str) -> go.Figu
             marker={"size": [*[0] * (len(line.billed) - 1), 9]},
             hovertemplate="%{x:.4~g} worker-seconds: %{y:.5g}<extra></extra>",
         )
-        for place, (name, line) in enumerate(found.items())
+        for place, (name, line) in enumerate(curves.items())
     ]
     return look.interactive(
         *traces,
@@ -356,9 +356,9 @@ def _interactive_compared(found: Mapping[str, Progress], metric: str) -> go.Figu
 
 
 @look.styled
-def _still_compared(found: Mapping[str, Progress], metric: str, title: str) -> Still:
+def _still_compared(curves: Mapping[str, Progress], metric: str, title: str) -> Still:
     still, axes = look.canvas(title, f"best {metric} against what was billed")
-    for place, (name, line) in enumerate(found.items()):
+    for place, (name, line) in enumerate(curves.items()):
         colour = look.SERIES[place % len(look.SERIES)]
         axes.step(line.billed, line.best, where="post", color=colour, lw=2.4, label=name)
         axes.plot(line.billed[-1], line.best[-1], "o", color=colour, ms=7)
@@ -368,10 +368,10 @@ def _still_compared(found: Mapping[str, Progress], metric: str, title: str) -> S
 
 @look.styled
 def _still(drawn: _Drawn, title: str) -> Still:
-    found, random, data = drawn.found, drawn.random, drawn.data
+    curve, random, data = drawn.found, drawn.random, drawn.data
     still, axes = look.canvas(title, f"{data.title}: best {look.shortened(data.metric)} against what was billed")
-    axes.step(found.billed, found.best, where="post", color=look.BEST, lw=2.8, label="this job", zorder=3)
-    axes.plot(found.billed[-1], found.best[-1], "o", color=look.BEST, ms=7, zorder=3)
+    axes.step(curve.billed, curve.best, where="post", color=look.BEST, lw=2.8, label="this job", zorder=3)
+    axes.plot(curve.billed[-1], curve.best[-1], "o", color=look.BEST, ms=7, zorder=3)
     if random is not None:
         axes.fill_between(random.billed, random.low, random.high, color=look.GREY, alpha=0.18, lw=0)
         label = "random search, expected (simulated)"

@@ -24,13 +24,13 @@ Histogram = Mapping[int, int]
 
 
 def staleness(data: JobData) -> dict[str, Histogram]:
-    """What the trials' servers saw, by mode and in the order in which modes first came; empty without servers."""
-    found: dict[str, Counter[int]] = defaultdict(Counter)
+    """The staleness of pushes by mode, in the order in which modes first came; empty without servers."""
+    counts: dict[str, Counter[int]] = defaultdict(Counter)
     for trial in data.trials:
         seen = trial.details.get("parameter_server", {})
         for steps, pushes in seen.get("staleness", {}).items():
-            found[str(seen.get("mode", "unknown"))][int(steps)] += pushes
-    return {mode: dict(sorted(pushes.items())) for mode, pushes in found.items() if sum(pushes.values())}
+            counts[str(seen.get("mode", "unknown"))][int(steps)] += pushes
+    return {mode: dict(sorted(pushes.items())) for mode, pushes in counts.items() if sum(pushes.values())}
 
 
 def mean(histogram: Histogram) -> float:
@@ -40,16 +40,16 @@ def mean(histogram: Histogram) -> float:
 
 def staleness_histograms(data: JobData) -> Figure | None:
     """The picture; None where no trial had parameter servers."""
-    found = staleness(data)
-    if not found:
+    histograms = staleness(data)
+    if not histograms:
         return None
     trials = Counter(
         str(seen.get("mode", "unknown")) for trial in data.trials if (seen := trial.details.get("parameter_server"))
     )
-    names = {mode: f"{mode} ({count(trials[mode], 'trial')})" for mode in found}
-    most = max(found, key=lambda mode: mean(found[mode]))
-    title = f"A push of {most} workers was {look.amount(mean(found[most]))} updates old on average"
-    if not mean(found[most]):
+    names = {mode: f"{mode} ({count(trials[mode], 'trial')})" for mode in histograms}
+    most = max(histograms, key=lambda mode: mean(histograms[mode]))
+    title = f"A push of {most} workers was {look.amount(mean(histograms[most]))} updates old on average"
+    if not mean(histograms[most]):
         title = "Every push was of the newest parameters"
     note = (
         "Staleness is how many updates were made between a worker's pull and its push; a bar is the part of all pushes "
@@ -57,7 +57,7 @@ def staleness_histograms(data: JobData) -> Figure | None:
     )
     if "simulated" in {trial.details.get("parameter_server", {}).get("clock") for trial in data.trials}:
         note += " Workers and servers ran in one process, on a simulated clock."
-    named = {names[mode]: histogram for mode, histogram in found.items()}
+    named = {names[mode]: histogram for mode, histogram in histograms.items()}
     return Figure(
         name="staleness",
         title=title,
@@ -72,9 +72,9 @@ def _parts(histogram: Histogram) -> tuple[list[int], list[float]]:
     return [*histogram], [pushes / total for pushes in histogram.values()]
 
 
-def _interactive(found: Mapping[str, Histogram]) -> go.Figure:
+def _interactive(histograms: Mapping[str, Histogram]) -> go.Figure:
     traces = []
-    for place, (name, histogram) in enumerate(found.items()):
+    for place, (name, histogram) in enumerate(histograms.items()):
         steps, parts = _parts(histogram)
         traces.append(
             go.Bar(
@@ -92,22 +92,22 @@ def _interactive(found: Mapping[str, Histogram]) -> go.Figure:
         xaxis={
             "title": {"text": "staleness, in updates"},
             "tickformat": "d",
-            "range": [-0.6, max(FEWEST, *(max(histogram) for histogram in found.values())) + 0.6],
+            "range": [-0.6, max(FEWEST, *(max(histogram) for histogram in histograms.values())) + 0.6],
         },
         yaxis={"title": {"text": "part of pushes"}, "tickformat": ".0%"},
     )
 
 
 @look.styled
-def _still(data: JobData, found: Mapping[str, Histogram], title: str) -> Still:
+def _still(data: JobData, histograms: Mapping[str, Histogram], title: str) -> Still:
     still, axes = look.canvas(title, f"{data.title}: staleness of gradients", height=4.2)
-    width = 0.8 / len(found)
-    for place, (name, histogram) in enumerate(found.items()):
+    width = 0.8 / len(histograms)
+    for place, (name, histogram) in enumerate(histograms.items()):
         steps, parts = _parts(histogram)
-        middle = (place - (len(found) - 1) / 2) * width
+        middle = (place - (len(histograms) - 1) / 2) * width
         colour = look.SERIES[place % len(look.SERIES)]
         axes.bar(np.array(steps) + middle, parts, width=width, color=colour, label=name)
-    axes.set_xlim(-0.6, max(FEWEST, *(max(histogram) for histogram in found.values())) + 0.6)
+    axes.set_xlim(-0.6, max(FEWEST, *(max(histogram) for histogram in histograms.values())) + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     axes.yaxis.set_major_formatter(PercentFormatter(1, 0))
     axes.set_xlabel("staleness, in updates")

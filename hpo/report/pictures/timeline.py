@@ -19,14 +19,14 @@ class Span:
     """A gang's time of one kind; seconds since the job was created.
 
     Args:
-        gang: whose.
+        gang: its name.
         workers: how many it has.
-        trial_id: for which trial; empty where for none.
-        kind: what it went into.
+        trial_id: the trial it served; empty for none.
+        kind: the kind of billed seconds.
         start: when it began.
         end: when it ended.
         resource: the units that the trial had reached when the assignment ended; 0 where it is no part of one, or
-            nothing came of it.
+            without a result.
     """
 
     gang: str
@@ -44,7 +44,7 @@ class Span:
 
     @property
     def worker_seconds(self) -> float:
-        """What was billed for it."""
+        """The worker-seconds billed for it."""
         return self.seconds * self.workers
 
 
@@ -54,7 +54,7 @@ def spans(data: JobData) -> list[Span]:
     A gang's entries follow each other without gaps. In older records, those that were booked together have one time.
     """
     resource_at = _resources(data)
-    found: list[list[Span]] = []
+    lanes: list[list[Span]] = []
     for gang, entries in by_gang(data.ledger).items():
         workers = workers_of(entries)
         if not workers:
@@ -76,9 +76,9 @@ def spans(data: JobData) -> list[Span]:
                     )
                 )
                 end = start
-        found.append(sorted(line, key=lambda span: (span.start, span.end)))
-    found.sort(key=lambda line: line[0].start)
-    return [span for line in found for span in line]
+        lanes.append(sorted(line, key=lambda span: (span.start, span.end)))
+    lanes.sort(key=lambda line: line[0].start)
+    return [span for line in lanes for span in line]
 
 
 def by_gang(ledger: Iterable[LedgerRow]) -> dict[str, list[LedgerRow]]:
@@ -90,10 +90,10 @@ def by_gang(ledger: Iterable[LedgerRow]) -> dict[str, list[LedgerRow]]:
 
 
 def workers_of(entries: Sequence[LedgerRow]) -> int:
-    """How many workers a gang has, given its entries by time; 0 if that cannot be known.
+    """The number of a gang's workers, from its entries by time; 0 if it cannot be known.
 
-    Where an older record does not say: as a gang's entries have no gaps, it is what was billed after the first moment
-    of booking over the time since then.
+    For older records, which do not have it: a gang's entries have no gaps, so it is the seconds billed after the first
+    booking over the time since then.
     """
     first, last = entries[0].at, entries[-1].at
     if entries[0].workers or last <= first:
@@ -102,7 +102,7 @@ def workers_of(entries: Sequence[LedgerRow]) -> int:
 
 
 def billed_until(data: JobData) -> Callable[[float], float]:
-    """What had been billed at a moment, in unix seconds, while gangs were held; entries of unknown gangs as they came.
+    """The bill at a moment, in unix seconds, while gangs were held; entries of unknown gangs as they came.
 
     It is a line from moment to moment, and ends at the ledger's total.
     """
@@ -117,8 +117,8 @@ def billed_until(data: JobData) -> Callable[[float], float]:
     later, sums = [moment for moment, _ in jumps], np.concatenate([[0.0], np.cumsum([each for _, each in jumps])])
 
     def billed(when: float) -> float:
-        held = float(np.interp(when - data.job.created_at, at, total)) if len(at) else 0.0
-        return held + float(sums[bisect_left(later, when)])
+        seconds = float(np.interp(when - data.job.created_at, at, total)) if len(at) else 0.0
+        return seconds + float(sums[bisect_left(later, when)])
 
     return billed
 
@@ -132,14 +132,14 @@ def _resources(data: JobData) -> Callable[[str, float], int]:
     }
 
     def resource(trial: str, at: float) -> int:
-        found, served = batches.get(trial, []), ends.get(trial, [])
-        if not found or not served:
+        steps, served = batches.get(trial, []), ends.get(trial, [])
+        if not steps or not served:
             return 0
         place = bisect_left(served, at)
         # Reports are recorded just after their assignment was booked, and before the next one is.
-        batch = bisect_left(found, (served[place], 0))
-        late = batch == len(found) or (place + 1 < len(served) and found[batch][0] >= served[place + 1])
-        return 0 if late else found[batch][1]
+        batch = bisect_left(steps, (served[place], 0))
+        late = batch == len(steps) or (place + 1 < len(served) and steps[batch][0] >= served[place + 1])
+        return 0 if late else steps[batch][1]
 
     return resource
 

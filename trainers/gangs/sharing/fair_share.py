@@ -40,7 +40,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """What one job says.
+    """Claim of one job.
 
     Args:
         name: of its mailbox, which no other job has.
@@ -68,12 +68,12 @@ class Claim:
     @property
     def at_work(self) -> bool:
         """Whether it has a gang that it wants."""
-        return any(held.size in self.wants for held in self.holds)
+        return any(hold.size in self.wants for hold in self.holds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """What one job may hold.
+    """Share of one job.
 
     Args:
         keeps: names of its gangs that it may keep.
@@ -142,19 +142,19 @@ def located(claims: Iterable[Claim], groups: Mapping[str, Mapping[str, Any]]) ->
     """
     claims = sorted(claims, key=lambda claim: claim.name)
     there = {group: nodes for group, row in groups.items() if (nodes := _nodes_of(row))}
-    unknown = there.keys() - {held.group for claim in claims for held in claim.holds}
+    unknown = there.keys() - {hold.group for claim in claims for hold in claim.holds}
 
-    def find(claim: Claim, held: Held) -> Held:
-        if held.group in there:
-            return replace(held, nodes=there[held.group])
+    def find(claim: Claim, hold: Held) -> Held:
+        if hold.group in there:
+            return replace(hold, nodes=there[hold.group])
         for group in sorted(unknown):
             bundles = list(groups[group]["bundles"].values())
-            if claim.driver and group.endswith(claim.driver) and bundles == [dict(claim.need)] * held.workers:
+            if claim.driver and group.endswith(claim.driver) and bundles == [dict(claim.need)] * hold.workers:
                 unknown.discard(group)
-                return replace(held, group=group, nodes=there[group])
-        return held
+                return replace(hold, group=group, nodes=there[group])
+        return hold
 
-    return [replace(claim, holds=tuple(find(claim, held) for held in claim.holds)) for claim in claims]
+    return [replace(claim, holds=tuple(find(claim, hold) for hold in claim.holds)) for claim in claims]
 
 
 def capacity(
@@ -163,7 +163,7 @@ def capacity(
     groups: Mapping[str, Mapping[str, Any]],
     outside: Mapping[str, Mapping[str, float]],
 ) -> dict[str, dict[str, float]]:
-    """What the jobs may hold together on each node: all of it, but for what others hold.
+    """The resources of each node for all jobs together: all but those of others.
 
     What a job holds is never looked for among what is free, so that a gang whose resources are held only just, or not
     yet, does not count twice.
@@ -174,7 +174,7 @@ def capacity(
         groups: as `ray.util.placement_group_table()` gives them.
         outside: what is used on each node outside of placement groups.
     """
-    mine = {held.group for claim in claims for held in claim.holds}
+    mine = {hold.group for claim in claims for hold in claim.holds}
     others = {group: row for group, row in groups.items() if group not in mine}
     left = {node: dict(resources) for node, resources in nodes.items()}
     for used in (held_by(others), outside):
@@ -185,20 +185,20 @@ def capacity(
 
 
 def held_by(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, float]]:
-    """What placement groups hold on each node.
+    """The resources of placement groups on each node.
 
     Args:
         groups: as `ray.util.placement_group_table()` gives them.
     """
-    held: dict[str, dict[str, float]] = {}
+    amounts: dict[str, dict[str, float]] = {}
     for row in groups.values():
         if row["state"] == "REMOVED":  # It is told of as long as the job that made it runs.
             continue
         for bundle, node in row["bundles_to_node_id"].items():
-            there = held.setdefault(node, {})
+            there = amounts.setdefault(node, {})
             for name, amount in row["bundles"][bundle].items():
                 there[name] = there.get(name, 0.0) + amount
-    return held
+    return amounts
 
 
 def _nodes_of(row: Mapping[str, Any]) -> tuple[str, ...]:
@@ -221,7 +221,7 @@ class _Dealt:
 
 
 class _Deal:
-    """What has been dealt so far, and what is left.
+    """Deal of resources so far, and the rest.
 
     Args:
         row: the claims, those first that go first.
@@ -241,8 +241,8 @@ class _Deal:
         """What each job holds that was dealt to nobody."""
         for claim in row:
             self._open[claim.name] = list(claim.holds)
-            for held in claim.holds:
-                _take(self._free, claim.need, held.nodes)
+            for hold in claim.holds:
+                _take(self._free, claim.need, hold.nodes)
 
     def sizes(self, claim: Claim) -> list[int]:
         """Of the gangs that were dealt to a job."""
@@ -257,12 +257,12 @@ class _Deal:
         return False
 
     def _keep(self, claim: Claim, size: int) -> bool:
-        for held in self._open[claim.name]:
+        for hold in self._open[claim.name]:
             # What a job says that it holds on a node that has gone, or has less than that, it cannot keep.
-            if held.size == size and held.nodes and _fits(self._left, claim.need, held.nodes):
-                self._open[claim.name].remove(held)
-                _take(self._left, claim.need, held.nodes)
-                self._dealt.append(_Dealt(claim=claim, size=size, nodes=held.nodes, keeps=held.gang))
+            if hold.size == size and hold.nodes and _fits(self._left, claim.need, hold.nodes):
+                self._open[claim.name].remove(hold)
+                _take(self._left, claim.need, hold.nodes)
+                self._dealt.append(_Dealt(claim=claim, size=size, nodes=hold.nodes, keeps=hold.gang))
                 return True
         return False
 
@@ -271,7 +271,7 @@ class _Deal:
         nodes = lay(self._free, claim.need, size, claim.placement) or self._cleared(claim, size)
         if nodes is None:
             return False
-        starting = next((held for held in self._open[claim.name] if held.size == size and not held.nodes), None)
+        starting = next((hold for hold in self._open[claim.name] if hold.size == size and not hold.nodes), None)
         if starting is not None:
             self._open[claim.name].remove(starting)
         for room in (self._left, self._free):
@@ -285,39 +285,39 @@ class _Deal:
         if lay(self._left, claim.need, size, claim.placement) is None:
             return None
         gone: list[tuple[Claim, Held]] = []
-        for other, held in self._could_go(claim):
-            gone.append((other, held))
-            _give(self._free, other.need, held.nodes)
+        for other, hold in self._could_go(claim):
+            gone.append((other, hold))
+            _give(self._free, other.need, hold.nodes)
             if lay(self._free, claim.need, size, claim.placement) is not None:
                 break
-        for other, held in reversed(list(gone)):
-            _take(self._free, other.need, held.nodes)
+        for other, hold in reversed(list(gone)):
+            _take(self._free, other.need, hold.nodes)
             if lay(self._free, claim.need, size, claim.placement) is None:
-                _give(self._free, other.need, held.nodes)
+                _give(self._free, other.need, hold.nodes)
             else:
-                gone.remove((other, held))
-        for other, held in gone:
-            self._open[other.name].remove(held)
+                gone.remove((other, hold))
+        for other, hold in gone:
+            self._open[other.name].remove(hold)
         return lay(self._free, claim.need, size, claim.placement)
 
     def _could_go(self, claim: Claim) -> list[tuple[Claim, Held]]:
-        """What is held and not dealt: the job's own, then what others have beside another gang, then their only one."""
+        """The holds not dealt: the job's own, then others' beside another gang, then their only ones."""
 
-        def order(found: tuple[int, Claim, Held]) -> tuple[bool, bool, int]:
-            place, other, _ = found
+        def order(candidate: tuple[int, Claim, Held]) -> tuple[bool, bool, int]:
+            place, other, _ = candidate
             only = not self.sizes(other) and len(self._open[other.name]) == 1
             return other is not claim, only, -place
 
-        held = [
-            (place, other, held)
+        candidates = [
+            (place, other, hold)
             for place, other in enumerate(self._row)
-            for held in reversed(self._open[other.name])
-            if held.nodes
+            for hold in reversed(self._open[other.name])
+            if hold.nodes
         ]
-        return [(other, held) for _, other, held in sorted(held, key=order)]
+        return [(other, hold) for _, other, hold in sorted(candidates, key=order)]
 
     def share(self, claim: Claim) -> Share:
-        """What a job may hold, once all is dealt."""
+        """A job's share, once all is dealt."""
         mine = [(number, dealt) for number, dealt in enumerate(self._dealt) if dealt.claim is claim]
         ahead = {number: self._endangered(number) for number, dealt in mine if not dealt.keeps}
         waits_for: Iterable[str] = ()
@@ -341,8 +341,8 @@ class _Deal:
         return {
             claim.name
             for claim in self._row
-            for held in claim.holds
-            if claim is not dealt.claim and set(held.nodes) & set(dealt.nodes) and claim.need.keys() & dealt.claim.need
+            for hold in claim.holds
+            if claim is not dealt.claim and set(hold.nodes) & set(dealt.nodes) and claim.need.keys() & dealt.claim.need
         }
 
     def _before(self, claim: Claim) -> tuple[str, ...]:
@@ -377,11 +377,11 @@ class _Deal:
         }
 
     def _unused(self) -> dict[str, dict[str, float]]:
-        """What no job holds now."""
+        """The resources that no job holds now."""
         unused = {node: dict(resources) for node, resources in self._nodes.items()}
         for claim in self._row:
-            for held in claim.holds:
-                _take(unused, claim.need, held.nodes)
+            for hold in claim.holds:
+                _take(unused, claim.need, hold.nodes)
         return unused
 
 

@@ -56,7 +56,7 @@ class Neighbours:
         """None where no other job wants anything."""
 
     def share(self, wants: Sequence[int], holds: Sequence[Held]) -> Share | None:
-        """What the job may hold now; None where no other job wants anything, so that it may hold all.
+        """The job's share now; None where no other job wants anything, so that it may hold all.
 
         It costs a few calls to the cluster every `LOOK_EVERY` seconds.
 
@@ -229,17 +229,17 @@ def outside(
     free: Mapping[str, Mapping[str, float]],
     groups: Mapping[str, Mapping[str, Any]],
 ) -> dict[str, dict[str, float]]:
-    """What is used on each node outside of placement groups, by tasks and actors of others.
+    """The usage of each node outside of placement groups, by tasks and actors of others.
 
     Args:
         nodes: what each node has.
         free: what each has free; one that is not named has nothing used.
         groups: as `ray.util.placement_group_table()` gives them.
     """
-    held = held_by(groups)
+    amounts = held_by(groups)
     return {
         node: {
-            name: max(0.0, amount - free[node].get(name, 0.0) - held.get(node, {}).get(name, 0.0))
+            name: max(0.0, amount - free[node].get(name, 0.0) - amounts.get(node, {}).get(name, 0.0))
             for name, amount in resources.items()
         }
         for node, resources in nodes.items()

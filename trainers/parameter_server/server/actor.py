@@ -57,10 +57,10 @@ class Servers:
             GangError: one did not start.
         """
         if count > len(self._links):
-            found = self._share(self._start(count) if self._rank == 0 else None)
-            if isinstance(found, str):
-                raise GangError(found)
-            self._links += [SocketLink(address, self._rank) for address in found]
+            addresses = self._share(self._start(count) if self._rank == 0 else None)
+            if isinstance(addresses, str):
+                raise GangError(addresses)
+            self._links += [SocketLink(address, self._rank) for address in addresses]
         return self._links[:count]
 
     @property
@@ -83,7 +83,7 @@ class Servers:
         started: list[Any] = [actor.remote(name, secrets.token_bytes(32)) for name in names]
         self._actors += started
         try:
-            found: list[Address] = ray.get([one.address.remote() for one in started], timeout=START_SECONDS)
+            addresses: list[Address] = ray.get([one.address.remote() for one in started], timeout=START_SECONDS)
         except Exception as error:
             return f"{', '.join(names)} did not start: {type(error).__name__}: {error}"
-        return found
+        return addresses

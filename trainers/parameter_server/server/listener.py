@@ -129,8 +129,8 @@ class _Caller:
             self._stream.send(kind_of(error), 0, str(error).encode())
         except Exception as error:
             logger.exception("%s could not answer rank %d", self._server.name, self._rank)
-            said = TrialError(f"{self._server.name}: {type(error).__name__}: {error}")
-            self._stream.send(kind_of(said), 0, str(said).encode())
+            answer = TrialError(f"{self._server.name}: {type(error).__name__}: {error}")
+            self._stream.send(kind_of(answer), 0, str(answer).encode())
 
     def _enter(self, kind: int, note: bytes) -> None:
         server = self._server

@@ -8,7 +8,7 @@ from trainers.parameter_server.settings import Settings
 
 
 class Pacing:
-    """What one server knows of its workers' progress: a step is one push, a pass ends with a meeting of all workers.
+    """Progress of one server's workers: a step is one push, a pass ends with a meeting of all workers.
 
     - "async": each push is an update, and nobody waits.
     - "bounded": likewise, but a worker that is more than `staleness_bound` steps ahead of the slowest waits for it

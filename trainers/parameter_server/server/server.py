@@ -18,7 +18,7 @@ from trainers.parameter_server.server.pacing import Pacing
 
 
 class Waiting(Protocol):
-    """What a server waits with: a `threading.Condition`, or a simulation's."""
+    """Condition that a server waits on: a `threading.Condition`, or a simulation's."""
 
     def __enter__(self) -> Any:
         """Nobody else is in the server."""
@@ -35,7 +35,7 @@ class Waiting(Protocol):
 
 @dataclass(slots=True)
 class Desk:
-    """What a server keeps for one worker: the buffers it receives gradients in and sends values from.
+    """One worker's buffers on a server: gradients are received into them, and values sent from them.
 
     Args:
         gradients: the worker's last push, by layout.
@@ -119,7 +119,7 @@ class Session:
             self.pacing.pull(rank)
 
     def account(self) -> dict[str, Any]:
-        """What happened so far; bytes are those of gradients and parameters, for all workers."""
+        """The account so far; bytes are those of gradients and parameters, for all workers."""
         limited = self.opening.settings.link_bytes_per_second is not None
         return {
             "updates": self.pacing.updates,
@@ -152,8 +152,8 @@ class Session:
             parameter.grad = gradient
         if first.options is not None and first.options != self._options:
             self._options = first.options
-            for group, said in zip(self._optimizer.param_groups, first.options.groups, strict=True):
-                group.update(said)
+            for group, options in zip(self._optimizer.param_groups, first.options.groups, strict=True):
+                group.update(options)
         if self._options is not None and self._options.max_norm is not None:
             nn.utils.clip_grad_norm_(self.opening.parameters, self._options.max_norm)
         try:

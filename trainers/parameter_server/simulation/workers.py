@@ -173,7 +173,7 @@ class _Circle:
         self._rounds: dict[int, dict[int, tuple[str, Any]]] = {}
 
     def gather(self, rank: int, what: str, value: Any) -> list[Any]:
-        """What each worker hands in, by rank.
+        """Each worker's value, by rank.
 
         Raises:
             TrialError: another worker is elsewhere, or has ended.
@@ -221,6 +221,6 @@ class _SimulatedPeers:
         """See `Peers.gather`."""
         return self._circle.gather(self.rank, "a gathering", value)
 
-    def meet(self, what: str, said: bool = False) -> bool:
+    def meet(self, what: str, answer: bool = False) -> bool:
         """See `Peers.meet`."""
-        return bool(self._circle.gather(self.rank, what, said)[0])
+        return bool(self._circle.gather(self.rank, what, answer)[0])

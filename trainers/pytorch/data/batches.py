@@ -34,7 +34,7 @@ class BatchSize:
 
     @classmethod
     def of(cls, hyperparameters: Mapping[str, Any], workers: int) -> BatchSize | None:
-        """What the hyperparameters say, under the names that stand above; None where they say no size.
+        """The batch size of the hyperparameters, under the names above; None where they give none.
 
         Raises:
             ConfigurationError: a value is no whole number of 1 or more, both sizes are given, or one does not divide.
@@ -88,11 +88,11 @@ def updates_of(rank: int, sizes: Sequence[Sequence[int]], steps: int = 1) -> lis
         steps: backward passes to an update; the last update of a pass may have fewer.
     """
     count = max(map(len, sizes))
-    found = []
+    updates = []
     for start in range(0, count, steps):
         end = min(start + steps, count)
         rows_of = [sum(rows[start:end]) for rows in sizes]
-        found += [
+        updates += [
             MicroBatch(
                 rows=sizes[rank][at] if at < len(sizes[rank]) else 0,
                 update_rows=rows_of[rank],
@@ -101,7 +101,7 @@ def updates_of(rank: int, sizes: Sequence[Sequence[int]], steps: int = 1) -> lis
             )
             for at in range(start, end)
         ]
-    return found
+    return updates
 
 
 def unplanned(steps: int, workers: int) -> Iterator[MicroBatch]:

@@ -16,7 +16,7 @@ from trainers.pytorch.state import random_state
 
 
 class Draws:
-    """What a DataLoader's sampler gives in each pass: rows, or batches of rows where it is a batch sampler.
+    """Draws of a DataLoader's sampler in each pass: rows, or batches of rows where it is a batch sampler.
 
     Before a pass is drawn, the global generators of Python, NumPy and PyTorch, and a sampler's `generator`, are seeded,
     and `set_epoch`, where the sampler has it, is called. So a pass depends on the seed and its number alone.
@@ -42,7 +42,7 @@ class Draws:
         return any(isinstance(part, DistributedSampler) for part in self._parts)
 
     def of(self, number: int) -> list[Any]:
-        """What the sampler gives in pass `number`, counted from 0.
+        """The sampler's draws in pass `number`, counted from 0.
 
         Raises:
             TrialError: it has no length, or gives more than that.
@@ -111,7 +111,7 @@ def _has_generator(sampler: Any) -> bool:
 
 
 def _weights_device(sampler: Any) -> torch.device:
-    """What a draw without a generator would be made on: for weights, where they are."""
+    """The device of a draw without a generator: that of the weights."""
     weights = getattr(sampler, "weights", None)
     return weights.device if isinstance(weights, torch.Tensor) else torch.device("cpu")
 

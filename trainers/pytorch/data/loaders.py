@@ -111,25 +111,25 @@ class _Shares:
     def _share(self, number: int, drawn: list[Any]) -> tuple[list[MicroBatch], list[list[Any]]]:
         size = self._draws.batch_size
         if self._held is None:
-            held = [self._measured(drawn[rank :: self._workers]) for rank in range(self._workers)]
+            parts = [self._measured(drawn[rank :: self._workers]) for rank in range(self._workers)]
             mine = drawn[self._rank :: self._workers]
         else:
-            held, mine = self._held, drawn
-            if self._measured(mine) != held[self._rank]:
+            parts, mine = self._held, drawn
+            if self._measured(mine) != parts[self._rank]:
                 raise TrialError(
                     f"the DataLoader's pass {number} has other batches than before, {len(mine)} or of other sizes, and "
                     "workers do not know those of each other; with sharded=True give a sampler whose passes are alike "
                     "in that, or give every worker all rows and say sharded=False"
                 )
-        if not all(held):
+        if not all(parts):
             raise TrialError(
                 f"the DataLoader gives {len(drawn)} {'rows' if size else 'batches'} for {self._workers} workers; use "
                 "fewer workers"
             )
         if size is None:
-            plan = updates_of(self._rank, held, self._steps)
+            plan = updates_of(self._rank, parts, self._steps)
         else:
-            plan = micro_batches(self._rank, held, size, self._steps, drop_last=self._drop_last)
+            plan = micro_batches(self._rank, parts, size, self._steps, drop_last=self._drop_last)
             mine = [mine[at * size : (at + 1) * size] for at in range(len(plan))]
         if not plan:
             raise TrialError(

@@ -31,7 +31,7 @@ class Shard:
 
 
 class Passes(Protocol):
-    """What follows the passes over prepared data."""
+    """Observer of passes over prepared data."""
 
     def begin(self, micro: MicroBatch, done: float) -> None:
         """A batch is handed out; `done` is the part of the pass before it, 0 to 1."""
@@ -62,7 +62,7 @@ class Place:
 
 
 class Batches:
-    """What `prepare_data` gives: iterate over it for a pass; the next iteration is the next pass.
+    """Result of `prepare_data`: iterate over it for a pass; the next iteration is the next pass.
 
     A pass that is left, with `break`, is over. One whose iterator is kept goes on with it, and, after a pause, with the
     next iterator.

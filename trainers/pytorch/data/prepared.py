@@ -18,7 +18,7 @@ from trainers.pytorch.state import derive
 
 
 class PreparedData:
-    """What a worker's training function was given of its data, and where it stands in each of it.
+    """Datasets that a worker's training function has prepared, and its position in each.
 
     Args:
         shards: the worker's rows by channel.
@@ -70,12 +70,12 @@ class PreparedData:
 
     def shard(self, channel: str, labels: torch.dtype) -> Shard:
         """See `TrainContext.shard`."""
-        held = self._held(channel)
+        rows = self._held(channel)
         self._shown = channel
-        if isinstance(held, Stream):
-            whole = held.whole()
+        if isinstance(rows, Stream):
+            whole = rows.whole()
             return Shard(features=whole.features, labels=whole.labels.to(labels))
-        return Shard(features=held.features.clone(), labels=held.labels.to(labels, copy=True))
+        return Shard(features=rows.features.clone(), labels=rows.labels.to(labels, copy=True))
 
     def prepare(
         self, data: str | DataLoader[Any], *, shuffle: bool, labels: torch.dtype, sharded: bool | None
@@ -101,15 +101,15 @@ class PreparedData:
 
     def _cut(self, channel: str, shuffle: bool, labels: torch.dtype) -> Batches:
         """A channel in batches."""
-        held, size = self._held(channel), self._size
+        source, size = self._held(channel), self._size
         if size is None:
             raise TrialError(f"hyperparameters give no batch size; give {PER_WORKER} or {GLOBAL}")
         rows, seed = self._shard_rows[channel], self._order_seed()
-        if isinstance(held, Stream):
+        if isinstance(source, Stream):
             return stream_batches(
-                held, rows, self._peers.rank, size, shuffle=shuffle, labels=labels, seed=seed, passes=self._passes
+                source, rows, self._peers.rank, size, shuffle=shuffle, labels=labels, seed=seed, passes=self._passes
             )
-        shard = Shard(features=held.features, labels=held.labels.to(labels))  # Copied batch by batch.
+        shard = Shard(features=source.features, labels=source.labels.to(labels))  # Copied batch by batch.
         return shard_batches(
             shard, rows, self._peers.rank, size, shuffle=shuffle, seed=seed, device=self._device, passes=self._passes
         )
@@ -120,10 +120,10 @@ class PreparedData:
 
     def _load(self, loader: DataLoader[Any], sharded: bool | None) -> Batches:
         size = loader.batch_size or getattr(loader.batch_sampler, "batch_size", None)
-        said = self._size.per_worker_batch_size if self._size else None
-        if said is not None and size is not None and said != size:
+        batch_size = self._size.per_worker_batch_size if self._size else None
+        if batch_size is not None and size is not None and batch_size != size:
             raise TrialError(
-                f"the DataLoader has batch_size={size} and the hyperparameters give {PER_WORKER} {said}; "
+                f"the DataLoader has batch_size={size} and the hyperparameters give {PER_WORKER} {batch_size}; "
                 "make it with batch_size=context.batch.per_worker_batch_size"
             )
         self._beat()

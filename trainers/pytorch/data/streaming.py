@@ -59,19 +59,19 @@ def stream_batches(
         drawn = derive(seed, rank, number)
         pieces = in_order(len(stream.rows), drawn).tolist() if shuffle else range(len(stream.rows))
         skip = sum(micro.rows for micro in plan[:start])
-        held: Shard | None = None
+        shard: Shard | None = None
         at = start
         for piece in pieces:
             if skip >= stream.rows[piece]:
                 skip -= stream.rows[piece]
                 continue
             order = in_order(stream.rows[piece], derive(drawn, piece)) if shuffle else None
-            held = _after(held, stream.fetch[piece](), order, skip, labels)
+            shard = _after(shard, stream.fetch[piece](), order, skip, labels)
             skip = 0
-            while at < len(plan) and 0 < plan[at].rows <= len(held.labels):
+            while at < len(plan) and 0 < plan[at].rows <= len(shard.labels):
                 rows = plan[at].rows
-                yield _own(held.features[:rows], held.labels[:rows], shuffle)
-                held = Shard(features=held.features[rows:], labels=held.labels[rows:])
+                yield _own(shard.features[:rows], shard.labels[:rows], shuffle)
+                shard = Shard(features=shard.features[rows:], labels=shard.labels[rows:])
                 at += 1
         if not torch.is_grad_enabled() or at == len(plan):
             return  # As in `shard_batches`: an evaluation counts rows.
@@ -87,12 +87,12 @@ def _own(features: Tensor, labels: Tensor, copied: bool) -> tuple[Tensor, Tensor
     return (features, labels) if copied else (features.clone(), labels.clone())
 
 
-def _after(held: Shard | None, piece: Shard, order: Tensor | None, skip: int, labels: torch.dtype) -> Shard:
-    """What was left of the pieces before, and behind it this one."""
+def _after(shard: Shard | None, piece: Shard, order: Tensor | None, skip: int, labels: torch.dtype) -> Shard:
+    """The rest of the pieces before, and behind it this one."""
     if order is not None:
         order = order.to(piece.labels.device)
         piece = Shard(features=piece.features.index_select(0, order), labels=piece.labels.index_select(0, order))
     features, numbers = piece.features[skip:], piece.labels[skip:].to(labels)
-    if held is None or not len(held.labels):
+    if shard is None or not len(shard.labels):
         return Shard(features=features, labels=numbers)
-    return Shard(features=torch.cat([held.features, features]), labels=torch.cat([held.labels, numbers]))
+    return Shard(features=torch.cat([shard.features, features]), labels=torch.cat([shard.labels, numbers]))

@@ -80,16 +80,16 @@ class AllReduce:
             self._step(optimizer, [p.grad for group in optimizer.param_groups for p in group["params"]], max_norm)
             optimizer.zero_grad()
             return
-        found = self._sums[optimizer]
-        if found.others:
+        sums = self._sums[optimizer]
+        if sums.others:
             # Each worker may have made them with its own random numbers. Before the backward pass was too early: what
             # it needs of the forward pass may not change.
-            share(self._peers, found.others)
-            self._shared.update(found.others)
-            found.others = []
-        found.finish()
-        self._step(optimizer, [bucket.gradients for bucket in found.buckets], max_norm)
-        found.clear()
+            share(self._peers, sums.others)
+            self._shared.update(sums.others)
+            sums.others = []
+        sums.finish()
+        self._step(optimizer, [bucket.gradients for bucket in sums.buckets], max_norm)
+        sums.clear()
 
     def synchronize(self, optimizer: Optimizer | None) -> None:
         """See `Distribution.synchronize`: parameters are alike already, buffers (running means) become rank 0's."""

@@ -39,9 +39,9 @@ class Alone:
         """The value."""
         return [value]
 
-    def meet(self, what: str, said: bool = False) -> bool:
+    def meet(self, what: str, answer: bool = False) -> bool:
         """Nobody to wait for."""
-        return said
+        return answer
 
 
 class ProcessGroup:
@@ -65,9 +65,9 @@ class ProcessGroup:
         self._broken = False
         self._generation = 0
         timeout = timedelta(seconds=timeout_s)
-        if found := interface_of(context.node_ip):
+        if interface := interface_of(context.node_ip):
             # Else gloo listens where the host's name leads, which on many machines is their own loopback.
-            os.environ.setdefault("GLOO_SOCKET_IFNAME", found)
+            os.environ.setdefault("GLOO_SOCKET_IFNAME", interface)
         home, store = None, None
         if self.rank == 0:
             store = TCPStore(
@@ -109,17 +109,17 @@ class ProcessGroup:
         if self.world_size == 1:
             return [value]
         self.meet("every worker's state")
-        found: list[Any] = [None] * self.world_size
-        dist.all_gather_object(found, value)
-        return found
+        values: list[Any] = [None] * self.world_size
+        dist.all_gather_object(values, value)
+        return values
 
-    def meet(self, what: str, said: bool = False) -> bool:
+    def meet(self, what: str, answer: bool = False) -> bool:
         """See `Peers.meet`."""
         if self.world_size == 1:
-            return said
+            return answer
         number, self._meetings = self._meetings, self._meetings + 1
         # What each waits for is compared: one worker in report() and another in sum() would wait for ever.
-        self._meeting.set(f"{number}/{self.rank}", what + _SAID * (said and self.rank == 0))
+        self._meeting.set(f"{number}/{self.rank}", what + _SAID * (answer and self.rank == 0))
         if self._meeting.add(f"{number}/count", 1) == self.world_size:
             self._meeting.set(f"{number}/end", self._outcome(number))
         try:
@@ -143,14 +143,14 @@ class ProcessGroup:
         self._broken = True
         if self.world_size == 1:
             return error
-        said = f"rank {self.rank} failed: {one_line(error)}"
+        reason = f"rank {self.rank} failed: {one_line(error)}"
         try:
-            first = self._meeting.compare_set("failed", "", said).decode()
-            self._meeting.set(f"{self._meetings}/end", said)
+            first = self._meeting.compare_set("failed", "", reason).decode()
+            self._meeting.set(f"{self._meetings}/end", reason)
         except RuntimeError:
-            first = said  # Rank 0, which keeps the store, is gone.
+            first = reason  # Rank 0, which keeps the store, is gone.
         dist.destroy_process_group()
-        own = first == said or isinstance(error, TrialError)
+        own = first == reason or isinstance(error, TrialError)
         return error if own else TrialError(first)
 
     def ready(self) -> None:
@@ -168,12 +168,12 @@ class ProcessGroup:
             dist.destroy_process_group()
 
     def _outcome(self, number: int) -> str:
-        """What rank 0 said, with what nothing else says; or how the workers disagree."""
+        """Rank 0's answer, marked as such; or how the workers disagree."""
         came = [self._meeting.get(f"{number}/{rank}").decode() for rank in range(self.world_size)]
-        said = [what.removesuffix(_SAID) for what in came]
-        if len(set(said)) == 1:
-            return _SAID * (came[0] != said[0])
-        places = ", ".join(f"rank {rank} in {what}" for rank, what in enumerate(said))
+        calls = [what.removesuffix(_SAID) for what in came]
+        if len(set(calls)) == 1:
+            return _SAID * (came[0] != calls[0])
+        places = ", ".join(f"rank {rank} in {what}" for rank, what in enumerate(calls))
         return f"the workers went different ways: {places}; every rank has to call the same methods in the same order"
 
 

@@ -23,9 +23,9 @@ class TorchCheckpoint:
 
     Args:
         step: epochs in it.
-        state: what the training function handed to `report`, `plain`.
+        state: the dict that the training function handed to `report`, `plain`.
         random: the random state of each rank, by rank.
-        updates: that each worker took part in so far.
+        updates: of each worker so far.
         positions: where each of rank 0's prepared datasets stands, in the order of `prepare_data`; all ranks' alike.
         ended: the metrics of the report that ended the trial early; None where it goes on.
     """
@@ -72,21 +72,21 @@ class TorchCheckpoint:
             if packed:
                 # PyTorch writes none such, and would unpack a megabyte to a gigabyte.
                 raise _flawed(uri, "its parts are compressed")
-            held = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
+            content = torch.load(io.BytesIO(raw), map_location="cpu", weights_only=True)
         except pickle.UnpicklingError:
             raise _flawed(uri, "it holds more than tensors and plain values, and is not loaded") from None
         except (RuntimeError, EOFError, ValueError, KeyError, zipfile.BadZipFile, NotImplementedError) as error:
             raise _flawed(uri, str(error).splitlines()[0] if str(error) else type(error).__name__) from None
-        if not isinstance(held, dict) or held.get("format") != _FORMAT:
+        if not isinstance(content, dict) or content.get("format") != _FORMAT:
             raise _flawed(uri, "it was not written by a PyTorch trainer of this version")
         try:
             return cls(
-                step=held["step"],
-                state=held["state"],
-                random=tuple(held["random"]),
-                updates=held["updates"],
-                positions=tuple(tuple(position) for position in held["positions"]),
-                ended=held.get("ended"),  # It came later than the format.
+                step=content["step"],
+                state=content["state"],
+                random=tuple(content["random"]),
+                updates=content["updates"],
+                positions=tuple(tuple(position) for position in content["positions"]),
+                ended=content.get("ended"),  # It came later than the format.
             )
         except (KeyError, TypeError) as error:
             raise _flawed(uri, f"a part of it is missing or no such part ({error})") from None

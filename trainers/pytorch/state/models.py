@@ -22,7 +22,7 @@ function after 256 compilations, so that `_KEPT` times this is the most."""
 
 
 class Models:
-    """What a gang's worker does to every model that it prepares.
+    """Preparation of models on a gang's worker.
 
     A model's numbers do not depend on what the gang served before: each kind of model has compiled code of its own, and
     each shape of its input is compiled by itself, where PyTorch would make the second shape's code fit them all.
@@ -76,11 +76,11 @@ def _forward_of(model: nn.Module) -> Forward:
 
 
 def _kind(model: nn.Module, hyperparameters: Mapping[str, Any]) -> tuple[Hashable, ...]:
-    """What code is compiled for: the layers, their shapes, and whatever may say how large the batches are."""
-    held = [*model.named_parameters(), *model.named_buffers()]
+    """The key of compiled code: the layers, their shapes, and hyperparameters that may set the batch size."""
+    tensors = [*model.named_parameters(), *model.named_buffers()]
     return (
         repr(model),
-        tuple((name, tensor.shape, tensor.dtype, tensor.requires_grad) for name, tensor in held),
+        tuple((name, tensor.shape, tensor.dtype, tensor.requires_grad) for name, tensor in tensors),
         tuple((name, repr(value)) for name, value in sorted(hyperparameters.items()) if not isinstance(value, float)),
     )
 
@@ -96,7 +96,7 @@ def _mixed(forward: Forward, device: str) -> Forward:
 
 
 def _float32(output: Any) -> Any:
-    """What a model gives, in full precision for the loss."""
+    """A model's outputs, in full precision for the loss."""
     if isinstance(output, Tensor):
         return output.float() if output.is_floating_point() else output
     if isinstance(output, dict):

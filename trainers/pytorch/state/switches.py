@@ -35,9 +35,9 @@ def _read(read: Callable[[], Any]) -> Any:
 
 
 def _device() -> torch.device | None:
-    """What new tensors are made on; None for the processor, where PyTorch has them if nothing is said."""
-    found = torch.get_default_device()
-    return None if found == torch.device("cpu") else found
+    """The default device of new tensors; None for the processor, PyTorch's own default."""
+    device = torch.get_default_device()
+    return None if device == torch.device("cpu") else device
 
 
 def _deterministic() -> tuple[bool, bool]:

@@ -29,7 +29,7 @@ _TASK_ID = "DMLC_TASK_ID"
 
 
 class RankedArguments(dict[str, Any]):
-    """What an actor joins its peers with, under the actor's rank whatever name xgboost_ray gives it."""
+    """Arguments by which an actor joins its peers, under the actor's rank whatever name xgboost_ray gives it."""
 
     def __setitem__(self, key: str, value: Any) -> None:
         super().__setitem__(key, f"{get_actor_rank():08d}" if key == _TASK_ID else value)

@@ -59,7 +59,7 @@ class Coordinator:
         self._actors[rank] = actor
 
     def news(self, seconds: float) -> tuple[Report, ...]:
-        """What is reported of the present assignment within `seconds`, which it waits."""
+        """The reports of the present assignment within `seconds`, which it waits."""
         from trainers.xgboost.ray_backend.training import JOURNAL
 
         time.sleep(seconds)
@@ -133,7 +133,7 @@ def _causes(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def _reason(error: Exception, in_actor: RayTaskError | None) -> str:
-    """What went wrong, in a line: XGBoost's own words where there are some, since xgboost_ray drops them."""
+    """The error in a line: XGBoost's own words where there are some, since xgboost_ray drops them."""
     words = re.search(r"^xgboost\.core\.XGBoostError:\s*(.*\S)", str(in_actor or ""), re.MULTILINE)
     if words:
         return f"XGBoostError: {one_line(TrialError(words[1]))}"

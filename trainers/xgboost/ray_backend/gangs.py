@@ -147,7 +147,7 @@ class XGBoostRayGangs:
         self._halts.append(gang)
 
     def events(self, timeout: float) -> Sequence[Event]:
-        """What has happened since the last call; waits up to `timeout` seconds for something.
+        """The events since the last call; waits up to `timeout` seconds for one.
 
         Raises:
             GangError: gangs cannot start, or cannot read their data.
@@ -222,7 +222,7 @@ class XGBoostRayGangs:
         gang.waiting[gang.coordinator.open.remote()] = "open"
 
     def _take(self, gang: _Gang, question: str, answer: Any) -> list[Event]:
-        """What an answer of a gang's coordinator means."""
+        """The events of an answer of a gang's coordinator."""
         try:
             given = ray.get(answer)
         except RayActorError as error:

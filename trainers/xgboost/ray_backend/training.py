@@ -66,7 +66,7 @@ class ChannelMatrix(xgboost_ray.RayDMatrix):  # type: ignore[misc]  # xgboost_ra
 
 
 class Journal:
-    """What rank 0 told of the assignment that this process is serving; another thread may ask for news of it."""
+    """Rank 0's reports of the assignment that this process is serving; another thread may ask for news of it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -125,7 +125,7 @@ JOURNAL = Journal()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Note:
-    """What rank 0 puts into xgboost_ray's queue, which then calls it where `train` runs."""
+    """Note of rank 0 in xgboost_ray's queue, which then calls it where `train` runs."""
 
     began: float
     at: float

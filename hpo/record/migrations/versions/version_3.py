@@ -1,4 +1,4 @@
-"""What happened in a trial beside its metrics."""
+"""Details of a trial beside its metrics."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""What a job's driver said, for those who are not at its terminal."""
+"""Lines of a job's driver, for readers at other terminals."""
 
 import sqlalchemy as sa
 from alembic import op
