@@ -66,6 +66,7 @@ HOUSE = {
         "channels",
         "datasets",
         "patient_storage",
+        "checkpoint",
         "storage",
         "notebook",
         "steady",

@@ -22,6 +22,7 @@ from tests.support.assignments import assignment
 from tests.support.processes import ROOT, printed
 from trainers import Channel, DataError, Trainer, TrialError, XGBoostTrainer
 from trainers.channels import open_channels
+from trainers.checkpoint import File, Manifest
 from trainers.gangs.messages import Assignment
 from trainers.parameter_server.trainer import ParameterServerTrainer
 from trainers.pytorch.allreduce_trainer import TorchTrainer
@@ -230,6 +231,7 @@ def test_a_checkpoint_that_attacks_is_one_clear_error(kind: str, rows: dict[str,
     trainer = trainer_of(kind)
     done = trainer.fit(rows, storage_path=str(tmp_path / "models"))
     whole = Path(done.checkpoint)
+    known = Manifest((File.of(whole.name, whole.read_bytes()),))
     ran, place = tmp_path / "ran", tmp_path / "models" / whole.name
     for name, made in ATTACKS.items():
         place.write_bytes(made(ran))
@@ -242,11 +244,13 @@ def test_a_checkpoint_that_attacks_is_one_clear_error(kind: str, rows: dict[str,
             assert "restore the file, or train again" in said, name
             assert "\n" not in said, name
             assert "weights_only" not in said, name  # PyTorch recommends to load it unsafely.
+        with pytest.raises(DataError, match=r"bytes that trial .* wrote"):  # As a job's record knows it.
+            trainer.trained(str(place), manifest=known).model()
         assert not ran.exists(), name
         if kind != "xgboost" and name in WHY:
             assert WHY[name] in str(read.value)
     place.write_bytes(whole.read_bytes())
-    assert trainer.load_model(str(place)) is not None
+    assert trainer.trained(str(place), manifest=known).model() is not None
 
 
 @pytest.mark.ray
@@ -260,7 +264,7 @@ def test_xgboost_ray_refuses_the_same(ray_cluster: None, rows: dict[str, Any], t
     place.write_bytes(pickle.dumps(Attack(ran)))
     with trainer.gangs("attacked", trainer.checked(open_channels(rows))) as gangs, pytest.raises(TrialError) as on:
         serve_alone(gangs, going_on(trainer, place, tmp_path), 1, 120.0)
-    assert f"checkpoint '{place}' is cut short or no checkpoint: it does not begin as UBJSON" in str(on.value)
+    assert f"checkpoint '{place}' is cut short or no checkpoint: XGBoost finds no model in it" in str(on.value)
     assert not ran.exists()
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TypeVar
 
-from trainers import storage
+from trainers import checkpoint, storage
+from trainers.checkpoint import UNKNOWN, File, Manifest
 from trainers.errors import StorageError, UnsavedError
 
 PAUSES = (1.0, 2.0, 4.0, 8.0, 15.0)
@@ -67,23 +68,34 @@ class PatientStorage:
         self._tell = tell or saying(logger.warning)
         self._given_up = given_up
 
-    def read(self, uri: str) -> bytes:
-        """See `storage.read`.
+    def read(self, uri: str, manifest: Manifest = UNKNOWN, part: str = "") -> bytes:
+        """See `checkpoint.load`.
 
         Raises:
             StorageError: the place has been away for `GIVE_UP_SECONDS`, or nobody wants the file any more.
-            DataError: the place is there, and the file is not.
+            DataError: the place is there, and the file is not, or it is cut short or changed.
         """
-        return self.attempt(partial(_read, uri))
+        return self.attempt(partial(_load, uri, manifest, part))
 
-    def write(self, uri: str, data: bytes) -> None:
-        """See `storage.save`.
+    def write(self, uri: str, data: bytes) -> Manifest:
+        """See `checkpoint.save`.
 
         Raises:
             UnsavedError: the place has been away for `GIVE_UP_SECONDS`, or nobody wants the file any more.
         """
+        return self._saved(partial(checkpoint.save, uri, data))
+
+    def write_part(self, uri: str, name: str, data: bytes) -> File:
+        """See `checkpoint.save_part`, for each worker of a gang; raises as `write` does."""
+        return self._saved(partial(checkpoint.save_part, uri, name, data))
+
+    def seal(self, uri: str, files: Iterable[File]) -> Manifest:
+        """See `checkpoint.seal`, for one worker, once all have written their parts; raises as `write` does."""
+        return self._saved(partial(checkpoint.seal, uri, tuple(files)))
+
+    def _saved(self, act: Callable[[], _T]) -> _T:
         try:
-            self.attempt(partial(storage.save, uri, data))
+            return self.attempt(act)
         except StorageError as error:
             raise UnsavedError(str(error)) from error
 
@@ -118,6 +130,6 @@ class PatientStorage:
         return not self._given_up()
 
 
-def _read(uri: str) -> bytes:
+def _load(uri: str, manifest: Manifest, part: str) -> bytes:
     storage.check_job_folder(uri)
-    return storage.read(uri)
+    return checkpoint.load(uri, manifest, part)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import stat
 import threading
 import uuid
 from collections.abc import Callable, Iterator
@@ -79,36 +80,35 @@ def write(uri: str, data: bytes) -> None:
         _write(uri, data)
 
 
-def save(checkpoint: str, data: bytes) -> None:
-    """Writes a checkpoint, `JOB/TRIAL/FILE`, as `write` does, where its job has a folder: see `check_job_folder`.
+def save(checkpoint: str, data: bytes, part: str = "") -> None:
+    """Writes a checkpoint, `JOB/TRIAL/FILE`, or a part of one, as `write` does, where its job has a folder.
 
-    The folder of its trial is made, and none above that: the disk may be unmounted between two looks.
+    The folder of its trial is made, none above that: the disk may be unmounted between two looks.
 
     Raises:
         StorageError: the job's folder is not there, or the file cannot be written.
     """
     check_job_folder(checkpoint)
     with _explained(checkpoint, "written"):
-        _write(checkpoint, data, parents=False)
+        _write(join(checkpoint, part) if part else checkpoint, data, 1 + bool(part))
 
 
 def size(uri: str) -> int | None:
-    """The bytes of a file; None where it is not there.
+    """The bytes of a file; None where there is none, but a folder, say.
 
     Raises:
         StorageError: it cannot be looked at.
     """
-    with _explained(uri, "looked at"):
+    with _explained(uri, "looked at"), suppress(FileNotFoundError):
         if _is_local(uri):
-            try:
-                return Path(uri).stat().st_size
-            except FileNotFoundError:
-                return None
+            found = Path(uri).stat()
+            return None if stat.S_ISDIR(found.st_mode) else found.st_size
         from pyarrow.fs import FileType
 
         filesystem, path = _resolve(uri)
         info = filesystem.get_file_info(path)
         return int(info.size) if info.type == FileType.File else None
+    return None
 
 
 def delete(uri: str) -> None:
@@ -202,7 +202,7 @@ def check_job_folder(checkpoint: str) -> None:
 def check_writable(uri: str) -> None:
     """Writes a file into a folder, which need not be there yet, and takes it and what was made for it away again.
 
-    Only a bucket stays where its URI has `allow_bucket_creation=true`, and the empty object that stands for a folder.
+    Only a bucket stays where its URI has `allow_bucket_creation=true`, and the empty object of a folder.
 
     Raises:
         ConfigurationError: nothing can be written there, or nobody answers within `CHECK_SECONDS`.
@@ -271,20 +271,21 @@ def check_no_credentials(uri: str, field: str) -> None:
         )
 
 
-def _write(uri: str, data: bytes, *, parents: bool = True) -> None:
+def _write(uri: str, data: bytes, folders: int = 0) -> None:
     if _is_local(uri):
-        _write_local(Path(uri), data, parents)
+        _write_local(Path(uri), data, folders)
         return
     filesystem, path = _resolve(uri)
     if filesystem.type_name == "local":
-        _write_local(Path(path), data, parents)
+        _write_local(Path(path), data, folders)
         return
     with filesystem.open_output_stream(path) as stream:
         stream.write(data)
 
 
-def _write_local(path: Path, data: bytes, parents: bool) -> None:
-    path.parent.mkdir(parents=parents, exist_ok=True)
+def _write_local(path: Path, data: bytes, folders: int) -> None:
+    for folder in reversed(path.parents[: folders or 1]):  # 0: all that it is in
+        folder.mkdir(parents=not folders, exist_ok=True)
     draft = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         draft.write_bytes(data)

@@ -14,6 +14,7 @@ from ray.train import ScalingConfig
 from trainers import TRAINERS, steady, storage
 from trainers.channels import Channel, LabelRule, PlacedChannel, check_channels, open_channels
 from trainers.checking import check_whole
+from trainers.checkpoint import UNKNOWN, Manifest, check
 from trainers.cluster import Cluster, cluster, reaching
 from trainers.errors import ConfigurationError
 from trainers.gangs import (
@@ -74,8 +75,7 @@ class Trainer(ABC):
             raise ConfigurationError(f"hyperparameters are {hyperparameters!r}; give a dict, such as {{'eta': 0.3}}")
         self.scaling = ScalingConfig(num_workers=1) if scaling is None else scaling
         self.hyperparameters = dict(hyperparameters or {})
-        self.checkpoint = ""
-        self._missing = ""
+        self.checkpoint, self._manifest, self._missing = "", UNKNOWN, ""
         check_scaling(self.scaling, elastic=self.may_be_elastic)
         check_resources(self.scaling)
         _ = self.units
@@ -229,11 +229,10 @@ class Trainer(ABC):
         merged = {**self.hyperparameters, **hyperparameters}
         return type(self)(scaling=self.scaling, hyperparameters=merged, **self.arguments)
 
-    def trained(self, checkpoint: str, missing: str = "") -> Self:
+    def trained(self, checkpoint: str, missing: str = "", manifest: Manifest = UNKNOWN) -> Self:
         """The same trainer with a model that it trained, for `model()`; or, without one, `missing` says why."""
         copy = self.with_hyperparameters({})
-        copy.checkpoint = checkpoint
-        copy._missing = missing
+        copy.checkpoint, copy._manifest, copy._missing = checkpoint, manifest, missing
         return copy
 
     def model(self) -> Any:
@@ -241,12 +240,13 @@ class Trainer(ABC):
 
         Raises:
             ConfigurationError: this trainer has trained none, or it is not there any more.
-            DataError: its file is cut short or missing.
+            DataError: its file is cut short, changed or missing.
         """
         if not self.checkpoint:
             raise ConfigurationError(
                 self._missing or "this trainer has no model; fit() returns one, and a tuner's best_estimator() too"
             )
+        check(self.checkpoint, self._manifest)
         return self.load_model(self.checkpoint)
 
     def fit(
@@ -276,7 +276,7 @@ class Trainer(ABC):
         folder, assignment = whole_training(self.hyperparameters, seed, units, storage_path, self.suffix)
         with steady.measuring(), self.gangs(assignment.trial_id, checked, storage_path=folder) as gangs:
             segment, worker_seconds = serve_alone(gangs, assignment, self._static_workers, self.patience)
-        return TrainingResult.of(segment, worker_seconds, self.trained(segment.checkpoint))
+        return TrainingResult.of(segment, worker_seconds, self.trained(segment.checkpoint, manifest=segment.manifest))
 
     def checked(
         self, channels: Mapping[str, Channel], metric: str | None = None, *, workers: int | None = None

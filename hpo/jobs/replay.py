@@ -17,6 +17,7 @@ from typing import Any, Self
 from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.search import Before, TrialRun
 from trainers import storage
+from trainers.checkpoint import UNKNOWN, Manifest, is_there
 from trainers.errors import StorageError
 from trainers.gangs import Report, Segment, Served
 
@@ -30,8 +31,8 @@ DIVERGED_FROM = "diverged_from"
 
 _LOST = ("Failed", "Diverged")
 
-Sound = Callable[[str, int], bool]
-"""Whether the checkpoint of a URI is there with all its bytes, given how many."""
+Sound = Callable[[str, Manifest], bool]
+"""Whether the checkpoint of a URI is there with all its files, as far as their sizes tell."""
 
 
 class Memory:
@@ -52,7 +53,7 @@ class Memory:
         sound: Sound | None = None,
     ) -> None:
         self.before = before or Before()
-        self._sound = sound or is_sound
+        self._sound = sound or is_there
         rows = [_whole(row) for row in trials]
         if not any(row.resource for row in rows):
             # Where nothing was ever trained, what failed is tried again: its cause may be mended.
@@ -131,7 +132,7 @@ class Memory:
         segment = Segment(
             reports=tuple(reports),
             checkpoint=checkpoint,
-            checkpoint_bytes=row.checkpoint_bytes if last else 0,
+            manifest=row.manifest if last else UNKNOWN,
             training_seconds=0.0,
             checkpointing_seconds=0.0,
             first_step_at=math.nan,
@@ -187,7 +188,7 @@ class Memory:
 
     def _checkpoint(self, row: TrialRow) -> str:
         """A trial's latest checkpoint, if it is there; one that does not go on needs none."""
-        if not row.checkpoint or self._sound(row.checkpoint, row.checkpoint_bytes):
+        if not row.checkpoint or self._sound(row.checkpoint, row.manifest):
             return row.checkpoint
         logger.warning(
             "the checkpoint of trial %s, %s, is gone or cut short: it starts again if it goes on, with the same result",
@@ -195,16 +196,6 @@ class Memory:
             storage.shown(row.checkpoint),
         )
         return ""
-
-
-def is_sound(uri: str, size: int) -> bool:
-    """Whether a checkpoint is there with all its bytes.
-
-    Raises:
-        StorageError: it cannot be looked at, or the folder of the job is not there.
-    """
-    storage.check_job_folder(uri)
-    return storage.size(uri) == size
 
 
 def used_before(job: JobRow, ledger: Sequence[LedgerRow], heard: float) -> Before:
@@ -269,7 +260,7 @@ def _whole(row: TrialRow) -> TrialRow:
     """A trial as it was where it goes on from."""
     details = dict(row.details)
     back = details.pop(GOES_ON_FROM, None)
-    return replace(row, details=details) if back is None else replace(row, **back)
+    return replace(row, details=details) if back is None else replace(row, **{"files": {}, **back})
 
 
 def _refused(row: TrialRow, reports: list[Report], *, diverged: bool) -> Served:

@@ -14,6 +14,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import sqlalchemy as sa
 
+from trainers.checkpoint import Manifest, sized
 from trainers.errors import ConfigurationError
 
 JobStatus = Literal["InProgress", "Completed", "Failed", "Stopping", "Stopped"]
@@ -84,9 +85,10 @@ class JobRow:
 class TrialRow:
     """A trial: `number` is its place in the order of suggestion, from 0; `resource` the units it has reached.
 
-    `checkpoint` is empty where it was dropped, and `checkpoint_bytes` then says what it took; `logs` names the output
-    of the worker that failed it, as "address:path". `failure_reason` says why it failed, or diverged; what diverged
-    has no objective. `details` is what happened beside the metrics, over all of it.
+    `checkpoint` is empty where it was dropped, and `checkpoint_bytes` then says what it took; `files` are the sizes and
+    digests of its files, empty where an older Warmband wrote the row. `logs` names the output of the worker that failed
+    it, as "address:path". `failure_reason` says why it failed, or diverged; what diverged has no objective. `details`
+    is what happened beside the metrics, over all of it.
     """
 
     job: str
@@ -108,6 +110,12 @@ class TrialRow:
     ended_at: float | None = None
     logs: str = ""
     details: dict[str, Any] = field(default_factory=dict)
+    files: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The files of its checkpoint; of an older Warmband's, its one file without a digest."""
+        return Manifest.from_json(self.files) if self.files else sized(self.checkpoint, self.checkpoint_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -172,7 +172,7 @@ class TunedJob:
         trainer = self.settings.estimator
         length = dict.fromkeys(trainer.resource_names[:1], trial.resource)
         return trainer.with_hyperparameters({**trial.hyperparameters, **length}).trained(
-            trial.checkpoint, dropped(trial.trial_id)
+            trial.checkpoint, dropped(trial.trial_id), trial.manifest
         )
 
     def _name(self) -> str:

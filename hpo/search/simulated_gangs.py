@@ -170,7 +170,6 @@ class SimulatedGangs:
         segment = Segment(
             reports=tuple(reports),
             checkpoint=assignment.save_to,
-            checkpoint_bytes=0,
             training_seconds=seconds,
             checkpointing_seconds=0.0,
             first_step_at=self.now,

@@ -16,6 +16,7 @@ from hpo.cost import Limits
 from hpo.record import TrialStatus
 from hpo.strategies import TuningJobCompletionCriteriaConfig
 from trainers import storage
+from trainers.checkpoint import UNKNOWN, Manifest
 from trainers.gangs import Assignment
 
 UNTUNED = "untuned"
@@ -99,6 +100,7 @@ class TrialRun:
         workers: of the gang that it needs.
         metrics: those of the report that it is compared by, the last or the best.
         checkpoint: its latest; None where it has none yet, or it was dropped.
+        manifest: the files of its latest checkpoint, dropped or not.
         logs: where the output of the worker that failed it is, as "address:path".
         details: what happened beside the metrics, over all its assignments.
         cut: a stop ended it on its way, so that it goes on if the job does.
@@ -119,7 +121,7 @@ class TrialRun:
     bracket: int | None = None
     resource: int = 0
     checkpoint: str | None = None
-    checkpoint_bytes: int = 0
+    manifest: Manifest = UNKNOWN
     metrics: dict[str, float] = field(default_factory=dict)
     value: float = math.nan
     best_value: float = math.nan
@@ -190,14 +192,15 @@ def goes_on_from(run: TrialRun) -> dict[str, Any]:
     return {
         "resource": run.resource,
         "checkpoint": run.checkpoint or "",
-        "checkpoint_bytes": run.checkpoint_bytes,
+        "checkpoint_bytes": run.manifest.size,
+        "files": run.manifest.to_json(),
         "details": run.details,
     }
 
 
 def start_over(run: TrialRun) -> None:
     """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
-    run.resource, run.checkpoint, run.checkpoint_bytes, run.details, run.at_rung = 0, None, 0, {}, {}
+    run.resource, run.checkpoint, run.manifest, run.details, run.at_rung = 0, None, UNKNOWN, {}, {}
 
 
 def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
@@ -209,6 +212,7 @@ def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
         start=run.resource,
         stop=stop,
         checkpoint=run.checkpoint,
+        manifest=run.manifest,
         save_to=storage.join(search.storage_path, run.id, f"{stop:06d}{search.suffix}"),
         objective=search.metric,
     )

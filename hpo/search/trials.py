@@ -192,7 +192,7 @@ class Trials:
     def _take_up(self, run: TrialRun, segment: Segment) -> None:
         """Books a segment and does what the scheduler says of it."""
         run.at_rung = run.at_rung or self.comparison.standing(run)
-        run.checkpoint, run.checkpoint_bytes = segment.checkpoint, segment.checkpoint_bytes
+        run.checkpoint, run.manifest = segment.checkpoint, segment.manifest
         run.details = merged(run.details, segment.details)
         if missing := self.comparison.missing(segment.reports):
             self._record.reports(run, segment.reports)

@@ -16,4 +16,4 @@ def assignment(**changes: Any) -> Assignment:
 def segment(*reports: Report, **changes: Any) -> Segment:
     """What training gave, in no time unless told otherwise."""
     times = dict.fromkeys(("training_seconds", "checkpointing_seconds", "first_step_at"), 0.0)
-    return Segment(**{"reports": reports, "checkpoint": "", "checkpoint_bytes": 0, **times, **changes})
+    return Segment(**{"reports": reports, "checkpoint": "", **times, **changes})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import random
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -14,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 from hpo.jobs.files.retention import Checkpoints
 from hpo.record.store import JobWriter
 from hpo.search.simulated_gangs import SimulatedGangs
-from trainers import XGBoostTrainer, storage
+from trainers import XGBoostTrainer, checkpoint, storage
+from trainers.checkpoint import Manifest
 from trainers.errors import DivergedError, LeaseError, ResourcesError, StorageError, WarmbandError
 from trainers.gangs.messages import Assignment, Event, Segment, Served
 
@@ -225,7 +227,7 @@ class TurnByTurn(Checkpoints):
     def _attempt(self, act: Any, uri: str) -> None:
         world = self.driver.world
         lease = self.driver.writer and self.driver.writer.lease
-        if act in (storage.delete, storage.delete_folder) and (self.driver.dead or world.lease() != lease):
+        if act in (checkpoint.remove, storage.delete_folder) and (self.driver.dead or world.lease() != lease):
             world.faults.append(f"{uri} was removed without the lease")
         super()._attempt(act, uri)
 
@@ -234,6 +236,24 @@ class TurnByTurn(Checkpoints):
         with self.cv:
             self.over = True
             self.cv.notify_all()
+
+
+def saved(uri: str, raw: bytes, workers: int) -> Manifest:
+    """A checkpoint, to which each of several workers writes its part."""
+    if workers < 2:
+        return checkpoint.save(uri, raw)
+    parts = [raw[start::workers] for start in range(workers)]
+    return checkpoint.seal(uri, [checkpoint.save_part(uri, f"part-{n}", part) for n, part in enumerate(parts)])
+
+
+def model_in(uri: str, manifest: Manifest) -> bytes:
+    """What the files of a checkpoint hold, each of which is as its manifest says."""
+    held = {file.name: Path(place).read_bytes() for place, file in manifest.located(uri).items()}
+    assert held
+    assert not any(file.flaw(held[file.name]) for file in manifest.files), uri
+    parts = [held[name] for name in manifest.parts] if manifest.is_folder else [*held.values()]
+    assert not manifest.is_folder or sorted(os.listdir(uri)) == sorted(held), "there is more than that"
+    return bytes(part[at] for at in range(len(parts[0])) for part in parts if at < len(part))
 
 
 def value_of(assignment: Assignment, step: int) -> float:
@@ -286,7 +306,7 @@ class Gangs(SimulatedGangs):
         asked = self.driver.asked_at
         assert asked is None or self.heard <= asked, "work was handed out behind a stop"
         if assignment.checkpoint is not None and not self.world.aside.exists():
-            assert Path(assignment.checkpoint).read_bytes() == MODEL + assignment.trial_id.encode()
+            assert model_in(assignment.checkpoint, assignment.manifest) == MODEL + assignment.trial_id.encode()
         assert assignment.start >= self.world.stands_at(assignment.trial_id), "what is known is trained again"
         self.halted.discard(gang)
         super().assign(gang, assignment)
@@ -316,7 +336,7 @@ class Gangs(SimulatedGangs):
         since = self.now
         while True:
             try:
-                storage.save(segment.checkpoint, raw)
+                manifest = saved(segment.checkpoint, raw, int(random.Random(event.trial_id).random() * 3))
             except StorageError as error:
                 self.now += 30.0
                 self.world.now = self.now
@@ -324,7 +344,7 @@ class Gangs(SimulatedGangs):
                     return Served(gang=event.gang, trial_id=event.trial_id, error=str(error), away=True)
                 self.world.asked_in_vain()
             else:
-                return replace(event, segment=replace(segment, checkpoint_bytes=len(raw)))
+                return replace(event, segment=replace(segment, manifest=manifest))
 
 
 class Trainer(XGBoostTrainer):

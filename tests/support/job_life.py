@@ -50,9 +50,11 @@ from tests.support.drivers import (
     MortalWriter,
     Trainer,
     TurnByTurn,
+    model_in,
 )
 from tests.support.simulated import search_of
 from trainers import patient_storage, storage
+from trainers.checkpoint import Manifest
 from trainers.errors import LeaseError, WarmbandError
 
 RANGES = {"eta": ContinuousParameter(0.0, 1.0)}
@@ -451,13 +453,12 @@ class World:
         job, trials, ledger = self.rows()
         for trial in [] if self.aside.exists() else trials:
             back = trial.details.get(GOES_ON_FROM, {})
-            for uri, size in (
-                (trial.checkpoint, trial.checkpoint_bytes),
-                (back.get("checkpoint"), back.get("checkpoint_bytes")),
+            for uri, manifest in (
+                (trial.checkpoint, trial.manifest),
+                (back.get("checkpoint"), Manifest.from_json(back.get("files", {}))),
             ):
                 if uri:
-                    assert Path(uri).read_bytes() == MODEL + trial.trial_id.encode(), uri
-                    assert Path(uri).stat().st_size == size
+                    assert model_in(uri, manifest) == MODEL + trial.trial_id.encode(), uri
         billed = sum(row.worker_seconds for row in [*ledger, *unbilled(job, ledger, job.held_until)])
         assert billed == pytest.approx(self.held), "the bill is not the time for which gangs were held"
         return job

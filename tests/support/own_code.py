@@ -53,6 +53,7 @@ class Draw:
     """What its workers run."""
 
     def open(self, context: WorkerContext) -> dict[str, float]:
+        self.storage = context.storage
         return {}
 
     def train(
@@ -64,12 +65,12 @@ class Draw:
             on_report(reports[-1])
             if step < assignment.stop and halted():
                 break
-        saved, model = assignment.saved_at(step), json.dumps({"steps": step}).encode()
-        storage.write(saved, model)
+        saved = assignment.saved_at(step)
+        manifest = self.storage.write(saved, json.dumps({"steps": step}).encode())
         return Segment(
             reports=tuple(reports),
             checkpoint=saved,
-            checkpoint_bytes=len(model),
+            manifest=manifest,
             training_seconds=0.0,
             checkpointing_seconds=0.0,
             first_step_at=time.time(),

@@ -58,7 +58,15 @@ UPDATE schema_version SET version = 5;
 """
 
 
-VERSIONS = list(itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5)))
+VERSION_6 = """
+CREATE TABLE lines (job TEXT NOT NULL, text TEXT NOT NULL, at FLOAT NOT NULL, id TEXT NOT NULL, PRIMARY KEY (job, id));
+UPDATE warmband_version SET version_num = '0006';
+"""
+
+
+VERSIONS = list(
+    itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6))
+)
 
 
 def execute(url: str, *statements: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from trainers import storage
+from trainers.checkpoint import UNKNOWN, Manifest
 from trainers.errors import in_words
 
 WORKERS = "num_workers"
@@ -26,6 +27,7 @@ class Assignment:
         start: resource units already in `checkpoint`; 0 trains from nothing.
         stop: resource units to stop at, absolute; more than `start`.
         checkpoint: URI of the checkpoint that holds `start` units, or None where `start` is 0.
+        manifest: its files, which whoever loads it compares with what is there.
         save_to: URI that the checkpoint holding `stop` units is written to; one that holds fewer, since the assignment
             was halted, stands beside it.
         objective: key of the metric that has to be a finite number in every report; empty where none has to.
@@ -39,6 +41,7 @@ class Assignment:
     checkpoint: str | None
     save_to: str
     objective: str = ""
+    manifest: Manifest = UNKNOWN
 
     def divergence(self, report: Report) -> str:
         """The message about an objective that is no finite number; empty for one, or without it."""
@@ -65,7 +68,7 @@ class Segment:
     Args:
         reports: one a resource unit, steps `start + 1` to `stop`, or to an earlier one where it was halted.
         checkpoint: URI of the checkpoint that was written.
-        checkpoint_bytes: its size.
+        manifest: its files, on rank 0.
         training_seconds: wall seconds of training on rank 0, evaluation included.
         checkpointing_seconds: wall seconds of reading and writing checkpoints on rank 0.
         first_step_at: when rank 0 took its first training step, in seconds since the epoch.
@@ -75,11 +78,11 @@ class Segment:
 
     reports: tuple[Report, ...]
     checkpoint: str
-    checkpoint_bytes: int
     training_seconds: float
     checkpointing_seconds: float
     first_step_at: float
     starting_seconds: float = 0.0
+    manifest: Manifest = UNKNOWN
     details: dict[str, Any] = field(default_factory=dict)
 
     @property

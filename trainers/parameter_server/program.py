@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from trainers.channels import PlacedChannel
 from trainers.gangs import WORKERS, Assignment, Report, Segment, WorkerContext, never
@@ -90,7 +91,8 @@ class SimulatedProgram:
         count = int(assignment.hyperparameters.get(WORKERS) or 1)
         workers = self._dealt(count)
         place = self._context.storage
-        resumed = TorchCheckpoint.read(assignment.checkpoint, place.read) if assignment.checkpoint else None
+        read = partial(place.read, manifest=assignment.manifest)
+        resumed = TorchCheckpoint.read(assignment.checkpoint, read) if assignment.checkpoint else None
 
         def work(peers: Peers, distribution: Distribution) -> Segment:
             return train_segment(

@@ -7,9 +7,11 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from trainers import steady, storage
+from trainers.checkpoint import UNKNOWN
 from trainers.errors import TrialError, WarmbandError
 from trainers.gangs import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
@@ -114,7 +116,8 @@ class _Book:
         if not self._assignment.checkpoint:
             return None
         began = time.perf_counter()
-        checkpoint = TorchCheckpoint.read(self._assignment.checkpoint, self._place.read)
+        read = partial(self._place.read, manifest=self._assignment.manifest)
+        checkpoint = TorchCheckpoint.read(self._assignment.checkpoint, read)
         self._checkpointing += time.perf_counter() - began
         return checkpoint
 
@@ -140,13 +143,12 @@ class _Book:
             UnsavedError: it cannot be.
         """
         began = time.perf_counter()
-        if self._packed is not None:
-            self._place.write(*self._packed)
+        manifest = UNKNOWN if self._packed is None else self._place.write(*self._packed)
         self._checkpointing += time.perf_counter() - began
         return Segment(
             reports=tuple(self._reports),
             checkpoint=self._assignment.saved_at(self._reports[-1].step),
-            checkpoint_bytes=len(self._packed[1]) if self._packed else 0,
+            manifest=manifest,
             training_seconds=time.perf_counter() - self._began - self._checkpointing,
             checkpointing_seconds=self._checkpointing,
             first_step_at=first_step_at,

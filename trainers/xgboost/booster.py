@@ -9,9 +9,8 @@ from typing import Any
 
 from trainers import storage
 from trainers.errors import ConfigurationError, DataError
-from trainers.gangs import WORKERS, Assignment
+from trainers.gangs import WORKERS, Assignment, one_line
 from trainers.xgboost.parameters import ALIASES, ROUNDS
-from trainers.xgboost.ubjson import flaw
 
 CPU, GPU = "cpu", "cuda"
 
@@ -31,24 +30,29 @@ def load_booster(
 
     if checkpoint is None:
         return xgboost.Booster(parameters, matrices)
-    raw = read_model(checkpoint, read)
-    try:  # Parameters are only stored here: XGBoost looks at them when it trains.
-        return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
-    except xgboost.core.XGBoostError as error:
-        raise _flawed(checkpoint, f"XGBoost finds no model in it ({str(error).splitlines()[0]})") from error
+    return _loaded(checkpoint, read(checkpoint), parameters, matrices)
 
 
 def read_model(checkpoint: str, read: Callable[[str], bytes] = storage.read) -> bytes:
-    """A checkpoint's bytes: one whole UBJSON value, and nothing else that XGBoost would read, or end the process at.
+    """A checkpoint's bytes, for others to load: what XGBoost says of them here is clearer than what it says there.
 
     Raises:
-        DataError: the checkpoint is not there, or is something else.
+        DataError: the checkpoint is not there, or no whole model.
     """
     raw = read(checkpoint)
-    flawed = flaw(raw)
-    if flawed:
-        raise _flawed(checkpoint, flawed)
+    _loaded(checkpoint, raw, {})
     return raw
+
+
+def _loaded(checkpoint: str, raw: bytes, parameters: dict[str, Any], matrices: Sequence[Any] = ()) -> Any:
+    import xgboost
+
+    if not raw:
+        raise _flawed(checkpoint, "it is empty")  # XGBoost 3.2 would end the process.
+    try:  # Parameters are only stored here: XGBoost looks at them when it trains.
+        return xgboost.Booster(parameters, matrices, model_file=bytearray(raw))
+    except (xgboost.core.XGBoostError, UnicodeDecodeError) as error:  # It quotes bytes that may be no text.
+        raise _flawed(checkpoint, f"XGBoost finds no model in it ({one_line(error)})") from error
 
 
 def _flawed(checkpoint: str, why: str) -> DataError:

@@ -8,10 +8,12 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from trainers import steady
 from trainers.channels import PlacedChannel, Table
+from trainers.checkpoint import UNKNOWN
 from trainers.errors import DivergedError
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.xgboost.booster import CPU, GPU, booster_parameters, check_device, load_booster
@@ -114,7 +116,8 @@ class XGBoostProgram:
             check_device(device)
         parameters |= evaluation.told
         place = session.context.storage
-        booster = load_booster(assignment.checkpoint, parameters, [matrices.train, *evaluation.matrices], place.read)
+        read_it = partial(place.read, manifest=assignment.manifest)
+        booster = load_booster(assignment.checkpoint, parameters, [matrices.train, *evaluation.matrices], read_it)
         read = time.perf_counter()
         first_step_at = steady.now()
         reports = []
@@ -129,15 +132,13 @@ class XGBoostProgram:
             if report.step < assignment.stop and looks.halt(report.step):
                 break
         trained = time.perf_counter()
-        size = 0
+        saved, manifest = assignment.saved_at(reports[-1].step), UNKNOWN
         if session.context.rank == 0:
-            raw = bytes(booster.save_raw("ubj"))
-            place.write(assignment.saved_at(reports[-1].step), raw)
-            size = len(raw)
+            manifest = place.write(saved, bytes(booster.save_raw("ubj")))
         return Segment(
             reports=tuple(reports),
-            checkpoint=assignment.saved_at(reports[-1].step),
-            checkpoint_bytes=size,
+            checkpoint=saved,
+            manifest=manifest,
             training_seconds=trained - read,
             checkpointing_seconds=read - arrived + time.perf_counter() - trained,
             first_step_at=first_step_at,

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from hpo.jobs.options import NUM_TO_KEEP, check_option
 from hpo.search import PROBE, UNTUNED, Search, TrialRun
 from trainers import storage
+from trainers.checkpoint import Manifest, remove
 from trainers.errors import LeaseError, WarmbandError
 
 BATCH_SECONDS = 1.0
@@ -30,11 +31,11 @@ Rank = tuple[float, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A trial's last checkpoint, and its size in bytes."""
+    """A trial's last checkpoint."""
 
     run: TrialRun
     uri: str
-    size: int
+    manifest: Manifest
 
 
 class Retention:
@@ -60,8 +61,8 @@ class Retention:
         before = self._live.get(run.id)
         if not run.checkpoint or (before is not None and before.uri == run.checkpoint):
             return None
-        self._live[run.id] = Checkpoint(run=run, uri=run.checkpoint, size=run.checkpoint_bytes)
-        self._written_bytes += run.checkpoint_bytes
+        self._live[run.id] = Checkpoint(run=run, uri=run.checkpoint, manifest=run.manifest)
+        self._written_bytes += run.manifest.size
         return before
 
     def ended(self, run: TrialRun, rank: Rank | None) -> Checkpoint | None:
@@ -78,7 +79,7 @@ class Retention:
             self._untuned.append(last)
         elif self._num_to_keep is None:
             self._uncounted += 1
-            self._uncounted_bytes += last.size
+            self._uncounted_bytes += last.manifest.size
         elif rank is None:
             return last
         else:
@@ -96,7 +97,7 @@ class Retention:
         """For the summary: how many checkpoints stay, their bytes, and all bytes that were ever written."""
         return {
             "kept": len(self.listed) + self._uncounted,
-            "kept_bytes": sum(checkpoint.size for checkpoint in self.listed) + self._uncounted_bytes,
+            "kept_bytes": sum(checkpoint.manifest.size for checkpoint in self.listed) + self._uncounted_bytes,
             "written_bytes": self._written_bytes,
         }
 
@@ -145,12 +146,14 @@ class Checkpoints:
         """
         older = self._retention.served(run)
         if older and older.uri != run.back.get("checkpoint"):
-            self._decided.append((storage.delete, older.uri))
+            self._decided.append((remove, older.uri))
         if not run.trial.is_finished() or run.cut or not run.judged:
             return []
         gone = self._retention.ended(run, rank(self._search, run))
         if gone is None:
             return []
+        if gone.manifest.is_folder:
+            self._decided.append((remove, gone.uri))
         self._decided.append((storage.delete_folder, self._folder(gone.run.id)))
         gone.run.checkpoint = None
         return [gone.run]
@@ -234,10 +237,10 @@ class Checkpoints:
             raise
         except WarmbandError:
             return False  # The store's writer has said so; the files wait with the rows.
-        for remove, uri in batch:
+        for act, uri in batch:
             if time.monotonic() > self._deadline:
                 return True
-            self._attempt(remove, uri)
+            self._attempt(act, uri)
         return True
 
     def _sweep(self) -> None:
@@ -255,7 +258,7 @@ class Checkpoints:
             for file in self._names(self._folder(name)):
                 uri = storage.join(self._folder(name), file)
                 if uri not in kept[name]:
-                    self._attempt(storage.delete, uri)
+                    self._attempt(remove, uri)
         if mine and not self._names(self._search.storage_path):
             self._attempt(storage.delete_folder, self._search.storage_path)
 

@@ -6,8 +6,10 @@ import io
 import os
 import re
 import signal
+import sqlite3
 import threading
 import time
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +18,7 @@ import pytest
 from rich.console import Console
 
 from hpo.jobs.driver import drive, wait_for_lease
+from hpo.jobs.replay import GOES_ON_FROM
 from hpo.jobs.stop_signals import LOOK_SECONDS, Requests
 from hpo.record.lease import this_process
 from hpo.record.store import JobRow, Store
@@ -108,6 +111,39 @@ def test_a_checkpoint_that_was_cut_short_costs_time_alone(
     found, whole = answer(tmp_path, "job"), dict(expected)
     assert found.pop("used") > whole.pop("used")
     assert found == whole
+
+
+def test_of_a_record_that_an_older_warmband_wrote_checkpoints_are_gone_on_from(
+    expected: dict[str, Any], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    interrupted(tmp_path, 8)
+    with closing(sqlite3.connect(tmp_path / "record.db")) as record:
+        record.execute("UPDATE trials SET files = '{}', details = json_remove(details, '$.goes_on_from.files')")
+        record.commit()
+    resumed(tmp_path, "job")
+    assert "it starts again" not in caplog.text
+    assert answer(tmp_path, "job") == expected
+
+
+def test_a_checkpoint_that_changed_is_not_gone_on_from_and_its_trial_says_which_it_is(tmp_path: Path) -> None:
+    interrupted(tmp_path, 8)
+    with Store(f"sqlite:///{tmp_path}/record.db") as store:
+        trained = [trial for trial in store.trials("job") if trial.checkpoint]
+    said = {}
+    for trial in trained:
+        path = Path(trial.details.get(GOES_ON_FROM, {}).get("checkpoint") or trial.checkpoint)
+        raw = bytearray(path.read_bytes())
+        raw[len(raw) // 2] ^= 1
+        path.write_bytes(raw)
+        said[trial.trial_id] = (
+            f"checkpoint '{path}' is cut short or no checkpoint: it has other bytes than those that trial "
+            f"'{trial.trial_id}' wrote; restore the file, or train again"
+        )
+    resumed(tmp_path, "job")
+    with Store(f"sqlite:///{tmp_path}/record.db") as store:
+        failed = {trial.trial_id: trial.failure_reason for trial in store.trials("job") if trial.status == "Failed"}
+    assert failed
+    assert failed.items() <= said.items()
 
 
 def test_a_request_to_stop_is_heard_while_the_loop_itself_trains() -> None:

@@ -30,6 +30,7 @@ from hpo.search.trial import UNTUNED, TrialRun
 from hpo.strategies.hyperband import lay_out
 from tests.support.simulated import METRIC, rising, search_of, simulate
 from trainers import XGBoostTrainer, storage
+from trainers.checkpoint import sized
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 from trainers.gangs.messages import Assignment
 
@@ -78,7 +79,8 @@ def test_what_is_needed_next_is_there_and_the_best_stay(events, num_to_keep):
             continue
         if what == "serve" or (what == "serve again" and not run.checkpoint):
             run.resource += 1
-            run.value, run.checkpoint, run.checkpoint_bytes = value, f"{run.id}/{run.resource}", 10
+            run.value, run.checkpoint = value, f"{run.id}/{run.resource}"
+            run.manifest = sized(run.checkpoint, 10)
             disk[run.checkpoint] = run.id
             written += 10
         if what.startswith("serve"):
@@ -284,8 +286,9 @@ def test_a_whole_job_on_an_object_store(s3, tmp_path):
 
 def end(keeper: Checkpoints, folder: Path, number: int, value: float) -> Path:
     """A trial that has trained for 3 units and ended; returns its file."""
-    run = a_run(number, value, 3, checkpoint=str(folder / f"job-{number:03d}" / "000003"), checkpoint_bytes=5)
+    run = a_run(number, value, 3, checkpoint=str(folder / f"job-{number:03d}" / "000003"))
     storage.write(run.checkpoint, b"model")
+    run.manifest = sized(run.checkpoint, 5)
     path = Path(run.checkpoint)
     run.trial.set_status(Trial.TERMINATED)
     keeper.trial(run)

@@ -21,10 +21,11 @@ from hpo.record.tables import JOBS, LEDGER, MARK, METADATA, TRIALS
 from tests.support.at_once import GATE, LIGHT, ROOT, at_once
 from tests.support.rows import bill, trial_with
 from tests.support.schemas import VERSIONS, execute
+from trainers.checkpoint import sized
 from trainers.errors import ConfigurationError
 
 
-@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4", "5"])
+@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4", "5", "6"])
 def older_version(database, request) -> str:
     """The URL of a store that an older version made."""
     execute(database, *request.param.split(";\n")[:-1])
@@ -51,6 +52,7 @@ def number(older_version) -> int:
 def check_upgraded(store: Store) -> None:
     (trial,) = store.trials("bank")
     assert (trial.hyperparameters, trial.failure_reason, trial.logs, trial.details) == ({"eta": 0.5}, "boom", "", {})
+    assert (trial.checkpoint, trial.files, trial.manifest) == ("file:///c", {}, sized("file:///c", 9))
     found = store.job("bank")
     assert (found.spec, found.owner, found.lease, found.driver) == ({"max_jobs": 1}, "", "", {})
     assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
@@ -153,8 +155,8 @@ def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
 def test_an_upgrade_that_breaks_off_changes_nothing(older_version, number, tmp_path, monkeypatch):
     folder = tmp_path / "a %(b)s folder"
     shutil.copytree(schema._REVISIONS, folder)
-    (folder / "versions" / "version_7.py").write_text(
-        "from alembic import op\nrevision, down_revision = '0007', '0006'\n"
+    (folder / "versions" / "version_8.py").write_text(
+        "from alembic import op\nrevision, down_revision = '0008', '0007'\n"
         "def upgrade():\n    op.execute('ALTER TABLE nowhere ADD COLUMN x TEXT')\n"
     )
     monkeypatch.setattr(schema, "_REVISIONS", folder)
@@ -185,7 +187,7 @@ def test_threads_that_bring_up_two_stores_at_once_do_not_mix_them_up(tmp_path):
         thread.start()
     for thread in threads:
         thread.join()
-    assert sorted(found) == [1, 1, 6, 6]
+    assert sorted(found) == [1, 1, SCHEMA_VERSION, SCHEMA_VERSION]
     for url in urls:
         with Store(url) as store:
             check_upgraded(store)

@@ -245,7 +245,7 @@ def test_metrics_are_scikit_learns(story: Story, bank: dict[str, pandas.DataFram
 
 def test_what_its_actors_cost_is_told_apart(story: Story) -> None:
     for backend, segment in story.trained.items():
-        assert segment.checkpoint_bytes == len(storage.read(segment.checkpoint))
+        assert segment.manifest.size == len(storage.read(segment.checkpoint))
         assert segment.training_seconds > 0
         assert (segment.starting_seconds > 0.5) == (backend == "xgboost_ray")
         assert segment.starting_seconds == 0 or segment.starting_seconds > segment.training_seconds

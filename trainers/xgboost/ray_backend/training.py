@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import ray
@@ -262,7 +263,8 @@ class Training:
         """
         arrived = time.perf_counter()
         JOURNAL.begin()
-        model = read_model(assignment.checkpoint, self._storage.read) if assignment.checkpoint else None
+        read = partial(self._storage.read, manifest=assignment.manifest)
+        model = read_model(assignment.checkpoint, read) if assignment.checkpoint else None
         called = time.perf_counter()
         booster = unless_interrupted(
             lambda: xgboost_ray.train(
@@ -279,13 +281,13 @@ class Training:
         returned = time.perf_counter()
         reached = booster.num_boosted_rounds()
         reports = JOURNAL.reports(assignment.start, reached)
-        raw = bytes(booster.save_raw("ubj"))
-        self._storage.write(assignment.saved_at(reached), raw)
+        saved = assignment.saved_at(reached)
+        manifest = self._storage.write(saved, bytes(booster.save_raw("ubj")))
         training = JOURNAL.training_seconds
         return Segment(
             reports=reports,
-            checkpoint=assignment.saved_at(reached),
-            checkpoint_bytes=len(raw),
+            checkpoint=saved,
+            manifest=manifest,
             training_seconds=training,
             checkpointing_seconds=called - arrived + time.perf_counter() - returned,
             first_step_at=JOURNAL.first_step_at,

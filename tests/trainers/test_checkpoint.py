@@ -1,0 +1,145 @@
+"""Checkpoints of one file and of several: whole once their manifest is known, refused where a byte of them changed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+
+import pytest
+
+from trainers import DataError, checkpoint, storage
+from trainers.checkpoint import MANIFEST, UNKNOWN, File, Manifest, sized
+from trainers.errors import StorageError
+
+PARTS = {"rank-0": b"first" * 100, "rank-1": b"second" * 100}
+
+
+@pytest.fixture(params=["a disk", "an object store"])
+def job(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The folder of a job."""
+    if request.param == "a disk":
+        (tmp_path / "job").mkdir()
+        return str(tmp_path / "job")
+    s3: str = request.getfixturevalue("s3")
+    storage.check_writable(s3)
+    return storage.join(s3, tmp_path.name)
+
+
+def of_several(uri: str) -> Manifest:
+    return checkpoint.seal(uri, [checkpoint.save_part(uri, name, data) for name, data in PARTS.items()])
+
+
+def test_one_file_is_known_by_its_size_and_digest(job: str) -> None:
+    uri = storage.join(job, "job-003", "000009.ubj")
+    manifest = checkpoint.save(uri, b"a model")
+    assert manifest.files == (File(name="000009.ubj", size=7, digest=hashlib.sha256(b"a model").hexdigest()),)
+    assert storage.read(uri) == checkpoint.load(uri, manifest) == checkpoint.load(uri) == b"a model"
+    assert checkpoint.is_there(uri, manifest)
+    for data, why in ((b"a mode", "it has 6 of the 7 bytes"), (b"a Model", "it has other bytes than those")):
+        storage.write(uri, data)
+        with pytest.raises(DataError) as refused:
+            checkpoint.load(uri, manifest)
+        assert str(refused.value) == (
+            f"checkpoint {uri!r} is cut short or no checkpoint: {why} that trial 'job-003' wrote; restore the file, or "
+            "train again"
+        )
+        with pytest.raises(DataError, match=why):
+            checkpoint.check(uri, manifest)
+        assert checkpoint.is_there(uri, manifest) == (len(data) == 7), "sizes are all that is looked at"
+    for _ in range(2):
+        checkpoint.remove(uri)
+        assert not checkpoint.is_there(uri, manifest)
+        assert not checkpoint.is_there(uri, UNKNOWN)
+        with pytest.raises(DataError, match=r"000009\.ubj.* is not there"):
+            checkpoint.load(uri, manifest)
+
+
+def test_a_large_file_is_known_by_the_same(tmp_path: Path) -> None:
+    (tmp_path / "job").mkdir()
+    uri, data = str(tmp_path / "job" / "job-003" / "000009"), bytes(range(256)) * 8192
+    manifest = checkpoint.save(uri, data)
+    assert manifest.files == (File(name="000009", size=1 << 21, digest=hashlib.sha256(data).hexdigest()),)
+    assert checkpoint.load(uri, manifest) == data
+    with pytest.raises(StorageError, match="the folder of checkpoints, is not there"):
+        checkpoint.save(str(tmp_path / "gone" / "job-003" / "000009"), data)
+
+
+def test_of_an_older_record_the_size_alone_is_compared(job: str) -> None:
+    uri = storage.join(job, "job-003", "000009")
+    checkpoint.save(uri, b"a model")
+    old = sized(uri, 7)
+    assert checkpoint.load(uri, old) == b"a model"
+    assert checkpoint.is_there(uri, old)
+    storage.write(uri, b"a mod")
+    assert not checkpoint.is_there(uri, old)
+    with pytest.raises(DataError, match="it has 5 of the 7 bytes that trial 'job-003' wrote"):
+        checkpoint.load(uri, old)
+
+
+def test_one_of_several_files_is_there_once_its_manifest_is(job: str) -> None:
+    uri = storage.join(job, "job-003", "000009")
+    files = [checkpoint.save_part(uri, name, data) for name, data in PARTS.items()]
+    with pytest.raises(DataError, match=rf"000009/{MANIFEST}.* is not there"):
+        checkpoint.manifest_of(uri)
+    manifest = checkpoint.seal(uri, files)
+    assert checkpoint.manifest_of(uri) == manifest == Manifest.from_json(json.loads(json.dumps(manifest.to_json())))
+    assert checkpoint.is_there(uri, manifest)
+    assert {part: checkpoint.load(uri, manifest, part) for part in manifest.parts} == PARTS
+    assert storage.names(uri) == sorted([MANIFEST, *PARTS])
+    assert manifest.size == 1100 + (storage.size(storage.join(uri, MANIFEST)) or 0)
+    checkpoint.check(uri, manifest)
+
+
+@pytest.mark.parametrize("name", ["rank-1", MANIFEST])
+def test_a_part_that_is_cut_or_gone_is_seen_and_one_that_changed_is_named(job: str, name: str) -> None:
+    uri = storage.join(job, "job-003", "000009")
+    manifest, part = of_several(uri), storage.join(uri, name)
+    raw = storage.read(part)
+    storage.write(part, raw[:-1])
+    assert not checkpoint.is_there(uri, manifest)
+    storage.delete(part)
+    assert not checkpoint.is_there(uri, manifest)
+    storage.write(part, bytes(len(raw)))
+    if name == MANIFEST:
+        with pytest.raises(DataError, match=rf"000009/{MANIFEST}.* is cut short or no checkpoint: it is no manifest"):
+            checkpoint.manifest_of(uri)
+    else:
+        assert checkpoint.load(uri, manifest, "rank-0") == PARTS["rank-0"]
+        with pytest.raises(DataError, match=r"000009/rank-1.* is cut short or no checkpoint: .* 'job-003' wrote"):
+            checkpoint.check(uri, manifest)
+
+
+def test_what_earlier_workers_left_in_its_folder_goes_when_it_is_sealed(job: str) -> None:
+    uri = storage.join(job, "job-003", "000009")
+    for left in ("rank-2", ".rank-0.draft"):
+        checkpoint.save_part(uri, left, b"of a gang of three that was lost")
+    of_several(uri)
+    assert storage.names(uri) == sorted([MANIFEST, *PARTS])
+
+
+def test_a_removal_that_breaks_off_leaves_nothing_that_looks_whole(job: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    uri = storage.join(job, "job-003", "000009")
+    manifest = of_several(uri)
+
+    def dies(folder: str) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(storage, "delete_folder", dies)
+        with pytest.raises(KeyboardInterrupt):
+            checkpoint.remove(uri)
+    assert storage.names(uri) == sorted(PARTS)
+    assert not checkpoint.is_there(uri, manifest)
+    with pytest.raises(DataError, match="is not there"):
+        checkpoint.manifest_of(uri)
+    for _ in range(2):
+        checkpoint.remove(uri)
+        assert storage.names(uri) == []
+
+
+def test_a_part_makes_no_folder_above_its_trial_s(tmp_path: Path) -> None:
+    uri = str(tmp_path / "job" / "job-003" / "000009")
+    with pytest.raises(StorageError, match="the folder of checkpoints, is not there"):
+        checkpoint.save_part(uri, "rank-0", b"a part")
+    assert not (tmp_path / "job").exists()

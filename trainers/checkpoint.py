@@ -1,0 +1,226 @@
+"""Checkpoints of one file or several: a manifest of sizes and digests, by which a whole one is known.
+
+One of several files is a folder. Its workers write their files into it, and one of them the manifest, last: a folder
+without a manifest is no checkpoint. What is removed loses its manifest first.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Self
+
+from trainers import storage
+from trainers.errors import DataError
+
+MANIFEST = "manifest.json"
+"""The file of a folder that says which others belong to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class File:
+    """A file of a checkpoint.
+
+    Args:
+        name: in its folder.
+        size: in bytes.
+        digest: SHA-256 of its bytes, in hex; empty where it is not known, in records of an older Warmband.
+    """
+
+    name: str
+    size: int
+    digest: str = ""
+
+    @classmethod
+    def of(cls, name: str, data: bytes) -> Self:
+        """A file that holds `data`."""
+        return cls(name=name, size=len(data), digest=hashlib.sha256(data).hexdigest())
+
+    def flaw(self, data: bytes) -> str:
+        """What is wrong with `data`, which were read from it, in a few words; empty where nothing is."""
+        if len(data) != self.size:
+            return f"it has {len(data)} of the {self.size} bytes"
+        if self.digest and hashlib.sha256(data).hexdigest() != self.digest:
+            return "it has other bytes than those"
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The files of a checkpoint, of a folder its manifest too; none where nothing is known of them."""
+
+    files: tuple[File, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """Bytes of all files together."""
+        return sum(file.size for file in self.files)
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the checkpoint is a folder of several files."""
+        return any(file.name == MANIFEST for file in self.files)
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """What `load` takes as `part`, of each file that holds state."""
+        return tuple(file.name for file in self.files if file.name != MANIFEST) if self.is_folder else ("",)
+
+    def located(self, checkpoint: str) -> dict[str, File]:
+        """The files of a checkpoint by their URIs."""
+        return {storage.join(checkpoint, file.name) if self.is_folder else checkpoint: file for file in self.files}
+
+    def to_json(self) -> dict[str, Any]:
+        """Sizes and digests by name."""
+        return {file.name: {"size": file.size, "digest": file.digest} for file in self.files}
+
+    @classmethod
+    def from_json(cls, recorded: Mapping[str, Any]) -> Self:
+        """The manifest that `to_json` made this of."""
+        return cls(tuple(File(name=name, **facts) for name, facts in recorded.items()))
+
+
+_LARGE = 1 << 18
+"""Bytes whose digest takes longer than a thread takes to start."""
+
+UNKNOWN = Manifest()
+"""Of a checkpoint that is known by its URI alone."""
+
+
+def sized(checkpoint: str, size: int) -> Manifest:
+    """The manifest of one file of which the size alone is known: older records have no digests."""
+    return Manifest((File(name=_trial_and_name(checkpoint)[1], size=size),)) if size else UNKNOWN
+
+
+def save(checkpoint: str, data: bytes) -> Manifest:
+    """Writes a checkpoint of one file, whole or not at all.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    return Manifest((_written(checkpoint, data),))
+
+
+def save_part(checkpoint: str, name: str, data: bytes) -> File:
+    """Writes one file of a checkpoint of several, whole or not at all.
+
+    Raises:
+        StorageError: it cannot be written.
+    """
+    return _written(checkpoint, data, name)
+
+
+def seal(checkpoint: str, files: Iterable[File]) -> Manifest:
+    """Writes the manifest of a checkpoint whose files are all written, and removes others that are in its folder.
+
+    Args:
+        checkpoint: URI of the folder.
+        files: as `save_part` returned them, on all workers.
+
+    Raises:
+        StorageError: it cannot be written, or the folder not be tidied.
+    """
+    parts = Manifest(tuple(files))
+    named = {MANIFEST, *(file.name for file in parts.files)}
+    for left in storage.names(checkpoint):
+        if left not in named:
+            remove(storage.join(checkpoint, left))
+    raw = json.dumps(parts.to_json()).encode()
+    return Manifest((*parts.files, save_part(checkpoint, MANIFEST, raw)))
+
+
+def manifest_of(checkpoint: str) -> Manifest:
+    """The manifest of a checkpoint of several files, as it stands beside them.
+
+    Raises:
+        DataError: it is not there, or is none: not all files were written, or they are being removed.
+        StorageError: it cannot be read.
+    """
+    uri = storage.join(checkpoint, MANIFEST)
+    raw = storage.read(uri)
+    try:
+        return Manifest((*Manifest.from_json(json.loads(raw)).files, File.of(MANIFEST, raw)))
+    except (ValueError, TypeError, AttributeError):
+        raise _damaged(uri, "it is no manifest") from None
+
+
+def load(checkpoint: str, manifest: Manifest = UNKNOWN, part: str = "") -> bytes:
+    """The bytes of a checkpoint's file.
+
+    Args:
+        checkpoint: URI of the checkpoint.
+        manifest: of it, where it is known: what is read has to be what was written.
+        part: name of the file, where it is one of several.
+
+    Raises:
+        DataError: there is no such file, or it is cut short or changed; it names the file and its trial.
+        StorageError: it cannot be read.
+    """
+    uri = storage.join(checkpoint, part) if part else checkpoint
+    data = storage.read(uri)
+    file = manifest.located(checkpoint).get(uri)
+    if file is not None and (flaw := file.flaw(data)):
+        raise _damaged(uri, f"{flaw} that trial {_trial_and_name(checkpoint)[0]!r} wrote")
+    return data
+
+
+def check(checkpoint: str, manifest: Manifest) -> None:
+    """Reads all files of a checkpoint, and compares them with what was written.
+
+    Raises:
+        DataError, StorageError: see `load`.
+    """
+    for part in manifest.parts if manifest.files else ():
+        load(checkpoint, manifest, part)
+
+
+def is_there(checkpoint: str, manifest: Manifest) -> bool:
+    """Whether a checkpoint is there with all its files, as far as their sizes tell.
+
+    Raises:
+        StorageError: it cannot be looked at, or the folder of the job is not there.
+    """
+    storage.check_job_folder(checkpoint)
+    if not manifest.files:
+        return storage.is_there(checkpoint)
+    return all(storage.size(uri) == file.size for uri, file in manifest.located(checkpoint).items())
+
+
+def remove(checkpoint: str) -> None:
+    """Removes a checkpoint, or what is left of one; that it is not there is no error.
+
+    Raises:
+        DataError: it is there and cannot be removed.
+    """
+    if storage.size(checkpoint) is None:
+        storage.delete(storage.join(checkpoint, MANIFEST))
+        storage.delete_folder(checkpoint)
+    else:
+        storage.delete(checkpoint)
+
+
+def _written(checkpoint: str, data: bytes, part: str = "") -> File:
+    """Writes a file; the digest of a large one is taken meanwhile, since neither holds Python's lock."""
+    name = part or _trial_and_name(checkpoint)[1]
+    if len(data) < _LARGE:
+        storage.save(checkpoint, data, part)
+        return File.of(name, data)
+    with ThreadPoolExecutor(1, "checkpoint digest") as aside:
+        file = aside.submit(File.of, name, data)
+        storage.save(checkpoint, data, part)
+    return file.result()
+
+
+def _trial_and_name(checkpoint: str) -> tuple[str, str]:
+    """Of `JOB/TRIAL/FILE`."""
+    *_, trial, name = ["", *checkpoint.partition("?")[0].split("/")]
+    return trial, name
+
+
+def _damaged(uri: str, why: str) -> DataError:
+    return DataError(
+        f"checkpoint {storage.shown(uri)!r} is cut short or no checkpoint: {why}; restore the file, or train again"
+    )
