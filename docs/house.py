@@ -50,6 +50,7 @@ HOUSE = {
         "strategies",
         "cost",
         "record",
+        "ranking",
         "ranges",
         "text",
         "yaml_core",

@@ -31,7 +31,7 @@ from experiments.workloads.empty_searches import NoRecord
 from hpo.cli import errors_in_words
 from hpo.ranges import decode
 from hpo.search import Controller, Search, TrialRun, auc_standard_error
-from hpo.strategies import Bracket, Plan, lay_out, make_strategy
+from hpo.strategies import Bracket, Plan, Task, at_random, lay_out
 from hpo.text import count
 from trainers import Channel, XGBoostTrainer, storage
 from trainers.cluster import cluster
@@ -134,7 +134,7 @@ def search(name: str, plan: Plan, seed: int, gangs: Gangs, storage_path: str, wo
     """
     storage.make_folder(storage_path)
     kept = LastReports()
-    strategy = make_strategy(plan, RANGES, metric=OBJECTIVE, mode="max", seed=seed)
+    strategy = at_random(Task(plan=plan, ranges=RANGES, metric=OBJECTIVE, mode="max", seed=seed))
     controller = Controller(
         Search(
             name=name,

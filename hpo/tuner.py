@@ -15,7 +15,7 @@ from hpo.forecasts import Forecast
 from hpo.observers import Callback, console_for
 from hpo.ranges import ParameterRange
 from hpo.sagemaker import TunedJob
-from hpo.strategies import Plan, StrategyConfig, TuningJobCompletionCriteriaConfig
+from hpo.strategies import Plan, Strategy, StrategyConfig, TuningJobCompletionCriteriaConfig
 from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 
@@ -31,7 +31,7 @@ class HyperparameterTuner(TunedJob):
         objective_metric_name: "channel:metric", such as "validation:auc".
         hyperparameter_ranges: a range a tuned hyperparameter; its values override static ones.
         metric_definitions: not used: trainers report their metrics, and nothing is read from logs.
-        strategy: "Hyperband" or "Random".
+        strategy: "Hyperband" or "Random", or a `hpo.strategies.Strategy` of your own.
         objective_type: "Maximize" or "Minimize".
         max_jobs: trials in all.
         max_parallel_jobs: trials at once; each holds a gang of workers.
@@ -67,7 +67,7 @@ class HyperparameterTuner(TunedJob):
         objective_metric_name: str,
         hyperparameter_ranges: Mapping[str, ParameterRange],
         metric_definitions: list[dict[str, str]] | None = None,
-        strategy: str = "Bayesian",
+        strategy: str | Strategy = "Bayesian",
         objective_type: str = "Maximize",
         max_jobs: int | None = None,
         max_parallel_jobs: int = 1,
@@ -241,10 +241,10 @@ class HyperparameterTuner(TunedJob):
         if self.latest_tuning_job is not None:
             return job_html(self._name(), self._store)
         aim = f"{self.objective_type} the {self.objective_value} value of {self.objective_metric_name}."
-        title = f"{self.strategy}, {self.max_jobs} trials, {self.max_parallel_jobs} at once"
+        title = f"{self.settings.strategy_name}, {self.max_jobs} trials, {self.max_parallel_jobs} at once"
         return plan_html(title, aim, self.plan(), {name: bounds.to_json() for name, bounds in self.ranges.items()})
 
     def _apart(self) -> jobs.JobsServer | None:
         """Where the job goes that another process runs; what cannot follow it there is refused."""
-        jobs.launch.check_can_follow(self.settings.estimator, self.callbacks)
+        jobs.launch.check_can_follow(self.settings.code(), self.callbacks)
         return jobs.launch.cluster_for(self.settings.estimator)

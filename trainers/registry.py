@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
@@ -10,10 +9,8 @@ from typing import Any
 from trainers import TRAINERS
 from trainers.errors import ConfigurationError
 from trainers.gangs import scaling_from
-from trainers.process import load
+from trainers.process import PLACE, load
 from trainers.trainer import OWN_CLASS, Trainer
-
-_PATH = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
 
 
 def trainer_from_json(state: Mapping[str, Any], *, allow_code: bool = False) -> Trainer:
@@ -30,7 +27,7 @@ def trainer_from_json(state: Mapping[str, Any], *, allow_code: bool = False) -> 
     """
     match state:
         case {"trainer": str(name), "scaling": dict(scaling), "hyperparameters": dict(hyperparameters)}:
-            if name not in TRAINERS and not allow_code and _PATH.fullmatch(name):
+            if name not in TRAINERS and not allow_code and PLACE.fullmatch(name):
                 raise ConfigurationError(f"{OWN_CLASS} {name!r} is a class of a user's own, which was not allowed")
             kind = trainer_class(name)
             try:
@@ -52,7 +49,7 @@ def trainer_class(name: str) -> type[Trainer]:
     if name in TRAINERS:
         kind: type[Trainer] = getattr(import_module(TRAINERS[name]), name)
         return kind
-    if not _PATH.fullmatch(name):
+    if not PLACE.fullmatch(name):
         raise ConfigurationError(
             f"trainer {name!r} is unknown; known are {', '.join(sorted(TRAINERS))}, and classes of your own as "
             "'module:name'"
@@ -77,3 +74,8 @@ def code_in(state: Mapping[str, Any]) -> dict[str, str]:
         return {**names, OWN_CLASS: name} if ":" in name else names
     known = trainer_class(name).code_options
     return {**names, **{option: str(options[option]) for option in known if option in options}}
+
+
+def unit_in(state: Mapping[str, Any]) -> str:
+    """The word for a unit of resource in a trainer's record; of a user's own class, which is not imported, "unit"."""
+    return trainer_class(state["trainer"]).unit if state.get("trainer") in TRAINERS else Trainer.unit

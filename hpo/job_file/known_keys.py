@@ -15,9 +15,13 @@ from pydantic_core import ErrorDetails
 from hpo.job_file.yaml_file import JobFile, Keys, Problem, dotted, shown
 from hpo.jobs import declared
 from trainers.checking import did_you_mean
+from trainers.process import PLACE as ANYWHERE
 
 LIKENESS = 0.5
 """What a name has to have to be taken for another one; see `trainers.checking.nearest`."""
+
+PLACE = f"^{ANYWHERE.pattern}$"
+"""The pattern of code of the user's own, as module:name."""
 
 NAME = "NAME"
 """Stands for a name of the user's own in the path of a key."""

@@ -7,14 +7,25 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from hpo.job_file.cost_models import Cost
-from hpo.job_file.known_keys import LIKENESS, Give, Strict, options_model, own_fields
+from hpo.job_file.known_keys import LIKENESS, PLACE, Give, Strict, options_model, own_fields
 from hpo.job_file.tracker_models import Trackers
 from hpo.job_file.trainer_models import TrainerSpec
 from hpo.job_file.wording import about, placed
 from hpo.job_file.yaml_file import JobFile
-from hpo.jobs import NamedCode, Options, declared
+from hpo.jobs import NamedCode, Options, declared, look_here_too
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
-from hpo.strategies import HyperbandStrategyConfig, StrategyConfig, TuningJobCompletionCriteriaConfig, lay_out, run_all
+from hpo.strategies import (
+    STRATEGIES,
+    HyperbandStrategyConfig,
+    Strategy,
+    StrategyConfig,
+    TuningJobCompletionCriteriaConfig,
+    check_known,
+    lay_out,
+    run_all,
+    strategy_code,
+    strategy_from_json,
+)
 from trainers.checking import did_you_mean
 from trainers.datasets import DATASETS
 from trainers.errors import ConfigurationError
@@ -179,8 +190,16 @@ class Search(Strict):
         description="what trials are compared by: a channel, a colon and one of the trainer's metrics"
     )
     objective_type: Literal["Maximize", "Minimize"] = Field("Maximize", description="which end of it is the better one")
-    strategy: Literal["Hyperband", "Random"] = Field(
-        "Hyperband", description="Hyperband stops trials that fall behind; Random trains all to the end"
+    strategy: Annotated[str, Give(f"one of {', '.join(STRATEGIES)}, or a module and a class, such as shop:Halves")] = (
+        Field(
+            "Hyperband",
+            description="Hyperband stops trials that fall behind; Random trains all to the end; module:name is a "
+            "strategy of your own, which runs with --allow-code alone",
+            json_schema_extra={"anyOf": [{"enum": [*STRATEGIES]}, {"pattern": PLACE}]},
+        )
+    )
+    strategy_options: dict[str, Any] = Field(
+        default_factory=dict, description="what the class of a strategy of your own takes"
     )
     hyperband: Hyperband | None = Field(
         None, description="for the strategy Hyperband; null trains from 1 unit to the trainer's num_round, or epochs"
@@ -197,6 +216,16 @@ class Search(Strict):
     ranges: Annotated[dict[str, Range], Give("names of hyperparameters and their ranges")] = Field(
         min_length=1, description="what to tune: a hyperparameter's name, and the range to search"
     )
+
+    @field_validator("strategy")
+    @classmethod
+    def _known(cls, strategy: str) -> str:
+        check_known(strategy)
+        return strategy
+
+    def code(self) -> list[NamedCode]:
+        """What it names of Python code, which would be imported and called."""
+        return [NamedCode(key=f"tuning.{key}", name=name) for key, name in strategy_code(self.strategy).items()]
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -215,14 +244,21 @@ class Tuning(_TuningOptions, Search):  # type: ignore[misc, valid-type]  # made 
     def arguments(self) -> dict[str, Any]:
         """In the Python API's form."""
         return {
-            "objective_metric_name": self.objective_metric_name,
+            **own_fields(self, "ranges", "strategy_options", "hyperband", "completion"),
             "hyperparameter_ranges": {name: bounds.parameter() for name, bounds in self.ranges.items()},
+            "strategy": self._strategy(),
             "strategy_config": self.hyperband
             and StrategyConfig(HyperbandStrategyConfig(**self.hyperband.model_dump())),
             "completion_criteria_config": self.completion
             and TuningJobCompletionCriteriaConfig(**self.completion.model_dump()),
-            **own_fields(self, "objective_metric_name", "ranges", "hyperband", "completion"),
         }
+
+    def _strategy(self) -> str | Strategy:
+        if self.code():
+            look_here_too()
+        elif not self.strategy_options:
+            return self.strategy
+        return strategy_from_json(self.strategy, self.strategy_options)
 
 
 class JobKeys(Strict):
@@ -258,7 +294,7 @@ class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made o
 
     def code(self) -> list[NamedCode]:
         """The Python code that it names, which would be imported and called."""
-        return self.trainer.code()
+        return [*self.trainer.code(), *self.tuning.code()]
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `HyperparameterTuner`, by name."""

@@ -15,7 +15,7 @@ from hpo.job_file.trainer_models import CustomSpec, ParameterServerSpec, TorchSp
 from hpo.job_file.wording import HYPERPARAMETERS, RANGES, in_its_words
 from hpo.job_file.yaml_file import Keys, Problem
 from hpo.jobs import TakesValues, check_objective, check_objective_name, check_trainer_ranges, longest
-from hpo.strategies import plan_for
+from hpo.strategies import strategy_of
 from trainers.errors import ConfigurationError
 
 Model = TypeVar("Model")
@@ -108,12 +108,13 @@ def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
     if takes.hyperparameters.get("eval_metric") is None:
         text = "trainer: hyperparameters have no 'eval_metric', so nothing would be reported; give one, such as auc"
         yield Problem(keys=(*HYPERPARAMETERS, "eval_metric"), text=text)
-    if tuning is None:
+    if tuning is None or tuning.code():
         return
-    made = tuning.arguments()
-    units = longest(takes.resource_names, made["hyperparameter_ranges"], takes.hyperparameters)
     try:
-        plan_for(tuning.strategy, made["strategy_config"], tuning.max_jobs, units)
+        made = tuning.arguments()
+        ranges = made["hyperparameter_ranges"]
+        units = longest(takes.resource_names, ranges, takes.hyperparameters)
+        strategy_of(made["strategy"], made["strategy_config"]).plan(ranges, tuning.max_jobs, units)
     except ConfigurationError as error:
         yield _said(("tuning", "hyperband"), error)
 

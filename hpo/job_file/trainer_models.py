@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from hpo.job_file.known_keys import Give, Strict, own_fields
+from hpo.job_file.known_keys import PLACE, Give, Strict, own_fields
 from hpo.jobs import NamedCode, look_here_too
 from trainers.errors import ConfigurationError
 
@@ -98,7 +98,7 @@ class _FunctionSpec(_TrainerSpec):
     """A trainer of a PyTorch training function."""
 
     train_loop: Annotated[str, Give("a module and a function, such as mnist:train")] = Field(
-        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        pattern=PLACE,
         description="the training function as module:name, which runs with --allow-code alone; the module is looked "
         "for in the working directory too",
     )
@@ -144,7 +144,7 @@ class CustomSpec(_TrainerSpec):
 
     type: Literal["custom"] = Field(description="a trainer of your own: a subclass of trainers.Trainer")
     trainer_class: Annotated[str, Give("a module and a class, such as shop.trainers:Churn")] = Field(
-        pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_][\w.]*$",
+        pattern=PLACE,
         description="the class as module:name, which runs with --allow-code alone; the module is looked for in the "
         "working directory too",
     )

@@ -109,7 +109,7 @@ class NewJob:
         if ray_job():
             say(f"{RECORD}{record}")  # Whoever submitted the job waits for this line.
         say(
-            f"Tuning job {self.row.name}: {settings.strategy}, {settings.max_jobs} trials, "
+            f"Tuning job {self.row.name}: {settings.strategy_name}, {settings.max_jobs} trials, "
             f"{settings.max_parallel_jobs} at once"
         )
         console.print(show_plan(settings.plan()))

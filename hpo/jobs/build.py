@@ -14,7 +14,6 @@ from hpo.forecasts import Outlook, probes
 from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths
 from hpo.observers import Goal
 from hpo.search import Search
-from hpo.strategies import stops_nothing
 from trainers import storage
 from trainers.channels import Channel, open_channels
 from trainers.home import home
@@ -61,8 +60,9 @@ def opened(settings: JobSettings, inputs: Mapping[str, Any] | None) -> dict[str,
 def warnings(settings: JobSettings) -> list[str]:
     """Warnings of ranges and settings that change nothing."""
     names, static, plan = settings.estimator.resource_names, settings.estimator.hyperparameters, settings.plan()
-    inert = inert_lengths(names, settings.ranges, static, settings.strategy, plan.max_resource)
-    return [*inert, *stops_nothing(settings.strategy, settings.strategy_config, plan)]
+    rationed_by = settings.strategy_name if settings.search_strategy.rations else ""
+    inert = inert_lengths(names, settings.ranges, static, rationed_by, plan.max_resource)
+    return [*inert, *settings.search_strategy.warnings(plan)]
 
 
 def search_for(settings: JobSettings, name: str, seed: int) -> Search:
@@ -87,7 +87,7 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         static=trainer.hyperparameters,
         workers=trainer.workers_for,
         exact_from=trainer.exact_from,
-        length_names=trainer.resource_names if settings.strategy == "Random" else (),
+        length_names=() if settings.search_strategy.rations else trainer.resource_names,
         best_value=settings.options["objective_value"] == "best",
         probes=probes(trainer),
         limits=Limits(

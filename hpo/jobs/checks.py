@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hpo.cost import Prices, Tariff
 from hpo.jobs.options import one_of
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
-from hpo.strategies import MOST_JOBS, StrategyConfig, check_strategy
+from hpo.strategies import MOST_JOBS, STRATEGIES, Strategy, StrategyConfig, check_strategy
 from trainers.checking import check_whole, did_you_mean, is_number, is_whole
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from trainers.trainer import Trainer
 
+_NAMES = " or ".join(map(repr, STRATEGIES))
 _KINDS: dict[str, tuple[Any, str]] = {
-    "strategy": (str, "'Hyperband' or 'Random'"),
+    "strategy": (str | Strategy, f"{_NAMES}, or a hpo.strategies.Strategy of your own"),
     "objective_type": (str, "'Maximize' or 'Minimize'"),
     "early_stopping_type": (str, "'Off'"),
     "strategy_config": (
@@ -156,7 +157,7 @@ def check_no_others(others: Iterable[str], known: Iterable[str]) -> None:
         if name in _RAY_TUNES:
             raise ConfigurationError(
                 f"{name} is Ray Tune's; a HyperparameterTuner has its searchers and schedulers by name: give strategy "
-                "'Hyperband' or 'Random'"
+                f"{_NAMES}"
             )
         raise ConfigurationError(
             f"a HyperparameterTuner has no argument {name!r}; leave it out" + did_you_mean(name, known)
@@ -298,7 +299,7 @@ def inert_lengths(
     names: Sequence[str],
     ranges: Mapping[str, ParameterRange],
     static: Mapping[str, Any],
-    strategy: str,
+    rationed_by: str,
     max_resource: int,
 ) -> list[str]:
     """Warnings about tuned lengths that change nothing.
@@ -307,14 +308,14 @@ def inert_lengths(
         names: hyperparameters that say how long a trial trains, the one that counts first.
         ranges: the tuned ones.
         static: the trainer's own hyperparameters.
-        strategy: its name.
+        rationed_by: the strategy, where it says how long each trial trains; empty where it does not.
         max_resource: units of a trial that runs to the end.
     """
     tuned = [name for name in names if name in ranges]
-    if strategy == "Hyperband":
+    if rationed_by:
         return [
-            f"{name} is tuned and has no effect: Hyperband trains until its rungs, at most {max_resource} units; leave "
-            f"{name} out of the ranges"
+            f"{name} is tuned and has no effect: {rationed_by} trains until its rungs, at most {max_resource} units; "
+            f"leave {name} out of the ranges"
             for name in tuned
         ]
     counts = next((name for name in names if name in ranges or static.get(name) is not None), None)

@@ -25,7 +25,7 @@ from hpo.jobs.stop_signals import EXIT_CODES, LOOK_SECONDS, Interrupts
 from hpo.observers import Callback, show_next, show_summary, watcher_for
 from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
 from hpo.search import INTERRUPTED
-from hpo.strategies import make_strategy
+from hpo.strategies import Task
 from hpo.text import printer
 from trainers import steady
 from trainers.channels import Channel
@@ -76,6 +76,7 @@ def drive(
         wait_for_lease(reader, name, say)
         job = recorded = reader.job(name)
         if limits:
+            check_record(job.spec, allowed, name)
             job = raised_now(reader, job, limits)
     if job.status == "Completed":
         say(f"{name} is Completed: there is nothing left to run")
@@ -223,11 +224,13 @@ def run(
         WarmbandError: the job could not be run.
         KeyboardInterrupt: a second Ctrl-C.
     """
-    search, plan = search_for(settings, job.name, job.spec["random_seed"]), settings.plan()
+    search = search_for(settings, job.name, job.spec["random_seed"])
+    plan, ranges = settings.plan(), settings.ranges
+    task = Task(plan=plan, ranges=ranges, metric=search.metric, mode=search.mode, seed=search.seed)
     ended = Job(
         search=search,
-        strategy=make_strategy(plan, settings.ranges, metric=search.metric, mode=search.mode, seed=search.seed),
-        ranges=settings.ranges,
+        strategy=settings.search_strategy.prepare(task),
+        ranges=ranges,
         estimator=settings.estimator,
         channels=channels,
         recorded={} if copied else job.spec["inputs"],
@@ -243,7 +246,7 @@ def run(
         verbose=verbose,
     ).run()
     console.print(show_summary(job.name, ended.status, search.metric, ended.summary))
-    console.print(show_next(job.name, ended.summary, store), soft_wrap=True)
+    console.print(show_next(job.name, ended.summary, store, strategy=job.spec["strategy"]), soft_wrap=True)
     return ended
 
 

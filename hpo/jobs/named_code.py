@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from typing import Any
 
+from hpo.strategies import strategy_code
 from trainers.errors import ConfigurationError
 
 LEAVE = "--allow-code"
@@ -38,7 +39,8 @@ def in_record(spec: Mapping[str, Any], *, here: bool = False) -> list[NamedCode]
     """The code that the `spec` of a job's row names; `here` as in `NamedCode`."""
     from trainers.registry import code_in  # imports Ray
 
-    return [NamedCode(key=key, name=name, here=here) for key, name in code_in(spec["estimator"]).items()]
+    named = {**code_in(spec["estimator"]), **strategy_code(spec["strategy"])}
+    return [NamedCode(key=key, name=name, here=here) for key, name in named.items()]
 
 
 def check_record(spec: Mapping[str, Any], allowed: Container[str], name: str, remedy: str = LEAVE) -> None:

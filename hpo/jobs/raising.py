@@ -12,7 +12,7 @@ from hpo.cost import Tariff
 from hpo.jobs.checks import check_amount, check_limits
 from hpo.jobs.options import check_option, declared
 from hpo.record import JobRow
-from hpo.strategies import Plan, StrategyConfig, grown
+from hpo.strategies import Plan, strategy_from_json
 from hpo.text import count, enumerated, money
 from trainers.errors import ConfigurationError, LeaseError
 
@@ -66,12 +66,9 @@ def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int
         _check_goes_on(job, changed)
     entry = {"at": now, **{name: [job.spec[name], value] for name, value in changed.items()}}
     spec[RAISED] = [*job.spec.get(RAISED, []), entry]
-    config = job.spec["strategy_config"]
     plan = Plan.from_json(job.plan)
     if "max_jobs" in changed:
-        plan = grown(
-            plan, job.spec["strategy"], None if config is None else StrategyConfig.from_json(config), spec["max_jobs"]
-        )
+        plan = strategy_from_json(spec["strategy"], spec["strategy_config"]).grown(plan, spec["max_jobs"])
     row = replace(job, spec=spec, plan=plan.to_json())
     return replace(row, status="Stopped", reason=said(entry)) if job.status == "Completed" else row
 

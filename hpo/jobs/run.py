@@ -34,7 +34,7 @@ from hpo.observers import (
 from hpo.ranges import ParameterRange, decode
 from hpo.record import HEARD_BEFORE, JobRow, JobWriter, Store
 from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search, standard_error
-from hpo.strategies import Strategy
+from hpo.strategies import Prepared
 from hpo.text import count
 from trainers import steady
 from trainers.channels import Channel
@@ -71,7 +71,7 @@ class Job:
     """
 
     search: Search
-    strategy: Strategy
+    strategy: Prepared
     ranges: Mapping[str, ParameterRange]
     estimator: Trainer
     channels: Mapping[str, Channel]

@@ -11,12 +11,20 @@ from hpo.jobs.checks import check_arguments, check_cost, check_limits, longest
 from hpo.jobs.options import Options, complete, declared
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, range_from_json
 from hpo.record import JobRow, environment, tags_from, tags_of
-from hpo.strategies import Plan, StrategyConfig, TuningJobCompletionCriteriaConfig, plan_for
+from hpo.strategies import (
+    Plan,
+    Strategy,
+    StrategyConfig,
+    TuningJobCompletionCriteriaConfig,
+    as_given,
+    name_in_record,
+    strategy_code,
+    strategy_of,
+)
 from trainers.registry import trainer_from_json
 from trainers.trainer import Trainer
 
 _PLAIN = (
-    "strategy",
     "objective_type",
     "max_jobs",
     "max_parallel_jobs",
@@ -43,7 +51,7 @@ class JobSettings:
         estimator: the trainer.
         objective_metric_name: "channel:metric".
         ranges: a range a tuned hyperparameter.
-        strategy: "Hyperband" or "Random".
+        strategy: "Hyperband" or "Random", or one of a user's own.
         objective_type: "Maximize" or "Minimize".
         max_jobs: trials in all; None is 1.
         max_parallel_jobs: trials at once.
@@ -67,7 +75,7 @@ class JobSettings:
     estimator: Trainer
     objective_metric_name: str
     ranges: Mapping[str, ParameterRange]
-    strategy: str = "Bayesian"
+    strategy: str | Strategy = "Bayesian"
     objective_type: str = "Maximize"
     max_jobs: int | None = None
     max_parallel_jobs: int = 1
@@ -85,6 +93,8 @@ class JobSettings:
     planned: Plan | None = None
     tariff: Tariff | None = field(init=False)
     """The price of a worker; None without prices."""
+    search_strategy: Strategy = field(init=False, compare=False)
+    """The strategy itself, made with its configuration."""
 
     def __post_init__(self) -> None:
         check_arguments(**{each.name: getattr(self, each.name) for each in fields(self) if each.name in CHECKED})
@@ -95,6 +105,7 @@ class JobSettings:
             "max_jobs": self.max_jobs or 1,
             "tags": tags_from(self.tags),
             "options": options,
+            "search_strategy": strategy_of(self.strategy, self.strategy_config),
             "tariff": check_cost(self.estimator, self.prices, self.max_cost),
         }
         for name, value in settled.items():
@@ -106,7 +117,16 @@ class JobSettings:
         if self.planned is not None:
             return self.planned
         units = longest(self.estimator.resource_names, self.ranges, self.estimator.hyperparameters)
-        return plan_for(self.strategy, self.strategy_config, self.max_jobs or 1, units)
+        return self.search_strategy.plan(self.ranges, self.max_jobs or 1, units)
+
+    @property
+    def strategy_name(self) -> str:
+        """What the record calls the strategy."""
+        return name_in_record(self.search_strategy)
+
+    def code(self) -> dict[str, str]:
+        """The user's own code that the job runs, as "module:name" by what it was given as."""
+        return {**self.estimator.code(), **strategy_code(self.strategy_name)}
 
     def changed(self, **changes: Any) -> Self:
         """The same settings with some changed, options among them; the brackets are laid out anew."""
@@ -138,10 +158,12 @@ class JobSettings:
         config, criteria = self.strategy_config, self.completion_criteria_config
         return {
             "estimator": self.estimator.to_json(),
+            "unit": self.estimator.unit,
             "objective_metric_name": self.objective_metric_name,
             "hyperparameter_ranges": {name: bounds.to_json() for name, bounds in self.ranges.items()},
             "parameter_ranges": by_kind(self.ranges),
-            "strategy_config": config.to_json() if config else None,
+            "strategy": self.strategy_name,
+            "strategy_config": self.search_strategy.options or None,
             "strategy_request": config.to_input_req() if config else None,
             "completion_criteria": criteria.to_json() if criteria else None,
             "completion_request": criteria.to_input_req() if criteria else None,
@@ -167,12 +189,14 @@ class JobSettings:
             ConfigurationError: it cannot be made again here.
         """
         spec = job.spec
-        config, criteria, prices = spec["strategy_config"], spec.get("completion_criteria"), spec.get("prices")
+        strategy, strategy_config = as_given(spec["strategy"], spec["strategy_config"])
+        criteria, prices = spec.get("completion_criteria"), spec.get("prices")
         return cls(
             estimator=trainer_from_json(spec["estimator"], allow_code=allow_code),
             objective_metric_name=spec["objective_metric_name"],
             ranges={name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()},
-            strategy_config=None if config is None else StrategyConfig.from_json(config),
+            strategy=strategy,
+            strategy_config=strategy_config,
             completion_criteria_config=None
             if criteria is None
             else TuningJobCompletionCriteriaConfig.from_json(criteria),
@@ -185,7 +209,7 @@ class JobSettings:
         )
 
 
-SETTINGS = tuple(each.name for each in fields(JobSettings) if each.name not in ("options", "planned", "tariff"))
+SETTINGS = tuple(each.name for each in fields(JobSettings) if each.init and each.name not in ("options", "planned"))
 """The settings that are no options, by name."""
 
 CHECKED = frozenset(SETTINGS) - {"tags", "prices", "max_cost", "completion_criteria_config"}

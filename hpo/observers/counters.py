@@ -6,7 +6,8 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-from hpo.search import UNTUNED, TrialRun, status_of
+from hpo.ranking import Rank, Ranking, has_value
+from hpo.search import UNTUNED, TrialRun, rank_of, status_of
 from hpo.strategies import Bracket, Cut, Plan
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
@@ -55,13 +56,11 @@ class Tally:
 
     Args:
         plan: the job's brackets.
-        maximize: whether larger objectives are better.
-        by_best: compare trials by their best value so far instead of their last.
+        ranking: which trial is better.
     """
 
     plan: Plan
-    maximize: bool
-    by_best: bool
+    ranking: Ranking
     places: list[list[Places]] = field(init=False)
     """By bracket, by rung."""
     kinds: dict[Bracket, list[Places]] = field(init=False)
@@ -69,6 +68,7 @@ class Tally:
     statuses: Counter[str] = field(default_factory=Counter)
     best: TrialRun | None = None
     best_value: float = math.nan
+    _rank: Rank = ()
     _seen: dict[str, _Seen] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -103,10 +103,6 @@ class Tally:
         """Trials that will not train again."""
         return self.statuses.total() - sum(self.statuses[status] for status in _UNDER_WAY)
 
-    def value(self, run: TrialRun) -> float:
-        """The value that trials are compared by."""
-        return run.best_value if self.by_best else run.value
-
     def _climb(self, seen: _Seen) -> None:
         """Counts the rungs newly reached; a trial whose own length is shorter reaches the rest at its end."""
         if seen.run.bracket is None:
@@ -121,19 +117,14 @@ class Tally:
         return self.places[bracket][rung], self.kinds[self.plan.brackets[bracket]][rung]
 
     def _compare(self, run: TrialRun) -> bool:
-        value = math.nan if run.failure else self.value(run)
-        if run is self.best and not (math.isfinite(value) and self._rank(value) >= self._rank(self.best_value)):
+        rank = rank_of(self.ranking, run)
+        if run is self.best and rank > self._rank:
             self.best, self.best_value = None, math.nan
             for seen in self._seen.values():
                 self._compare(seen.run)
             return False
-        if not math.isfinite(value):
+        if not has_value(rank) or (self.best is not None and rank >= self._rank):
             return False
-        ahead = self._rank(value) - self._rank(self.best_value) if self.best else math.inf
-        if self.best is None or ahead > 0 or (ahead == 0 and run.number < self.best.number):
-            self.best, self.best_value = run, value
-            return ahead > 0
-        return False
-
-    def _rank(self, value: float) -> float:
-        return value if self.maximize else -value
+        before, self._rank = self.best_value, rank
+        self.best, self.best_value = run, self.ranking.counts(run.value, run.best_value)
+        return self.ranking.better(self.best_value, before)

@@ -153,7 +153,7 @@ class LiveProgress(Progress):
         best = tally.best
         if best is None:
             return [self._row("best", Text("no trial has reported yet", style="dim"))]
-        after = best.best_resource if tally.by_best else best.resource
+        after = tally.ranking.counts(best.resource, best.best_resource)
         words = Text.assemble(
             (f"{tally.best_value:.5f}", "bold"), f" after {count(after, 'unit')}", (f", {best.id}", "dim")
         )

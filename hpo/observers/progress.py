@@ -10,6 +10,7 @@ from typing import Self
 
 from hpo.cost import Countdown, Entry
 from hpo.observers.counters import Tally
+from hpo.ranking import Ranking
 from hpo.search import DRAIN_SECONDS, INTERRUPTED, UNTUNED, JobState, TrialRun
 from hpo.strategies import Cut, Plan
 from hpo.text import count, first_line, roughly
@@ -53,9 +54,7 @@ class Progress:
 
     def __init__(self, goal: Goal, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self.goal = goal
-        self.tally = Tally(
-            plan=goal.plan, maximize=goal.objective_type == "Maximize", by_best=goal.objective_value == "best"
-        )
+        self.tally = Tally(plan=goal.plan, ranking=Ranking.of(goal.objective_type, goal.objective_value))
         # Kept, since a plan of many brackets adds them up each time.
         self._trials, self._resource = goal.plan.trials, goal.plan.resource
         self._say = say

@@ -6,6 +6,7 @@ import re
 import textwrap
 from typing import Any
 
+from hpo.strategies import strategy_code
 from hpo.text import packed
 from hpo.yaml_core import flow
 from trainers import ScalingConfig
@@ -50,16 +51,17 @@ def as_python(configuration: dict[str, Any]) -> str:
     )
 
 
-def as_attached(name: str, configuration: dict[str, Any], store: str | None = None) -> str:
+def as_attached(name: str, configuration: dict[str, Any], store: str | None = None, *, strategy: str = "") -> str:
     """The expression that attaches to a job.
 
     Args:
         name: the job's.
         configuration: its trainer, in the form that `Trainer.to_json` gives it.
         store: database URL of its record, where that is not the one that is found by itself.
+        strategy: the job's, as its record has it.
     """
     arguments = [f"store={store!r}"] if store else []
-    allowed = ["allow_code=True"] if OWN_CLASS in code_in(configuration) else []
+    allowed = ["allow_code=True"] if OWN_CLASS in code_in(configuration) or strategy_code(strategy) else []
     return f"HyperparameterTuner.attach({', '.join([repr(name), *arguments, *allowed])})"
 
 

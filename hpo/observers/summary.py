@@ -58,7 +58,7 @@ def summarize(
         and {
             "trial": best.id,
             "value": controller.objective(best),
-            "resource": best.best_resource if controller.search.best_value else best.resource,
+            "resource": controller.search.ranking.counts(best.resource, best.best_resource),
             "standard_error": noise(controller.objective(best)),
             "metrics": best.metrics,
             "hyperparameters": best.hyperparameters,
@@ -81,8 +81,8 @@ def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:
     value = controller.objective(untuned)
     if untuned.failure or not math.isfinite(value):
         return {"failure": untuned.failure or "it was stopped before it had reported anything"}
-    best, sign = controller.best(), 1.0 if controller.search.mode == "max" else -1.0
-    ahead = best is not None and sign * value >= sign * controller.objective(best)
+    best, ranking = controller.best(), controller.search.ranking
+    ahead = best is not None and not ranking.better(controller.objective(best), value)
     return {"value": value, "resource": untuned.resource, "metrics": untuned.metrics, "ahead": ahead}
 
 
@@ -124,7 +124,7 @@ def show_summary(name: str, status: str, metric: str, summary: dict[str, Any]) -
     return table
 
 
-def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> Text:
+def show_next(name: str, summary: dict[str, Any], store: str | None = None, *, strategy: str = "") -> Text:
     """Snippets of the best trial, ready to be copied; print them with `soft_wrap`.
 
     Args:
@@ -132,6 +132,7 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
         summary: its summary.
         store: database URL of its record, where that is not the one that is found by itself; one with a password in it
             is not repeated.
+        strategy: the job's, as its record has it.
     """
     best = summary["best"]
     if not best or "trainer" not in best:
@@ -139,13 +140,13 @@ def show_next(name: str, summary: dict[str, Any], store: str | None = None) -> T
     path, trainer = best["checkpoint"], best["trainer"]
     secret = bool(store) and holds_secret(str(store))
     hint = ", with the store's URL in WARMBAND_STORE" if secret else ""
+    attached = as_attached(name, trainer, None if secret else store, strategy=strategy)
     parts = [
         (f"{best['trial']} in a job file, under trainer:", f"  hyperparameters:\n{as_yaml(trainer)}"),
         ("the same in Python:", as_python(trainer)),
         (
             f"its model, trained, in {path}{hint}:",
-            f"from hpo import HyperparameterTuner\n"
-            f"model = {as_attached(name, trainer, None if secret else store)}.best_estimator().model()",
+            f"from hpo import HyperparameterTuner\nmodel = {attached}.best_estimator().model()",
         ),
     ]
     if best.get("load"):

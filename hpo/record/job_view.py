@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
+from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, has_value
 from hpo.record.tables import JobRow, TrialRow
 
 
@@ -29,31 +30,34 @@ def runtime(job: JobRow) -> float:
 
 def best_trial(job: JobRow, trials: list[TrialRow]) -> TrialRow | None:
     """The trial with the best objective, ties to less resource, then to the first; None if none has one."""
-    sign = 1.0 if job.spec["objective_type"] == "Maximize" else -1.0
-    by_best = job.spec["objective_value"] == "best"
-    ranked = [
-        (-sign * value, (trial.best_resource or 0) if by_best else trial.resource, trial.number, trial)
-        for trial in trials
-        if trial.status not in ("Failed", "Diverged") and (value := objective(job, trial)) is not None
-    ]
-    return min(ranked, key=lambda each: each[:3])[3] if ranked else None
+    rank = _rank(job)
+    best = min(trials, key=rank, default=None)
+    return best if best is not None and has_value(rank(best)) else None
 
 
 def ranked(job: JobRow, trials: list[TrialRow]) -> list[TrialRow]:
     """The trials, best first; those without an objective last, then those that diverged, and then that failed."""
-    sign = -1.0 if job.spec["objective_type"] == "Maximize" else 1.0
-
-    def rank(trial: TrialRow) -> tuple[int, bool, float, int]:
-        value = objective(job, trial)
-        ends = {"Diverged": 1, "Failed": 2}
-        return ends.get(trial.status, 0), value is None, sign * (value or 0.0), trial.number
-
-    return sorted(trials, key=rank)
+    return sorted(trials, key=_rank(job))
 
 
 def objective(job: JobRow, trial: TrialRow) -> float | None:
     """The value that the job compares trials by: the last, or the best."""
-    return trial.best_objective if job.spec["objective_value"] == "best" else trial.objective
+    return _ranking(job).counts(trial.objective, trial.best_objective)
+
+
+def _ranking(job: JobRow) -> Ranking:
+    return Ranking.of(job.spec["objective_type"], job.spec["objective_value"])
+
+
+def _rank(job: JobRow) -> Callable[[TrialRow], Rank]:
+    ranking, lost = _ranking(job), {"Diverged": DIVERGED, "Failed": FAILED}
+
+    def rank(trial: TrialRow) -> Rank:
+        value = ranking.counts(trial.objective, trial.best_objective)
+        resource = ranking.counts(trial.resource, trial.best_resource)
+        return ranking.rank(value, resource, trial.number, lost=lost.get(trial.status, 0))
+
+    return rank
 
 
 def when(seconds: float) -> datetime:

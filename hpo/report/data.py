@@ -11,9 +11,6 @@ from typing import Any, Self
 from hpo.ranges import ParameterRange, range_from_json
 from hpo.record import JobView, LedgerRow, ReportRow, Store, TrialRow
 
-UNITS = {"ParameterServerTrainer": "epoch", "TorchTrainer": "epoch", "XGBoostTrainer": "round"}
-"""What trainers call one unit of resource; spelled out here since looking it up there imports Ray."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class JobData(JobView):
@@ -70,10 +67,15 @@ class JobData(JobView):
         """Whether trials are compared by their best value instead of their last."""
         return bool(self.job.spec["objective_value"] == "best")
 
-    @property
+    @cached_property
     def unit(self) -> str:
         """The trainer's word for one unit of resource: "round", "epoch", "unit"."""
-        return UNITS.get(self.job.spec.get("estimator", {}).get("trainer", ""), "unit")
+        unit: str | None = self.job.spec.get("unit")
+        if unit is None:  # An older Warmband's.
+            from trainers.registry import unit_in  # imports Ray
+
+            unit = unit_in(self.job.spec.get("estimator", {}))
+        return unit
 
     @property
     def max_resource(self) -> int:

@@ -25,6 +25,7 @@ from hpo.record import JobRow, Store, status_and_reason
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of
 from hpo.sagemaker.description import describe
+from hpo.strategies import OWN_STRATEGY
 from hpo.text import printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.trainer import OWN_CLASS, Trainer
@@ -46,7 +47,7 @@ class TunedJob:
         self.latest_tuning_job: TuningJob | None = None
         self._store = store
         self._console, self._say = console, printer(console)
-        self._allowed = frozenset(settings.estimator.code().values())
+        self._allowed = frozenset(settings.code().values())
         """The code that the job's record may name where this process goes on with it."""
 
     if TYPE_CHECKING:
@@ -97,17 +98,18 @@ class TunedJob:
             estimator_cls: must stay None, as well.
             store: database URL of the record; None is the default one.
             allow_code: import the Python code that the record names. A training function is needed to train, as by
-                `resume`, not to look at the job or to load its models; a trainer of your own is needed for that, too.
+                `resume`, not to look at the job or to load its models; a trainer or a strategy of your own is needed
+                for that, too.
 
         Raises:
-            ConfigurationError: the record has no such job, or its trainer is a class of a user's own, and that is not
-                allowed.
+            ConfigurationError: the record has no such job, or its trainer or strategy is a class of a user's own, and
+                that is not allowed.
         """
         check_not_there_yet(job_details=job_details, estimator_cls=estimator_cls)
         with Store(store) as opened:
             job = opened.job(tuning_job_name)
         if not allow_code:
-            own = [code for code in in_record(job.spec) if code.key == OWN_CLASS]
+            own = [code for code in in_record(job.spec) if code.key in (OWN_CLASS, OWN_STRATEGY)]
             check_allowed(own, False, f"job {tuning_job_name!r}", "attach() allow_code=True")
         settings = JobSettings.of(job, allow_code=allow_code)
         tuner = cls(**settings.arguments(), store=store)

@@ -33,8 +33,8 @@ class Controller:
     Args:
         search: what to carry out.
         searcher: any `ray.tune.search.Searcher`.
-        scheduler: any `ray.tune.schedulers.TrialScheduler`. One with a `milestone` says how far an assignment may go;
-            for others every assignment is one unit, so that they decide at each.
+        scheduler: any `ray.tune.schedulers.TrialScheduler`. One that is a `RungScheduler` says how far an assignment
+            may go; for others every assignment is one unit, so that they decide at each.
         decode: turns what the searcher suggests into hyperparameters.
         gangs: what executes.
         record: what keeps it.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from functools import partial
 from typing import Any
 
-from hpo.search.trial import Search, TrialRun
+from hpo.ranking import has_value
+from hpo.search.trial import Search, TrialRun, rank_of
 from hpo.strategies import RESOURCE
 from trainers.gangs import Report
 
@@ -22,32 +24,25 @@ class Comparison:
 
     def __init__(self, search: Search) -> None:
         self._metric = search.metric
-        self._by_best = search.best_value
-        self._sign = 1.0 if search.mode == "max" else -1.0
+        self._ranking = search.ranking
 
     def objective(self, run: TrialRun) -> float:
         """The value that trials are compared by: the last, or the best one where the search says so."""
-        return run.best_value if self._by_best else run.value
-
-    def resource(self, run: TrialRun) -> int:
-        """The units that a trial's objective took."""
-        return run.best_resource if self._by_best else run.resource
+        return self._ranking.counts(run.value, run.best_value)
 
     def best(self, runs: Iterable[TrialRun]) -> TrialRun | None:
         """The one with the best objective; ties to the less resource, then to the first. None if none is finite."""
-        finite = (run for run in runs if math.isfinite(self.objective(run)) and not run.failure)
-        return min(
-            finite, key=lambda run: (-self._sign * self.objective(run), self.resource(run), run.number), default=None
-        )
+        best = min(runs, key=partial(rank_of, self._ranking), default=None)
+        return best if best is not None and has_value(rank_of(self._ranking, best)) else None
 
     def take(self, run: TrialRun, report: Report) -> None:
         """A trial trained another unit."""
         run.resource = report.step
         run.value = report.metrics.get(self._metric, math.nan)
-        improved = math.isfinite(run.value) and not self._sign * run.value <= self._sign * run.best_value
+        improved = self._ranking.better(run.value, run.best_value)
         if improved:
             run.best_value, run.best_resource = run.value, report.step
-        if improved or not self._by_best:
+        if improved or not self._ranking.by_best:
             run.metrics = report.metrics
 
     def standing(self, run: TrialRun) -> dict[str, Any]:

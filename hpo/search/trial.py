@@ -13,6 +13,7 @@ import ray.train  # noqa: F401
 from ray.tune.experiment import Trial
 
 from hpo.cost import Limits
+from hpo.ranking import DIVERGED, FAILED, Rank, Ranking
 from hpo.record import TrialStatus
 from hpo.strategies import TuningJobCompletionCriteriaConfig
 from trainers import storage
@@ -85,6 +86,11 @@ class Search:
     limits: Limits = field(default_factory=Limits)
     completion: TuningJobCompletionCriteriaConfig | None = None
     patience: float = 600.0
+
+    @property
+    def ranking(self) -> Ranking:
+        """Which of its trials is better."""
+        return Ranking(maximize=self.mode == "max", by_best=self.best_value)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -171,6 +177,12 @@ def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping
         limit=min([search.max_resource, *lengths[:1]]),
         workers=search.workers(config),
     )
+
+
+def rank_of(ranking: Ranking, run: TrialRun) -> Rank:
+    """Where a trial stands among the others."""
+    value, resource = ranking.counts((run.value, run.resource), (run.best_value, run.best_resource))
+    return ranking.rank(value, resource, run.number, lost=FAILED if run.failure else DIVERGED if run.diverged else 0)
 
 
 def status_of(run: TrialRun) -> TrialStatus:

@@ -15,7 +15,7 @@ from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import Recall
 from hpo.search.trial import PROBE, Search, TrialRun, new_run
-from hpo.strategies import Completion, SynchronousHyperBandScheduler, Verdict
+from hpo.strategies import Completion, Verdict, rungs_of
 from trainers.gangs import Report, Segment, Served, merged
 
 FIRST_FAILURES = 5
@@ -58,10 +58,9 @@ class Trials:
         self.trained = 0
         """Units trained by all trials, the untuned run not counted."""
         self.search_alg = searcher
-        self.hyperband = scheduler if isinstance(scheduler, SynchronousHyperBandScheduler) else None
-        plan = self.hyperband.plan if self.hyperband else None
-        self.demand = Demand(search, plan)
-        self.completion = Completion(search.completion, plan, maximize=search.mode == "max")
+        self.rungs = rungs_of(scheduler)
+        self.demand = Demand(search, self.rungs.plan)
+        self.completion = Completion(search.completion, self.rungs.plan, maximize=search.mode == "max")
         self.verdict: Verdict | None = None
         """Why the job is complete before its plan is."""
         self._enough = False
@@ -74,8 +73,8 @@ class Trials:
         self._recall = recall
         self._clock = clock
         self._end = end
-        if self.hyperband and self.completion.asked:
-            self.hyperband.may_go_on = self._may_go_on
+        if self.completion.asked:
+            self.rungs.set_gate(self._may_go_on)
         self._failures = 0
         self._any_trained = False
         self._cuts_told = 0
@@ -133,9 +132,7 @@ class Trials:
         """The units at which its next assignment ends."""
         if not run.tuned:
             return run.limit
-        if self.hyperband is None:
-            return min(run.limit, run.resource + 1)
-        return min(run.limit, self.hyperband.next_rung(run.trial, run.resource))
+        return min(run.limit, self.rungs.next_rung(run.trial, run.resource))
 
     def _suggest(self) -> Trial | None:
         if self.demand.to_come < 1:
@@ -146,8 +143,7 @@ class Trials:
         if suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string, against its own annotation
             self.demand.exhausted = True
             self.completion.no_more_trials(number)
-            if self.hyperband:
-                self.hyperband.no_more_trials(self)
+            self.rungs.no_more_trials(self)
             chosen: Trial | None = self._scheduler.choose_trial_to_run(self)
             return chosen
         if suggested is None:
@@ -161,8 +157,7 @@ class Trials:
         self._by_number.append(run)
         self.demand.drawn(run)
         self._scheduler.on_trial_add(self, run.trial)
-        if self.hyperband:
-            run.bracket = self.hyperband.bracket(run.trial)
+        run.bracket = self.rungs.bracket(run.trial)
         self.keep(run)
         return run.trial
 
@@ -170,7 +165,7 @@ class Trials:
 
     def tell_cuts(self) -> None:
         """Tells the record of rungs that were decided."""
-        cuts = self.hyperband.core.cuts if self.hyperband else []
+        cuts = self.rungs.cuts
         for cut in cuts[self._cuts_told :]:
             self._record.rung(cut)
         self._cuts_told = len(cuts)

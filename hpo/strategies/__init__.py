@@ -18,20 +18,33 @@ if TYPE_CHECKING:
         lay_out as lay_out,
         run_all as run_all,
     )
-    from hpo.strategies.random_search import RandomSearch as RandomSearch
-    from hpo.strategies.registry import (
+    from hpo.strategies.hyperband_strategy import (
         HyperbandStrategyConfig as HyperbandStrategyConfig,
-        Strategy as Strategy,
         StrategyConfig as StrategyConfig,
+    )
+    from hpo.strategies.random_search import RandomSearch as RandomSearch
+    from hpo.strategies.random_strategy import at_random as at_random
+    from hpo.strategies.registry import (
+        OWN_STRATEGY as OWN_STRATEGY,
+        STRATEGIES as STRATEGIES,
+        as_given as as_given,
+        check_known as check_known,
         check_strategy as check_strategy,
-        grown as grown,
-        make_strategy as make_strategy,
-        plan_for as plan_for,
-        stops_nothing as stops_nothing,
+        name_in_record as name_in_record,
+        strategy_code as strategy_code,
+        strategy_from_json as strategy_from_json,
+        strategy_of as strategy_of,
     )
     from hpo.strategies.scheduler import (
         RESOURCE as RESOURCE,
         SynchronousHyperBandScheduler as SynchronousHyperBandScheduler,
+    )
+    from hpo.strategies.strategy import (
+        Prepared as Prepared,
+        RungScheduler as RungScheduler,
+        Strategy as Strategy,
+        Task as Task,
+        rungs_of as rungs_of,
     )
 
 load_when_used(__name__)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from hpo.ranking import Rank, Ranking
 from trainers.errors import ConfigurationError
 
 # A plan is laid out whole, before a job starts: far beyond what anyone trains, it would fill the memory.
@@ -218,7 +219,7 @@ class Hyperband:
 
     def __init__(self, plan: Plan, *, maximize: bool) -> None:
         self.plan = plan
-        self._sign = 1.0 if maximize else -1.0
+        self._ranking = Ranking(maximize=maximize)
         self._entries: dict[str, _Entry] = {}
         self._added = [0] * len(plan.brackets)
         # By bracket, so that no report looks at the others of it. Those that train all train to the same rung, and are
@@ -333,7 +334,6 @@ class Hyperband:
         )
         return set(waiting)
 
-    def _rank(self, trial: str) -> tuple[bool, float, int]:
+    def _rank(self, trial: str) -> Rank:
         entry = self._entries[trial]
-        finite = math.isfinite(entry.value)
-        return (not finite, -self._sign * entry.value if finite else 0.0, entry.number)
+        return self._ranking.rank(entry.value, 0, entry.number)

@@ -3,207 +3,112 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from hpo.ranges import ParameterRange, search_space
-from hpo.strategies.hyperband import Plan, lay_out, run_all
+from hpo.strategies.hyperband_strategy import StrategyConfig
+from hpo.strategies.strategy import Strategy
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
+from trainers.process import PLACE, load, name_of
 
-if TYPE_CHECKING:
-    from ray.tune.schedulers import TrialScheduler
-    from ray.tune.search import Searcher
+STRATEGIES = {
+    "Hyperband": "hpo.strategies.hyperband_strategy:HyperbandStrategy",
+    "Random": "hpo.strategies.random_strategy:RandomStrategy",
+}
+"""The classes of the strategies that have a name."""
 
-STRATEGIES = ("Hyperband", "Random")
 LATER = ("Bayesian", "Grid")
 
+OWN_STRATEGY = "strategy"
+"""What a strategy of a user's own is called where its code is named."""
 
-class HyperbandStrategyConfig:
-    """Hyperband's resource, in units: one unit is one report, a boosting round or an epoch.
+
+def strategy_of(strategy: str | Strategy, config: StrategyConfig | None) -> Strategy:
+    """A strategy as a tuner is given it.
 
     Args:
-        max_resource: units of a trial that runs to the end; trials stop there, whatever `num_round` says.
-        min_resource: units before a trial can be stopped.
-        reduction_factor: one trial in so many goes on at each rung.
+        strategy: itself, or a name.
+        config: the configuration of one that has a name.
 
     Raises:
-        ConfigurationError: a value is no whole number or too small, or `max_resource` is below `min_resource`.
+        ConfigurationError: naming the field, the value and what is there.
     """
-
-    def __init__(self, max_resource: int, min_resource: int, *, reduction_factor: int = 3) -> None:
-        for field, value, least in (
-            ("max_resource", max_resource, 1),
-            ("min_resource", min_resource, 1),
-            ("reduction_factor", reduction_factor, 2),
-        ):
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise ConfigurationError(
-                    f"HyperbandStrategyConfig: {field} is {value!r}; give a whole number, {least} or more"
-                )
-        if max_resource < min_resource:
-            raise ConfigurationError(
-                f"HyperbandStrategyConfig: max_resource is {max_resource}, less than min_resource, {min_resource}; "
-                "give a max_resource that is not below min_resource"
-            )
-        self.max_resource = max_resource
-        self.min_resource = min_resource
-        self.reduction_factor = reduction_factor
-
-    def to_input_req(self) -> dict[str, int]:
-        """The form that `describe()` gives it in."""
-        return {"MinResource": self.min_resource, "MaxResource": self.max_resource}
-
-    def __repr__(self) -> str:
-        return (
-            f"HyperbandStrategyConfig(max_resource={self.max_resource}, min_resource={self.min_resource}, "
-            f"reduction_factor={self.reduction_factor})"
+    if isinstance(strategy, str):
+        check_known(strategy)
+    name = strategy if isinstance(strategy, str) else name_in_record(strategy)
+    if config is not None and config.strategy != name:
+        raise ConfigurationError(
+            f"strategy_config is for the strategy {config.strategy!r}, not for {name!r}; leave it out"
         )
+    if not isinstance(strategy, str):
+        return strategy
+    return strategy_from_json(name, None if config is None else config.to_json())
 
 
-class StrategyConfig:
-    """A strategy's own configuration.
-
-    Args:
-        hyperband_strategy_config: for the strategy "Hyperband".
+def check_known(name: str) -> None:
+    """Refuses a name that is neither a strategy's nor that of a class, as "module:name"; nothing is imported.
 
     Raises:
-        ConfigurationError: it is none.
+        ConfigurationError: naming it, and the nearest that there is.
     """
-
-    def __init__(self, hyperband_strategy_config: HyperbandStrategyConfig) -> None:
-        if not isinstance(hyperband_strategy_config, HyperbandStrategyConfig):
-            raise ConfigurationError(
-                f"StrategyConfig: hyperband_strategy_config is {hyperband_strategy_config!r}; give "
-                "HyperbandStrategyConfig(max_resource=..., min_resource=...)"
-            )
-        self.hyperband_strategy_config = hyperband_strategy_config
-
-    def to_input_req(self) -> dict[str, Any]:
-        """The form that `describe()` gives it in."""
-        return {"HyperbandStrategyConfig": self.hyperband_strategy_config.to_input_req()}
-
-    def to_json(self) -> dict[str, int]:
-        """Everything it was made with, for the record."""
-        return dict(vars(self.hyperband_strategy_config))
-
-    @classmethod
-    def from_json(cls, state: Mapping[str, int]) -> StrategyConfig:
-        """As `to_json` recorded it.
-
-        Raises:
-            ConfigurationError: it did not.
-        """
-        try:
-            return cls(HyperbandStrategyConfig(**state))
-        except TypeError:
-            raise ConfigurationError(
-                f"the record of a StrategyConfig is {state!r}; give what to_json() of one returns"
-            ) from None
-
-    def __repr__(self) -> str:
-        return f"StrategyConfig({self.hyperband_strategy_config!r})"
+    known = ", ".join(STRATEGIES)
+    if name in LATER:
+        raise ConfigurationError(f"strategy {name!r} is not there yet; give one of {known}")
+    if name not in STRATEGIES and not PLACE.fullmatch(name):
+        hint = did_you_mean(name, STRATEGIES)
+        raise ConfigurationError(f"strategy {name!r} is unknown; give one of {known}{hint}")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Strategy:
-    """A strategy made ready for one job."""
-
-    searcher: Searcher
-    scheduler: TrialScheduler
-    plan: Plan
-
-
-def check_strategy(strategy: str, config: StrategyConfig | None, early_stopping_type: str) -> None:
+def check_strategy(strategy: str | Strategy, config: StrategyConfig | None, early_stopping_type: str) -> None:
     """Refuses what no job could be started with.
 
     Raises:
         ConfigurationError: naming the field, the value and what is there.
     """
-    if strategy in LATER:
-        raise ConfigurationError(f"strategy {strategy!r} is not there yet; give one of {', '.join(STRATEGIES)}")
-    if strategy not in STRATEGIES:
-        hint = did_you_mean(strategy, STRATEGIES)
-        raise ConfigurationError(f"strategy {strategy!r} is unknown; give one of {', '.join(STRATEGIES)}{hint}")
-    if config is not None and strategy != "Hyperband":
-        raise ConfigurationError(f"strategy_config is for the strategy 'Hyperband', not for {strategy!r}; leave it out")
+    made = strategy_of(strategy, config)
     if early_stopping_type not in ("Off", "Auto"):
         raise ConfigurationError(f"early_stopping_type is {early_stopping_type!r}; give 'Off'")
     if early_stopping_type == "Auto":
-        why = "Hyperband stops trials itself" if strategy == "Hyperband" else "it is not there yet"
-        raise ConfigurationError(f"early_stopping_type 'Auto' with {strategy!r}: {why}; give 'Off'")
+        name = name_in_record(made)
+        why = f"{name} stops trials itself" if made.rations else "it is not there yet"
+        raise ConfigurationError(f"early_stopping_type 'Auto' with {name!r}: {why}; give 'Off'")
 
 
-def plan_for(strategy: str, config: StrategyConfig | None, max_jobs: int, units: int | None) -> Plan:
-    """The brackets of a job.
+def name_in_record(strategy: Strategy) -> str:
+    """What a record calls a strategy: its name, or "module:name" of a user's own class."""
+    own = name_of(type(strategy))
+    return next((name for name, home in STRATEGIES.items() if home == own), own)
+
+
+def strategy_from_json(name: str, options: Mapping[str, Any] | None) -> Strategy:
+    """A strategy as a record has it, or a job file. A user's own is imported: whoever calls has asked the user first.
 
     Args:
-        strategy: its name.
-        config: Hyperband's own, if given.
-        max_jobs: trials in all.
-        units: how long a trial trains where `config` does not say.
+        name: as `name_in_record` gave it.
+        options: as `Strategy.options` gave them.
 
     Raises:
-        ConfigurationError: nothing says how long a trial trains, or a value is out of range.
+        ConfigurationError: there is no such strategy, or it does not take these options.
     """
-    hyperband = config.hyperband_strategy_config if config else None
-    longest = hyperband.max_resource if hyperband else units
-    if longest is None:
-        raise ConfigurationError(
-            "nothing says how long a trial trains: give max_resource in HyperbandStrategyConfig, "
-            "or num_round in the trainer's hyperparameters"
-        )
-    if strategy == "Random":
-        return run_all(max_jobs, longest)
-    if hyperband is None:
-        return lay_out(max_jobs, 1, longest)
-    return lay_out(max_jobs, hyperband.min_resource, longest, hyperband.reduction_factor)
+    check_known(name)
+    kind = load(STRATEGIES.get(name, name), OWN_STRATEGY, "class")
+    if not isinstance(kind, type) or not issubclass(kind, Strategy):
+        raise ConfigurationError(f"{OWN_STRATEGY} {name!r} is {kind!r}; give a subclass of hpo.strategies.Strategy")
+    try:
+        return kind(**options or {})
+    except TypeError as error:
+        raise ConfigurationError(f"options of {OWN_STRATEGY} {name!r} are {options}: {error}") from error
 
 
-def grown(plan: Plan, strategy: str, config: StrategyConfig | None, max_jobs: int) -> Plan:
-    """The brackets of a job that is to have more trials than it was planned for.
-
-    Those that there are stay as they are, and what was decided in them stays right: the trials that are added get
-    brackets of their own behind them, as a job of so many trials would have. A plan that cuts nothing just gets longer.
-
-    Args:
-        plan: the job's so far.
-        strategy: its name.
-        config: Hyperband's own, if given.
-        max_jobs: trials in all, more than the plan's.
-    """
-    if strategy == "Random":
-        return run_all(max_jobs, plan.max_resource)
-    more = plan_for(strategy, config, max_jobs - plan.trials, plan.max_resource)
-    return Plan(brackets=(*plan.brackets, *more.brackets), max_resource=plan.max_resource)
+def as_given(name: str, options: Mapping[str, Any] | None) -> tuple[str | Strategy, StrategyConfig | None]:
+    """A strategy of a record as a tuner takes it: by its name where that says all, and its configuration."""
+    if name in STRATEGIES and not options:
+        return name, None
+    if options and name == StrategyConfig.strategy:
+        return name, StrategyConfig.from_json(options)
+    return strategy_from_json(name, options), None
 
 
-def stops_nothing(strategy: str, config: StrategyConfig | None, plan: Plan) -> list[str]:
-    """The warning that Hyperband has no rung at which it could stop one of several trials.
-
-    Args:
-        strategy: its name.
-        config: Hyperband's own, if given.
-        plan: the job's brackets.
-    """
-    if strategy != "Hyperband" or plan.trials == 1 or any(len(bracket.rungs) > 1 for bracket in plan.brackets):
-        return []
-    hyperband = config.hyperband_strategy_config if config else HyperbandStrategyConfig(plan.max_resource, 1)
-    least, factor = hyperband.min_resource, hyperband.reduction_factor
-    return [
-        f"Hyperband stops no trial, all of them train {plan.max_resource} units: max_resource is less than "
-        f"reduction_factor times min_resource, {factor} x {least}; give a max_resource of {factor * least} or more, a "
-        "smaller min_resource or reduction_factor, or the strategy Random"
-    ]
-
-
-def make_strategy(plan: Plan, ranges: Mapping[str, ParameterRange], *, metric: str, mode: str, seed: int) -> Strategy:
-    """The searcher and scheduler of a job whose plan is known."""
-    # Imported here: a job file is checked without waiting for Ray.
-    from hpo.strategies.random_search import RandomSearch
-    from hpo.strategies.scheduler import SynchronousHyperBandScheduler
-
-    searcher = RandomSearch(search_space(ranges), metric=metric, mode=mode, seed=seed)
-    return Strategy(
-        searcher=searcher, scheduler=SynchronousHyperBandScheduler(plan, metric=metric, mode=mode), plan=plan
-    )
+def strategy_code(name: str) -> dict[str, str]:
+    """The user's code that a strategy is by its name in a record, by what it is called; nothing of it is imported."""
+    return {OWN_STRATEGY: name} if ":" in name else {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 # Ray Train first: threads that enter Ray by Tune and by Train at once meet in its import cycle.
@@ -11,7 +11,7 @@ import ray.train  # noqa: F401
 from ray.tune.experiment import Trial
 from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
 
-from hpo.strategies.hyperband import Hyperband, Plan, State
+from hpo.strategies.hyperband import Cut, Hyperband, Plan, State
 from trainers.errors import ConfigurationError
 
 RESOURCE = "resource"
@@ -40,22 +40,21 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
         self.plan = plan
         self._core: Hyperband | None = None
         self._trials: dict[str, Trial] = {}
-        self.may_go_on: Callable[[Trial], bool] = lambda trial: True
-        """Whether something else than Hyperband lets a trial train on from where it stands."""
+        self._may_go_on: Callable[[Trial], bool] = lambda trial: True
 
-    # ---- what the controller asks beyond Tune's interface
+    # ---- what a search asks beyond Tune's interface: `hpo.strategies.strategy.RungScheduler`
+
+    @property
+    def cuts(self) -> Sequence[Cut]:
+        """Every rung decided so far, in the order of decision."""
+        return self.core.cuts
 
     def milestone(self, trial: Trial) -> int:
         """The units at which `trial` next waits, or ends."""
         return self.core.milestone(trial.trial_id)
 
     def next_rung(self, trial: Trial, resource: int) -> int:
-        """How far an assignment may train `trial`: to its milestone, or, where it starts again, to the next rung.
-
-        Args:
-            trial: which.
-            resource: the units that it goes on from.
-        """
+        """See `RungScheduler.next_rung`: a trial's milestone, or, where it starts again, a rung before that."""
         return self.core.next_rung(trial.trial_id, resource)
 
     def bracket(self, trial: Trial) -> int:
@@ -65,6 +64,10 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
     def no_more_trials(self, tune_controller: Any) -> None:
         """The searcher has nothing left: brackets that are not full count as full."""
         self._carry_out(tune_controller, self.core.close(), current=None)
+
+    def set_gate(self, may_go_on: Callable[[Trial], bool]) -> None:
+        """See `RungScheduler.set_gate`."""
+        self._may_go_on = may_go_on
 
     @property
     def core(self) -> Hyperband:
@@ -113,7 +116,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
         """The waiting trial of the earliest bracket, furthest rung first; None if all that may train do."""
         for trial_id in self.core.runnable():
             trial = self._trials.get(trial_id)
-            if trial is not None and trial.status in (Trial.PENDING, Trial.PAUSED) and self.may_go_on(trial):
+            if trial is not None and trial.status in (Trial.PENDING, Trial.PAUSED) and self._may_go_on(trial):
                 return trial
         return None
 

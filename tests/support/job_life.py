@@ -39,7 +39,8 @@ from hpo.record.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.record.tables import LOST_AFTER
 from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Plan
-from hpo.strategies.registry import make_strategy
+from hpo.strategies.random_strategy import at_random
+from hpo.strategies.strategy import Task
 from tests.support.drivers import (
     METRIC,
     MODEL,
@@ -413,7 +414,7 @@ class World:
                 raises = record.job("job").spec.get(RAISED, [])
             return Job(
                 search=search,
-                strategy=make_strategy(self.plan, RANGES, metric=METRIC, mode=aim.mode, seed=search.seed),
+                strategy=at_random(Task(plan=self.plan, ranges=RANGES, metric=METRIC, mode=aim.mode, seed=search.seed)),
                 ranges=RANGES,
                 estimator=trainer,
                 channels={},

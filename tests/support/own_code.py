@@ -1,4 +1,4 @@
-"""A module of a user's own, with trainers and a training function; tests copy it to where they need it."""
+"""A module of a user's own: trainers, a training function, a strategy; tests copy it to where they need it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
-from trainers import ScalingConfig, TrainContext, Trainer, XGBoostTrainer, storage
+from hpo.ranges import ParameterRange
+from hpo.strategies import Bracket, Plan, Prepared, Strategy, Task, at_random
+from trainers import ConfigurationError, ScalingConfig, TrainContext, Trainer, XGBoostTrainer, storage
 from trainers.channels import PlacedChannel
 from trainers.gangs.messages import Assignment, Report, Segment
 from trainers.gangs.program import WorkerContext, never
@@ -83,6 +85,38 @@ class Draw:
 def train(context: TrainContext) -> None:
     for epoch in context.epochs():
         context.report({"validation:auc": context.hyperparameters["lr"]}, checkpoint={"epoch": epoch})
+
+
+class Halves(Strategy):
+    """Drawn at random, best of each `factor` trials going on at half of the way."""
+
+    rations: ClassVar[bool] = True
+
+    def __init__(self, *, factor: int = 2) -> None:
+        self.factor = factor
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"factor": self.factor}
+
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        if units is None or units < 2:
+            raise ConfigurationError(f"a trial trains {units} units; give 2 or more")
+        full, rest = divmod(max_jobs, self.factor)
+        sizes = [self.factor] * full + ([rest] if rest else [])
+        brackets = [Bracket(rungs=(units // 2, units), sizes=(size, 1)) for size in sizes]
+        return Plan(brackets=tuple(brackets), max_resource=units)
+
+    def grown(self, plan: Plan, max_jobs: int) -> Plan:
+        more = self.plan({}, max_jobs - plan.trials, plan.max_resource)
+        return Plan(brackets=(*plan.brackets, *more.brackets), max_resource=plan.max_resource)
+
+    def warnings(self, plan: Plan) -> list[str]:
+        alone = [bracket for bracket in plan.brackets if bracket.sizes[0] == 1]
+        return ["the last trial is compared with none"] if alone else []
+
+    def prepare(self, task: Task) -> Prepared:
+        return at_random(task)
 
 
 class NoTrainer:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from importlib import import_module
 from typing import Any
 
 from trainers.errors import ConfigurationError
+
+PLACE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
+"""A name that another process may find something by."""
 
 
 def name_of(thing: Any) -> str:

@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from hpo.jobs.options import NUM_TO_KEEP, check_option
-from hpo.search import PROBE, UNTUNED, Search, TrialRun
+from hpo.ranking import Rank, has_value
+from hpo.search import PROBE, UNTUNED, Search, TrialRun, rank_of
 from trainers import storage
 from trainers.checkpoint import Manifest, remove
 from trainers.errors import LeaseError, WarmbandError
@@ -24,9 +25,6 @@ CLOSE_SECONDS = 60.0
 """How long the end of a job waits for what is still to be removed."""
 
 logger = logging.getLogger(__name__)
-
-Rank = tuple[float, ...]
-"""What ended trials are compared by, the smallest first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,12 +63,12 @@ class Retention:
         self._written_bytes += run.manifest.size
         return before
 
-    def ended(self, run: TrialRun, rank: Rank | None) -> Checkpoint | None:
+    def ended(self, run: TrialRun, rank: Rank) -> Checkpoint | None:
         """A trial has ended, once; returns the checkpoint that is not needed any more, its own or another's.
 
         Args:
             run: the trial.
-            rank: where it stands among the others; None if it is none of the best whatever they are.
+            rank: where it stands among the others.
         """
         last = self._live.pop(run.id, None)
         if last is None:
@@ -80,7 +78,7 @@ class Retention:
         elif self._num_to_keep is None:
             self._uncounted += 1
             self._uncounted_bytes += last.manifest.size
-        elif rank is None:
+        elif not has_value(rank):
             return last
         else:
             bisect.insort(self._best, (rank, last), key=lambda entry: entry[0])
@@ -149,7 +147,7 @@ class Checkpoints:
             self._decided.append((remove, older.uri))
         if not run.trial.is_finished() or run.cut or not run.judged:
             return []
-        gone = self._retention.ended(run, rank(self._search, run))
+        gone = self._retention.ended(run, rank_of(self._search.ranking, run))
         if gone is None:
             return []
         if gone.manifest.is_folder:
@@ -282,18 +280,6 @@ class Checkpoints:
         """Whether a folder is a trial's, and not something that a user keeps beside them."""
         number = name.removeprefix(f"{self._search.name}-")
         return name in (UNTUNED, PROBE) or (number != name and number.isdigit())
-
-
-def rank(search: Search, run: TrialRun) -> Rank | None:
-    """Where an ended trial stands: by its objective, then the less resource it used, then as it was suggested.
-
-    None if it failed or its objective is not finite.
-    """
-    value = run.best_value if search.best_value else run.value
-    if run.failure or run.ahead or not math.isfinite(value):
-        return None
-    resource = run.best_resource if search.best_value else run.resource
-    return (-value if search.mode == "max" else value, resource, run.number)
 
 
 def dropped(trial_id: str) -> str:

@@ -32,8 +32,12 @@ _LOOK_EVERY = 0.2
 _UNDER_WAY = ("InProgress", "Stopping")
 
 
-def check_can_follow(estimator: Trainer, callbacks: Sequence[object]) -> None:
+def check_can_follow(named: Mapping[str, str], callbacks: Sequence[object]) -> None:
     """Refuses what another process cannot make again out of the record: callbacks, functions of a script.
+
+    Args:
+        named: the user's own code that the job runs, as `JobSettings.code` has it.
+        callbacks: those of the job.
 
     Raises:
         ConfigurationError: naming it.
@@ -44,7 +48,7 @@ def check_can_follow(estimator: Trainer, callbacks: Sequence[object]) -> None:
             f"callbacks {kinds} cannot follow a job to another process, as fit(wait=False) needs; call fit(wait=True) "
             "or leave them out"
         )
-    for argument, code in estimator.code().items():
+    for argument, code in named.items():
         module, _, name = code.partition(":")
         if module == "__main__" or "<" in name:
             plain = name.rpartition(".")[2].strip("<>")

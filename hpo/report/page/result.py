@@ -40,13 +40,13 @@ def configuration(data: JobData) -> Section:
     table = Table(["hyperparameter", "best", "un-tuned", "range"], rows)
     trainer = (data.job.summary.get("best") or {}).get("trainer")
     note = f"{best.trial_id}, the best trial{'' if data.job.ended_at else ' so far'}."
-    return Section("Configuration", [table, *(_codes(data.title, trainer) if trainer else ())], note=note)
+    return Section("Configuration", [table, *(_codes(data, trainer) if trainer else ())], note=note)
 
 
-def _codes(name: str, trainer: dict[str, Any]) -> Iterator[Block]:
+def _codes(data: JobData, trainer: dict[str, Any]) -> Iterator[Block]:
     from hpo.observers import as_attached, as_python, as_yaml  # imports Ray
 
-    attached = f"{as_attached(name, trainer)}.best_estimator()"
+    attached = f"{as_attached(data.title, trainer, strategy=data.job.spec['strategy'])}.best_estimator()"
     yield Code(f"hyperparameters:\n{as_yaml(trainer)}", "YAML", "In a job file, under trainer")
     yield Code(as_python(trainer), "Python", "In Python")
     yield Code(f"from hpo import HyperparameterTuner\nmodel = {attached}.model()", "Python", "Its model, trained")

@@ -19,7 +19,8 @@ from hpo.observers.progress import Goal, Progress
 from hpo.record.store import JobRow, LedgerRow, Store
 from hpo.search.simulated_gangs import SimulatedGangs
 from hpo.strategies.hyperband import lay_out
-from hpo.strategies.registry import make_strategy
+from hpo.strategies.random_strategy import at_random
+from hpo.strategies.strategy import Task
 from tests.support.drivers import METRIC, Disturbance
 from tests.support.driving import CHANNELS, Counting, row, tuner
 from tests.support.job_life import LOST, RANGES, SPEC, Aim, World
@@ -132,7 +133,7 @@ def test_gangs_that_are_at_work_are_neither_recycled_nor_billed_for_it(
     with Interrupts(print) as interrupts:
         ended = Job(
             search=search,
-            strategy=make_strategy(plan, RANGES, metric=METRIC, mode="max", seed=search.seed),
+            strategy=at_random(Task(plan=plan, ranges=RANGES, metric=METRIC, mode="max", seed=search.seed)),
             ranges=RANGES,
             estimator=OnThem(scaling=ScalingConfig(num_workers=0), hyperparameters={"objective": "binary:logistic"}),
             channels={},

@@ -84,8 +84,12 @@ def train(context: Any) -> None:
 
 
 def test_a_record_s_code_is_named() -> None:
-    assert in_record({"estimator": XGBoostTrainer(hyperparameters={"eval_metric": "auc"}).to_json()}) == []
-    named = in_record({"estimator": TorchTrainer(train_loop_per_worker="json:loads").to_json()})
+    plain = XGBoostTrainer(hyperparameters={"eval_metric": "auc"}).to_json()
+    assert in_record({"estimator": plain, "strategy": "Random"}) == []
+    [own] = in_record({"estimator": plain, "strategy": "os:abort"})
+    assert (own.key, own.name) == ("strategy", "os:abort")
+    torch = TorchTrainer(train_loop_per_worker="json:loads").to_json()
+    named = in_record({"estimator": torch, "strategy": "Hyperband"})
     check_allowed(named, True, "job 'a-job'")
     with pytest.raises(ConfigurationError, match=r"^job 'a-job' names Python code.*train_loop_per_worker 'json:loads'"):
         check_allowed(named, False, "job 'a-job'")

@@ -24,7 +24,7 @@ from hpo.jobs.stop_signals import Interrupts
 from hpo.record.lease import this_process
 from hpo.record.store import JobRow, Store
 from hpo.strategies.hyperband import Plan, lay_out
-from hpo.strategies.registry import HyperbandStrategyConfig, StrategyConfig, grown
+from hpo.strategies.hyperband_strategy import HyperbandStrategy
 from tests.support.command import run
 from tests.support.driving import CHANNELS, answer, row, tuner
 from tests.support.rows import held_by, until
@@ -380,10 +380,10 @@ configs = st.tuples(st.integers(1, 3), st.integers(3, 81), st.sampled_from([2, 3
 @given(configs, st.lists(st.integers(1, 60), min_size=2, max_size=5))
 def test_a_plan_grows_behind_what_there_is(config: tuple[int, int, int], steps: list[int]) -> None:
     least, most, eta = config
-    hyperband = StrategyConfig(HyperbandStrategyConfig(most, least, reduction_factor=eta))
+    hyperband = HyperbandStrategy(max_resource=most, min_resource=least, reduction_factor=eta)
     plan = lay_out(steps[0], least, most, eta)
     for more in steps[1:]:
-        longer = grown(plan, "Hyperband", hyperband, plan.trials + more)
+        longer = hyperband.grown(plan, plan.trials + more)
         assert longer.brackets[: len(plan.brackets)] == plan.brackets
         assert longer.brackets[len(plan.brackets) :] == lay_out(more, least, most, eta).brackets
         assert longer.trials == plan.trials + more

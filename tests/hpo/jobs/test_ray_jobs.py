@@ -194,7 +194,7 @@ def test_what_is_wrong_with_a_job_is_said_here(folder: Path) -> None:
 
 def test_callbacks_and_functions_of_a_script_cannot_follow() -> None:
     with pytest.raises(ConfigurationError, match=r"callbacks Callback cannot follow.*wait=True"):
-        check_can_follow(make().settings.estimator, [Callback()])
+        check_can_follow(make().settings.code(), [Callback()])
     with pytest.raises(ConfigurationError, match="callbacks Callback"):
         make(callbacks=[Callback()]).fit(CHANNELS, wait=False)
 
@@ -203,10 +203,10 @@ def test_callbacks_and_functions_of_a_script_cannot_follow() -> None:
 
     trained = {"hyperparameters": {"epochs": 1}, "metrics": ["validation:x"]}
     with pytest.raises(ConfigurationError, match="'train' is in another function, where the other process"):
-        check_can_follow(TorchTrainer(train, **trained), [])
+        check_can_follow(TorchTrainer(train, **trained).code(), [])
     train.__module__, train.__qualname__ = "__main__", "train"
     with pytest.raises(ConfigurationError, match=r"'train' is in this script or notebook.*as 'training:train'"):
-        check_can_follow(TorchTrainer(train, **trained), [])
+        check_can_follow(TorchTrainer(train, **trained).code(), [])
 
 
 # ---- what a driver knows of where it runs
@@ -430,26 +430,41 @@ def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder:
 
 
 @pytest.mark.ray
-def test_a_trainer_of_a_users_own_goes_along(head: Head, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trainer_and_a_strategy_of_a_users_own_go_along(
+    head: Head, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     shutil.copy(own_code.__file__, folder / "shop.py")
-    own = ["--set", "trainer.type=custom", "--set", "trainer.trainer_class=shop:Churn"]
+    keys = ("trainer.type=custom", "trainer.trainer_class=shop:Churn", "tuning.strategy=shop:Halves")
+    keys += ("tuning.hyperband=null", "trainer.hyperparameters.num_round=4")
+    own = [word for key in keys for word in ("--set", key)]
     submitted = ["submit", "job.yaml", "--address", head.address, "--name", "own", *own]
-    with pytest.raises(ConfigurationError, match=r"'shop:Churn', which is Churn of .*give --allow-code"):
+    with pytest.raises(
+        ConfigurationError,
+        match=r"'shop:Churn', which is Churn of .*'shop:Halves', which is Halves of .*give --allow-code",
+    ):
         hpo(*submitted)
     hpo(*submitted, "--allow-code", "--wait")
     with Store() as store:
-        assert (store.job("own").status, store.job("own").spec["estimator"]["trainer"]) == ("Completed", "shop:Churn")
+        job = store.job("own")
+    assert (job.status, job.spec["estimator"]["trainer"], job.spec["strategy"]) == (
+        "Completed",
+        "shop:Churn",
+        "shop:Halves",
+    )
 
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", head.address)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.syspath_prepend(str(folder))
     scaling = ScalingConfig(num_workers=1, resources_per_worker={"CPU": 1})
-    trainer = import_module("shop").Churn(scaling=scaling, hyperparameters={**STATIC, "num_round": 2}, floor=0.5)
-    tuner = HyperparameterTuner(trainer, "validation:auc", {"eta": ContinuousParameter(0.1, 1)}, strategy="Random")
+    shop = import_module("shop")
+    trainer = shop.Churn(scaling=scaling, hyperparameters={**STATIC, "num_round": 2}, floor=0.5)
+    tuner = HyperparameterTuner(trainer, "validation:auc", {"eta": ContinuousParameter(0.1, 1)}, strategy=shop.Halves())
     tuner.fit(CHANNELS, job_name="own-apart", wait=False)
     tuner.wait()
     assert tuner.describe()["HyperParameterTuningJobStatus"] == "Completed"
-    assert HyperparameterTuner.attach("own-apart", allow_code=True).best_estimator().options == {"floor": 0.5}
+    attached = HyperparameterTuner.attach("own-apart", allow_code=True)
+    assert attached.best_estimator().options == {"floor": 0.5}
+    assert attached.strategy.options == {"factor": 2}
 
 
 @pytest.mark.ray

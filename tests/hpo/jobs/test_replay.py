@@ -26,8 +26,10 @@ from hpo.search.observer import STOP_REQUESTED
 from hpo.search.simulated_gangs import Curve, SimulatedGangs
 from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Plan, lay_out, run_all
-from hpo.strategies.registry import HyperbandStrategyConfig, StrategyConfig, grown, plan_for
+from hpo.strategies.hyperband_strategy import HyperbandStrategy
+from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+from hpo.strategies.strategy import Strategy
 from tests.support.simulated import METRIC, WORKERS, Draws, search_of, uneven
 from trainers import patient_storage
 from trainers.errors import DivergedError, StorageError
@@ -229,7 +231,7 @@ def answer(service: Service, controller: Controller | None) -> dict[str, Any]:
         )
         for name, row in service.rows.trials.items()
     }
-    cuts = controller.trials.hyperband.core.cuts if controller.trials.hyperband else []
+    cuts = controller.trials.rungs.cuts
     return {
         "trials": trials,
         "reports": {key: row.objective for key, row in service.rows.reports.items()},
@@ -509,7 +511,7 @@ def test_rows_are_read_one_after_another(tmp_path: Path, monkeypatch: pytest.Mon
 # ---- limits that are raised
 
 
-PLANNED = [("Hyperband", StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1))), ("Random", None)]
+PLANNED = [HyperbandStrategy(max_resource=9, min_resource=1), RandomStrategy()]
 
 
 @settings(max_examples=150, deadline=None)
@@ -522,7 +524,7 @@ PLANNED = [("Hyperband", StrategyConfig(HyperbandStrategyConfig(max_resource=9, 
     st.integers(0, 40),
 )
 def test_a_job_of_more_trials_than_it_began_with_keeps_its_first_ones_and_ends_as_one_planned_so(
-    planned: tuple[str, StrategyConfig | None],
+    planned: Strategy,
     steps: list[int],
     criteria: TuningJobCompletionCriteriaConfig | None,
     parallel: int,
@@ -530,9 +532,9 @@ def test_a_job_of_more_trials_than_it_began_with_keeps_its_first_ones_and_ends_a
     at: int,
 ) -> None:
     """Raised again and again, at whatever moment."""
-    plans = [plan_for(*planned, steps[0], 9)]
+    plans = [planned.plan({}, steps[0], 9)]
     for more in steps[1:]:
-        plans.append(grown(plans[-1], *planned, plans[-1].trials + more))
+        plans.append(planned.grown(plans[-1], plans[-1].trials + more))
     options = {"completion": criteria}
     small, whole = (Service(plan=plan, parallel=1, options=options) for plan in (plans[0], plans[-1]))
     first = answer(small, small.drive())
@@ -548,7 +550,7 @@ def test_a_job_of_more_trials_than_it_began_with_keeps_its_first_ones_and_ends_a
         return
     assert answer(service, controller) == expected
     assert first["trials"].items() <= expected["trials"].items()
-    if planned[0] == "Hyperband":
+    if planned.rations:
         begun = {place: cut for place, cut in expected["cuts"].items() if place[0] < len(plans[0].brackets)}
         assert begun == first["cuts"]
     assert controller is not None

@@ -21,12 +21,12 @@ from rich.console import Console
 
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.jobs.files import retention as module
-from hpo.jobs.files.retention import Checkpoints, Retention, dropped, rank
+from hpo.jobs.files.retention import Checkpoints, Retention, dropped
 from hpo.jobs.options import check_option
 from hpo.jobs.recorder import JobRecord
 from hpo.record.store import JobRow, JobWriter, Store
 from hpo.record.tables import JOBS
-from hpo.search.trial import UNTUNED, TrialRun
+from hpo.search.trial import UNTUNED, TrialRun, rank_of
 from hpo.strategies.hyperband import lay_out
 from tests.support.simulated import METRIC, rising, search_of, simulate
 from trainers import XGBoostTrainer, storage
@@ -90,7 +90,7 @@ def test_what_is_needed_next_is_there_and_the_best_stay(events, num_to_keep):
         else:
             ended[number] = what == "end"
             run.failure = "" if what == "end" else "broke"
-            gone = retention.ended(run, rank(SEARCH, run))
+            gone = retention.ended(run, rank_of(SEARCH.ranking, run))
             if gone is not None:
                 del disk[gone.uri]
         for live in (run for number, run in runs.items() if number not in ended and run.checkpoint):
@@ -111,20 +111,8 @@ def test_it_holds_no_more_than_it_keeps():
     for number in range(1000):
         run = a_run(number, value=number % 7, resource=1, checkpoint=f"{number}")
         retention.served(run)
-        retention.ended(run, rank(SEARCH, run))
+        retention.ended(run, rank_of(SEARCH.ranking, run))
     assert [checkpoint.run.number for checkpoint in retention.listed] == [6, 13, 20]
-
-
-def test_ties_go_to_less_resource_and_then_to_the_first():
-    same = [a_run(number, 0.5, resource) for number, resource in enumerate([9, 3, 3, 27])]
-    assert [run.number for run in sorted(same, key=lambda run: rank(SEARCH, run))] == [1, 2, 0, 3]
-
-
-def test_the_direction_and_the_compared_value_are_the_search_s():
-    run = a_run(0, 0.5, 3)
-    run.best_value, run.best_resource = 0.25, 2
-    assert rank(SEARCH, run) == (-0.5, 3, 0)
-    assert rank(replace(SEARCH, mode="min", best_value=True), run) == (0.25, 2, 0)
 
 
 @pytest.mark.parametrize("wrong", [0, -1, 2.0, True, "5"])

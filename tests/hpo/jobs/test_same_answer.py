@@ -18,8 +18,9 @@ from hpo import ContinuousParameter, IntegerParameter
 from hpo.ranges import decode, search_space
 from hpo.search.controller import Controller
 from hpo.strategies.hyperband import lay_out
-from hpo.strategies.registry import make_strategy
+from hpo.strategies.random_strategy import at_random
 from hpo.strategies.scheduler import RESOURCE
+from hpo.strategies.strategy import Task
 from tests.support.boosting import CHANNELS
 from tests.support.simulated import Kept, search_of
 from trainers import Channel, XGBoostTrainer, storage
@@ -78,7 +79,7 @@ def gangs(ray_cluster: None) -> Iterator[Watched]:
 
 def run(gangs: Watched, folder: Path, parallel: int, kill_at: set[int] | None = None, **parts: Any) -> Controller:
     gangs.kill_at, gangs.killed, gangs.assigned, gangs.used = kill_at or set(), [], 0, set()
-    strategy = make_strategy(PLAN, RANGES, metric=METRIC, mode="max", seed=1729)
+    strategy = at_random(Task(plan=PLAN, ranges=RANGES, metric=METRIC, mode="max", seed=1729))
     controller = Controller(
         search_of(
             PLAN,

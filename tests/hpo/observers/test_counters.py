@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from hpo.observers.counters import Tally
+from hpo.ranking import Ranking
 from hpo.search.objective import Comparison
 from hpo.search.observer import JobState
 from hpo.search.trial import TrialRun, status_of
@@ -24,7 +25,7 @@ class Counting(Kept):
 
     def __init__(self, plan: Plan, by_best: bool = False) -> None:
         super().__init__()
-        self.tally = Tally(plan=plan, maximize=True, by_best=by_best)
+        self.tally = Tally(plan=plan, ranking=Ranking(maximize=True, by_best=by_best))
         self.comparison = Comparison(search_of(plan, parallel=1, best_value=by_best))
         self.runs: dict[str, TrialRun] = {}
 
@@ -92,7 +93,7 @@ def test_brackets_that_are_alike_are_added_up() -> None:
 
 def test_trials_of_their_own_length_reach_their_rung() -> None:
     plan = run_all(6, 30)
-    tally = Tally(plan=plan, maximize=True, by_best=False)
+    tally = Tally(plan=plan, ranking=Ranking(maximize=True))
     record = Kept()
     record.trial = tally.trial  # type: ignore[method-assign]
     simulate(plan=plan, record=record, static={"num_round": 4, "eta": 0.1}, length_names=("num_round",), curve=rising)
@@ -101,11 +102,21 @@ def test_trials_of_their_own_length_reach_their_rung() -> None:
 
 @pytest.mark.parametrize("maximize", [True, False])
 def test_the_first_of_two_that_are_equal_is_the_best(maximize: bool) -> None:
-    tally = Tally(plan=PLAN, maximize=maximize, by_best=False)
+    tally = Tally(plan=PLAN, ranking=Ranking(maximize=maximize))
     controller, _, _ = simulate()
     runs = list(controller.runs.values())[:3]
     for run in runs:
-        run.value = 0.5
+        run.value, run.resource = 0.5, 3
     for run in reversed(runs):
         tally.trial(run)
     assert tally.best is runs[0]
+
+
+def test_of_two_that_are_equal_the_one_of_less_resource_is_the_best() -> None:
+    tally = Tally(plan=PLAN, ranking=Ranking(maximize=True))
+    controller, _, _ = simulate()
+    first, second = list(controller.runs.values())[:2]
+    (first.value, first.resource), (second.value, second.resource) = (0.5, 9), (0.5, 3)
+    assert [tally.trial(run) for run in (first, second)] == [True, False]
+    assert tally.best is second
+    assert tally.best is Comparison(controller.search).best([first, second])

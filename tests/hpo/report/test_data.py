@@ -7,7 +7,7 @@ from importlib import import_module
 import pytest
 
 from hpo.record.store import JobRow, Store
-from hpo.report.data import UNITS, JobData
+from hpo.report.data import JobData
 from hpo.report.pictures.figures import job_figures
 from hpo.report.pictures.gantt import brackets
 from tests.support.records import HOSTILE, made_up, write
@@ -56,10 +56,14 @@ def test_rungs_are_those_of_all_brackets():
     assert data.max_resource == 27
 
 
-def test_units_are_called_what_trainers_call_them():
+def test_units_are_called_what_the_trainer_calls_them():
+    data = made_up()
+    assert data.unit == "round"  # Of a record without the word, as older ones are.
     called = {name: getattr(import_module(module), name).unit for name, module in TRAINERS.items()}
-    assert called == UNITS
-    assert made_up().unit == "round"
+    for name, unit in {**called, "shop.trainers:Own": "unit"}.items():
+        older = replace(data.job, spec={"estimator": {"trainer": name}})
+        assert replace(data, job=older).unit == unit
+    assert replace(data, job=replace(data.job, spec={**data.job.spec, "unit": "tree"})).unit == "tree"
 
 
 def test_a_job_whose_driver_is_gone_has_failed():

@@ -2,25 +2,47 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-from hpo.ranges import CategoricalParameter, ContinuousParameter
-from hpo.strategies.hyperband import lay_out
+from hpo.ranges import CategoricalParameter, ContinuousParameter, ParameterRange
+from hpo.strategies.hyperband import Plan, lay_out
+from hpo.strategies.hyperband_strategy import HyperbandStrategy, HyperbandStrategyConfig, StrategyConfig
+from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.registry import (
-    HyperbandStrategyConfig,
-    Strategy,
-    StrategyConfig,
+    STRATEGIES,
     check_strategy,
-    make_strategy,
-    plan_for,
+    name_in_record,
+    strategy_code,
+    strategy_from_json,
+    strategy_of,
 )
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+from hpo.strategies.strategy import Prepared, Strategy, Task
+from tests.support.own_code import Halves
 from trainers.errors import ConfigurationError
 
 CONFIG = StrategyConfig(HyperbandStrategyConfig(max_resource=27, min_resource=3, reduction_factor=3))
 RANGES = {"eta": ContinuousParameter(0.001, 1, "Logarithmic"), "booster": CategoricalParameter(["gbtree", "dart"])}
+
+
+def plan_for(strategy: str, config: StrategyConfig | None, max_jobs: int, units: int | None) -> Plan:
+    return strategy_of(strategy, config).plan(RANGES, max_jobs, units)
+
+
+def prepared(
+    plan: Plan,
+    strategy: str = "Hyperband",
+    *,
+    ranges: Mapping[str, ParameterRange] = RANGES,
+    metric: str = "m",
+    seed: int = 5,
+) -> Prepared:
+    return strategy_of(strategy, None).prepare(Task(plan=plan, ranges=ranges, metric=metric, mode="max", seed=seed))
 
 
 def test_hyperband_is_laid_out_as_its_configuration_says() -> None:
@@ -50,19 +72,19 @@ def test_a_job_without_a_length_says_where_to_give_one(strategy: str) -> None:
 
 def test_the_scheduler_has_the_plan_and_the_searcher_the_objective() -> None:
     plan = plan_for("Hyperband", CONFIG, 20, None)
-    made = make_strategy(plan, RANGES, metric="validation:auc", mode="max", seed=1)
+    made = prepared(plan, metric="validation:auc")
     assert isinstance(made.scheduler, SynchronousHyperBandScheduler)
     assert made.plan == made.scheduler.plan == plan
     assert (made.searcher.metric, made.searcher.mode) == ("validation:auc", "max")
 
 
-def draws(made: Strategy, count: int = 10) -> list[dict[str, Any] | None]:
+def draws(made: Prepared, count: int = 10) -> list[dict[str, Any] | None]:
     return [made.searcher.suggest(f"trial-{number}") for number in range(count)]
 
 
 def test_the_seed_decides_what_is_drawn() -> None:
     plan = plan_for("Hyperband", CONFIG, 20, None)
-    first, again, other = (make_strategy(plan, RANGES, metric="m", mode="max", seed=seed) for seed in (5, 5, 6))
+    first, again, other = (prepared(plan, seed=seed) for seed in (5, 5, 6))
     drawn = draws(first)
     assert drawn == draws(again)
     assert drawn != draws(other)
@@ -70,9 +92,9 @@ def test_the_seed_decides_what_is_drawn() -> None:
 
 
 def test_the_order_of_the_ranges_and_the_strategy_do_not() -> None:
-    hyperband = make_strategy(plan_for("Hyperband", CONFIG, 20, None), RANGES, metric="m", mode="max", seed=5)
+    hyperband = prepared(plan_for("Hyperband", CONFIG, 20, None))
     turned = dict(reversed(RANGES.items()))
-    random = make_strategy(plan_for("Random", None, 20, 9), turned, metric="m", mode="max", seed=5)
+    random = prepared(plan_for("Random", None, 20, 9), "Random", ranges=turned)
     assert draws(hyperband) == draws(random)
 
 
@@ -107,3 +129,53 @@ def test_what_does_not_fit_is_refused(
 @pytest.mark.parametrize(("strategy", "config"), [("Hyperband", CONFIG), ("Hyperband", None), ("Random", None)])
 def test_what_fits_is_not(strategy: str, config: StrategyConfig | None) -> None:
     check_strategy(strategy, config, "Off")
+
+
+@pytest.mark.parametrize(
+    ("name", "strategy", "options"),
+    [
+        ("Random", RandomStrategy(), {}),
+        ("Hyperband", HyperbandStrategy(), {}),
+        ("Hyperband", HyperbandStrategy(**CONFIG.to_json()), CONFIG.to_json()),
+        ("tests.support.own_code:Halves", Halves(factor=3), {"factor": 3}),
+    ],
+)
+def test_the_record_of_a_strategy_makes_it_again(name: str, strategy: Strategy, options: dict[str, Any]) -> None:
+    assert (name_in_record(strategy), strategy.options) == (name, options)
+    again = strategy_from_json(name, strategy.options or None)
+    assert (type(again), again.options) == (type(strategy), options)
+    assert again.plan(RANGES, 20, 27) == strategy.plan(RANGES, 20, 27)
+    assert strategy_code(name) == ({} if name in STRATEGIES else {"strategy": name})
+
+
+def test_a_subclass_of_a_strategy_is_the_user_s_own() -> None:
+    kind = type("Mine", (HyperbandStrategy,), {"__module__": "shop.search"})
+    assert name_in_record(kind()) == "shop.search:Mine"
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("tests.support.own_code:Halves", {"factr": 3}, "options of strategy .*Halves' are {'factr': 3}: .*'factr'"),
+        ("tests.support.own_code:NoTrainer", None, "NoTrainer.*give a subclass of hpo.strategies.Strategy"),
+        ("tests.support.own_code:train", None, "train at .*give a subclass of hpo.strategies.Strategy"),
+        ("tests.support.own_code:Nowhere", None, "'tests.support.own_code:Nowhere' cannot be loaded"),
+        ("shop.search:f.<locals>.Mine", None, "is unknown; give one of Hyperband, Random"),
+        ("Random", {"factor": 3}, "options of strategy 'Random' are {'factor': 3}"),
+    ],
+)
+def test_what_no_record_of_a_strategy_says_is_refused(name: str, options: dict[str, Any] | None, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        strategy_from_json(name, options)
+
+
+@pytest.mark.process
+def test_job_files_are_checked_without_waiting_for_ray() -> None:
+    """Strategies import it where a job begins."""
+    code = (
+        "import sys; from hpo.strategies import STRATEGIES, strategy_from_json\n"
+        "plans = [strategy_from_json(name, None).plan({}, 9, 9) for name in STRATEGIES]\n"
+        "sys.exit('ray' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr or "Ray is imported"

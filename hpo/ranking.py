@@ -1,0 +1,61 @@
+"""Which of a job's trials is better: one order for decisions, for views, for what stays and for the record."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Self, TypeVar
+
+Value = TypeVar("Value")
+
+Rank = tuple[float, ...]
+"""Where a trial stands among the others, the smallest first."""
+
+DIVERGED, FAILED = 1, 2
+"""Trials that are behind all others, in this order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ranking:
+    """Orders trials by their objective; ties go to the less resource, then to the trial that was suggested first.
+
+    Values that are not finite are behind those that are, and trials that diverged or failed behind all others.
+
+    Args:
+        maximize: whether larger values are better.
+        by_best: compare trials by their best value so far instead of their last.
+    """
+
+    maximize: bool
+    by_best: bool = False
+
+    @classmethod
+    def of(cls, objective_type: str, objective_value: str) -> Self:
+        """By the settings of a job: "Maximize" or "Minimize", and "last" or "best"."""
+        return cls(maximize=objective_type == "Maximize", by_best=objective_value == "best")
+
+    def counts(self, last: Value, best: Value) -> Value:
+        """That of two by which trials are compared."""
+        return best if self.by_best else last
+
+    def better(self, value: float, other: float) -> bool:
+        """Whether a value is better than another; NaN and infinity never are, and every finite value beats NaN."""
+        return math.isfinite(value) and not (value <= other if self.maximize else value >= other)
+
+    def rank(self, value: float | None, resource: int | None, number: int, *, lost: int = 0) -> Rank:
+        """Where a trial stands.
+
+        Args:
+            value: its objective; None or not finite where it has none.
+            resource: the units that this took.
+            number: its place in the order of suggestion.
+            lost: `DIVERGED` or `FAILED`; 0 for neither.
+        """
+        if value is None or not math.isfinite(value):
+            return (lost, 1, 0.0, resource or 0, number)
+        return (lost, 0, -value if self.maximize else value, resource or 0, number)
+
+
+def has_value(rank: Rank) -> bool:
+    """Whether the trial of a rank can be the best: it has a finite objective, and neither diverged nor failed."""
+    return rank[:2] == (0, 0)

@@ -1,0 +1,148 @@
+"""The strategy Hyperband: its configuration, its brackets, and what there is to warn of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from hpo.ranges import ParameterRange
+from hpo.strategies.hyperband import Plan, lay_out
+from hpo.strategies.random_strategy import at_random, length
+from hpo.strategies.strategy import Prepared, Strategy, Task
+from trainers.checking import is_whole
+from trainers.errors import ConfigurationError
+
+
+class HyperbandStrategyConfig:
+    """Hyperband's resource, in units: one unit is one report, a boosting round or an epoch.
+
+    Args:
+        max_resource: units of a trial that runs to the end; trials stop there, whatever `num_round` says.
+        min_resource: units before a trial can be stopped.
+        reduction_factor: one trial in so many goes on at each rung.
+
+    Raises:
+        ConfigurationError: a value is no whole number or too small, or `max_resource` is below `min_resource`.
+    """
+
+    def __init__(self, max_resource: int, min_resource: int, *, reduction_factor: int = 3) -> None:
+        for field, value, least in (
+            ("max_resource", max_resource, 1),
+            ("min_resource", min_resource, 1),
+            ("reduction_factor", reduction_factor, 2),
+        ):
+            if not is_whole(value, least):
+                raise ConfigurationError(
+                    f"HyperbandStrategyConfig: {field} is {value!r}; give a whole number, {least} or more"
+                )
+        if max_resource < min_resource:
+            raise ConfigurationError(
+                f"HyperbandStrategyConfig: max_resource is {max_resource}, less than min_resource, {min_resource}; "
+                "give a max_resource that is not below min_resource"
+            )
+        self.max_resource = max_resource
+        self.min_resource = min_resource
+        self.reduction_factor = reduction_factor
+
+    def to_input_req(self) -> dict[str, int]:
+        """The form that `describe()` gives it in."""
+        return {"MinResource": self.min_resource, "MaxResource": self.max_resource}
+
+    def __repr__(self) -> str:
+        return (
+            f"HyperbandStrategyConfig(max_resource={self.max_resource}, min_resource={self.min_resource}, "
+            f"reduction_factor={self.reduction_factor})"
+        )
+
+
+class StrategyConfig:
+    """A strategy's own configuration.
+
+    Args:
+        hyperband_strategy_config: for the strategy "Hyperband".
+
+    Raises:
+        ConfigurationError: it is none.
+    """
+
+    strategy: ClassVar[str] = "Hyperband"
+    """The strategy that it is for."""
+
+    def __init__(self, hyperband_strategy_config: HyperbandStrategyConfig) -> None:
+        if not isinstance(hyperband_strategy_config, HyperbandStrategyConfig):
+            raise ConfigurationError(
+                f"StrategyConfig: hyperband_strategy_config is {hyperband_strategy_config!r}; give "
+                "HyperbandStrategyConfig(max_resource=..., min_resource=...)"
+            )
+        self.hyperband_strategy_config = hyperband_strategy_config
+
+    def to_input_req(self) -> dict[str, Any]:
+        """The form that `describe()` gives it in."""
+        return {"HyperbandStrategyConfig": self.hyperband_strategy_config.to_input_req()}
+
+    def to_json(self) -> dict[str, int]:
+        """Everything it was made with, for the record."""
+        return dict(vars(self.hyperband_strategy_config))
+
+    @classmethod
+    def from_json(cls, state: Mapping[str, int]) -> StrategyConfig:
+        """As `to_json` recorded it.
+
+        Raises:
+            ConfigurationError: it did not.
+        """
+        try:
+            return cls(HyperbandStrategyConfig(**state))
+        except TypeError:
+            raise ConfigurationError(
+                f"the record of a StrategyConfig is {state!r}; give what to_json() of one returns"
+            ) from None
+
+    def __repr__(self) -> str:
+        return f"StrategyConfig({self.hyperband_strategy_config!r})"
+
+
+class HyperbandStrategy(Strategy):
+    """Synchronous Hyperband over random configurations.
+
+    Args:
+        **options: those of a `HyperbandStrategyConfig`; without any, trials train from 1 unit to as many as the
+            trainer's hyperparameters say.
+    """
+
+    rations: ClassVar[bool] = True
+
+    def __init__(self, **options: int) -> None:
+        self._options = options
+        self._config = HyperbandStrategyConfig(**options) if options else None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See `Strategy.options`."""
+        return self._options
+
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        """See `Strategy.plan`."""
+        config = self._config or HyperbandStrategyConfig(length(units), 1)
+        return lay_out(max_jobs, config.min_resource, config.max_resource, config.reduction_factor)
+
+    def grown(self, plan: Plan, max_jobs: int) -> Plan:
+        """See `Strategy.grown`: trials that are added get brackets of their own, as a job of so many would have."""
+        more = self.plan({}, max_jobs - plan.trials, plan.max_resource)
+        return Plan(brackets=(*plan.brackets, *more.brackets), max_resource=plan.max_resource)
+
+    def warnings(self, plan: Plan) -> list[str]:
+        """See `Strategy.warnings`: it has no rung at which it could stop one of several trials."""
+        if plan.trials == 1 or any(len(bracket.rungs) > 1 for bracket in plan.brackets):
+            return []
+        config = self._config or HyperbandStrategyConfig(plan.max_resource, 1)
+        least, factor = config.min_resource, config.reduction_factor
+        return [
+            f"Hyperband stops no trial, all of them train {plan.max_resource} units: max_resource is less than "
+            f"reduction_factor times min_resource, {factor} x {least}; give a max_resource of {factor * least} or "
+            "more, a smaller min_resource or reduction_factor, or the strategy Random"
+        ]
+
+    def prepare(self, task: Task) -> Prepared:
+        """See `Strategy.prepare`."""
+        return at_random(task)

@@ -1,0 +1,57 @@
+"""The strategy Random: configurations drawn at random, each trial run to its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hpo.ranges import ParameterRange, search_space
+from hpo.strategies.hyperband import Plan, run_all
+from hpo.strategies.strategy import Prepared, Strategy, Task
+from trainers.errors import ConfigurationError
+
+
+class RandomStrategy(Strategy):
+    """Random search; a trial trains as long as the trainer's hyperparameters say."""
+
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        """See `Strategy.plan`."""
+        return run_all(max_jobs, length(units))
+
+    def grown(self, plan: Plan, max_jobs: int) -> Plan:
+        """See `Strategy.grown`: a plan that cuts nothing just gets longer."""
+        return run_all(max_jobs, plan.max_resource)
+
+    def prepare(self, task: Task) -> Prepared:
+        """See `Strategy.prepare`."""
+        return at_random(task)
+
+
+def length(units: int | None) -> int:
+    """Units of a trial that runs to its end.
+
+    Args:
+        units: what says so, if anything does.
+
+    Raises:
+        ConfigurationError: nothing does.
+    """
+    if units is None:
+        raise ConfigurationError(
+            "nothing says how long a trial trains: give max_resource in HyperbandStrategyConfig, "
+            "or num_round in the trainer's hyperparameters"
+        )
+    return units
+
+
+def at_random(task: Task) -> Prepared:
+    """Configurations drawn at random, which train to the rungs of the plan."""
+    # Imported here: a job file is checked without waiting for Ray.
+    from hpo.strategies.random_search import RandomSearch
+    from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+
+    metric, mode = task.metric, task.mode
+    return Prepared(
+        searcher=RandomSearch(search_space(task.ranges), metric=metric, mode=mode, seed=task.seed),
+        scheduler=SynchronousHyperBandScheduler(task.plan, metric=metric, mode=mode),
+        plan=task.plan,
+    )

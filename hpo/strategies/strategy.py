@@ -1,0 +1,133 @@
+"""Strategy: how a job searches; and rung scheduler: what a search asks of a scheduler beside Ray Tune's interface."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
+
+from hpo.ranges import ParameterRange
+from hpo.strategies.hyperband import Cut, Plan
+
+if TYPE_CHECKING:
+    from ray.tune.experiment import Trial
+    from ray.tune.schedulers import TrialScheduler
+    from ray.tune.search import Searcher
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """What a strategy is made ready for: one job's search.
+
+    Args:
+        plan: its brackets.
+        ranges: a range a tuned hyperparameter.
+        metric: the objective, as reports name it.
+        mode: "max" or "min".
+        seed: everything random derives from it.
+    """
+
+    plan: Plan
+    ranges: Mapping[str, ParameterRange]
+    metric: str
+    mode: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A strategy made ready for one job."""
+
+    searcher: Searcher
+    scheduler: TrialScheduler
+    plan: Plan
+
+
+class Strategy(ABC):
+    """How a job searches: which trials there are, and when one of them stops.
+
+    A subclass of it is made with keyword arguments, which are JSON, and gives them as its `options`. Its module is
+    imported where a job file is checked, so it imports Ray in `prepare` alone.
+    """
+
+    rations: ClassVar[bool] = False
+    """Whether it says how long each trial trains: hyperparameters of the trainer then do not, nor do other rules."""
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What it was made with, for the record; empty where nothing was said."""
+        return {}
+
+    @abstractmethod
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        """The brackets of a job, known before it starts.
+
+        Args:
+            ranges: a range a tuned hyperparameter.
+            max_jobs: trials in all.
+            units: how long the trainer's own hyperparameters let a trial train, if they say.
+
+        Raises:
+            ConfigurationError: such a job cannot be searched so.
+        """
+
+    @abstractmethod
+    def grown(self, plan: Plan, max_jobs: int) -> Plan:
+        """The brackets of a job that is to have more trials than it was planned for; what was decided stays right.
+
+        Args:
+            plan: the job's so far.
+            max_jobs: trials in all, more than the plan's.
+        """
+
+    def warnings(self, plan: Plan) -> Sequence[str]:
+        """What of it changes nothing in a job of these brackets."""
+        return ()
+
+    @abstractmethod
+    def prepare(self, task: Task) -> Prepared:
+        """The searcher and the scheduler of a job. A job that is resumed asks once more, and they decide anew."""
+
+
+@runtime_checkable
+class RungScheduler(Protocol):
+    """What a search asks of a scheduler that knows in advance where it decides.
+
+    As it is here, it is answered for one that does not: such a scheduler has no brackets, and decides at every unit.
+    """
+
+    @property
+    def plan(self) -> Plan | None:
+        """Its brackets; None where they are not known."""
+        return None
+
+    @property
+    def cuts(self) -> Sequence[Cut]:
+        """Every rung decided so far, in the order of decision."""
+        return ()
+
+    def next_rung(self, trial: Trial, resource: int) -> int:
+        """The units at which the next assignment of a trial ends, which goes on from `resource` units."""
+        return resource + 1
+
+    def bracket(self, trial: Trial) -> int | None:
+        """The index of a trial's bracket in the plan, if there are any."""
+        return None
+
+    def no_more_trials(self, tune_controller: Any) -> None:
+        """The searcher has nothing left, so that nobody waits for another trial."""
+        return
+
+    def set_gate(self, may_go_on: Callable[[Trial], bool]) -> None:
+        """Something else says, too, whether a trial may train on from the rung where it stands."""
+        return
+
+
+class EveryUnit(RungScheduler):
+    """The rungs of a scheduler that has none."""
+
+
+def rungs_of(scheduler: TrialScheduler) -> RungScheduler:
+    """A scheduler as a search asks it for rungs."""
+    return scheduler if isinstance(scheduler, RungScheduler) else EveryUnit()
