@@ -16,6 +16,8 @@ Each message names the field, the value and the remedy.
 
 from __future__ import annotations
 
+import errno
+
 
 class WarmbandError(Exception):
     """Base of every error raised on purpose."""
@@ -69,6 +71,16 @@ class TrialError(WarmbandError):
 
 class DivergedError(TrialError):
     """A trial whose loss or parameters are no finite numbers any more: training on would cost and give nothing."""
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether an error is no trial's fault but a place of files': one that is away, or a disk that is full.
+
+    That may be any disk that a trial writes to, such as that of temporary files.
+    """
+    return isinstance(error, StorageError) or (
+        isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
+    )
 
 
 def in_words(error: BaseException, text: str | None = None) -> str:

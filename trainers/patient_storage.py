@@ -114,7 +114,9 @@ class PatientStorage:
             except StorageError as error:
                 self._tell(str(error))
                 told = True
-                if time.monotonic() >= deadline or not self._paused(min(deadline, time.monotonic() + next(pauses))):
+                if time.monotonic() >= deadline:
+                    raise StorageError(f"{error} (tried for {GIVE_UP_SECONDS / 60:.0f} minutes)") from error
+                if not self._paused(min(deadline, time.monotonic() + next(pauses))):
                     raise
                 continue
             if told:

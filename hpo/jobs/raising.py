@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hpo.cost import Tariff
 from hpo.jobs.checks import check_amount, check_limits
 from hpo.jobs.options import check_option, declared
+from hpo.jobs.settings import JobSettings
 from hpo.record import JobRow
 from hpo.strategies import Plan, strategy_from_json
 from hpo.text import count, enumerated, money
@@ -66,10 +67,12 @@ def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int
         _check_goes_on(job, changed)
     entry = {"at": now, **{name: [job.spec[name], value] for name, value in changed.items()}}
     spec[RAISED] = [*job.spec.get(RAISED, []), entry]
-    plan = Plan.from_json(job.plan)
+    row = replace(job, spec=spec)
     if "max_jobs" in changed:
-        plan = strategy_from_json(spec["strategy"], spec["strategy_config"]).grown(plan, spec["max_jobs"])
-    row = replace(job, spec=spec, plan=plan.to_json())
+        # A record of an older Warmband may have no plan: the job's settings then say what it was.
+        plan = Plan.from_json(job.plan) if job.plan else JobSettings.of(job, allow_code=False).plan()
+        strategy = strategy_from_json(spec["strategy"], spec["strategy_config"])
+        row = replace(row, plan=strategy.grown(plan, spec["max_jobs"]).to_json())
     return replace(row, status="Stopped", reason=said(entry)) if job.status == "Completed" else row
 
 

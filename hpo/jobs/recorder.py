@@ -14,6 +14,7 @@ from hpo.record import JobWriter, LedgerRow, ReportRow, TrialRow
 from hpo.search import JobState, Observer, TrialRun, status_of
 from hpo.strategies import Cut
 from trainers import steady
+from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report
 
 
@@ -43,6 +44,8 @@ class JobRecord:
         self._observers = observers
         self._told: dict[str, int] = {}
         """The last step of each trial under way that they were told of."""
+        self._ended: set[str] = set()
+        """Trials of whose end they were told."""
         self._checkpoints = checkpoints
         self._memory = Memory() if memory is None else memory
         self.notes = dict(notes or {})
@@ -85,10 +88,15 @@ class JobRecord:
             self._checkpoints.recorded()
         if run.ended_at is not None:
             self._told.pop(run.id, None)
+            if run.id in self._ended and not run.ahead:
+                return  # That no criterion has still to look at it is nothing to them.
+            self._ended.add(run.id)
         for observer in self._observers:
             observer.trial(run)
 
     def _write(self, run: TrialRun) -> None:
+        if run.at_rung.get("resource", 0) > run.resource:  # It trains its rungs again; what was decided of them stays.
+            run = replace(run, **run.at_rung, checkpoint=None, manifest=UNKNOWN)
         self._writer.trial(
             TrialRow(
                 job=self._writer.name,

@@ -16,6 +16,7 @@ from typing import Any, Self
 
 from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.search import Before, TrialRun
+from hpo.strategies import FIRST_FAILURES
 from trainers import storage
 from trainers.checkpoint import UNKNOWN, Manifest, is_there
 from trainers.errors import StorageError
@@ -55,8 +56,8 @@ class Memory:
         self.before = before or Before()
         self._sound = sound or is_there
         rows = [_whole(row) for row in trials]
-        if not any(row.resource for row in rows):
-            # Where nothing was ever trained, what failed is tried again: its cause may be mended.
+        if not any(row.resource for row in rows if 0 <= row.number < FIRST_FAILURES):
+            # Where none of the first trials trained, what failed is tried again: its cause may be mended.
             rows = [replace(row, status="Pending", attempts=0) if row.status == "Failed" else row for row in rows]
         self._rows = {row.trial_id: row for row in rows}
         self._numbered = {row.number: row for row in rows if row.number >= 0}

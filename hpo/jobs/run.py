@@ -38,7 +38,7 @@ from hpo.strategies import Prepared
 from hpo.text import count
 from trainers import steady
 from trainers.channels import Channel
-from trainers.errors import DataError, LeaseError, StorageError, WarmbandError, in_words
+from trainers.errors import DataError, LeaseError, ResourcesError, StorageError, WarmbandError, in_words
 from trainers.patient_storage import PatientStorage, saying
 from trainers.trainer import Trainer
 
@@ -126,6 +126,7 @@ class Job:
             writer.job(driver={key: value for key, value in job.driver.items() if key != HEARD_BEFORE})
         if writer.left_behind:
             self.notify(f"{job.name} is {writer.left_behind}")
+            self.watcher.taken_over = True
         try:
             with self.interrupts.under_way():
                 callbacks.job_start(JobStart.of(job))
@@ -224,7 +225,12 @@ class Job:
             if self.estimator.in_hand:
                 asked = partial(getattr, writer, "stop_requested")
                 stack.enter_context(Requests(asked, partial(controller.stop, STOP_REQUESTED)))
-            controller.run()
+            try:
+                controller.run()
+            except ResourcesError as error:
+                if writer.left_behind:
+                    raise ResourcesError(f"{error}. {name} is {writer.left_behind}") from error
+                raise
             self.interrupts.closing()
         return controller
 
@@ -259,7 +265,7 @@ class Job:
         """How the search ended, and what it found: nothing that counts if it stopped before it knew all there is."""
         unknown = any(controller.trials.counts(row.number) for row in memory.unanswered)
         kept = checkpoints.close(sweep=not unknown)
-        if unknown and not (controller.completed or controller.trials.hopeless):
+        if unknown and not controller.trials.verdict:
             return Ended(status="Stopped", reason=controller.stopped)
         summary = {
             **summarize(controller, self.strategy.plan, self._noise, self.estimator),
@@ -273,7 +279,8 @@ class Job:
         all_failed = bool(controller.runs) and all(run.failure for run in controller.runs.values())
         if controller.trials.hopeless or (all_failed and not controller.stopped):
             distinct = "; ".join(f"{error['error']} ({error['first']})" for error in summary["errors"])
-            return Ended(status="Failed", reason=f"every trial failed: {distinct}", summary=summary)
+            what = controller.trials.verdict.reason if controller.trials.verdict else "every trial failed"
+            return Ended(status="Failed", reason=f"{what}: {distinct}", summary=summary)
         if controller.stopped and not controller.completed:
             return Ended(status="Stopped", reason=controller.stopped, summary=summary)
         return Ended(status="Completed", reason=controller.completed, summary=summary)

@@ -54,6 +54,8 @@ class Progress:
 
     def __init__(self, goal: Goal, say: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
         self.goal = goal
+        self.taken_over = False
+        """Whether a driver before this one may only stand still, and hold its gangs."""
         self.tally = Tally(plan=goal.plan, ranking=Ranking.of(goal.objective_type, goal.objective_value))
         # Kept, since a plan of many brackets adds them up each time.
         self._trials, self._resource = goal.plan.trials, goal.plan.resource
@@ -118,7 +120,8 @@ class Progress:
         if self.tally.ended >= self._trials:
             return "the un-tuned run, for comparison" if state.untuned else "ending the gangs"
         if not up and not self._been_up:
-            return "the first gang is starting" if state.gangs_starting else "waiting for room on the cluster"
+            held = ", which the driver before this one may still hold" if self.taken_over else ""
+            return "the first gang is starting" if state.gangs_starting else f"waiting for room on the cluster{held}"
         if not up:
             return "waiting for a gang"
         seconds = self._countdown.left(self._clock())

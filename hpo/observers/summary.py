@@ -90,7 +90,7 @@ def distinct_errors(controller: Controller) -> list[dict[str, Any]]:
     """The first few distinct errors of trials: the message, how many had it, the first of them, its logs."""
     errors: dict[str, dict[str, Any]] = {}
     for run in controller.runs.values():
-        if run.failure:
+        if run.failure and not run.ahead:
             error = errors.setdefault(
                 run.failure, {"error": run.failure, "trials": 0, "first": run.id, "logs": run.logs}
             )

@@ -21,7 +21,7 @@ from hpo.search.trials import Trials
 from trainers import steady
 from trainers.errors import StorageError
 from trainers.gangs import Assignment, Event, GangEnded, GangLost, Gangs, GangUp, Progress, Segment, Served, StorageAway
-from trainers.patient_storage import GIVE_UP_SECONDS, PatientStorage
+from trainers.patient_storage import PatientStorage
 
 DRAIN_SECONDS = 15.0
 """How long a job that is stopped waits for its trials' next reports."""
@@ -162,7 +162,8 @@ class Controller:
     @property
     def completed(self) -> str:
         """Which completion criterion was met; empty if none was."""
-        return self.trials.verdict.reason if self.trials.verdict else ""
+        verdict = self.trials.verdict
+        return verdict.reason if verdict and not verdict.hopeless else ""
 
     @property
     def untuned(self) -> TrialRun | None:
@@ -226,7 +227,7 @@ class Controller:
         for run in [*self.trials.live.values(), *([self.untuned] if self.untuned else [])]:
             if run.trial.is_finished():
                 continue
-            run.cut = not self.completed
+            run.cut = self.trials.verdict is None
             run.trial.set_status(Trial.TERMINATED)
             self.trials.conclude(run) if run.tuned else self.trials.keep(run)
         self.trials.leave_out()
@@ -263,16 +264,15 @@ class Controller:
         self._record.progress(self.state)
 
     def _stop_without_storage(self, reason: str) -> None:
-        """Checkpoints could not be read or written for too long; where they were given up for a stop, that is why."""
+        """Files could not be read or written; where they were given up for a stop, that is why."""
         self._storage_away = ""
         if not self._stopping:
-            tried = f"{reason} (tried for {GIVE_UP_SECONDS / 60:.0f} minutes)"
-            self.stop(STOP_REQUESTED if self._record.stop_requested else tried)
+            self.stop(STOP_REQUESTED if self._record.stop_requested else reason)
 
     def _next_known(self) -> TrialRun | None:
         """The next recalled assignment; once a job turns out to be complete, the un-tuned run alone."""
         known = None if self._stopping else self.trials.choose_known()
-        if known is None and (self.completed or not self._stopping) and self._known.knows(UNTUNED):
+        if known is None and (self.trials.verdict or not self._stopping) and self._known.knows(UNTUNED):
             return self._beside.after()
         return known
 

@@ -10,7 +10,7 @@ from ray.tune.experiment import Trial
 from hpo.cost import Budget, Ledger
 from hpo.search.reference_runs import Beside
 from hpo.search.roster import Roster
-from hpo.search.trial import Search, TrialRun, next_assignment, start_over
+from hpo.search.trial import Search, TrialRun, next_assignment
 from hpo.search.trials import Trials
 from trainers.errors import GangError
 from trainers.gangs import Gangs
@@ -94,7 +94,7 @@ class Dispatch:
         if gang is None:
             return False
         if run.resource and not run.checkpoint:
-            start_over(run)
+            self._trials.start_over(run)
         assignment = next_assignment(self._search, run, self._trials.milestone(run))
         self._ledger.assigned(gang)
         self._roster.begin(gang, run, assignment)

@@ -113,7 +113,8 @@ class TrialRun:
         judged: no completion criterion has still to look at it.
         ahead: it was suggested behind the trial at which the job was complete, and does not count.
         back: where it goes on from then, if that is not where it stands; see `goes_on_from`.
-        at_rung: where it stood at its last rung, if it was halted since; see `Comparison.standing`.
+        at_rung: where it stood at its last rung, if it was halted since, or trains its rungs again; see
+            `Comparison.standing`.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
         diverged_from: the units of its last rung then; 0 where it had reached none.
     """
@@ -208,11 +209,6 @@ def goes_on_from(run: TrialRun) -> dict[str, Any]:
         "files": run.manifest.to_json(),
         "details": run.details,
     }
-
-
-def start_over(run: TrialRun) -> None:
-    """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
-    run.resource, run.checkpoint, run.manifest, run.details, run.at_rung = 0, None, UNKNOWN, {}, {}
 
 
 def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:

@@ -16,10 +16,8 @@ from hpo.search.observer import Record
 from hpo.search.recall import Recall
 from hpo.search.trial import PROBE, Search, TrialRun, new_run
 from hpo.strategies import Completion, Verdict, rungs_of
+from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
-
-FIRST_FAILURES = 5
-"""A job whose first so many trials all fail, while nothing has been trained, is not going to get better."""
 
 
 class Trials:
@@ -62,11 +60,11 @@ class Trials:
         self.demand = Demand(search, self.rungs.plan)
         self.completion = Completion(search.completion, self.rungs.plan, maximize=search.mode == "max")
         self.verdict: Verdict | None = None
-        """Why the job is complete before its plan is."""
+        """Why the job ends before its plan does."""
         self._enough = False
         """Whether a criterion is met, be it behind a stop: the job is then complete once it is resumed."""
-        self.hopeless = False
-        """Whether it was stopped since its first trials all failed."""
+        self._settled = 0
+        """How many trials no criterion has still to look at."""
         self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
         self._decode = decode
         self._record = record
@@ -75,13 +73,16 @@ class Trials:
         self._end = end
         if self.completion.asked:
             self.rungs.set_gate(self._may_go_on)
-        self._failures = 0
-        self._any_trained = False
         self._cuts_told = 0
 
     def best(self) -> TrialRun | None:
         """The trial with the best objective; ties to the less resource, then to the first. None if none is finite."""
         return self.comparison.best(self.runs.values())
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether it was stopped since its first trials all failed."""
+        return self.verdict is not None and self.verdict.hopeless
 
     # ---- what Ray Tune's schedulers call
 
@@ -161,6 +162,12 @@ class Trials:
         self.keep(run)
         return run.trial
 
+    def start_over(self, run: TrialRun) -> None:
+        """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
+        run.at_rung = run.at_rung or self.comparison.standing(run)
+        self.trained -= run.tuned * run.resource
+        run.resource, run.checkpoint, run.manifest, run.details = 0, None, UNKNOWN, {}
+
     # ---- what comes of it
 
     def tell_cuts(self) -> None:
@@ -196,7 +203,6 @@ class Trials:
         if divergence := self.comparison.divergence(segment.reports):
             self._diverge(run, divergence, segment.reports)
             return
-        self._any_trained = True
         rung, action = self.milestone(run), TrialScheduler.CONTINUE
         for report in segment.reports:
             self._follow(run, report)
@@ -207,7 +213,7 @@ class Trials:
                 self.search_alg.on_trial_result(run.id, result)
                 action = self._scheduler.on_trial_result(self, run.trial, result)
         self._record.reports(run, segment.reports)
-        if run.resource >= rung:
+        if run.resource >= max(rung, run.at_rung["resource"]):
             run.at_rung = {}
         over = not segment.reports or run.resource >= run.limit
         if not run.tuned:
@@ -234,22 +240,27 @@ class Trials:
         for report in reports:
             self._follow(run, report)
         self.tell(run, reports)
-        self._any_trained = True
+        if run.resource < run.diverged_from:
+            self._put_back(run)
         run.diverged, run.value, run.best_value, run.best_resource = reason, math.nan, math.nan, 0
         run.trial.set_status(Trial.TERMINATED)
         self._leave(run)
 
     def fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
         """Ends a trial that failed, with the message and where it comes from: at its last rung, halted since or not."""
-        self.trained -= run.tuned * (run.resource - run.at_rung.get("resource", run.resource))
-        for name, value in run.at_rung.items():
-            setattr(run, name, value)
+        self._put_back(run)
         run.failure, run.traceback, run.logs = message, traceback, logs
         run.trial.set_status(Trial.ERROR)
         self._leave(run)
-        self._failures += run.tuned
-        if self._failures >= FIRST_FAILURES and not self._any_trained:
-            self.hopeless |= self._end(f"the first {self._failures} trials all failed")
+
+    def _put_back(self, run: TrialRun) -> None:
+        """Puts a trial back to its last rung, from where it was halted, or where it trains its rungs again."""
+        rung = run.at_rung.get("resource", run.resource)
+        self.trained -= run.tuned * (run.resource - rung)
+        if rung > run.resource:
+            run.checkpoint, run.manifest = None, UNKNOWN
+        for name, value in run.at_rung.items():
+            setattr(run, name, value)
 
     def _leave(self, run: TrialRun) -> None:
         """A trial that failed or diverged leaves its bracket."""
@@ -268,8 +279,9 @@ class Trials:
         result = None if lost else self.comparison.result(run, run.resource, self.objective(run), {})
         self.search_alg.on_trial_complete(run.id, result=result, error=lost)
         if not run.cut:
-            run.judged = not self.completion.asked
-            self.completion.ended(run.number, math.nan if run.failure else self.objective(run))
+            value = math.nan if run.failure else self.objective(run)
+            self.completion.ended(run.number, value, failed=bool(run.failure))
+            run.judged = not self.completion.open
         self.keep(run)
         self._judge()
 
@@ -277,9 +289,10 @@ class Trials:
         """Looks whether the job is complete, in the order of suggestion; no further than where it is."""
         if self._enough:
             return
-        before = self.completion.judged
         verdict = self.completion.judge()
-        self._settle(self._by_number[before : self.completion.judged])
+        judged = self._by_number[self._settled : self.completion.judged]
+        self._settled += len(judged)
+        self._settle([run for run in judged if not run.judged])
         self._enough = verdict is not None
         if verdict is not None and self._end(verdict.reason):
             self.verdict = verdict

@@ -6,6 +6,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.strategies.completion_criteria import (
+        FIRST_FAILURES as FIRST_FAILURES,
         Completion as Completion,
         TuningJobCompletionCriteriaConfig as TuningJobCompletionCriteriaConfig,
         Verdict as Verdict,

@@ -11,6 +11,9 @@ from typing import Any
 from hpo.strategies.hyperband import MOST_JOBS, MOST_RESOURCE, Plan
 from trainers.errors import ConfigurationError
 
+FIRST_FAILURES = 5
+"""A job whose first so many trials all fail before their first rung is not going to get better."""
+
 IMPROVEMENT = 0.01
 """By how much of its size the best objective has to become better to count as improved, as SageMaker has it."""
 
@@ -90,10 +93,12 @@ class Verdict:
     Args:
         reason: which criterion was met, and by what.
         last: number of the trial at which it was; those behind it do not count.
+        hopeless: its first trials all failed.
     """
 
     reason: str
     last: int
+    hopeless: bool = False
 
 
 class Completion:
@@ -116,6 +121,10 @@ class Completion:
         self._target = criteria.target_objective_metric_value if criteria else None
         self._brackets = [(b.rungs, b.sizes[0]) for b in plan.brackets] if plan else [((MOST_RESOURCE,), MOST_JOBS)]
         self._trials = MOST_JOBS
+        self._first_left = set(range(FIRST_FAILURES))
+        """The first trials, but for those that failed."""
+        self._trains = plan is not None and plan.trials < FIRST_FAILURES
+        """Whether one of them has trained, or they are too few to tell."""
         self._sign = 1.0 if maximize else -1.0
         self._reached: dict[int, dict[int, float]] = defaultdict(dict)
         """The objective by trial and rung, and below by trial as it ended: of those that are not done with."""
@@ -132,23 +141,36 @@ class Completion:
         return self._patience is not None or self._target is not None
 
     @property
+    def open(self) -> bool:
+        """Whether it may yet turn out that a trial which has ended does not count."""
+        return self.asked or not self._trains
+
+    @property
     def judged(self) -> int:
         """The number of the first trial that is not done with."""
+        if not self.asked:
+            return 0 if self.open else MOST_JOBS
         return self._next if self._is_flat else self._first
 
     def reached(self, number: int, resource: int, value: float) -> None:
         """A trial's objective at a rung, perhaps once more."""
+        self._trains |= number < FIRST_FAILURES
         if self.asked and number >= self.judged:
             self._reached[number].setdefault(resource, value)
 
-    def ended(self, number: int, value: float) -> None:
+    def ended(self, number: int, value: float, *, failed: bool = False) -> None:
         """A trial has ended with this objective; NaN if it failed."""
+        if failed:
+            self._first_left.discard(number)
+        else:
+            self._trains |= number < FIRST_FAILURES
         if self.asked and number >= self.judged:
             self._ended.setdefault(number, value)
 
     def no_more_trials(self, trials: int) -> None:
         """There are so many trials, and no more will come."""
         self._trials = trials
+        self._trains |= trials < FIRST_FAILURES
 
     def may_go_on(self, bracket: int | None, resource: int) -> bool:
         """Whether trials of a bracket may train beyond so many units.
@@ -164,8 +186,10 @@ class Completion:
 
     def judge(self) -> Verdict | None:
         """Judges what can be judged by now; returns why the job is complete, once, or None."""
-        verdict = None
-        while self.asked and verdict is None and self._bracket < len(self._brackets):
+        verdict, last = None, FIRST_FAILURES - 1
+        hopeless = not self._first_left and not self._trains
+        most = last if hopeless else MOST_JOBS
+        while self.asked and verdict is None and self._bracket < len(self._brackets) and self._next <= most:
             rungs, size = self._brackets[self._bracket]
             end = min(self._first + size, self._trials)
             if self._next < end:
@@ -177,6 +201,8 @@ class Completion:
                 self._rung, self._next = self._rung + 1, self._first
             else:
                 verdict = self._pass(end)
+        if hopeless and (verdict is None or verdict.last == last):
+            return Verdict(reason=f"the first {FIRST_FAILURES} trials all failed", last=last, hopeless=True)
         return verdict
 
     # ---- within

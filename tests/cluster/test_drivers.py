@@ -225,6 +225,15 @@ def test_a_submitted_job_of_gangs_of_several_sizes_whose_workers_and_driver_are_
     until(lambda: job.attempts(), "the loss of a worker to be noticed", END_SECONDS)
     job.until_epoch(RUNG, seen)
     kill(driver_of(cluster.head, job.name))
+    until(lambda: is_lost(job), "the driver to be taken for dead", TAKEOVER_SECONDS)
+    code, said = job.hpo("describe", job.name, on=second(cluster))
+    assert (code, "its driver was last heard of" in said) == (0, True), said
+
+    # Ray's own command goes on with it, and its driver is killed, too.
+    seen = len(job.trained())
+    job.submit_resume(second(cluster))
+    job.until_epoch(RUNG, seen)
+    kill(driver_of(cluster.head, job.name, "hpo resume"))
     resumed = job.resume(cluster.head)
     resumed.until_said("going on", TAKEOVER_SECONDS)
     job.until_epoch(RUNG, len(job.trained()), resumed)
@@ -263,6 +272,31 @@ def test_a_disk_that_fills_up_is_waited_for_and_one_that_stays_full_stops_the_jo
     disk.free()
     job.give_up_after(600.0)
     resumed = job.resume(second(cluster))
+    assert resumed.end() == 0, resumed.said
+    assert job.answer() == expected
+    assert not job.strays()
+
+
+def test_a_machine_whose_own_disk_is_full_stops_the_job_which_goes_on_when_there_is_room(
+    cluster: RayMachines, begun: Callable[..., CommandedJob], expected: Answer
+) -> None:
+    """That of Ray's sockets and logs, and of temporary files: no trial fails for it."""
+    job = begun("scratch")
+    driver = job.tune(cluster.head)
+    job.until_epoch(RUNG, driver=driver)
+    for machine in cluster.machines:
+        machine.fill()
+    try:
+        job.use_scratch()
+        job.slow(None)
+        assert driver.end() == 0, driver.said
+        status, reason = job.status()
+        assert (status, "No space left on device" in reason) == ("Stopped", True), reason
+        assert not any(trial.status == "Failed" for trial in job.rows()["trials"])
+    finally:
+        for machine in cluster.machines:
+            machine.free()
+    resumed = job.resume(cluster.head)
     assert resumed.end() == 0, resumed.said
     assert job.answer() == expected
     assert not job.strays()

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 METRIC = "validation:auc"
 WORKERS = 2
 MODEL = b"a model: "
+NO_ROOM = "waited 120 s for room for a gang of 2 workers"
 
 
 class KilledError(BaseException):
@@ -45,8 +46,7 @@ class Disturbance:
     acts: dict[Moment, Act] = field(default_factory=dict)
     losses: frozenset[int] = frozenset()
     no_head: bool = False
-    max_seconds: float = math.inf
-    max_wait: float = math.inf
+    no_room: bool = False
     written_every: int = 2
     """Events between one batch of its rows and the next; files are removed then, too."""
 
@@ -70,6 +70,8 @@ class Driver:
         """How many events it had heard when it was asked to stop."""
         self.billed = 0.0
         """Worker-seconds of gangs that the record knew of when it was last heard of."""
+        self.began: float | None = None
+        self.heard_at = -math.inf
 
     def event(self, number: int) -> None:
         """It starts, with number 0, or is about to hear its next event."""
@@ -106,9 +108,20 @@ class Driver:
 
     def heard_of(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """The record has these bills, and a heartbeat."""
+        self.heard_at = self.world.now
         if self.gangs:
             self.gangs.known |= {row["gang"] for row in rows}
             self.billed = self.gangs.held
+
+    @property
+    def drove(self) -> float:
+        """Seconds for which it drove the job, as far as it was heard of."""
+        return 0.0 if self.began is None else max(0.0, self.heard_at - self.began)
+
+    @property
+    def left_gangs(self) -> bool:
+        """Whether it ended, and was not killed, without its gangs being given back."""
+        return self.gangs is not None and not self.dead and math.isinf(self.gangs.closed_at)
 
     def asked(self) -> None:
         """Somebody asked it to stop."""
@@ -142,6 +155,7 @@ class MortalWriter(JobWriter):
     @contextmanager
     def at_once(self) -> Iterator[None]:
         self.driver.point()
+        self.driver.began = self.driver.world.now if self.driver.began is None else self.driver.began
         self.whole = True
         try:
             with super().at_once():
@@ -297,6 +311,8 @@ class Gangs(SimulatedGangs):
 
     def want(self, sizes: Any, seconds_left: float | None) -> Any:
         self.driver.point()
+        if self.driver.disturbance.no_room:
+            raise ResourcesError(NO_ROOM)
         gone = super().want(sizes, seconds_left)
         self.world.gangs = max(self.world.gangs, self.gangs)
         return gone

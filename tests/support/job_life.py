@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import errno
 import json
+import math
 import os
 import shutil
 import signal
@@ -30,7 +31,7 @@ from hpo.jobs.driver import raised_now
 from hpo.jobs.files import retention as checkpoints
 from hpo.jobs.files.folder import CLAIMED, FOLDER_ID
 from hpo.jobs.raising import RAISED, changes
-from hpo.jobs.replay import GOES_ON_FROM, unbilled
+from hpo.jobs.replay import GOES_ON_FROM, unbilled, used_before
 from hpo.jobs.run import Ended, Job
 from hpo.jobs.stop_signals import Interrupts
 from hpo.observers.progress import Goal, Progress
@@ -149,6 +150,8 @@ class World:
     gangs: int = 0
     held: float = 0.0
     """Worker-seconds for which gangs were held, as far as their drivers were heard of."""
+    driven: float = 0.0
+    """Seconds for which drivers drove the job, likewise."""
     database_away: bool = False
     full: bool = False
     """Whether the disk of models takes nothing more."""
@@ -166,7 +169,6 @@ class World:
     patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
 
     def __post_init__(self) -> None:
-        self.plan = self.aim.plan
         shutil.rmtree(self.root, ignore_errors=True)
         (self.root / "models").mkdir(parents=True)
         shutil.copyfile(_template(), self.root / "record.db")
@@ -189,14 +191,14 @@ class World:
         ):
             self.patch.setattr(module, name, value)
         with Store(self.url) as record:
-            kind = "Maximize" if self.aim.mode == "max" else "Minimize"
+            plan, kind = self.aim.plan, "Maximize" if self.aim.mode == "max" else "Minimize"
             value = "best" if self.aim.best_value else "last"
-            cuts = any(len(bracket.rungs) > 1 for bracket in self.plan.brackets)
+            cuts = any(len(bracket.rungs) > 1 for bracket in plan.brackets)
             spec = {**SPEC, "storage_path": str(self.root / "models"), FOLDER_ID: "mine"}
             spec |= {"objective_type": kind, "objective_value": value}
-            spec |= {"max_jobs": self.plan.trials, "strategy": "Hyperband" if cuts else "Random"}
-            spec |= {"strategy_config": {"max_resource": self.plan.max_resource, "min_resource": 1} if cuts else None}
-            record.create_job(JobRow(name="job", created_at=self.now, spec=spec, plan=self.plan.to_json()))
+            spec |= {"max_jobs": plan.trials, "strategy": "Hyperband" if cuts else "Random"}
+            spec |= {"strategy_config": {"max_resource": plan.max_resource, "min_resource": 1} if cuts else None}
+            record.create_job(JobRow(name="job", created_at=self.now, spec=spec, plan=plan.to_json()))
 
     def close(self) -> None:
         """Puts everything back, and leaves nothing."""
@@ -219,6 +221,11 @@ class World:
     def aside(self) -> Path:
         """Where the models are while their storage is away."""
         return self.root / "aside"
+
+    @property
+    def max_jobs(self) -> int:
+        """Its trials in all, as the record has it."""
+        return int(self.rows()[0].spec["max_jobs"])
 
     def lease(self) -> str:
         """Who drives the job, as the record has it."""
@@ -358,12 +365,16 @@ class World:
         if self.comes_back_after <= 0:
             self.storage_comes()
 
-    def more_trials(self, more: int) -> None:
-        """Its `max_jobs` is raised, as `hpo resume --set` does it."""
+    def raise_limit(self, name: str, value: int) -> None:
+        """A limit is raised, as `hpo resume --set` does it."""
         with Store(self.url) as record:
             job = record.job("job")
-            record.update_job("job", **changes(job, raised_now(record, job, {"max_jobs": self.plan.trials + more})))
-        self.plan = Plan.from_json(self.rows()[0].plan)
+            record.update_job("job", **changes(job, raised_now(record, job, {name: value})))
+
+    def limit_runtime(self, seconds: int) -> None:
+        """The job has this `max_runtime_in_seconds`, as if it had begun with it."""
+        with Store(self.url) as record:
+            record.update_job("job", spec={**record.job("job").spec, "max_runtime_in_seconds": seconds})
 
     # ---- driving
 
@@ -380,26 +391,31 @@ class World:
                 driver.files.leave()
             self.database_away = False
             self.held += driver.billed
+            self.driven += driver.drove
+            if driver.left_gangs:
+                self.faults.append("gangs were not given back")
             self.driver, self.last = before, driver
 
     def _drive(self, driver: Driver) -> Ended:
         """As `hpo.jobs.driver.drive` does."""
-        aim = self.aim
+        aim, job = self.aim, self.rows()[0]
+        plan = Plan.from_json(job.plan)
         trainer = Trainer(scaling=ScalingConfig(num_workers=0), hyperparameters={"objective": "binary:logistic"})
         trainer.driver = driver
         kind = "Maximize" if aim.mode == "max" else "Minimize"
         value = "best" if aim.best_value else "last"
-        goal = Goal(job="job", metric=METRIC, objective_type=kind, objective_value=value, plan=self.plan)
+        goal = Goal(job="job", metric=METRIC, objective_type=kind, objective_value=value, plan=plan)
         search = search_of(
-            self.plan,
+            plan,
             parallel=self.parallel,
+            max_jobs=job.spec["max_jobs"],
             workers=lambda hyperparameters: WORKERS,
             seed=7,
             mode=aim.mode,
             best_value=aim.best_value,
             storage_path=str(self.folder),
             exact_from=lambda hyperparameters: aim.exact,
-            limits=Limits(max_seconds=driver.disturbance.max_seconds, max_wait=driver.disturbance.max_wait),
+            limits=Limits(max_seconds=job.spec.get("max_runtime_in_seconds", math.inf)),
             completion=aim.criteria,
         )
 
@@ -414,7 +430,7 @@ class World:
                 raises = record.job("job").spec.get(RAISED, [])
             return Job(
                 search=search,
-                strategy=at_random(Task(plan=self.plan, ranges=RANGES, metric=METRIC, mode=aim.mode, seed=search.seed)),
+                strategy=at_random(Task(plan=plan, ranges=RANGES, metric=METRIC, mode=aim.mode, seed=search.seed)),
                 ranges=RANGES,
                 estimator=trainer,
                 channels={},
@@ -449,7 +465,10 @@ class World:
         }
 
     def check(self) -> JobRow:
-        """Every model that the record names is there and whole, and every second of every gang is billed once."""
+        """Every model that the record names is there and whole, and every second of every gang is billed once.
+
+        The time that a limit goes by is that in which it was driven.
+        """
         assert not self.faults, self.faults
         job, trials, ledger = self.rows()
         for trial in [] if self.aside.exists() else trials:
@@ -462,4 +481,6 @@ class World:
                     assert model_in(uri, manifest) == MODEL + trial.trial_id.encode(), uri
         billed = sum(row.worker_seconds for row in [*ledger, *unbilled(job, ledger, job.held_until)])
         assert billed == pytest.approx(self.held), "the bill is not the time for which gangs were held"
+        seconds = used_before(job, ledger, job.held_until).seconds
+        assert seconds == pytest.approx(self.driven), "its runtime is not the time for which it was driven"
         return job

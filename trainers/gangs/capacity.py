@@ -21,6 +21,9 @@ WAIT_SECONDS = 120.0
 
 LOOK_AGAIN_SECONDS = 0.5
 
+MOST_BETWEEN = 10.0
+"""The most seconds between two looks that count as waited: a process that stood still has not seen who left room."""
+
 
 class Room:
     """Looks for room for gangs of one size, and says what is short.
@@ -49,8 +52,9 @@ class Room:
         self._patience = math.inf if patient else WAIT_SECONDS
         self._fitted = patient
         """Whether it had room once: nodes that have gone since may be replaced."""
-        self._none_since: float | None = None
-        self._look_again = 0.0
+        self._waited: float | None = None
+        """Seconds for which there has been no room; None where there is a gang, or was some at the last look."""
+        self._looked = self._look_again = 0.0
 
     def for_another(self, wanted: int, gangs: int, returned: Collection[str] = ()) -> bool:
         """Whether one more gang fits now.
@@ -83,14 +87,15 @@ class Room:
         free = self._free()
         if self._fits(free):
             self._fitted = True
-            self._none_since = None
+            self._waited = None
             return True
         self._look_again = now + LOOK_AGAIN_SECONDS
-        self._none_since = None if gangs else self._none_since or now
-        if self._none_since is not None and now - self._none_since > self._patience:
+        between, self._looked = min(now - self._looked, MOST_BETWEEN), now
+        self._waited = None if gangs else 0.0 if self._waited is None else self._waited + between
+        if self._waited is not None and self._waited > self._patience:
             raise ResourcesError(
                 f"waited {self._patience:.0f} s for room for a gang of {self._workers} workers of "
-                f"{amounts(need)} each; free now: {amounts(free, need)}. Other jobs hold the rest: see `ray status`"
+                f"{amounts(need)} each; free now: {amounts(free, need)}. Others hold the rest: see `ray status`"
             )
         return False
 

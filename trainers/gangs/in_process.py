@@ -14,7 +14,7 @@ from typing import Any
 from ray.train import ScalingConfig
 
 from trainers import steady
-from trainers.errors import DivergedError, GangError, StorageError
+from trainers.errors import DivergedError, GangError, is_away
 from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served, one_line
 from trainers.gangs.program import Program, WorkerContext
 from trainers.patient_storage import PatientStorage, saying
@@ -124,7 +124,7 @@ class InHand:
                 error=one_line(error),
                 traceback=traceback.format_exc(),
                 diverged=isinstance(error, DivergedError),
-                away=isinstance(error, StorageError),
+                away=is_away(error),
                 reports=tuple(reports),
             )
         return Served(gang=self._gang, trial_id=trial, segment=segment)

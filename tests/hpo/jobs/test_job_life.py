@@ -8,8 +8,11 @@ Each failure that it found is a plain test below.
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stdout
 from functools import cache, partial
 from typing import Any
 
@@ -25,14 +28,14 @@ from hypothesis.stateful import (
 )
 
 from hpo import TuningJobCompletionCriteriaConfig
-from hpo.jobs.files.deletion import Files
+from hpo.cli.commands.records import delete
 from hpo.jobs.files.folder import FOLDER_ID, check_free, claim
 from hpo.jobs.launch.background import end_abandoned
 from hpo.jobs.run import Ended
 from hpo.record.store import JobRow, Store
 from hpo.search.observer import INTERRUPTED
 from hpo.strategies.hyperband import lay_out, run_all
-from tests.support.drivers import Disturbance, KilledError, Moment
+from tests.support.drivers import NO_ROOM, Disturbance, KilledError, Moment
 from tests.support.job_life import LOST, SPEC, Aim, World
 from trainers.errors import ConfigurationError, DataError, LeaseError, ResourcesError
 
@@ -68,7 +71,7 @@ def undisturbed(plan: int, number: int, more: tuple[int, ...] = ()) -> dict[str,
     world = World(aim=aim(plan, number), parallel=1)
     try:
         for trials in more:
-            world.more_trials(trials)
+            world.raise_limit("max_jobs", world.max_jobs + trials)
         ended = world.drive(Disturbance())
         assert isinstance(ended, Ended)
         assert ended.status == "Completed"
@@ -222,22 +225,29 @@ class JobLife(RuleBasedStateMachine):
         found = self.drive(acts={at: take_over})
         assert not any(taken) or isinstance(found, LeaseError), found
 
-    # Limits: reached here; another rule may raise them.
-
     @precondition(lambda self: self.open)
-    @rule(seconds=st.floats(1.0, 60.0))
-    def reaches_a_limit(self, seconds: float) -> None:
-        found = self.drive(max_seconds=seconds)
+    @rule(seconds=st.integers(1, 60))
+    def reaches_a_limit_that_is_raised(self, seconds: int) -> None:
+        """Neither sooner nor later; who drives it after that goes by the larger one."""
+        limit = int(self.world.driven) + seconds
+        self.world.now += LOST
+        self.world.limit_runtime(limit)
+        found = self.drive()
         assert isinstance(found, Ended), found
-        if found.status == "Stopped" and not self.away:
-            assert found.reason.startswith("max_runtime_in_seconds reached"), found.reason
+        if found.status == "Stopped":
+            if not self.away:
+                assert found.reason.startswith("max_runtime_in_seconds reached"), found.reason
+                assert self.world.driven >= limit
+            self.world.raise_limit("max_runtime_in_seconds", 10**6)
+        else:
+            self.world.limit_runtime(10**6)  # Of a job that has more trials later on.
 
     @precondition(lambda self: self.can_be_longer)
     @rule(more=st.sampled_from([1, 4]))
     def has_its_trials_raised(self, more: int) -> None:
         """Stopped at a limit, killed, or complete with all its trials."""
         self.world.now += LOST
-        self.world.more_trials(more)
+        self.world.raise_limit("max_jobs", self.world.max_jobs + more)
         self.more = (*self.more, more)
         self.expected = undisturbed(*self.of, self.more)
 
@@ -291,11 +301,11 @@ class JobLife(RuleBasedStateMachine):
     @rule(keep_files=st.booleans())
     def is_deleted(self, keep_files: bool) -> None:
         self.world.now += LOST
-        job, _, _ = self.world.rows()
         before = sorted(self.world.folder.rglob("*"))
         there = self.world.folder.is_dir()
+        with redirect_stdout(io.StringIO()):
+            delete("job", keep_files=keep_files, yes=True, store=self.world.url)
         with Store(self.world.url) as record:
-            record.delete_job("job", (lambda: None) if keep_files else Files.of(job).remove)
             assert not record.jobs()
         assert self.world.folder.is_dir() == (there and keep_files)
         assert not keep_files or sorted(self.world.folder.rglob("*")) == before
@@ -486,6 +496,23 @@ def test_a_trial_that_does_not_count_goes_on_from_nowhere(world: World) -> None:
     world.drive(Disturbance())
     world.check()
     assert world.answer() == undisturbed(0, 4)
+
+
+@pytest.mark.parametrize("world", [(0, 0, 1)], indirect=True)
+def test_where_room_is_short_the_gangs_of_a_driver_that_may_only_stand_still_are_named(world: World) -> None:
+    short = Disturbance(no_room=True)
+    alone = world.drive(short)
+    assert str(alone) == NO_ROOM
+    world.drive(Disturbance(acts={(4, 0): lambda: world.kill(heard=True)}))
+    world.now += LOST
+    found = world.drive(short)
+    assert isinstance(found, ResourcesError)
+    assert str(found).startswith(f"{NO_ROOM}. job is taken over from process {os.getpid()} on ")
+    assert f"end it there, with `kill -KILL {os.getpid()}`" in str(found)
+    assert world.rows()[0].reason == str(found)
+    world.now += LOST
+    world.drive(Disturbance())
+    assert world.answer() == undisturbed(0, 0)
 
 
 if __name__ == "__main__":

@@ -18,11 +18,12 @@ from hpo.jobs import driver
 from hpo.jobs.build import opened
 from hpo.jobs.files.folder import CLAIMED
 from hpo.jobs.launch import background, supervisor
-from hpo.jobs.raising import RAISED
+from hpo.jobs.raising import RAISED, raised
 from hpo.jobs.run import known, notes_of
 from hpo.jobs.stop_signals import Interrupts
 from hpo.record.lease import this_process
 from hpo.record.store import JobRow, Store
+from hpo.search import Before
 from hpo.strategies.hyperband import Plan, lay_out
 from hpo.strategies.hyperband_strategy import HyperbandStrategy
 from tests.support.command import run
@@ -356,6 +357,20 @@ def test_a_new_job_of_a_tuner_out_of_the_record_is_laid_out_from_its_settings(tm
     again.fit(CHANNELS, job_name="larger")
     tuner(tmp_path, max_jobs=8).fit(CHANNELS, job_name="whole")
     assert answer(tmp_path, "larger") == answer(tmp_path, "whole")
+
+
+def test_limits_of_a_record_without_a_plan_are_raised_as_those_of_one_that_has_it(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/record.db"
+    for name in ("job", "older"):
+        tuner(tmp_path, max_jobs=5, max_runtime_in_seconds=3600).fit(CHANNELS, job_name=name)
+    with Store(store) as record:
+        record.update_job("older", plan={})
+        older = record.job("older")
+    longer = {"max_runtime_in_seconds": 7200}
+    assert raised(replace(older, status="Stopped"), longer, before=Before(), begun=5, now=1.0).plan == {}
+    for name in ("job", "older"):
+        HyperparameterTuner.attach(name, store=store).resume(inputs=CHANNELS, max_jobs=9)
+    assert answer(tmp_path, "older") == answer(tmp_path, "job")
 
 
 def test_what_was_foretold_goes_with_a_raise_and_stays_for_those_who_go_on_after_it() -> None:

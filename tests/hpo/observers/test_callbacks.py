@@ -14,6 +14,7 @@ from hpo.jobs.recorder import JobRecord
 from hpo.jobs.replay import Memory
 from hpo.observers.callbacks import Callbacks, JobEnd, JobStart, TrialEnd, TrialInfo
 from hpo.record.store import JobRow, ReportRow, Store, TrialRow
+from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Cut
 from tests.support.simulated import METRIC, PLAN, rising, simulate
 from trainers.errors import WarmbandError
@@ -77,6 +78,19 @@ def test_every_step_is_told_once_and_in_order(tmp_path: Path) -> None:
     assert len(notes.steps) == PLAN.trials, "and nothing of the un-tuned run"
     assert all(steps == list(range(1, len(steps) + 1)) for steps in notes.steps.values())
     assert sum(map(len, notes.steps.values())) == PLAN.resource
+
+
+@pytest.mark.parametrize("target", [None, 2.0])
+def test_the_end_of_a_trial_is_told_once_though_it_is_judged_later(tmp_path: Path, target: float | None) -> None:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id in ("job-000", "job-002"):
+            raise ValueError("no such objective")
+        return rising(assignment, step)
+
+    notes = Notes()
+    criteria = TuningJobCompletionCriteriaConfig(target_objective_metric_value=target)
+    assert not run(tmp_path, [notes], curve=curve, parallel=2, completion=criteria)
+    assert len(notes.ended) == PLAN.trials
 
 
 def test_what_came_while_a_trial_was_served_is_not_told_again(tmp_path: Path) -> None:

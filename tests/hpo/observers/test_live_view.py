@@ -86,6 +86,12 @@ def test_before_the_first_gang_is_up_that_is_what_it_says() -> None:
     record = Drawn()
     state = replace(simulate()[0].state, gangs_busy=0, gangs_idle=0, gangs_starting=1)
     assert record.watcher.left(state) == "the first gang is starting"
+    waits = replace(state, gangs_starting=0)
+    assert record.watcher.left(waits) == "waiting for room on the cluster"
+    record.watcher.taken_over = True
+    held = "waiting for room on the cluster, which the driver before this one may still hold"
+    assert record.watcher.left(waits) == held
+    assert record.watcher.left(state) == "the first gang is starting"
 
 
 @pytest.mark.parametrize(("width", "height"), [(80, 24), (60, 24), (40, 10), (200, 60), (80, 5), (20, 3)])

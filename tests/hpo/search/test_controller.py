@@ -16,7 +16,7 @@ from hpo.cost.ledger import Kind
 from hpo.cost.limits import Limits
 from hpo.search.observer import STOP_REQUESTED
 from hpo.search.trial import PROBE, UNTUNED, TrialRun, derive_seed, status_of
-from hpo.search.trials import FIRST_FAILURES
+from hpo.strategies.completion_criteria import FIRST_FAILURES
 from hpo.strategies.hyperband import lay_out
 from hpo.strategies.scheduler import RESOURCE
 from tests.support.simulated import METRIC, PLAN, WORKERS, Draws, Kept, outcome, rising, simulate, uneven
@@ -214,16 +214,19 @@ def test_ties_go_to_the_trial_that_used_less() -> None:
     assert (chosen.best_value, chosen.best_resource) == (0.3, 3)
 
 
-def test_a_job_whose_first_trials_all_fail_ends_early() -> None:
+@pytest.mark.parametrize("parallel", [1, 2, 10])
+def test_a_job_whose_first_trials_all_fail_ends_early(parallel: int) -> None:
     def curve(assignment: Assignment, step: int) -> float:
         if assignment.trial_id != UNTUNED:
             raise ValueError("no such objective")
         return 0.5
 
-    controller, _, _ = simulate(curve=curve, parallel=2)
+    controller, gangs, _ = simulate(curve=curve, parallel=parallel)
+    slowest = max(map(uneven, gangs.served))
+    assert gangs.now <= 8.0 + FIRST_FAILURES * slowest / min(parallel, FIRST_FAILURES) + slowest
     assert controller.trials.hopeless
     assert "first 5 trials all failed" in controller.stopped
-    assert FIRST_FAILURES <= len(controller.runs) <= FIRST_FAILURES + 2
+    assert parallel > 2 or FIRST_FAILURES <= len(controller.runs) <= FIRST_FAILURES + 2
     assert controller.best() is None
 
 

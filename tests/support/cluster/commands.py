@@ -160,6 +160,14 @@ class CommandedJob(Paced):
         assert code == 0, said
         return said
 
+    def submit_resume(self, on: Machine) -> None:
+        """Has the cluster go on with it, by Ray's own command."""
+        address = f"http://{self.machines.head.address}:8265"
+        resume = ["hpo", "resume", self.name, "--allow-code"]
+        command = ["ray", "job", "submit", "--no-wait", "--address", address, "--", *resume]
+        done = self.machines.run(command, timeout=COMMAND_SECONDS, on=on)
+        assert done.returncode == 0, done.stdout
+
     def hpo(self, *arguments: str, on: Machine) -> tuple[int, str]:
         """A command's exit code, and what it said."""
         done = self.machines.run(["hpo", *arguments], timeout=COMMAND_SECONDS, on=on)
@@ -321,7 +329,7 @@ def kill(pids: list[int]) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def driver_of(machine: Machine, name: str) -> list[int]:
+def driver_of(machine: Machine, name: str, command: str = "hpo tune") -> list[int]:
     """The processes on a machine that drive a submitted job, which Ray's own of it have started."""
-    found = machine.processes("hpo tune")
+    found = machine.processes(command)
     return [pid for pid in found if name in found[pid] and not children(pid)] or list(found)

@@ -15,7 +15,7 @@ from hpo.record.store import Store
 from tests.support.cluster.drive import gates
 from tests.support.cluster.helper_machines import Machines
 from tests.support.cluster.ray_machines import until
-from tests.support.cluster.slow_training import impatience, worker
+from tests.support.cluster.slow_training import impatience, scratch, worker
 
 START_SECONDS = 240.0
 """Until a gang serves its first trial, on cores that are busy with other tests: its processes import for that long."""
@@ -70,6 +70,10 @@ class Paced:
     def give_up_after(self, seconds: float) -> None:
         """How long its workers wait for their storage, from their next epoch on."""
         impatience(self._slow).write_text(str(seconds))
+
+    def use_scratch(self) -> None:
+        """Has each epoch write a temporary file, from the next on."""
+        scratch(self._slow).touch()
 
     def at_work(self) -> tuple[str, int]:
         """The machine, and its number of the process, of rank 0 of the gang that began an epoch last."""

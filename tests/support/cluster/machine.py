@@ -15,6 +15,9 @@ from typing import IO
 
 READY_SECONDS = 30.0
 
+DISK = 2 * 2**30
+"""Bytes of a machine's own disk, which is in memory."""
+
 _SWITCH = """set -e
 ip link set lo up
 ip link add bridge type bridge
@@ -29,7 +32,7 @@ read -r _ || true
 _MACHINE = """set -e
 hostname {name}
 mount --make-rprivate /
-mount -t tmpfs -o size=2g none {private}
+mount -t tmpfs -o size={disk} none {private}
 mount -t tmpfs -o size=2g none /dev/shm
 mkdir -m 1777 {private}/tmp
 echo 127.0.0.1 localhost >{private}/hosts
@@ -95,7 +98,7 @@ class Machine:
         self.private = private
         self.address = self.port = ""
         alone = ["unshare", "--net", "--mount", "--uts", "--pid", "--fork", "--kill-child", "--mount-proc"]
-        self._process = _first(alone, _MACHINE.format(name=name, private=private))
+        self._process = _first(alone, _MACHINE.format(name=name, private=private, disk=DISK))
         self.pid = _child(self._process.pid)
 
     @property
@@ -135,6 +138,20 @@ class Machine:
         """Its processes whose command line holds `title`, by their numbers outside of it."""
         space = os.readlink(f"/proc/{self.pid}/ns/pid") if self.alive else ""
         return {pid: line for pid, line in _running() if title in line and _space(pid) == space}
+
+    def fill(self) -> None:
+        """Lets nothing more be written to its own disk, which has no byte more than what is on it."""
+        disk = os.statvfs(f"/proc/{self.pid}/root{self.private}")
+        self._resize((disk.f_blocks - disk.f_bfree) * disk.f_frsize)
+
+    def free(self) -> None:
+        """Makes room there again."""
+        self._resize(DISK)
+
+    def _resize(self, size: int) -> None:
+        enter = ["nsenter", "--target", str(self.pid), "--mount", "--"]
+        remount = ["mount", "-o", f"remount,size={size}", str(self.private)]
+        subprocess.run([*enter, *remount], check=True, timeout=READY_SECONDS)
 
     def kill(self) -> None:
         """Ends all its processes at once, by SIGKILL."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -15,7 +16,7 @@ def train(context: TrainContext) -> None:
     """A small network, over AllReduce.
 
     Files beside the one that says how slow it is: `worker` says which process trains, and `impatience` how many seconds
-    it waits for storage.
+    it waits for storage. While `scratch` is there, each epoch writes a temporary file.
     """
     import torch
     from torch import nn
@@ -35,6 +36,9 @@ def train(context: TrainContext) -> None:
                 trace.write(f"{context.seed} {epoch} {context.world_size}\n")
         if epoch > context.hyperparameters["slow_after"] and not _is_the_probe(context):
             _last(context.hyperparameters["slow"])
+        if scratch(context.hyperparameters["slow"]).exists():
+            with tempfile.TemporaryFile() as file:
+                file.write(bytes(4096))
         with suppress(FileNotFoundError):
             patient_storage.GIVE_UP_SECONDS = float(impatience(context.hyperparameters["slow"]).read_text())
         for features, labels in batches:
@@ -54,6 +58,11 @@ def worker(slow: str | Path) -> Path:
 def impatience(slow: str | Path) -> Path:
     """The file that shortens a worker's patience, beside the one that makes its epochs slow."""
     return Path(slow).with_suffix(".impatience")
+
+
+def scratch(slow: str | Path) -> Path:
+    """The file that has each epoch write a temporary file."""
+    return Path(slow).with_suffix(".scratch")
 
 
 def _is_the_probe(context: TrainContext) -> bool:

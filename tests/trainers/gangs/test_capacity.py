@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import ray
 from ray.train import ScalingConfig
@@ -62,3 +64,19 @@ def test_a_size_that_had_room_once_waits_for_it_to_come_back(
     assert not went.for_another(1, 0)
     with pytest.raises(ResourcesError, match="waited 0 s for room for a gang of 2 workers"):
         went.for_another(1, 0)
+
+
+def test_a_process_that_stood_still_has_not_waited(ray_cluster: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = 1000.0
+    monkeypatch.setattr(room, "time", SimpleNamespace(monotonic=lambda: seconds))
+    waits = Room(ScalingConfig(num_workers=2), silent)
+    monkeypatch.setattr(ray, "available_resources", dict)
+    assert not waits.for_another(1, 0)
+    seconds += 3600.0
+    assert not waits.for_another(1, 0)
+    for _ in range(55):
+        seconds += 2.0
+        assert not waits.for_another(1, 0)
+    seconds += 2.0
+    with pytest.raises(ResourcesError, match=r"waited 120 s .* free now: 0 CPU. Others hold the rest"):
+        waits.for_another(1, 0)

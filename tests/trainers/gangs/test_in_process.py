@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bdb
+import errno
 import os
 import signal
 import threading
@@ -132,6 +133,16 @@ def test_what_was_reported_before_an_error_comes_with_it(error: type[Exception],
     hand.assign(gang, trial())
     refused = served(hand)
     assert (refused.error, refused.diverged, refused.reports) == ("the loss is nan", diverged, (told,))
+
+
+def test_a_disk_that_is_full_is_no_trials_failure() -> None:
+    def fails(assignment: Assignment) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/tmp/of-its-own")
+
+    hand, gang = up(Scripted(fails))
+    hand.assign(gang, trial())
+    refusal = served(hand)
+    assert (refusal.away, refusal.error) == (True, "OSError: [Errno 28] No space left on device: '/tmp/of-its-own'")
 
 
 @pytest.mark.parametrize("leave", [KeyboardInterrupt, bdb.BdbQuit])

@@ -12,7 +12,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError
 
-from trainers.errors import DivergedError, GangError, StorageError, UnsavedError
+from trainers.errors import DivergedError, GangError, UnsavedError, is_away
 from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import (
     Assignment,
@@ -109,7 +109,7 @@ def _serve_one(
             traceback=traceback.format_exc(),
             logs=output.own(context.node_ip),
             diverged=isinstance(error, DivergedError),
-            away=isinstance(error, StorageError),
+            away=is_away(error),
             reports=tuple(reporter.reports),
         )
         if not mailbox.refuse(refusal, context.rank, context.world_size, AGREE_SECONDS):

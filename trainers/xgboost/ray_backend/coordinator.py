@@ -14,7 +14,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from trainers.channels import PlacedChannel
-from trainers.errors import GangError, StorageError, TrialError, WarmbandError
+from trainers.errors import GangError, TrialError, WarmbandError, is_away
 from trainers.gangs import AGREE_SECONDS, Assignment, GangEnded, GangLost, Report, Served, one_line
 from trainers.patient_storage import PatientStorage
 from trainers.process import end_surely
@@ -107,7 +107,7 @@ class Coordinator:
             trial_id=assignment.trial_id,
             error=reason,
             traceback=text,
-            away=isinstance(error, StorageError),
+            away=is_away(error),
             reports=told,
         )
 
