@@ -264,7 +264,7 @@ def test_a_strategy_of_a_users_own_is_attached_to_and_resumed_where_that_is_allo
     assert attached.plan() == whole.plan()
     assert attached.describe()["HyperParameterTuningJobConfig"]["Strategy"] == "shop.training:Halves"
 
-    attached.resume(max_jobs=10)
+    attached.resume(inputs=CHANNELS, max_jobs=10)
     longer = HyperparameterTuner.attach("job", allow_code=True)
     assert [bracket.sizes for bracket in longer.plan().brackets] == [(3, 1), (3, 1), (2, 1), (2, 1)]
     with Store() as store:
