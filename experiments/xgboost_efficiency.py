@@ -18,8 +18,9 @@ seed and the processes' niceness are the same (Ray's workers are nice to others)
 take turns, and the promise is on the median of the ratios within a turn. The same trial runs through the backend
 "xgboost_ray" as often, its own start of actors included, which it repeats for each trial.
 
-*Evaluation*: one of 16 workers, simulated in this process (`experiments/workloads/shared_evaluation.py`): the seconds
-of a round on its share of the rows, and of evaluating its share of a fifth as many, here and by hand.
+*Evaluation*: one of 16 workers, simulated in this process (`experiments/workloads/shared_evaluation.py`): the processor
+seconds of a round on its share of the rows, and of evaluating its share of a fifth as many, here and by hand, all ways
+in every round; and what of either XGBoost's prediction of the new tree takes, and would take if the tree had one split.
 
 *Exactness*: the AUC that 1, 2 and 3 workers report after 10 rounds, against scikit-learn's on the whole validation set
 with the model that they wrote.
@@ -77,7 +78,7 @@ class Scale:
     pair_repeat: int = 10
     pairs: int = 11
     memory_trials: int = 30
-    evaluated_rounds: int = 10
+    evaluated_rounds: int = 30
 
 
 QUICK = Scale(share_repeat=1, share_trials=3, rounds=3, pair_repeat=1, pairs=3, memory_trials=12, evaluated_rounds=3)
@@ -262,6 +263,8 @@ def _parts(measured: Measured) -> dict[str, tuple[str, Sequence[str], list[tuple
 WAYS = {
     "here": "its share, logloss, here",
     "by hand": "its share, logloss, XGBoost by hand",
+    "prediction": "of either: XGBoost's prediction of the new tree",
+    "one split": "XGBoost's prediction of a new tree of one split",
     "here, AUC": "its share, AUC, here",
     "whole": "all rows, AUC, XGBoost by hand",
 }

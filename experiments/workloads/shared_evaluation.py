@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,15 +30,16 @@ WARM_UP = 2
 
 @dataclass(frozen=True, kw_only=True)
 class Evaluating:
-    """Seconds of a round on one of `shares` workers, one thread each; what they wait for each other is not among them.
+    """Processor seconds of a round on one of `shares` workers, one thread each, without what others make it wait.
 
     Args:
         rows: that all train on.
         evaluated: that all evaluate on.
         shares: how many workers there are.
         update: median seconds of training a round on a share.
-        seconds: median seconds of evaluating it by way: "here" and "by hand" are logloss of a share, "here, AUC" counts
-            the pairs of a share and all rows of the rarer class, and "whole" is XGBoost's AUC of all rows.
+        seconds: median seconds of evaluating it by way: "here" and "by hand" are logloss of a share, "prediction" is
+            XGBoost's part of either and "one split" the same where the new tree has one split, "here, AUC" counts the
+            pairs of a share and all rows of the rarer class, and "whole" is XGBoost's AUC of all rows.
     """
 
     rows: int
@@ -52,7 +54,7 @@ class Evaluating:
 
 
 def measure(name: str, data_dir: str | None, repeat: int, rounds: int, shares: int = SHARES) -> Evaluating:
-    """Trains one worker's share, and evaluates a share of a fifth as many rows in each way."""
+    """Trains one worker's share, and evaluates a share of a fifth as many rows in each way, all ways in every round."""
     import xgboost
 
     train = Channel.of(load(name, data_dir=data_dir, repeat=repeat).train)
@@ -61,46 +63,74 @@ def measure(name: str, data_dir: str | None, repeat: int, rounds: int, shares: i
     part = _rows(everyones, slice(0, None, shares))
     matrix = xgboost.QuantileDMatrix(mine.features, mine.labels, nthread=1)
 
-    share = xgboost.DMatrix(part.features, part.labels, nthread=1)
+    def share() -> Any:
+        """A matrix of its own for each way, since XGBoost keeps what it predicted of one."""
+        return xgboost.DMatrix(part.features, part.labels, nthread=1)
+
     whole = xgboost.QuantileDMatrix(everyones.features, everyones.labels, nthread=1, ref=matrix)
-    held = Share.of(share, part.labels, 0, 1, _alone)
-    rarer = (shares * held.totals[0], shares * held.totals[1])
-    of_all = Share(
-        matrix=share,
-        labels=part.labels,
-        rarer=held.rarer,
-        totals=rarer,
-        positive_is_rarer=held.positive_is_rarer,
-    )
+    held = Share.of(share(), part.labels, 0, 1, _alone)
+    of_all = replace(held, matrix=share(), totals=(shares * held.totals[0], shares * held.totals[1]))
     logloss, auc = ({**PARAMETERS, "eval_metric": metric} for metric in ("logloss", "auc"))
-    update, here = _timed(logloss, matrix, [share], _evaluation(logloss, held, _alone), rounds)
-    ways = {
-        "here": here,
-        "by hand": _timed(logloss, matrix, [share], _by_xgboost(share), rounds)[1],
-        "here, AUC": _timed(auc, matrix, [share], _evaluation(auc, of_all, _from_all), rounds)[1],
-        "whole": _timed(auc, matrix, [whole], _by_xgboost(whole), rounds)[1],
-    }
+    by_hand, predicted, split = share(), share(), share()
+    updates, seconds = _timed(
+        matrix,
+        [
+            (
+                logloss,
+                {
+                    "here": (held.matrix, _evaluation(logloss, held, _alone)),
+                    "by hand": (by_hand, _by_xgboost(by_hand)),
+                    "prediction": (predicted, _prediction(predicted)),
+                },
+            ),
+            (
+                auc,
+                {
+                    "here, AUC": (of_all.matrix, _evaluation(auc, of_all, _from_all)),
+                    "whole": (whole, _by_xgboost(whole)),
+                },
+            ),
+            ({**PARAMETERS, "max_depth": 1}, {"one split": (split, _prediction(split))}),
+        ],
+        rounds,
+    )
     return Evaluating(
-        rows=len(mine.labels) * shares, evaluated=len(everyones.labels), shares=shares, update=update, seconds=ways
+        rows=len(mine.labels) * shares,
+        evaluated=len(everyones.labels),
+        shares=shares,
+        update=updates,
+        seconds=seconds,
     )
 
 
-def _timed(
-    parameters: Mapping[str, Any], train: Any, others: list[Any], evaluate: Callable[[Any, int], object], rounds: int
-) -> tuple[float, float]:
-    """Median seconds of a round's update and of its evaluation."""
+Ways = Mapping[str, tuple[Any, Callable[[Any, int], object]]]
+"""By name: the matrix that a way predicts, and what it does with a booster after a round."""
+
+
+def _timed(train: Any, boosters: list[tuple[Mapping[str, Any], Ways]], rounds: int) -> tuple[float, dict[str, float]]:
+    """Median processor seconds of a round's update, the first booster's, and of each way to evaluate one of theirs."""
     import xgboost
 
-    booster = xgboost.Booster(dict(parameters), [train, *others])
-    updates, evaluations = [], []
+    trained = [
+        (xgboost.Booster(dict(parameters), [train, *(matrix for matrix, _ in ways.values())]), ways)
+        for parameters, ways in boosters
+    ]
+    updates: list[list[float]] = [[] for _ in trained]
+    seconds: dict[str, list[float]] = defaultdict(list)
     for iteration in range(WARM_UP + rounds):
-        began = time.perf_counter()
-        booster.update(train, iteration)
-        updated = time.perf_counter()
-        evaluate(booster, iteration)
-        updates.append(updated - began)
-        evaluations.append(time.perf_counter() - updated)
-    return statistics.median(updates[WARM_UP:]), statistics.median(evaluations[WARM_UP:])
+        for (booster, ways), took in zip(trained, updates, strict=True):
+            took.append(_seconds(booster.update, train, iteration))
+            for way in sorted(ways, reverse=bool(iteration % 2)):
+                seconds[way].append(_seconds(ways[way][1], booster, iteration))
+    medians = {way: statistics.median(seconds[way][WARM_UP:]) for _, ways in boosters for way in ways}
+    return statistics.median(updates[0][WARM_UP:]), medians
+
+
+def _seconds(work: Callable[..., object], *arguments: Any) -> float:
+    """Of this thread, which does all of it: of a busy machine's wall seconds most would be other programs'."""
+    began = time.thread_time()
+    work(*arguments)
+    return time.thread_time() - began
 
 
 def _evaluation(parameters: Mapping[str, Any], share: Share, add: Callable[[NDArray[Any]], NDArray[Any]]) -> Evaluation:
@@ -109,6 +139,10 @@ def _evaluation(parameters: Mapping[str, Any], share: Share, add: Callable[[NDAr
 
 def _by_xgboost(matrix: Any) -> Callable[[Any, int], object]:
     return lambda booster, iteration: booster.eval_set([(matrix, "validation")], iteration)
+
+
+def _prediction(matrix: Any) -> Callable[[Any, int], object]:
+    return lambda booster, iteration: booster.predict(matrix, validate_features=False)
 
 
 def _alone(array: NDArray[Any]) -> NDArray[Any]:

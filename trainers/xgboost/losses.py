@@ -132,6 +132,8 @@ def _absolute_share(labels: Floats, predictions: Floats) -> Losses:
 
 def _log(labels: Floats, predictions: Floats) -> Losses:
     rest = np.float32(1) - predictions
+    if ((labels == 0) | (labels == 1)).all():  # 0 and 1: half of the logarithms would be multiplied by 0.
+        return -_ln(np.where(labels, predictions, rest), _TINY)
     return -(labels * _ln(predictions, _TINY) + (np.float32(1) - labels) * _ln(rest, _TINY))
 
 

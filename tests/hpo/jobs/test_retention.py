@@ -286,13 +286,6 @@ def end(keeper: Checkpoints, folder: Path, number: int, value: float) -> Path:
     return path
 
 
-def until(condition, seconds: float = 60.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.01)
-
-
 def test_nothing_is_removed_before_the_store_has_the_newer_state(tmp_path):
     durable, asked = threading.Event(), threading.Event()
 

@@ -30,6 +30,7 @@ SIGNAL = FEATURES[:, 0] + FEATURES[:, 1] * FEATURES[:, 2] + 0.5 * RANDOM.normal(
 LABELS = {
     "binary": (SIGNAL > 0.7).astype(np.float32),
     "mostly": (SIGNAL > -0.7).astype(np.float32),
+    "chances": (1 / (1 + np.exp(-SIGNAL))).astype(np.float32),
     "real": SIGNAL.astype(np.float32),
     "positive": np.exp(SIGNAL / 2).astype(np.float32),
     "counts": np.floor(np.exp(SIGNAL / 2)).astype(np.float32),
@@ -45,6 +46,7 @@ CASES: list[tuple[str, str, dict[str, Any]]] = [
         for labels in ("binary", "mostly")
         for metric in ("logloss", "error", "error@0.3", "auc", "rmse")
     ],
+    ("chances", "logloss", {"objective": "binary:logistic"}),
     *[("binary", metric, {"objective": "binary:hinge"}) for metric in ("error", "auc")],
     *[("binary", metric, {"objective": "binary:logitraw"}) for metric in ("logloss", "auc")],
     ("counts", "poisson-nloglik", {"objective": "count:poisson"}),
