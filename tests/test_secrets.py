@@ -228,13 +228,10 @@ def test_an_object_store_that_refuses_does_not_tell_its_keys(s3: str, monkeypatc
     with pytest.raises(ConfigurationError) as refused:
         storage.check_no_credentials(s3.replace("s3://", "s3://key:hidden-secret@"), "storage_path")
     assert "hidden-secret" not in str(refused.value)
-    for place in (
-        s3.replace("warmband", "no-such-bucket").replace("&allow_bucket_creation=true", ""),
-        "s3://bucket/jobs?region=us-east-1&endpoint_override=http%3A%2F%2F127.0.0.1%3A1",
-    ):
-        with pytest.raises(DataError) as no:
-            storage.read(storage.join(place, "none"))
-        assert "hidden-secret" not in str(no.value)
+    nowhere = s3.replace("warmband", "no-such-bucket").replace("&allow_bucket_creation=true", "")
+    with pytest.raises(DataError) as no:
+        storage.read(storage.join(nowhere, "none"))
+    assert "hidden-secret" not in str(no.value)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -21,11 +22,13 @@ import pytest
 
 from hpo.jobs.files.folder import MARK
 from hpo.record.store import Store
+from hpo.record.tables import LOST_AFTER
 from tests.support.cluster.commands import CommandedJob, driver_of, kill, left, until_left
 from tests.support.cluster.jobs import END_SECONDS, STANDING, Answer
 from tests.support.cluster.machine import Machine, possible
 from tests.support.cluster.ray_machines import RayMachines, executable, until
 from tests.support.postgres import Postgres
+from tests.support.rows import silence
 from trainers.errors import ConfigurationError
 
 pytestmark = [pytest.mark.system, pytest.mark.fault]
@@ -34,7 +37,8 @@ RUNG = 3
 """After so many epochs a trial has six more to its next rung."""
 
 CLEAN_SECONDS = 120.0
-TAKEOVER_SECONDS = 60.0 + 90.0
+WAITED_SECONDS = 10.0
+TAKEOVER_SECONDS = LOST_AFTER + 90.0
 """A driver that is silent holds its job for a minute; the rest is for busy cores."""
 
 OF_RAY = ("_AutoscalingCoordinatorActor", "ray::_AutoscalingCoordinatorActor")
@@ -129,12 +133,17 @@ def expected(cluster: RayMachines, record: str) -> Answer:
     return answer
 
 
+@pytest.fixture(scope="module")
+def undisturbed(cluster: RayMachines, expected: Answer) -> dict[str, Any]:
+    """What is on the cluster behind a job that nothing happens to."""
+    return left(cluster)
+
+
 @pytest.fixture
-def leaves_nothing(cluster: RayMachines, expected: Answer) -> Iterator[None]:
+def leaves_nothing(cluster: RayMachines, undisturbed: dict[str, Any]) -> Iterator[None]:
     """Whatever the test does, nothing of it is there afterwards."""
-    before = left(cluster)
     yield
-    until_left(cluster, before, CLEAN_SECONDS, beside=OF_TORCH)
+    until_left(cluster, undisturbed, CLEAN_SECONDS, beside=OF_TORCH)
 
 
 @pytest.fixture
@@ -183,6 +192,9 @@ def test_a_job_is_taken_over_from_a_driver_that_froze_and_one_that_runs_is_not_d
     # They stand still; their gangs end what they were told, and wait.
     for driver in first.values():
         driver.signal(signal.SIGSTOP)
+    stood_still = time.monotonic()
+    with Store(record) as store:  # Most of their minute has passed, as the record sees it; the rest is waited for.
+        silence(store, LOST_AFTER - WAITED_SECONDS)
     resumed = taken.resume(elsewhere)
     for job in (taken, lost):
         job.slow(None)
@@ -194,7 +206,8 @@ def test_a_job_is_taken_over_from_a_driver_that_froze_and_one_that_runs_is_not_d
     assert code == 0, said
     assert not lost.models.exists()
 
-    # They go on, and find that they have nothing to drive any more.
+    # They go on, and find that they have nothing to drive any more: by their own clock, too, a minute has passed.
+    until(lambda: time.monotonic() > stood_still + LOST_AFTER + 1.0, "their minute to pass", TAKEOVER_SECONDS)
     before = taken.rows(), taken.files(), taken.trained(), lost.trained()
     for driver in first.values():
         driver.signal(signal.SIGCONT)

@@ -158,9 +158,6 @@ def look(folder: Path, processes: Processes) -> Seen:
         "RAY_AUTH_TOKEN": token.read_text(),
         "RAY_metrics_report_interval_ms": str(REPORT_MS),
         "REPORTER_UPDATE_INTERVAL_MS": "60000",  # Nobody asks what each process uses.
-        # Workers are started when they are needed, not one a CPU at the start.
-        "RAY_enable_worker_prestart": "0",
-        "RAY_prestart_worker_first_driver": "0",
     }
     head, environment["RAY_ADDRESS"] = start_head(folder, processes, environment)
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, get_args
 
@@ -46,16 +47,20 @@ def store(home: Path) -> Iterator[Store]:
         yield opened
 
 
+@cache
+def bank() -> HyperparameterTuner:
+    return HyperparameterTuner(**read_job(BANK).arguments())
+
+
 def spec(**changes: Any) -> dict[str, Any]:
-    tuner: HyperparameterTuner = HyperparameterTuner(**read_job(BANK).arguments())
     inputs = {"train": {"kind": "pandas", "rows": 35009, "columns": ["y", "x"], "files": []}}
-    return {**tuner.settings.to_json({}, 1729), "inputs": inputs, **changes}
+    return {**bank().settings.to_json({}, 1729), "inputs": inputs, **changes}
 
 
 def job(store: Store, name: str, *, values: list[float | None], age: float = 120.0, **changes: Any) -> None:
     """A job that has ended, with a trial for each value; None failed."""
     now = time.time()
-    plan = HyperparameterTuner(**read_job(BANK).arguments()).plan().to_json()
+    plan = bank().plan().to_json()
     store.create_job(JobRow(name=name, created_at=now - age, spec=spec(**changes.pop("spec", {})), plan=plan))
     with store.writer(name) as writer:
         for number, value in enumerate(values):

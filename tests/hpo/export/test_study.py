@@ -206,7 +206,7 @@ def test_many_trials_are_written_in_as_few_statements_as_few(tmp_path: Path) -> 
     try:
         with Store(url(tmp_path)) as store:
             counts = {}
-            for name, trials in (("first", 8), ("few", 8), ("many", 1000)):
+            for name, trials in (("first", 8), ("few", 8), ("many", 300)):
                 record(store, name, trials, 12)
                 sent.clear()
                 study = to_optuna(name, goal(tmp_path), store=url(tmp_path))
@@ -214,7 +214,7 @@ def test_many_trials_are_written_in_as_few_statements_as_few(tmp_path: Path) -> 
             reports = len(store.reports("many")) - 1
     finally:
         sa.event.remove(sa.Engine, "before_cursor_execute", note)
-    assert sum(len(trial.intermediate_values) for trial in study.trials) == reports > 8_000
+    assert sum(len(trial.intermediate_values) for trial in study.trials) == reports > 2_000
     # The first has made the database too.
     assert 0 < counts["few"] == counts["many"] < counts["first"]
 

@@ -272,6 +272,7 @@ def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
         "RAY_AUTH_TOKEN": token,
         "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
         "RAY_enable_worker_prestart": "0",
+        "RAY_prestart_worker_first_driver": "0",
         "RAY_worker_niceness": "0",
         "WARMBAND_HOME": str(home),
     }

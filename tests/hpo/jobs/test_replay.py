@@ -7,6 +7,7 @@ import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from hpo.strategies.hyperband_strategy import HyperbandStrategy
 from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
 from hpo.strategies.strategy import Strategy
-from tests.support.simulated import METRIC, WORKERS, Draws, search_of, uneven
+from tests.support.simulated import METRIC, WORKERS, Draws, drawn, search_of, uneven
 from trainers import patient_storage
 from trainers.errors import DivergedError, StorageError
 from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served
@@ -105,7 +106,7 @@ class Mortal(SimulatedGangs):
 
 
 def luck(assignment: Assignment, step: int) -> float:
-    return random.Random(f"{assignment.trial_id}{step}").random()
+    return drawn(f"{assignment.trial_id}{step}")
 
 
 def curve(assignment: Assignment, step: int) -> float:
@@ -272,6 +273,13 @@ def ends_as(service: Service, expected: dict[str, Any]) -> Controller:
 PLANS = [lay_out(30, 1, 30), lay_out(9, 1, 9), run_all(7, 12)]
 
 
+@cache
+def undisturbed(plan: Plan, parallel: int) -> dict[str, Any]:
+    """The answer of a search that nothing breaks off; many examples are compared with the same one."""
+    service = Service(plan=plan, parallel=parallel)
+    return answer(service, service.drive())
+
+
 @settings(max_examples=120, deadline=None)
 @given(
     st.sampled_from(PLANS),
@@ -279,13 +287,11 @@ PLANS = [lay_out(30, 1, 30), lay_out(9, 1, 9), run_all(7, 12)]
     st.lists(st.integers(0, 60), min_size=1, max_size=4),
 )
 def test_cut_off_after_any_event_it_ends_alike(plan: Plan, parallel: int, deaths: list[int]) -> None:
-    whole = Service(plan=plan, parallel=parallel)
-    expected = answer(whole, whole.drive())
     service = Service(plan=plan, parallel=parallel)
     for dies_at in deaths:
         if service.drive(dies_at=dies_at) is not None:
             break
-    controller = ends_as(service, expected)
+    controller = ends_as(service, undisturbed(plan, parallel))
     assert controller.seconds == pytest.approx(service.now - GAP * (len(service.rows.job_row.summary["runs"]) - 1))
 
 
@@ -294,13 +300,11 @@ def test_cut_off_after_any_event_it_ends_alike(plan: Plan, parallel: int, deaths
 def test_stopped_at_any_event_it_goes_on_to_the_same_end(
     plan: Plan, parallel: int, stops: list[int], exact: bool
 ) -> None:
-    whole = Service(plan=plan, parallel=parallel)
-    expected = answer(whole, whole.drive())
     service = Service(plan=plan, parallel=parallel, options={"exact_from": lambda hyperparameters: exact})
     for stop_at in stops:
         service.drive(stop_at=stop_at)
         assert not any(row.status in ("Running", "Paused", "Pending") for row in service.rows.trials.values())
-    ends_as(service, expected)
+    ends_as(service, undisturbed(plan, parallel))
 
 
 @settings(max_examples=150, deadline=None)
@@ -490,9 +494,8 @@ def test_trials_diverge_where_they_would_have_wherever_the_search_breaks_off(
 def test_trials_whose_checkpoints_are_gone_train_again_to_the_same_end(
     plan: Plan, deaths: list[int], chance: random.Random
 ) -> None:
-    whole = Service(plan=plan)
-    expected = answer(whole, whole.drive())
-    service = Service(plan=plan)
+    expected = dict(undisturbed(plan, 3))
+    service = Service(plan=plan, parallel=3)
     for dies_at in deaths:
         service.drive(dies_at=dies_at)
         service.disk -= {uri for uri in sorted(service.disk) if chance.random() < 0.4}
@@ -551,19 +554,25 @@ def counted(service: Service, controller: Controller | None) -> dict[str, Any]:
     return {"reason": controller.completed, "best": best and best.id, "values": values, "resources": resources}
 
 
+@cache
+def complete(plan: Plan, criterion: int) -> dict[str, Any]:
+    """What it comes to where one gang serves it and nothing breaks it off."""
+    alone = Service(plan=plan, parallel=1, options={"completion": CRITERIA[criterion]})
+    return counted(alone, alone.drive())
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(PLANS),
-    st.sampled_from(CRITERIA),
+    st.sampled_from(range(len(CRITERIA))),
     st.integers(1, 6),
     st.lists(st.tuples(st.booleans(), st.integers(1, 60)), max_size=4),
 )
 def test_criteria_are_met_at_the_same_trial_for_any_number_of_gangs_and_after_any_resume(
-    plan: Plan, criteria: TuningJobCompletionCriteriaConfig, parallel: int, ends: list[tuple[bool, int]]
+    plan: Plan, criterion: int, parallel: int, ends: list[tuple[bool, int]]
 ) -> None:
-    alone = Service(plan=plan, parallel=1, options={"completion": criteria})
-    expected = counted(alone, alone.drive())
-    service = Service(plan=plan, parallel=parallel, options={"completion": criteria})
+    expected = complete(plan, criterion)
+    service = Service(plan=plan, parallel=parallel, options={"completion": CRITERIA[criterion]})
     controller = None
     for killed, after in ends:
         controller = service.drive(dies_at=after) if killed else service.drive(stop_at=after)
@@ -683,8 +692,6 @@ def test_a_job_that_limits_stopped_ends_under_larger_ones_as_one_without(
     plan: Plan, parallel: int, raises: list[tuple[bool, float]]
 ) -> None:
     """In the middle of brackets, too, whose rungs are then decided later."""
-    whole = Service(plan=plan, parallel=1)
-    expected = answer(whole, whole.drive())
     service = Service(plan=plan, parallel=parallel)
     seconds, cost = 10.0, 30.0
     for time_is_short, more in raises:
@@ -696,4 +703,4 @@ def test_a_job_that_limits_stopped_ends_under_larger_ones_as_one_without(
             break
         assert "reached" in stopped.stopped
     service.options["limits"] = Limits(max_seconds=1e6, max_cost=1e6, tariff=CHEAP)
-    ends_as(service, expected)
+    ends_as(service, undisturbed(plan, 1))

@@ -18,6 +18,7 @@ from hpo.record.store import Store
 from tests.support import driving
 from tests.support.driving import CHANNELS, Counting, answer, tuner
 from tests.support.processes import python
+from tests.support.rows import until
 from trainers import patient_storage, storage
 from trainers.errors import ConfigurationError
 
@@ -83,6 +84,15 @@ def test_a_resume_that_is_stopped_as_it_starts_removes_no_model(tmp_path: Path, 
     assert answer(tmp_path, "job") == undisturbed
 
 
+IMPATIENT = """
+from hpo.cli import main
+from trainers.cluster import head
+head.ANSWER_SECONDS = 2.0
+main()
+"""
+"""The command, which asks for a head for 2 s instead of 30."""
+
+
 @pytest.mark.process
 def test_a_resume_that_finds_no_head_removes_no_model(tmp_path: Path, undisturbed: dict[str, Any]) -> None:
     stopped(tmp_path)
@@ -91,7 +101,7 @@ def test_a_resume_that_finds_no_head_removes_no_model(tmp_path: Path, undisturbe
         spec = store.job("job").spec
         in_hand = {**spec["estimator"], "scaling": {**spec["estimator"]["scaling"], "num_workers": 2}}
         store.update_job("job", spec={**spec, "estimator": in_hand})
-    command = ("-m", "hpo", "resume", "job", "--store", f"sqlite:///{tmp_path}/record.db")
+    command = ("-c", IMPATIENT, "resume", "job", "--store", f"sqlite:///{tmp_path}/record.db")
     ended = python(*command, environment={**os.environ, "RAY_ADDRESS": "127.0.0.1:6399"})
     assert ended.returncode != 0
     assert "6399" in ended.stdout + ended.stderr
@@ -145,25 +155,29 @@ def test_a_job_goes_on_when_its_storage_is_back(
 
 
 @pytest.mark.ray
-def test_a_gang_waits_for_its_storage_too(ray_cluster: None, tmp_path: Path) -> None:
-    for folder in ("whole", "disturbed"):
-        (tmp_path / folder).mkdir()
-    tuner(tmp_path / "whole", workers=2).fit(CHANNELS, job_name="job")
-    disk = Disk(tmp_path / "disturbed")
+def test_a_gang_waits_for_its_storage_too(ray_cluster: None, tmp_path: Path, undisturbed: dict[str, Any]) -> None:
+    """Of one worker, with the answer of this process; of two, on a full disk: tests/cluster/test_drivers.py."""
+    disk = Disk(tmp_path)
 
     class Follows(Counting):
         def on_trial_report(self, trial: Any, report: Any) -> None:
             super().on_trial_report(trial, report)
             if self.reports == self.at:
                 disk.gone()
-                threading.Timer(4.0, disk.back).start()
+                threading.Thread(target=back_once_it_waits, daemon=True).start()
 
-    job = tuner(tmp_path / "disturbed", (Follows(12),), workers=2)
+    def printed() -> str:
+        return str(job._console.file.getvalue())  # type: ignore[attr-defined]
+
+    def back_once_it_waits() -> None:
+        until(lambda: "waiting for the storage of checkpoints" in printed())
+        disk.back()
+
+    job = tuner(tmp_path, (Follows(12),), workers=1)
     job.fit(CHANNELS, job_name="job")
-    assert answer(tmp_path / "disturbed", "job") == answer(tmp_path / "whole", "job")
-    printed = job._console.file.getvalue()  # type: ignore[attr-defined]
-    assert printed.count("waiting for the storage of checkpoints") == 1
-    assert printed.count("the storage of checkpoints is back") == 1
+    assert answer(tmp_path, "job") == undisturbed
+    assert printed().count("waiting for the storage of checkpoints") == 1
+    assert printed().count("the storage of checkpoints is back") == 1
 
 
 def test_a_job_whose_storage_stays_away_is_stopped_and_goes_on_later(

@@ -297,15 +297,17 @@ def test_a_job_whose_driver_is_gone_has_failed_for_whoever_looks(store, ahead):
 def test_a_job_whose_driver_has_another_clock_runs_for_whoever_looks(store, ahead):
     """Its own times, from which a run's seconds come, are of its clock."""
     ahead()
+    began = time.monotonic()
     store.create_job(job("other", created_at=time.time(), spec=SPEC))
     with steady.measuring(), store.writer("other") as writer:
         writer.job(summary={"runs": [[time.time() - 7.0, None]]})
         writer.flush()
         heard, now = store.job("other").heard, time.time()
         described = describe(store.job("other"), [])
-    assert abs(now - heard) < 5.0
+    passed = time.monotonic() - began + 1.0
+    assert abs(now - heard) < passed
     assert described["HyperParameterTuningJobStatus"] == "InProgress"
-    assert described["ConsumedResources"] == {"RuntimeInSeconds": 7}
+    assert 7 <= described["ConsumedResources"]["RuntimeInSeconds"] < 7 + passed
 
 
 # ---- what nobody else may do meanwhile

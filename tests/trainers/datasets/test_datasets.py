@@ -110,9 +110,9 @@ def test_the_stand_in_has_the_published_shape() -> None:
 
 
 def test_the_stand_in_is_seeded_and_fast() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     raw = bank_marketing.generate(41_188, 5)
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
     assert tuple(raw.columns) == bank_marketing.COLUMNS
     pd.testing.assert_frame_equal(raw, bank_marketing.generate(41_188, 5))
     one, other = load("bank-marketing-synthetic", seed=5), load("bank-marketing-synthetic", seed=6)
