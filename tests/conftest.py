@@ -22,7 +22,7 @@ settings.load_profile("untimed")
 os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
 # Else Ray's workers give way to whatever else runs on the machine, and get next to nothing of a busy one.
 os.environ.setdefault("RAY_worker_niceness", "0")
-# Workers are started when they are needed, not one a CPU at the start: 16 take 11 s of a core.
+# Workers are started when they are needed, not one a CPU at the start: 16 take 5 to 11 s of a core.
 os.environ.setdefault("RAY_enable_worker_prestart", "0")
 os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
 # The keys of the `s3` fixture. Here, since Ray's workers have the environment that Ray was started in.
