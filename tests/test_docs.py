@@ -316,7 +316,7 @@ def test_the_same_function_is_tuned_on_parameter_servers(first: dict, capsys) ->
     names = run(server, first, workers=4)
     result = names["trainer"].fit({"train": names["data"].train, "validation": names["data"].validation})
     details = result.details["parameter_server"]
-    for said in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", PYTORCH.split("What happened is in")[1], re.MULTILINE)[:5]:
+    for said in re.findall(r"^\| ((?:`\w+`(?:, )?)+) \|", PYTORCH.split("details in the record:")[1], re.MULTILINE)[:5]:
         assert set(re.findall(r"`(\w+)`", said)) <= details.keys()
     exec(tuning, names)
     assert names["tuner"].best_training_job().endswith(("0", "1", "2", "3"))

@@ -30,18 +30,19 @@ def trained(world: World) -> dict[str, int]:
 
 
 def test_a_job_that_ran_for_its_time_does_not_run_for_it_again_where_it_is_resumed(world: World) -> None:
-    limits = Disturbance(max_seconds=10.0, max_wait=1000.0)
-    first = world.drive(limits)
+    world.limit(max_runtime_in_seconds=10, max_wait=1000)
+    first = world.drive(Disturbance())
     assert isinstance(first, Ended)
     assert first.reason.startswith("max_runtime_in_seconds reached: 1")
     before = trained(world)
     world.now += LOST
-    second = world.drive(Disturbance(max_seconds=10.0, max_wait=1000.0))
+    second = world.drive(Disturbance())
     assert isinstance(second, Ended)
     assert second.reason.startswith("max_runtime_in_seconds reached: 1")
     assert trained(world) == before
     world.now += LOST
-    third = world.drive(Disturbance(max_seconds=1000.0, max_wait=2000.0))
+    world.limit(max_runtime_in_seconds=1000, max_wait=2000)
+    third = world.drive(Disturbance())
     assert isinstance(third, Ended)
     assert third.status == "Completed"
 
@@ -56,7 +57,8 @@ def test_what_a_job_waited_counts_as_waiting_in_every_run(world: World, ends: tu
     for end in ends:
         world.drive(Disturbance(acts={(4, 0): acts[end]}))
         world.now += LOST
-    ended = world.drive(Disturbance(max_seconds=29.0, max_wait=30.0))
+    world.limit(max_runtime_in_seconds=29, max_wait=30)
+    ended = world.drive(Disturbance())
     assert isinstance(ended, Ended)
     waited = 3 * START
     assert re.fullmatch(rf"max_wait reached: 3\d\.\d s of 30 s, {waited:.1f} s of them without a gang", ended.reason), (
@@ -71,6 +73,7 @@ def test_a_job_that_only_waited_has_not_run(world: World) -> None:
     for _ in range(4):
         world.drive(Disturbance(acts={(2, 0): partial(world.kill, heard=True)}))
         world.now += LOST
-    ended = world.drive(Disturbance(max_seconds=3.0, max_wait=1000.0))
+    world.limit(max_runtime_in_seconds=3, max_wait=1000)
+    ended = world.drive(Disturbance())
     assert isinstance(ended, Ended)
     assert ended.reason.startswith("max_runtime_in_seconds reached: 3")

@@ -371,10 +371,10 @@ class World:
             job = record.job("job")
             record.update_job("job", **changes(job, raised_now(record, job, {name: value})))
 
-    def limit_runtime(self, seconds: int) -> None:
-        """The job has this `max_runtime_in_seconds`, as if it had begun with it."""
+    def limit(self, **limits: float) -> None:
+        """The job has these limits, such as `max_runtime_in_seconds`, as if it had begun with them."""
         with Store(self.url) as record:
-            record.update_job("job", spec={**record.job("job").spec, "max_runtime_in_seconds": seconds})
+            record.update_job("job", spec={**record.job("job").spec, **limits})
 
     # ---- driving
 
@@ -415,7 +415,10 @@ class World:
             best_value=aim.best_value,
             storage_path=str(self.folder),
             exact_from=lambda hyperparameters: aim.exact,
-            limits=Limits(max_seconds=job.spec.get("max_runtime_in_seconds", math.inf)),
+            limits=Limits(
+                max_seconds=job.spec.get("max_runtime_in_seconds", math.inf),
+                max_wait=job.spec.get("max_wait", math.inf),
+            ),
             completion=aim.criteria,
         )
 

@@ -179,8 +179,7 @@ class Checkpoints:
         """
         if self._closing.is_set():
             return self._retention.totals
-        self.recorded()
-        with self._changed:
+        with self._changed:  # What was decided and not recorded, in a second Ctrl-C, stays: the record names it.
             self._deadline = time.monotonic() + seconds
             self._sweeps = sweep
             self._closing.set()

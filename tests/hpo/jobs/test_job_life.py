@@ -231,7 +231,7 @@ class JobLife(RuleBasedStateMachine):
         """Neither sooner nor later; who drives it after that goes by the larger one."""
         limit = int(self.world.driven) + seconds
         self.world.now += LOST
-        self.world.limit_runtime(limit)
+        self.world.limit(max_runtime_in_seconds=limit)
         found = self.drive()
         assert isinstance(found, Ended), found
         if found.status == "Stopped":
@@ -240,7 +240,7 @@ class JobLife(RuleBasedStateMachine):
                 assert self.world.driven >= limit
             self.world.raise_limit("max_runtime_in_seconds", 10**6)
         else:
-            self.world.limit_runtime(10**6)  # Of a job that has more trials later on.
+            self.world.limit(max_runtime_in_seconds=10**6)  # Of a job that has more trials later on.
 
     @precondition(lambda self: self.can_be_longer)
     @rule(more=st.sampled_from([1, 4]))
