@@ -106,7 +106,7 @@ class Room:
 
     def wait_on(self) -> None:
         """Begins the wait for room anew: it is on its way."""
-        self._none_since = None
+        self._waited = None
 
     def look_now(self) -> None:
         """Something was given back: the next question is worth a look."""

@@ -80,3 +80,17 @@ def test_a_process_that_stood_still_has_not_waited(ray_cluster: None, monkeypatc
     seconds += 2.0
     with pytest.raises(ResourcesError, match=r"waited 120 s .* free now: 0 CPU. Others hold the rest"):
         waits.for_another(1, 0)
+
+
+def test_the_wait_begins_anew_while_other_jobs_are_to_leave_room(
+    ray_cluster: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seconds = 1000.0
+    monkeypatch.setattr(room, "time", SimpleNamespace(monotonic=lambda: seconds))
+    monkeypatch.setattr(ray, "available_resources", dict)
+    waits = Room(ScalingConfig(num_workers=2), silent)
+    for _ in range(2):
+        for _ in range(60):
+            seconds += 2.0
+            assert not waits.for_another(1, 0)
+        waits.wait_on()
