@@ -34,6 +34,7 @@ from hpo.strategies.scheduler import SynchronousHyperBandScheduler
 from hpo.strategies.strategy import Strategy
 from tests.support.simulated import METRIC, WORKERS, Draws, drawn, search_of, uneven
 from trainers import patient_storage
+from trainers.checkpoint import Manifest
 from trainers.errors import DivergedError, StorageError
 from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served
 
@@ -158,7 +159,7 @@ class Service:
         rows.dead, job, began = False, rows.job_row, self.now
         before = used_before(job, rows.bills, heard=began)
         memory = Memory(
-            rows.trials.values(), rows.reports.values(), before, self.sound or (lambda uri, size: uri in self.disk)
+            rows.trials.values(), rows.reports.values(), before, self.sound or (lambda uri, _: uri in self.disk)
         )
         rows.ledger(*before.unbilled)
         self.now += GAP if job.summary else 0.0
@@ -591,7 +592,7 @@ def test_a_stop_ends_the_wait_for_checkpoints_that_are_recalled(monkeypatch: pyt
     whole = Service(plan=PLANS[1])
     service.drive(stop_at=20)
 
-    def away(uri: str, size: int) -> bool:
+    def away(uri: str, manifest: Manifest) -> bool:
         service.rows.stop_requested = True
         raise StorageError("the disk is not mounted")
 
@@ -601,6 +602,27 @@ def test_a_stop_ends_the_wait_for_checkpoints_that_are_recalled(monkeypatch: pyt
     assert controller.stopped == STOP_REQUESTED
     service.sound, service.rows.stop_requested = None, False
     assert answer(service, service.drive()) == answer(whole, whole.drive())
+
+
+def test_a_storage_that_is_away_for_a_moment_while_a_job_is_recalled_fails_no_trial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(patient_storage, "GIVE_UP_SECONDS", 0.0)
+    service, whole = (Service(plan=PLANS[1]) for _ in range(2))
+    expected = answer(whole, whole.drive())
+    service.drive(stop_at=20)
+    away = ["the disk is not mounted"]
+
+    def sound(uri: str, manifest: Manifest) -> bool:
+        if away:
+            raise StorageError(away.pop())
+        return uri in service.disk
+
+    service.sound = sound
+    stopped = service.drive()
+    assert stopped is not None
+    assert stopped.stopped == "the disk is not mounted (tried for 0 minutes)"
+    assert answer(service, service.drive()) == expected
 
 
 def test_rows_are_read_one_after_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
