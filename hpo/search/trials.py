@@ -313,7 +313,7 @@ class Trials:
         for run in runs:
             run.judged = True
             if not self.counts(run.number):
-                run.ahead, run.metrics, run.back = True, {}, {}
+                run.ahead, run.metrics, run.back, run.at_rung = True, {}, {}, {}
                 run.value = run.best_value = math.nan
                 run.best_resource = 0
             self.keep(run)

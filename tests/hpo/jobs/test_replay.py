@@ -27,7 +27,7 @@ from hpo.search.observer import STOP_REQUESTED
 from hpo.search.simulated_gangs import Curve, SimulatedGangs
 from hpo.search.trial import UNTUNED
 from hpo.strategies.completion_criteria import FIRST_FAILURES, TuningJobCompletionCriteriaConfig
-from hpo.strategies.hyperband import Plan, lay_out, run_all
+from hpo.strategies.hyperband import Bracket, Plan, lay_out, run_all
 from hpo.strategies.hyperband_strategy import HyperbandStrategy
 from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
@@ -584,6 +584,26 @@ def test_criteria_are_met_at_the_same_trial_for_any_number_of_gangs_and_after_an
     assert counted(service, controller) == expected
     if expected["best"] is not None:
         assert service.rows.trials[expected["best"]].checkpoint in service.disk
+
+
+@pytest.mark.parametrize("dies_at", [14, 18, 21])
+def test_a_trial_that_trains_its_rungs_again_and_does_not_count_has_no_value(dies_at: int) -> None:
+    """The job is complete at the second bracket, while trials of the third, whose checkpoints are gone, start over."""
+    plan = Plan(brackets=(Bracket(rungs=(10, 12, 13), sizes=(4, 2, 1)),) * 3, max_resource=13)
+
+    def falling(assignment: Assignment, step: int) -> float:
+        number = assignment.trial_id.rpartition("-")[2]
+        return step * 1e-4 - (int(number) if number.isdigit() else 0.0)
+
+    alone, service = (
+        Service(plan=plan, parallel=parallel, curve=falling, options={"completion": CRITERIA[2]}) for parallel in (1, 8)
+    )
+    expected = counted(alone, alone.drive())
+    service.drive(dies_at=dies_at)
+    behind = [row for row in service.rows.trials.values() if row.number > 7]
+    assert [row.trial_id for row in behind if row.resource >= 10]
+    service.disk -= {row.checkpoint for row in behind}
+    assert counted(service, service.drive()) == expected
 
 
 def test_a_stop_ends_the_wait_for_checkpoints_that_are_recalled(monkeypatch: pytest.MonkeyPatch) -> None:
