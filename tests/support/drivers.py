@@ -354,8 +354,7 @@ class Gangs(SimulatedGangs):
             try:
                 manifest = saved(segment.checkpoint, raw, int(random.Random(event.trial_id).random() * 3))
             except StorageError as error:
-                self.now += 30.0
-                self.world.now = self.now
+                self.now = self.world.now = max(self.now, self.world.now) + 30.0  # Others may have driven meanwhile.
                 if event.gang in self.halted or self.now - since >= 600.0:
                     return Served(gang=event.gang, trial_id=event.trial_id, error=str(error), away=True)
                 self.world.asked_in_vain()
