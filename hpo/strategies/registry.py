@@ -41,6 +41,8 @@ def strategy_of(strategy: str | Strategy, config: StrategyConfig | None) -> Stra
             f"strategy_config is for the strategy {config.strategy!r}, not for {name!r}; leave it out"
         )
     if not isinstance(strategy, str):
+        if config is not None:
+            raise ConfigurationError(f"strategy {name!r} has options of its own; leave strategy_config out")
         return strategy
     return strategy_from_json(name, None if config is None else config.to_json())
 

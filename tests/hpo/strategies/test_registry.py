@@ -114,13 +114,14 @@ def test_a_configuration_is_recorded_whole_and_described_as_sagemaker_does() -> 
         ("Hyperbnad", None, "Off", "'Hyperbnad' is unknown.*did you mean 'Hyperband'"),
         ("Bayesian", None, "Off", "'Bayesian' is not there yet; give one of Hyperband, Random"),
         ("Random", CONFIG, "Off", "strategy_config is for the strategy 'Hyperband'"),
+        (HyperbandStrategy(max_resource=9, min_resource=1), CONFIG, "Off", "leave strategy_config out"),
         ("Hyperband", CONFIG, "Auto", "Hyperband stops trials itself; give 'Off'"),
         ("Random", None, "Auto", "not there yet; give 'Off'"),
         ("Random", None, "off", "early_stopping_type is 'off'"),
     ],
 )
 def test_what_does_not_fit_is_refused(
-    strategy: str, config: StrategyConfig | None, stopping: str, message: str
+    strategy: str | Strategy, config: StrategyConfig | None, stopping: str, message: str
 ) -> None:
     with pytest.raises(ConfigurationError, match=message):
         check_strategy(strategy, config, stopping)
