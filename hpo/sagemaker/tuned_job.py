@@ -65,7 +65,9 @@ class TunedJob:
         now = vars(self)
         changes = {name: now[name] for name in _NAMES if now[name] is not self._settings.value(name)}
         if changes:
+            before = self._settings.code().values()
             self.settings = self._settings.changed(**changes)
+            self._allowed |= {*self._settings.code().values()} - {*before}
         return self._settings
 
     @settings.setter

@@ -171,6 +171,22 @@ def test_what_a_tuner_was_made_with_is_allowed_and_nothing_else_that_its_record_
     assert status() == "Completed"
 
 
+def test_what_a_tuner_is_given_later_is_allowed_too(folder: Path) -> None:
+    made = tuner(folder, line(folder), RANGES)
+    made.strategy, made.strategy_config = given(folder, "Halves")(), None
+    interrupted(made)
+    sys.path.insert(0, str(folder))
+    made.resume()
+    assert status() == "Completed"
+    unallowed = tuner(folder, TorchTrainer(given(folder, "train"), scaling=HERE), {"lr": ContinuousParameter(0.1, 1)})
+    unallowed.fit(CHANNELS, job_name="torch")
+    again = HyperparameterTuner.attach("torch")
+    again.max_jobs = 5
+    assert again.settings.max_jobs == 5
+    with pytest.raises(ConfigurationError, match=r"names Python code.*shop\.training:train"):
+        again.resume()
+
+
 # ---- a record of a user's own trainer
 
 
