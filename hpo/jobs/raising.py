@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from hpo.cost import Tariff
 from hpo.jobs.checks import check_amount, check_limits
 from hpo.jobs.options import check_option, declared
-from hpo.jobs.settings import JobSettings
 from hpo.record import JobRow
 from hpo.strategies import Plan, strategy_from_json
 from hpo.text import count, enumerated, money
@@ -69,6 +68,8 @@ def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int
     spec[RAISED] = [*job.spec.get(RAISED, []), entry]
     row = replace(job, spec=spec)
     if "max_jobs" in changed:
+        from hpo.jobs.settings import JobSettings  # imports Ray
+
         # A record of an older Warmband may have no plan: the job's settings then say what it was.
         plan = Plan.from_json(job.plan) if job.plan else JobSettings.of(job, allow_code=False).plan()
         strategy = strategy_from_json(spec["strategy"], spec["strategy_config"])

@@ -367,7 +367,7 @@ def test_a_checkpoint_that_is_cut_short_fails_its_trial_alone(pool: Pool, tmp_pa
     whole = storage.read(first.save_to)
     Path(first.save_to).write_bytes(b"garbage" * 300 if kind == "garbage" else whole[: CUT[kind]])
     served = pool.serve(gang, second)
-    assert served.error.startswith(f"checkpoint '{first.save_to}' is cut short or no checkpoint: it ")
+    assert served.error.startswith(f"checkpoint '{first.save_to}' is cut short or no checkpoint: ")
     assert "train again" in served.error
     Path(first.save_to).write_bytes(whole)
     assert not pool.serve(gang, second).error

@@ -57,7 +57,7 @@ def test_a_job_goes_on_when_its_mailbox_is_killed_as_its_gang_starts_and_as_it_s
         assert pool.until(lambda event: isinstance(event, GangEnded)).gang == gang
         again = pool.until(lambda event: isinstance(event, GangUp))
         assert again.gang not in (gang, ended.gang)
-        pool.gangs.assign(again.gang, replace(assignment, stop=1))
+        pool.gangs.assign(again.gang, replace(long, stop=1))
         served = pool.until(lambda event: isinstance(event, Served))
         assert isinstance(served, Served)
         assert served.segment is not None
