@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Self, TypeVar
 
 Value = TypeVar("Value")
@@ -54,6 +56,12 @@ class Ranking:
         if value is None or not math.isfinite(value):
             return (lost, 1, 0.0, resource or 0, number)
         return (lost, 0, -value if self.maximize else value, resource or 0, number)
+
+
+def best_of(trials: Iterable[Value], rank: Callable[[Value], Rank]) -> Value | None:
+    """The first of trials by rank; None if none can be the best."""
+    first = min(((rank(trial), trial) for trial in trials), key=itemgetter(0), default=None)
+    return first[1] if first is not None and has_value(first[0]) else None
 
 
 def has_value(rank: Rank) -> bool:

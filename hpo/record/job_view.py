@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 
-from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, has_value
+from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, best_of
 from hpo.record.tables import JobRow, TrialRow
 
 
@@ -28,14 +28,12 @@ def runtime(job: JobRow) -> float:
     return float(sum((max(began, end) if ended is None else ended) - began for began, ended in runs))
 
 
-def best_trial(job: JobRow, trials: list[TrialRow]) -> TrialRow | None:
+def best_trial(job: JobRow, trials: Iterable[TrialRow]) -> TrialRow | None:
     """The trial with the best objective, ties to less resource, then to the first; None if none has one."""
-    rank = _rank(job)
-    best = min(trials, key=rank, default=None)
-    return best if best is not None and has_value(rank(best)) else None
+    return best_of(trials, _rank(job))
 
 
-def ranked(job: JobRow, trials: list[TrialRow]) -> list[TrialRow]:
+def ranked(job: JobRow, trials: Iterable[TrialRow]) -> list[TrialRow]:
     """The trials, best first; those without an objective last, then those that diverged, and then that failed."""
     return sorted(trials, key=_rank(job))
 
@@ -95,7 +93,7 @@ class JobView:
     @cached_property
     def best(self) -> TrialRow | None:
         """The best trial; None where none has a finite objective."""
-        return best_trial(self.job, list(self.trials))
+        return best_trial(self.job, self.trials)
 
     def objective(self, trial: TrialRow) -> float | None:
         """What the job compares trials by: the last value, or the best."""
@@ -103,4 +101,4 @@ class JobView:
 
     def ranked(self) -> list[TrialRow]:
         """The trials, best first."""
-        return ranked(self.job, list(self.trials))
+        return ranked(self.job, self.trials)

@@ -27,7 +27,7 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
     """The response for one job; keys as in the API model, times as datetimes in UTC."""
     spec = job.spec
     status, reason = status_and_reason(job)
-    best = best_trial(job, list(trials))
+    best = best_trial(job, trials)
     response: dict[str, Any] = {
         "HyperParameterTuningJobName": job.name,
         "HyperParameterTuningJobConfig": {

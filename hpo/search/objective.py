@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from hpo.ranking import has_value
+from hpo.ranking import best_of
 from hpo.search.trial import Search, TrialRun, rank_of
 from hpo.strategies import RESOURCE
 from trainers.gangs import Report
@@ -32,8 +32,7 @@ class Comparison:
 
     def best(self, runs: Iterable[TrialRun]) -> TrialRun | None:
         """The one with the best objective; ties to the less resource, then to the first. None if none is finite."""
-        best = min(runs, key=partial(rank_of, self._ranking), default=None)
-        return best if best is not None and has_value(rank_of(self._ranking, best)) else None
+        return best_of(runs, partial(rank_of, self._ranking))
 
     def take(self, run: TrialRun, report: Report) -> None:
         """A trial trained another unit."""

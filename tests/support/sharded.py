@@ -8,10 +8,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pandas
 from ray.train import ScalingConfig
@@ -19,7 +19,8 @@ from rich.console import Console
 
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.record.store import Store
-from trainers import Trainer, checkpoint, steady
+from tests.support.own_code import Line
+from trainers import checkpoint, steady
 from trainers.channels import PlacedChannel
 from trainers.checkpoint import UNKNOWN, File
 from trainers.gangs.messages import Assignment, Report, Segment
@@ -30,19 +31,11 @@ WORKERS = 2
 ROWS = pandas.DataFrame({"y": [0, 1], "x": [1.0, 2.0]})
 
 
-class Halves(Trainer):
+class Halves(Line):
     """Both workers are threads of the job's process, as simulated ones are."""
-
-    resource_names: ClassVar[tuple[str, ...]] = ("steps",)
-
-    def check(self, hyperparameters: Mapping[str, Any]) -> None:
-        pass
 
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
         return Program()
-
-    def metrics(self, channels: Iterable[str]) -> list[str]:
-        return ["validation:auc"]
 
     def load_model(self, checkpoint_: str) -> list[list[float]]:
         found = checkpoint.manifest_of(checkpoint_)
