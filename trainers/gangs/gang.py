@@ -16,7 +16,7 @@ from ray.util.placement_group import PlacementGroup
 
 from trainers import steady
 from trainers.cluster import Reach
-from trainers.gangs.controller import TellLosses, innermost
+from trainers.gangs.controller import TellLosses, gang_trainer, innermost
 from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import GangEnded, Goodbye
 from trainers.gangs.program import Program
@@ -94,9 +94,8 @@ class Gang:
     def kill(self) -> None:
         """Ends Train's controller, up or still starting, and with it the run and its workers; does not wait.
 
-        For a cluster that ends with the job; in others Train would leave an actor behind, which looks after controllers
-        (ray 2.60). And there it is needed: a run that is not over when Ray ends may turn to Ray once more, which ends
-        this process without a word.
+        For a cluster that ends with the job: in others what the gang holds would stay taken until then. A run that is
+        not over when Ray ends may turn to Ray once more, which ends this process without a word.
         """
         self._closing.set()
         if not self._killed:
@@ -112,13 +111,16 @@ class Gang:
         self.observe()
         if self.held_since is None or steady.now() - self.held_since < SETTLED_SECONDS:
             return
-        with contextlib.suppress(Exception):  # It may be gone by now.
-            remove_placement_group(PlacementGroup(ray.PlacementGroupID.from_hex(self.placement_group)))
+        self._release()
 
     def join(self, seconds: float) -> bool:
         """Waits up to `seconds` for the gang to be over; returns whether it is."""
         self.thread.join(seconds)
         return self.ended
+
+    def _release(self) -> None:
+        with contextlib.suppress(Exception):  # It may be gone by now.
+            remove_placement_group(PlacementGroup(ray.PlacementGroupID.from_hex(self.placement_group)))
 
     def _is_mine(self, group: str, row: dict[str, Any]) -> bool:
         """Whether a placement group that is new since the start holds this gang's resources.
@@ -131,9 +133,6 @@ class Gang:
         return row["state"] == "CREATED" and group.endswith(ray.get_runtime_context().get_job_id()) and bundles == mine
 
     def _run(self) -> None:
-        # Imported here: it takes a while, and only a gang that starts needs it.
-        from ray.train.v2.api.data_parallel_trainer import DataParallelTrainer
-
         os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", POLL_SECONDS)
         # A gang is started where it fits; if others were quicker, Train gives up after this long, and `RayGangs` looks
         # for room again.
@@ -144,7 +143,7 @@ class Gang:
             return  # Later it is too late to turn round: `kill` ends what was begun.
         scratch = Scratch(self.name)
         train: Any = ray.train  # Its annotations are those of Train's first version.
-        trainer = DataParallelTrainer(
+        trainer = gang_trainer(
             serve,
             train_loop_config={
                 "gang": self.name,
@@ -170,4 +169,6 @@ class Gang:
             scratch.close()
         # After a goodbye nobody listens, and Ray may be shut down: to touch it then would end this process.
         if not self._closing.is_set():
+            # Ray keeps what a controller held that died, until the job ends.
+            self._release()
             self._mailbox.post(ended)

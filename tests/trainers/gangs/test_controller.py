@@ -1,0 +1,53 @@
+"""What a gang has of Ray Train's processes, and what becomes of it without its controller."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+
+import psutil
+import pytest
+from ray.util import placement_group_table
+
+from tests.support.gangs import Pool
+from trainers.gangs.messages import GangEnded, GangUp
+
+pytestmark = pytest.mark.ray
+
+
+def titles() -> dict[int, str]:
+    """What the processes of this process's Ray are called, by process."""
+    found = {}
+    for process in psutil.Process().children(recursive=True):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            title = " ".join(process.cmdline()).strip()
+            if title.startswith("ray::"):
+                found[process.pid] = title
+    return found
+
+
+@pytest.mark.fault
+def test_a_gang_has_no_processes_that_it_does_not_use_and_without_its_controller_its_room_is_free_again(
+    ray_cluster: None,
+) -> None:
+    before = titles()
+    pool = Pool("controller")
+    try:
+        first = pool.start(1)[0]
+        started = {pid: title for pid, title in titles().items() if pid not in before}
+        ours = sorted(title.removeprefix("ray::").split(".")[0] for title in started.values())
+        assert not {"DatasetManager", "PlacementGroupCleaner"} & set(ours), ours
+        assert ours.count("RayTrainWorker") == pool.workers, ours
+        controllers = [pid for pid, title in started.items() if title.startswith("ray::TrainController")]
+        assert len(controllers) == 1, ours
+        group = pool.up[first].placement_group
+        assert placement_group_table()[group]["state"] == "CREATED"
+        os.kill(controllers[0], signal.SIGKILL)
+        ended = pool.until(lambda event: isinstance(event, GangEnded))
+        assert ended.gang == first
+        assert placement_group_table()[group]["state"] == "REMOVED"
+        second = pool.until(lambda event: isinstance(event, GangUp))
+        assert second.gang != first
+    finally:
+        pool.gangs.close()
