@@ -119,6 +119,7 @@ class HyperparameterTuner(TunedJob):
             prices=prices,
             max_cost=max_cost,
             options=options,
+            planned=self._planned,
         )
         super().__init__(settings, store, console_for(console))
         self.callbacks = tuple(callbacks)

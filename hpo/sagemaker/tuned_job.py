@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
@@ -25,7 +24,7 @@ from hpo.record import JobRow, Store, status_and_reason
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of
 from hpo.sagemaker.description import describe
-from hpo.strategies import OWN_STRATEGY
+from hpo.strategies import OWN_STRATEGY, Plan
 from hpo.text import printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.trainer import OWN_CLASS, Trainer
@@ -41,6 +40,9 @@ class TunedJob:
         store: database URL of the record; None is the default one.
         console: where its end is printed.
     """
+
+    _planned: Plan | None = None
+    """The brackets of the job that it is attached to."""
 
     def __init__(self, settings: JobSettings, store: str | None, console: Console) -> None:
         self.settings = settings
@@ -114,8 +116,9 @@ class TunedJob:
             own = [code for code in in_record(job.spec) if code.key in (OWN_CLASS, OWN_STRATEGY)]
             check_allowed(own, False, f"job {tuning_job_name!r}", "attach() allow_code=True")
         settings = JobSettings.of(job, allow_code=allow_code)
-        tuner = cls(**settings.arguments(), store=store)
-        tuner.settings = replace(tuner.settings, planned=settings.planned)  # They may have been grown.
+        tuner = cls.__new__(cls)
+        tuner._planned = settings.planned  # They may have been grown: no strategy is asked for so many at once.
+        tuner.__init__(**settings.arguments(), store=store)  # type: ignore[misc]
         tuner._allowed = tuner._allowed if allow_code else frozenset()
         tuner.latest_tuning_job = TuningJob(name=tuning_job_name)
         return tuner

@@ -21,7 +21,9 @@ from typer.testing import CliRunner
 from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, IntegerParameter, StrategyConfig
 from hpo.cli import app
 from hpo.jobs.driver import drive
+from hpo.ranges import ParameterRange
 from hpo.record.store import Store
+from hpo.strategies import Plan
 from hpo.strategies.registry import STRATEGIES
 from tests.support import own_code, yaml_text
 from tests.support.command import run as hpo
@@ -286,6 +288,30 @@ def test_a_strategy_of_a_users_own_is_attached_to_and_resumed_where_that_is_allo
     with Store() as store:
         trained = [trial.resource for trial in store.trials("job") if trial.number >= 0]
     assert (status(), sorted(trained)) == ("Completed", [2] * 6 + [4] * 4)
+
+
+class Once(own_code.Halves):
+    """A strategy whose plans are of no more than 8 trials; more of them follow by growing."""
+
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        if max_jobs > 8:
+            raise ConfigurationError(f"max_jobs is {max_jobs}; give 8 or less")
+        return super().plan(ranges, max_jobs, units)
+
+
+def test_the_brackets_of_a_job_that_was_raised_are_those_of_its_record(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/record.db"
+    trainer = own_code.Line(scaling=HERE, hyperparameters={"steps": 4, "eta": 0.1})
+    once: dict[str, Any] = {"strategy": Once(), "strategy_config": None, "max_jobs": 8}
+    made = tuner(tmp_path, trainer, RANGES, **once, store=store)
+    made.fit(CHANNELS, job_name="job")
+    for more in (12, 14):
+        HyperparameterTuner.attach("job", store=store, allow_code=True).resume(inputs=CHANNELS, max_jobs=more)
+    again = HyperparameterTuner.attach("job", store=store, allow_code=True)
+    assert (again.max_jobs, again.plan().trials) == (14, 14)
+    assert again.plan().brackets[:4] == made.plan().brackets
+    with pytest.raises(ConfigurationError, match="max_jobs is 14; give 8 or less"):
+        again.fit(CHANNELS, job_name="other")
 
 
 def test_a_strategy_alone_is_asked_for_too(folder: Path) -> None:
