@@ -9,7 +9,7 @@ from typing import Any
 from trainers import TRAINERS
 from trainers.errors import ConfigurationError
 from trainers.gangs import scaling_from
-from trainers.process import PLACE, load
+from trainers.process import PLACE, check_outside, load
 from trainers.trainer import OWN_CLASS, Trainer
 
 
@@ -49,6 +49,7 @@ def trainer_class(name: str) -> type[Trainer]:
     if name in TRAINERS:
         kind: type[Trainer] = getattr(import_module(TRAINERS[name]), name)
         return kind
+    check_outside(name, OWN_CLASS, "class")
     if not PLACE.fullmatch(name):
         raise ConfigurationError(
             f"trainer {name!r} is unknown; known are {', '.join(sorted(TRAINERS))}, and classes of your own as "

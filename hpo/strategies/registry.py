@@ -9,7 +9,7 @@ from hpo.strategies.hyperband_strategy import StrategyConfig
 from hpo.strategies.strategy import Strategy
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
-from trainers.process import PLACE, load, name_of
+from trainers.process import PLACE, check_outside, load, name_of
 
 STRATEGIES = {
     "Hyperband": "hpo.strategies.hyperband_strategy:HyperbandStrategy",
@@ -56,6 +56,7 @@ def check_known(name: str) -> None:
     known = ", ".join(STRATEGIES)
     if name in LATER:
         raise ConfigurationError(f"strategy {name!r} is not there yet; give one of {known}")
+    check_outside(name, OWN_STRATEGY, "class")
     if name not in STRATEGIES and not PLACE.fullmatch(name):
         hint = did_you_mean(name, STRATEGIES)
         raise ConfigurationError(f"strategy {name!r} is unknown; give one of {known}{hint}")

@@ -6,7 +6,12 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.process.ending import end_surely as end_surely
-    from trainers.process.named import PLACE as PLACE, load as load, name_of as name_of
+    from trainers.process.named import (
+        PLACE as PLACE,
+        check_outside as check_outside,
+        load as load,
+        name_of as name_of,
+    )
     from trainers.process.openmp import (
         POLICY as POLICY,
         VARIABLE as VARIABLE,

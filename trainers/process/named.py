@@ -18,6 +18,17 @@ def name_of(thing: Any) -> str:
     return f"{getattr(thing, '__module__', '?')}:{getattr(thing, '__qualname__', type(thing).__name__)}"
 
 
+def check_outside(name: str, argument: str, kind: str) -> None:
+    """Refuses the name of something that is defined inside a function; arguments as of `load`.
+
+    Raises:
+        ConfigurationError: no import finds that.
+    """
+    outer, inside, own = name.rpartition(".<locals>.")
+    if inside:
+        raise _not_found(name, argument, kind, f"{own} is defined inside {outer}, where no import finds it")
+
+
 def load(name: str, argument: str, kind: str) -> Any:
     """The function or class of a name. Its module is imported: whoever calls has asked the user first.
 
@@ -29,14 +40,20 @@ def load(name: str, argument: str, kind: str) -> Any:
     Raises:
         ConfigurationError: there is nothing of that name here.
     """
+    check_outside(name, argument, kind)
     module, _, path = name.partition(":")
     try:
         value: Any = sys.modules.get(module) or import_module(module)
         for part in path.split("."):
             value = getattr(value, part)
     except (ImportError, AttributeError) as error:
-        raise ConfigurationError(
-            f"{argument} {name!r} cannot be loaded ({error}); put the {kind} into a module that can be imported here, "
-            "not into a script or another function"
-        ) from None
+        elsewhere = f"{path} is of a script or notebook that is not this one"
+        raise _not_found(name, argument, kind, elsewhere if module == "__main__" else str(error)) from None
     return value
+
+
+def _not_found(name: str, argument: str, kind: str, why: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"{argument} {name!r} cannot be loaded ({why}); put the {kind} into a module that can be imported here, not "
+        "into a script or another function"
+    )

@@ -161,7 +161,18 @@ def test_a_subclass_of_a_strategy_is_the_user_s_own() -> None:
         ("tests.support.own_code:NoTrainer", None, "NoTrainer.*give a subclass of hpo.strategies.Strategy"),
         ("tests.support.own_code:train", None, "train at .*give a subclass of hpo.strategies.Strategy"),
         ("tests.support.own_code:Nowhere", None, "'tests.support.own_code:Nowhere' cannot be loaded"),
-        ("shop.search:f.<locals>.Mine", None, "is unknown; give one of Hyperband, Random"),
+        (
+            "shop.search:f.<locals>.Mine",
+            None,
+            r"strategy 'shop.search:f.<locals>.Mine' cannot be loaded \(Mine is defined inside shop.search:f, where no "
+            r"import finds it\); put the class into a module",
+        ),
+        (
+            "__main__:Mine",
+            None,
+            r"strategy '__main__:Mine' cannot be loaded \(Mine is of a script or notebook that is not this one\); put "
+            "the class into a module that can be imported here",
+        ),
         ("Random", {"factor": 3}, "options of strategy 'Random' are {'factor': 3}"),
     ],
 )
