@@ -58,7 +58,7 @@ class Trials:
         self.search_alg = searcher
         self.rungs = rungs_of(scheduler)
         self.demand = Demand(search, self.rungs.plan)
-        self.completion = Completion(search.completion, self.rungs.plan, maximize=search.mode == "max")
+        self.completion = Completion(search.completion, self.rungs.plan, search.ranking)
         self.verdict: Verdict | None = None
         """Why the job ends before its plan does."""
         self._enough = False

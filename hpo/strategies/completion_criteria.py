@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hpo.ranking import Ranking
 from hpo.strategies.hyperband import MOST_JOBS, MOST_RESOURCE, Plan
 from trainers.errors import ConfigurationError
 
@@ -111,12 +112,10 @@ class Completion:
     Args:
         criteria: what was asked for; None never ends a job.
         plan: the job's brackets, which trials fill in the order of suggestion; None: a bracket that cuts none.
-        maximize: whether larger values are better.
+        ranking: which value is better.
     """
 
-    def __init__(
-        self, criteria: TuningJobCompletionCriteriaConfig | None, plan: Plan | None, *, maximize: bool
-    ) -> None:
+    def __init__(self, criteria: TuningJobCompletionCriteriaConfig | None, plan: Plan | None, ranking: Ranking) -> None:
         self._patience = criteria.max_number_of_training_jobs_not_improving if criteria else None
         self._target = criteria.target_objective_metric_value if criteria else None
         self._brackets = [(b.rungs, b.sizes[0]) for b in plan.brackets] if plan else [((MOST_RESOURCE,), MOST_JOBS)]
@@ -125,7 +124,7 @@ class Completion:
         """The first trials, but for those that failed."""
         self._trains = plan is not None and plan.trials < FIRST_FAILURES
         """Whether one of them has trained, or they are too few to tell."""
-        self._sign = 1.0 if maximize else -1.0
+        self._ranking = ranking
         self._reached: dict[int, dict[int, float]] = defaultdict(dict)
         """The objective by trial and rung, and below by trial as it ended: of those that are not done with."""
         self._ended: dict[int, float] = {}
@@ -232,7 +231,7 @@ class Completion:
         if not self._is_flat and trials:
             best = math.nan
             for number in trials:
-                best = self._better(best, self._ended[number])
+                best = self._ended[number] if self._ranking.better(self._ended[number], best) else best
                 self._forget(number)
             verdict = self._improvement(best, trials=len(trials), last=end - 1)
         self._bracket, self._rung, self._first, self._next = self._bracket + 1, 0, end, end
@@ -243,24 +242,20 @@ class Completion:
         self._ended.pop(number, None)
 
     def _target_met(self, number: int, value: float) -> Verdict | None:
-        if self._target is None or not math.isfinite(value) or self._sign * value < self._sign * self._target:
+        if self._target is None or not math.isfinite(value) or self._ranking.better(self._target, value):
             return None
         reason = f"target_objective_metric_value {self._target:g} reached with {value:g}"
         return Verdict(reason=reason, last=number)
 
     def _improvement(self, value: float, *, trials: int, last: int) -> Verdict | None:
         """Whether these trials improved on the best of those judged before; and whether too many have not."""
-        gain = self._sign * (value - self._best)
-        if math.isfinite(value) and (math.isnan(gain) or gain >= max(IMPROVEMENT * abs(self._best), math.ulp(0.0))):
+        better = self._ranking.better(value, self._best)
+        if better and not abs(value - self._best) < IMPROVEMENT * abs(self._best):  # The first improves on NaN.
             self.not_improving = 0
         else:
             self.not_improving += trials
-        self._best = self._better(self._best, value)
+        self._best = value if better else self._best
         if self._patience is None or self.not_improving < self._patience:
             return None
         reason = f"the best objective has not improved by 1% over {self.not_improving} trials"
         return Verdict(reason=reason, last=last)
-
-    def _better(self, one: float, other: float) -> float:
-        finite = [value for value in (one, other) if math.isfinite(value)]
-        return max(finite, key=lambda value: self._sign * value, default=math.nan)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hpo import TuningJobCompletionCriteriaConfig
+from hpo.ranking import Ranking
 from hpo.strategies.completion_criteria import Completion
 from hpo.strategies.hyperband import lay_out, run_all
 from tests.support.simulated import outcome, simulate
@@ -20,7 +21,7 @@ PLAN = lay_out(30, 1, 30)
 
 
 def completion(plan: Any = None, *, maximize: bool = True, **criteria: Any) -> Completion:
-    return Completion(TuningJobCompletionCriteriaConfig(**criteria), plan, maximize=maximize)
+    return Completion(TuningJobCompletionCriteriaConfig(**criteria), plan, Ranking(maximize=maximize))
 
 
 @pytest.mark.parametrize(
@@ -66,7 +67,7 @@ def test_a_target_is_reached_by_what_is_as_good_or_better(value: float, target: 
 
 
 def test_without_criteria_nothing_ends_a_job() -> None:
-    assert not any(told(Completion(None, None, maximize=True), *[0.5] * 1000, 1e9))
+    assert not any(told(Completion(None, None, Ranking(maximize=True)), *[0.5] * 1000, 1e9))
 
 
 def test_trials_that_do_not_improve_by_one_percent_are_counted() -> None:
@@ -83,6 +84,24 @@ def test_trials_that_do_not_improve_by_one_percent_are_counted() -> None:
 def test_smaller_is_better_where_it_is_minimised() -> None:
     judge = completion(maximize=False, max_number_of_training_jobs_not_improving=3)
     assert told(judge, 1.0, 0.9, 0.8, 0.7, 0.6, 0.599, 0.599, 0.599) == [False] * 7 + [True]
+
+
+@given(
+    values=st.lists(st.sampled_from([math.nan, math.inf, -math.inf, -1.0, 0.0, 5e-324, 1.0, 1.005, 1.01, 2.0])),
+    maximize=st.booleans(),
+)
+def test_what_improves_is_finite_and_the_first_or_better_by_one_percent(values: list[float], maximize: bool) -> None:
+    judge = completion(maximize=maximize, max_number_of_training_jobs_not_improving=100)
+    best: float | None = None
+    for number, value in enumerate(values):
+        before = judge.not_improving
+        told_of = math.isfinite(value)
+        gain = 0.0 if best is None or not told_of else (value - best if maximize else best - value)
+        improves = told_of and (best is None or (gain > 0 and gain >= 0.01 * abs(best)))
+        judge.ended(number, value)
+        judge.judge()
+        assert judge.not_improving == (0 if improves else before + 1)
+        best = value if told_of and (best is None or gain > 0) else best
 
 
 @given(seed=st.integers(0, 2**32))
