@@ -134,7 +134,7 @@ class FunctionTrainer(Trainer):
         """The checkpoint of the function's last `report(checkpoint=...)`; tensors are on the CPU."""
         from trainers.pytorch.state import TorchCheckpoint
 
-        return TorchCheckpoint.read(checkpoint).state
+        return TorchCheckpoint.read(checkpoint, self._read).state
 
 
 def but(values: Mapping[str, Any], usual: Mapping[str, Any]) -> dict[str, Any]:

@@ -185,7 +185,7 @@ class XGBoostTrainer(Trainer):
 
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint as an `xgboost.Booster`."""
-        return load_booster(checkpoint, {})
+        return load_booster(checkpoint, {}, read=self._read)
 
     def probe_obstacle(self) -> str:
         """See `Trainer.probe_obstacle`."""

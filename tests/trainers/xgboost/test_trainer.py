@@ -13,6 +13,7 @@ from ray.train import ScalingConfig
 
 from tests.support.assignments import assignment
 from trainers import ConfigurationError, DataError, GangError, TrialError, XGBoostTrainer, storage
+from trainers.checkpoint import File, Manifest
 from trainers.registry import trainer_from_json
 from trainers.trainer import Trainer
 from trainers.xgboost.booster import booster_parameters
@@ -28,6 +29,36 @@ def checkpoint(tmp_path: Path) -> str:
 
 def test_a_whole_checkpoint_is_a_booster(checkpoint: str) -> None:
     assert XGBoostTrainer().trained(checkpoint).model().num_boosted_rounds() == 3
+
+
+class OwnReader(XGBoostTrainer):
+    """A user's, which loads its model in a way of its own."""
+
+    def load_model(self, checkpoint: str) -> bytes:
+        return Path(checkpoint).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("kind", "looks"), [(XGBoostTrainer, 1), (type("Own", (XGBoostTrainer,), {}), 1), (OwnReader, 2)]
+)
+def test_a_model_is_read_and_compared_once(
+    checkpoint: str, monkeypatch: pytest.MonkeyPatch, kind: type[XGBoostTrainer], looks: int
+) -> None:
+    """Where its trainer is not a user's own that reads it in another way: the job's digest holds for that, too."""
+    whole, reads, compared = Path(checkpoint).read_bytes(), [], []
+    read, flaw = Path.read_bytes, File.flaw
+    monkeypatch.setattr(Path, "read_bytes", lambda path: reads.append(str(path)) or read(path))
+    monkeypatch.setattr(File, "flaw", lambda file, data: compared.append(data) or flaw(file, data))
+    trained = kind().trained(checkpoint, manifest=Manifest((File.of("000003", whole),)))
+    assert trained.model()
+    assert (reads, compared) == ([checkpoint] * looks, [whole])
+    Path(checkpoint).write_bytes(whole[:-1] + b"?")
+    with pytest.raises(DataError, match="it has other bytes than those"):
+        trained.model()
+    Path(checkpoint).write_bytes(whole)
+    other = Path(checkpoint).with_name("000009")
+    other.write_bytes(bytes(xgboost.Booster(model_file=bytearray(whole)).save_raw("json")))
+    assert trained.load_model(str(other)) is not None, "only its own has to be what was written"
 
 
 @pytest.mark.parametrize(
