@@ -92,9 +92,13 @@ def drive(
     with Interrupts(say) as interrupts:
         taken_up = replace(job, status="InProgress", reason="", ended_at=None) if resume else job
         if changed := changes(recorded, taken_up):
+
+            def current(now: JobRow) -> dict[str, Any]:
+                check_current(now, recorded.spec.get(RAISED, ()))  # Opening its data may have taken long.
+                return changes(recorded, taken_up, now)  # A stop that was asked for was for the driver before.
+
             with Store(store) as reader:
-                check_current(reader.job(name), recorded.spec.get(RAISED, ()))  # Opening its data may have taken long.
-                reader.update_job(name, **changed)  # A stop that was asked for was for the driver before.
+                reader.update_job(name, current)
             if "spec" in changed:
                 say(f"{name}: {said(job.spec[RAISED][-1])}")
         return run(

@@ -77,10 +77,18 @@ def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int
     return replace(row, status="Stopped", reason=said(entry)) if job.status == "Completed" else row
 
 
-def changes(before: JobRow, after: JobRow) -> dict[str, Any]:
-    """The changes of a job's row, by field, after its limits were raised or its end was undone."""
-    fields = ("spec", "plan", "status", "reason", "ended_at")
-    return {name: value for name in fields if (value := getattr(after, name)) != getattr(before, name)}
+def changes(before: JobRow, after: JobRow, now: JobRow | None = None) -> dict[str, Any]:
+    """The changes of a job's row, by field, after its limits were raised or its end was undone.
+
+    Args:
+        before: the row when it was read.
+        after: the row as it is to be.
+        now: the row as it has become; of its `spec`, what neither limits nor raises are stays. None: as it was.
+    """
+    fields = ("plan", "status", "reason", "ended_at")
+    changed = {name: value for name in fields if (value := getattr(after, name)) != getattr(before, name)}
+    spec = {name: value for name, value in after.spec.items() if value != before.spec.get(name)}
+    return {**changed, "spec": {**(now or before).spec, **spec}} if spec else changed
 
 
 def check_current(job: JobRow, driven: Sequence[Mapping[str, Any]]) -> None:

@@ -153,15 +153,27 @@ class Store:
             raise refusal(self.job(name), what)
         return JobWriter(self._engine, self.url, self.job(name), lease, left_behind(before))
 
-    def update_job(self, name: str, **changes: Any) -> None:
+    def update_job(
+        self, name: str, change: Callable[[JobRow], Mapping[str, Any]] = lambda job: {}, **changes: Any
+    ) -> None:
         """Changes fields of a job that nobody drives, as `JobWriter.job` does.
+
+        Args:
+            name: the job's.
+            change: further changes, made of its row as it is then: nobody else changes that in between. What it raises
+                leaves the row as it is.
+            **changes: by field.
 
         Raises:
             LeaseError: a process drives the job.
         """
-        values = job_changes(changes)
-        if not self._write(sa.update(tables.JOBS).where(self._free(self.job(name))).values(values)):
-            raise refusal(self.job(name), "changed")
+        free, values = sa.update(tables.JOBS).where(self._free(self.job(name))), job_changes(changes)
+        with explained(self.url, "written"), self._engine.begin() as connection:
+            # A write comes first: it locks the row, and others that want to write wait. A reader sees it as it was.
+            if not connection.execute(free.values(values or {"name": name})).rowcount:
+                raise refusal(self.job(name), "changed")
+            if more := job_changes(change(self.job(name))):
+                connection.execute(free.values(more))
 
     def delete_job(self, name: str, remove: Callable[[], None] = lambda: None) -> None:
         """Deletes a job that nobody drives, and all that the record holds of it.

@@ -266,6 +266,24 @@ def test_who_read_the_limits_before_another_raised_them_does_not_drive(tmp_path:
     assert row(tmp_path).spec["max_jobs"] == 9
 
 
+def test_what_another_process_put_into_the_record_meanwhile_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Opening the data of a job that is resumed may take long."""
+    tuner(tmp_path, max_jobs=5).fit(CHANNELS, job_name="job")
+    store = f"sqlite:///{tmp_path}/record.db"
+
+    def slowly(*arguments: Any) -> Any:
+        with Store(store) as record:
+            record.update_job("job", spec={**record.job("job").spec, "tags": [{"Key": "team", "Value": "churn"}]})
+        return opened(*arguments)
+
+    monkeypatch.setattr(driver, "opened", slowly)
+    raise_and_drive(store, max_jobs=9)
+    spec = row(tmp_path).spec
+    assert (spec["max_jobs"], spec["tags"]) == (9, [{"Key": "team", "Value": "churn"}])
+
+
 def raise_and_drive(store: str, **limits: float) -> None:
     driver.drive(store, "job", console=Console(file=io.StringIO()), resume=True, inputs=CHANNELS, limits=limits)
 

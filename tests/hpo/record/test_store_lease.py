@@ -8,6 +8,7 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -21,7 +22,7 @@ from hpo.cli import app
 from hpo.record import lease, maintenance as upkeep, writer as store_writer
 from hpo.record.job_view import status_and_reason
 from hpo.record.lease import is_dead, is_held, this_process
-from hpo.record.store import Store, TrialRow
+from hpo.record.store import JobRow, Store, TrialRow
 from hpo.record.tables import HEARD_BEFORE, LOST_AFTER
 from hpo.sagemaker import tuned_job
 from hpo.sagemaker.description import describe
@@ -385,3 +386,40 @@ def test_a_job_that_nobody_drives_may_be_changed(store):
         store.update_job("bank", heartbeat=1.0)
     found = store.job("bank")
     assert found == dataclasses.replace(row, heartbeat=found.heartbeat, driver=found.driver)
+
+
+def test_of_two_that_change_a_job_at_once_the_second_goes_on_from_what_the_first_wrote(store, database):
+    """It waits for the first, which has read the row and not written it yet."""
+    done = []
+
+    def second() -> None:
+        other.update_job("bank", lambda row: {"spec": {**row.spec, "second": row.spec["first"]}})
+        done.append("second")
+
+    def first(row: JobRow) -> dict[str, object]:
+        thread.start()
+        assert asked.wait(60), "waited 60 s for the second to ask"
+        done.append("first")
+        return {"spec": {**row.spec, "first": 1}}
+
+    with Store(database) as other:
+        asked, thread = threading.Event(), threading.Thread(target=second)
+        sa.event.listen(
+            other._engine, "before_cursor_execute", lambda *said: asked.set() if "UPDATE" in said[2] else None
+        )
+        store.update_job("bank", first)
+        thread.join(60)
+    assert done == ["first", "second"]
+    assert store.job("bank").spec == {**job().spec, "first": 1, "second": 1}
+
+
+def test_a_change_that_is_refused_on_the_way_changes_nothing(store):
+    before = store.job("bank")
+
+    def refuse(row: JobRow) -> dict[str, object]:
+        assert row.owner == before.owner, "as it was"
+        raise LeaseError("another was first")
+
+    with pytest.raises(LeaseError, match="another was first"):
+        store.update_job("bank", refuse, owner="ada", reason="late")
+    assert store.job("bank") == before
