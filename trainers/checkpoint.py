@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from trainers import storage
-from trainers.errors import DataError
+from trainers.errors import CheckpointError
 
 MANIFEST = "manifest.json"
 """The file of a folder that says which others belong to it."""
@@ -156,7 +156,7 @@ def load(checkpoint: str, manifest: Manifest = UNKNOWN, part: str = "") -> bytes
         part: name of the file, where it is one of several.
 
     Raises:
-        DataError: there is no such file, or it is cut short or changed; it names the file and its trial.
+        CheckpointError: there is no such file, or it is cut short or changed; it names the file and its trial.
         StorageError: it cannot be read.
     """
     uri = storage.join(checkpoint, part) if part else checkpoint
@@ -220,7 +220,7 @@ def _trial_and_name(checkpoint: str) -> tuple[str, str]:
     return trial, name
 
 
-def _damaged(uri: str, why: str) -> DataError:
-    return DataError(
+def _damaged(uri: str, why: str) -> CheckpointError:
+    return CheckpointError(
         f"checkpoint {storage.shown(uri)!r} is cut short or no checkpoint: {why}; restore the file, or train again"
     )

@@ -4,8 +4,9 @@
     ├── ConfigurationError   a value the user gave is wrong; also a ValueError
     │   └── LeaseError       another process drives the job
     ├── DataError            a channel's data is missing, cut short or not what it says; also a ValueError
-    │   └── StorageError     the place of files cannot be read or written now; it may work later
-    │       └── UnsavedError what was trained could not be written
+    │   ├── StorageError     the place of files cannot be read or written now; it may work later
+    │   │   └── UnsavedError what was trained could not be written
+    │   └── CheckpointError  a checkpoint is gone, cut short or changed; its trial can be trained again
     ├── ResourcesError       the cluster cannot hold what was asked for
     ├── GangError            a gang could not start, or was lost and did not come back
     └── TrialError           one trial failed: the trainer's own message and traceback
@@ -41,6 +42,10 @@ class StorageError(DataError):
 
 class UnsavedError(StorageError):
     """All workers have trained an assignment, and its checkpoint could not be written."""
+
+
+class CheckpointError(DataError):
+    """A checkpoint's file is not there, or not what was written to it."""
 
 
 class ResourcesError(WarmbandError):

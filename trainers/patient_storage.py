@@ -73,7 +73,7 @@ class PatientStorage:
 
         Raises:
             StorageError: the place has been away for `GIVE_UP_SECONDS`, or nobody wants the file any more.
-            DataError: the place is there, and the file is not, or it is cut short or changed.
+            CheckpointError: the place is there, and the file is not, or it is cut short or changed.
         """
         return self.attempt(partial(_load, uri, manifest, part))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
-from trainers.errors import ConfigurationError, DataError, StorageError
+from trainers.errors import CheckpointError, ConfigurationError, DataError, StorageError
 
 CHECK_SECONDS = 30.0
 """How long a storage path may take to answer before a job starts."""
@@ -54,7 +54,7 @@ def read(uri: str) -> bytes:
     """All bytes of a file.
 
     Raises:
-        DataError: there is no such file.
+        CheckpointError: there is no such file.
         StorageError: it cannot be read.
     """
     with _explained(uri, "read"):
@@ -65,7 +65,7 @@ def read(uri: str) -> bytes:
             with filesystem.open_input_stream(path) as stream:
                 return bytes(stream.read())
         except FileNotFoundError as error:
-            raise DataError(
+            raise CheckpointError(
                 f"checkpoint {shown(uri)!r} is not there; was its folder removed, or is it on another node?"
             ) from error
 
@@ -236,7 +236,7 @@ def beside(uri: str, stem: str) -> str:
     """A file in the folder of another, with its ending."""
     place, mark, options = (uri, "", "") if _is_local(uri) else uri.partition("?")
     folder, slash, name = place.rpartition("/")
-    return folder + slash + stem + Path(name).suffix + mark + options
+    return folder + slash + stem + "".join(Path(name).suffixes) + mark + options
 
 
 def absolute(uri: str) -> str:

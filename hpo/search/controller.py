@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -22,6 +23,8 @@ from trainers import steady
 from trainers.errors import StorageError
 from trainers.gangs import Assignment, Event, GangEnded, GangLost, Gangs, GangUp, Progress, Segment, Served, StorageAway
 from trainers.patient_storage import PatientStorage
+
+logger = logging.getLogger(__name__)
 
 DRAIN_SECONDS = 15.0
 """How long a job that is stopped waits for its trials' next reports."""
@@ -329,7 +332,22 @@ class Controller:
             if self._goes_back(run, event.segment, work.assignment):
                 return
             self._demand.served(len(event.segment.reports), seconds)
-        self.trials.booked(run, event)
+        if not (event.spoilt and run.checkpoint and self._starts_over(run, event.error)):
+            self.trials.booked(run, event)
+
+    def _starts_over(self, run: TrialRun, reason: str) -> bool:
+        """Whether a trial whose checkpoint is spoilt trains its rungs again; as often as it may lose its workers.
+
+        A gang that was lost and still runs may have written into it, late.
+        """
+        run.attempts += 1
+        if run.attempts >= self.search.max_attempts:
+            return False
+        logger.warning("trial %s starts again, with the same result: %s", run.id, reason)
+        self.trials.start_over(run)
+        run.again = run.attempts
+        self._put_back(run, reason)
+        return True
 
     def _goes_back(self, run: TrialRun, segment: Segment, assignment: Assignment) -> bool:
         """Whether a trial was halted on its way and stands at its rung again, as it cannot go on exactly from there.

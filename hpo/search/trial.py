@@ -57,7 +57,7 @@ class Search:
             model; one of another goes on from its rung.
         length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
         best_value: compare trials by their best value so far instead of their last.
-        max_attempts: how often a trial may lose its workers before it is failed.
+        max_attempts: how often a trial may lose its workers, or a checkpoint to go on from, before it is failed.
         untuned: also run `static` alone, as long as a trial, for comparison.
         probes: units of `static` that the first gang trains before any trial, an assignment each; the last of them is
             measured, and those before it warm the gang up.
@@ -115,6 +115,8 @@ class TrialRun:
         back: where it goes on from then, if that is not where it stands; see `goes_on_from`.
         at_rung: where it stood at its last rung, if it was halted since, or trains its rungs again; see
             `Comparison.standing`.
+        again: which of its attempts began from nothing, since its checkpoint was spoilt. Its new ones have other names:
+            the old ones may still be removed, or written by a gang that was lost.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
         diverged_from: the units of its last rung then; 0 where it had reached none.
     """
@@ -134,6 +136,7 @@ class TrialRun:
     best_value: float = math.nan
     best_resource: int = 0
     attempts: int = 0
+    again: int = 0
     failure: str = ""
     traceback: str = ""
     logs: str = ""
@@ -213,6 +216,7 @@ def goes_on_from(run: TrialRun) -> dict[str, Any]:
 
 def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
     """The assignment that trains a trial from where it stands to so many units."""
+    ending = f".{run.again}{search.suffix}" if run.again else search.suffix
     return Assignment(
         trial_id=run.id,
         hyperparameters=run.trial.config,
@@ -221,7 +225,7 @@ def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
         stop=stop,
         checkpoint=run.checkpoint,
         manifest=run.manifest,
-        save_to=storage.join(search.storage_path, run.id, f"{stop:06d}{search.suffix}"),
+        save_to=storage.join(search.storage_path, run.id, f"{stop:06d}{ending}"),
         objective=search.metric,
     )
 

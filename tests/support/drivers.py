@@ -45,6 +45,8 @@ class Disturbance:
 
     acts: dict[Moment, Act] = field(default_factory=dict)
     losses: frozenset[int] = frozenset()
+    spoilt: frozenset[int] = frozenset()
+    """Numbers of the assignments that find their checkpoint changed."""
     no_head: bool = False
     no_room: bool = False
     written_every: int = 2
@@ -297,6 +299,8 @@ class Gangs(SimulatedGangs):
         self.known: set[str] = set()
         """Gangs of which the record has a bill."""
         self.halted: set[str] = set()
+        self.spoilt: set[str] = set()
+        """Trials that are being served, and whose checkpoint is not what was written."""
         self.closed_at = math.inf
 
     @property
@@ -323,13 +327,22 @@ class Gangs(SimulatedGangs):
         assert asked is None or self.heard <= asked, "work was handed out behind a stop"
         if assignment.checkpoint is not None and not self.world.aside.exists():
             assert model_in(assignment.checkpoint, assignment.manifest) == MODEL + assignment.trial_id.encode()
-        assert assignment.start >= self.world.stands_at(assignment.trial_id), "what is known is trained again"
+        if assignment.start and len(self.served) in self.driver.disturbance.spoilt:
+            self.spoilt.add(assignment.trial_id)
+            self.world.start_over.add(assignment.trial_id)
+        again = assignment.trial_id in self.world.start_over
+        assert again or assignment.start >= self.world.stands_at(assignment.trial_id), "what is known is trained again"
         self.halted.discard(gang)
         super().assign(gang, assignment)
 
     def halt(self, gang: str) -> None:
         self.halted.add(gang)
         super().halt(gang)
+
+    def _serve(self, gang: str, assignment: Assignment, seconds: float) -> Served:
+        if assignment.trial_id not in self.spoilt:
+            return super()._serve(gang, assignment, seconds)
+        return Served(gang=gang, trial_id=assignment.trial_id, error="it has other bytes", spoilt=True)
 
     def close(self, *, now: bool = False) -> None:
         self.driver.point()
@@ -341,6 +354,8 @@ class Gangs(SimulatedGangs):
         before = self.now = max(self.now, self.world.now)  # Others may have driven meanwhile.
         [event] = super().events(timeout)
         self.now = self.world.now = max(before, self.now)
+        if isinstance(event, Served):
+            self.spoilt.discard(event.trial_id)
         if isinstance(event, Served) and event.segment is not None:
             event = self._saved(event, event.segment)
         self.driver.point()

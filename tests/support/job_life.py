@@ -163,6 +163,8 @@ class World:
     """The one that drove last."""
     driver: Driver | None = None
     """The one whose main thread runs now."""
+    start_over: set[str] = field(default_factory=set)
+    """Trials whose checkpoint was found changed."""
     faults: list[str] = field(default_factory=list)
     """What threads did that they must not."""
     root: Path = field(default_factory=_place)

@@ -232,6 +232,8 @@ def test_messages_hide_keys() -> None:
         ("/jobs/a.b/000027", "/jobs/a.b/000013"),
         ("s3://bucket/jobs/27.pt?region=eu", "s3://bucket/jobs/000013.pt?region=eu"),
         ("27.pt", "000013.pt"),
+        ("/jobs/a.b/000027.2.ubj", "/jobs/a.b/000013.2.ubj"),
+        ("/jobs/a.b/000027.2", "/jobs/a.b/000013.2"),
     ],
 )
 def test_a_file_beside_another_has_its_folder_and_ending(uri: str, other: str) -> None:

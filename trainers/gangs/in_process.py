@@ -14,7 +14,7 @@ from typing import Any
 from ray.train import ScalingConfig
 
 from trainers import steady
-from trainers.errors import DivergedError, GangError, is_away
+from trainers.errors import CheckpointError, DivergedError, GangError, is_away
 from trainers.gangs.messages import Assignment, Event, GangUp, Report, Served, one_line
 from trainers.gangs.program import Program, WorkerContext
 from trainers.patient_storage import PatientStorage, saying
@@ -125,6 +125,7 @@ class InHand:
                 traceback=traceback.format_exc(),
                 diverged=isinstance(error, DivergedError),
                 away=is_away(error),
+                spoilt=isinstance(error, CheckpointError),
                 reports=tuple(reports),
             )
         return Served(gang=self._gang, trial_id=trial, segment=segment)

@@ -162,8 +162,9 @@ class Mailbox:
         agreed = desk.all_refused
         desk.refusals[rank] = served
         if len(desk.refusals) == world_size:
-            # Others may only have waited in vain for the one that cannot reach its checkpoint.
-            await self.post(min(desk.refusals.items(), key=lambda item: (not item[1].away, item[0]))[1])
+            # Others may only have waited in vain for the one that cannot reach its checkpoint, or finds it spoilt.
+            told = min(desk.refusals.items(), key=lambda item: (not item[1].away, not item[1].spoilt, item[0]))
+            await self.post(told[1])
             agreed.set()
         return await _wait(agreed, timeout)
 

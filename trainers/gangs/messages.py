@@ -166,6 +166,7 @@ class Served:
         logs: where the worker's output is, as "address:path".
         diverged: it was refused since the trial's loss or parameters are no finite numbers any more: no failure.
         away: it was refused since its checkpoints can be neither read nor written: no failure, and to be served again.
+        spoilt: it was refused since the checkpoint to go on from is gone, cut short or changed.
         reports: what rank 0 reported before it was refused.
     """
 
@@ -177,6 +178,7 @@ class Served:
     logs: str = ""
     diverged: bool = False
     away: bool = False
+    spoilt: bool = False
     reports: tuple[Report, ...] = ()
 
 

@@ -59,6 +59,7 @@ class Program(Protocol):
             DivergedError: the trial's numbers are not finite any more; every rank has it alike.
             GangError: what the gang needs beside its workers is gone: it starts again and serves the assignment again.
             StorageError: its checkpoint cannot be read; UnsavedError: on rank 0, the new one cannot be written.
+            CheckpointError: its checkpoint is not what was written: the trial is trained again from the beginning.
             Exception: the trial's own error, which every rank has alike.
         """
 

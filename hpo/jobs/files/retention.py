@@ -150,7 +150,7 @@ class Checkpoints:
         gone = self._retention.ended(run, rank_of(self._search.ranking, run))
         if gone is None:
             return []
-        if gone.manifest.is_folder:
+        if gone.manifest.is_folder:  # Its manifest first: what is left where this dies on the way does not look whole.
             self._decided.append((remove, gone.uri))
         self._decided.append((storage.delete_folder, self._folder(gone.run.id)))
         gone.run.checkpoint = None

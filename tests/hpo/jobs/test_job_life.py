@@ -197,10 +197,13 @@ class JobLife(RuleBasedStateMachine):
         self.drive(acts={at: self.world.database_goes, (at[0] + events, 0): self.world.database_comes})
 
     @precondition(lambda self: self.open and self.losses < 2)
-    @rule(at=st.integers(0, 30))
-    def loses_workers(self, at: int) -> None:
+    @rule(at=st.integers(0, 30), spoilt=st.booleans(), acts=st.none() | MOMENTS)
+    def loses_workers_or_a_checkpoint(self, at: int, spoilt: bool, acts: Moment | None) -> None:
+        """And is killed, perhaps, while that trial trains its rungs again."""
         self.losses += 1
-        assert isinstance(self.drive(losses=frozenset({at})), Ended)
+        later = {acts: lambda: self.world.kill(heard=True)} if acts else {}
+        found = self.drive(acts=later, **{"spoilt" if spoilt else "losses": frozenset({at})})
+        assert isinstance(found, Ended | KilledError), found
 
     @precondition(lambda self: self.open)
     @rule(at=MOMENTS, seconds=st.sampled_from([-3600.0, 3600.0]))

@@ -308,6 +308,38 @@ def test_stopped_at_any_event_it_goes_on_to_the_same_end(
     ends_as(service, undisturbed(plan, parallel))
 
 
+class Spoiling(Mortal):
+    """A gang that was lost writes late: each trial may find its checkpoint changed once, in whatever driver's time."""
+
+    spoilt: set[str]
+    seed: int
+
+    def _serve(self, gang: str, assignment: Assignment, seconds: float) -> Served:
+        trial = assignment.trial_id
+        if assignment.start and trial not in self.spoilt and drawn(f"{self.seed}/{assignment.checkpoint}") < 0.3:
+            self.spoilt.add(trial)
+            return Served(gang=gang, trial_id=trial, error="it has other bytes", spoilt=True)
+        return super()._serve(gang, assignment, seconds)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(PLANS),
+    st.integers(1, 6),
+    st.integers(0, 1000),
+    st.lists(st.tuples(st.booleans(), st.integers(1, 60)), max_size=4),
+    st.booleans(),
+)
+def test_trials_whose_checkpoints_are_spoilt_start_over_and_end_alike(
+    plan: Plan, parallel: int, seed: int, ends: list[tuple[bool, int]], exact: bool
+) -> None:
+    gangs = type("SpoilingOnce", (Spoiling,), {"spoilt": set(), "seed": seed})
+    service = Service(plan=plan, parallel=parallel, gangs=gangs, options={"exact_from": lambda hyperparameters: exact})
+    for killed, after in ends:
+        service.drive(dies_at=after) if killed else service.drive(stop_at=after)
+    ends_as(service, undisturbed(plan, parallel))
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(PLANS),

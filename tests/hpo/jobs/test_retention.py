@@ -30,7 +30,7 @@ from hpo.search.trial import UNTUNED, TrialRun, rank_of
 from hpo.strategies.hyperband import lay_out
 from tests.support.rows import until
 from tests.support.simulated import METRIC, rising, search_of, simulate
-from trainers import XGBoostTrainer, storage
+from trainers import XGBoostTrainer, checkpoint, storage
 from trainers.checkpoint import sized
 from trainers.errors import ConfigurationError, DataError, WarmbandError
 from trainers.gangs.messages import Assignment
@@ -317,6 +317,26 @@ def test_a_decision_is_not_carried_out_before_it_was_recorded(tmp_path):
     assert path.exists()
     keeper.close(sweep=True)
     assert not path.exists()
+
+
+def test_of_several_files_the_manifest_goes_first(tmp_path, monkeypatch):
+    keeper = Checkpoints(replace(SEARCH, storage_path=str(tmp_path)), lambda: None, num_to_keep=1)
+    run = a_run(0, math.nan, 3, checkpoint=str(tmp_path / "job-000" / "000003"))
+    parts = [checkpoint.save_part(run.checkpoint, name, b"half a model") for name in ("rank-0", "rank-1")]
+    run.manifest = checkpoint.seal(run.checkpoint, parts)
+    left, delete_folder = [], storage.delete_folder
+
+    def seen(uri: str) -> None:
+        left.append(sorted(path.name for path in tmp_path.rglob("*") if path.is_file()))
+        delete_folder(uri)
+
+    monkeypatch.setattr(storage, "delete_folder", seen)
+    run.trial.set_status(Trial.TERMINATED)
+    keeper.trial(run)
+    keeper.recorded()
+    keeper.close(sweep=False)
+    assert left[0] == ["rank-0", "rank-1"], "a removal that breaks off leaves nothing that looks whole"
+    assert not (tmp_path / "job-000").exists()
 
 
 def test_what_cannot_be_removed_is_one_warning_and_the_job_goes_on(tmp_path, monkeypatch, caplog):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Sequence
+from itertools import pairwise
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -15,13 +16,14 @@ from ray.tune.search.sample import Float
 from hpo.cost.ledger import Kind
 from hpo.cost.limits import Limits
 from hpo.search.observer import STOP_REQUESTED
+from hpo.search.simulated_gangs import SimulatedGangs
 from hpo.search.trial import PROBE, UNTUNED, TrialRun, derive_seed, status_of
 from hpo.strategies.completion_criteria import FIRST_FAILURES
 from hpo.strategies.hyperband import lay_out
 from hpo.strategies.scheduler import RESOURCE
 from tests.support.simulated import METRIC, PLAN, WORKERS, Draws, Kept, outcome, rising, simulate, uneven
 from trainers.errors import DivergedError
-from trainers.gangs.messages import Assignment, Report
+from trainers.gangs.messages import Assignment, Report, Served
 
 
 @pytest.mark.parametrize("parallel", [2, 4, 8])
@@ -87,6 +89,49 @@ def test_a_trial_that_keeps_losing_its_workers_is_failed() -> None:
     controller, gangs, _ = simulate(parallel=1, losses=frozenset({0, 1, 2}))
     assert "lost its workers 3 times" in controller.runs["job-000"].failure
     assert sum(a.trial_id == "job-000" for a in gangs.served) == 3
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+
+
+class Spoiling(SimulatedGangs):
+    """Finds checkpoints spoilt: that of each trial so many times."""
+
+    times = 1
+
+    def _serve(self, gang: str, assignment: Assignment, seconds: float) -> Served:
+        seen = sum(each.trial_id == assignment.trial_id and each.start > 0 for each in self.served)
+        if assignment.start and seen <= self.times:
+            said = f"checkpoint {assignment.checkpoint!r} is cut short"
+            return Served(gang=gang, trial_id=assignment.trial_id, error=said, traceback="there", spoilt=True)
+        return super()._serve(gang, assignment, seconds)
+
+
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_a_trial_whose_checkpoint_is_spoilt_trains_its_rungs_again_into_other_files(
+    parallel: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    whole, undisturbed, _ = simulate(parallel=1)
+    spoilt, gangs, record = simulate(parallel=parallel, gangs=Spoiling)
+    assert outcome(spoilt) == outcome(whole)
+    assert spoilt.trained == whole.trained
+    again = {run.id for run in spoilt.runs.values() if run.attempts}
+    assert again == {assignment.trial_id for assignment in undisturbed.served if assignment.start} - {UNTUNED}
+    assert f"trial {min(again)} starts again, with the same result: checkpoint '/nowhere/{min(again)}/" in caplog.text
+    for trial in again:
+        served = [assignment for assignment in gangs.served if assignment.trial_id == trial]
+        [second] = [at for at, assignment in enumerate(served) if at and not assignment.start]
+        assert not {each.save_to for each in served[:second]} & {each.save_to for each in served[second:]}
+        assert all(each.checkpoint == before.save_to for before, each in pairwise(served[second:]))
+    assert all(sorted(set(steps)) == [*range(1, len(set(steps)) + 1)] for steps in record.steps.values())
+
+
+def test_a_trial_whose_checkpoints_are_spoilt_again_and_again_is_failed_with_what_is_wrong_with_them() -> None:
+    controller, _, _ = simulate(parallel=1, gangs=type("Bad", (Spoiling,), {"times": 100}))
+    failed = [run for run in controller.runs.values() if run.failure]
+    assert failed
+    for run in failed:
+        assert run.failure.startswith(f"checkpoint '/nowhere/{run.id}/000")
+        assert (run.attempts, run.traceback) == (3, "there")
+        assert run.resource > 0, "it stands at the rung that it had reached"
     assert all(run.trial.is_finished() for run in controller.runs.values())
 
 

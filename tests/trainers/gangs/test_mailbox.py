@@ -6,6 +6,7 @@ import asyncio
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -212,6 +213,19 @@ async def test_an_assignment_is_refused_when_every_rank_refuses_it(mailbox: Mail
     assert await second
     assert await third
     assert await mailbox.exchange((), SHORT) == [refusal("from rank 0")]
+
+
+@played
+async def test_of_refusals_the_one_that_tells_of_the_checkpoint_counts(mailbox: Mailbox) -> None:
+    """Others have waited in vain for that rank."""
+    await open_gang(mailbox, "first")
+    spoilt, away = (replace(refusal("from rank 1"), **{kind: True}) for kind in ("spoilt", "away"))
+    for told in (spoilt, away):
+        await mailbox.order("gang", "first", assignment())
+        waiting = await settled(mailbox.refuse(told, 1, 2, LONG))
+        assert await mailbox.refuse(refusal("from rank 0"), 0, 2, LONG)
+        assert await waiting
+        assert await mailbox.exchange((), SHORT) == [told]
 
 
 @played

@@ -12,7 +12,7 @@ from typing import Any
 import ray
 from ray.exceptions import ActorDiedError
 
-from trainers.errors import DivergedError, GangError, UnsavedError, is_away
+from trainers.errors import CheckpointError, DivergedError, GangError, UnsavedError, is_away
 from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import (
     Assignment,
@@ -110,6 +110,7 @@ def _serve_one(
             logs=output.own(context.node_ip),
             diverged=isinstance(error, DivergedError),
             away=is_away(error),
+            spoilt=isinstance(error, CheckpointError),
             reports=tuple(reporter.reports),
         )
         if not mailbox.refuse(refusal, context.rank, context.world_size, AGREE_SECONDS):

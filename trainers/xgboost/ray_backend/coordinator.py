@@ -14,7 +14,7 @@ import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayTaskError
 
 from trainers.channels import PlacedChannel
-from trainers.errors import GangError, TrialError, WarmbandError, is_away
+from trainers.errors import CheckpointError, GangError, TrialError, WarmbandError, is_away
 from trainers.gangs import AGREE_SECONDS, Assignment, GangEnded, GangLost, Report, Served, one_line
 from trainers.patient_storage import PatientStorage
 from trainers.process import end_surely
@@ -108,6 +108,7 @@ class Coordinator:
             error=reason,
             traceback=text,
             away=is_away(error),
+            spoilt=isinstance(error, CheckpointError),
             reports=told,
         )
 
