@@ -95,6 +95,9 @@ class Memory:
         """See `Recall.begin`."""
         if row := self._rows.get(run.id):
             run.started_at, run.attempts = row.started_at, row.attempts
+            if row.status == "Diverged" and DIVERGED_FROM not in row.details:
+                # What its first rung came to: it is answered with no segment, and nobody goes on from it.
+                run.checkpoint, run.manifest = row.checkpoint or None, row.manifest
 
     def knows(self, trial_id: str) -> bool:
         """See `Recall.knows`."""

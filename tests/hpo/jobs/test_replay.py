@@ -752,6 +752,26 @@ def test_a_job_of_more_trials_than_it_began_with_keeps_its_first_ones_and_ends_a
     check_bills(service, controller)
 
 
+def test_a_model_that_was_kept_of_a_trial_that_diverged_stays_in_the_record() -> None:
+    """As `num_to_keep=None` keeps it: in its first rung, or behind one."""
+
+    def lost(assignment: Assignment, step: int) -> float:
+        at = {"job-000": 1, "job-001": 3, "job-002": 7}.get(assignment.trial_id, 100)
+        return math.nan if step >= at else luck(assignment, step)
+
+    strategy = HyperbandStrategy(max_resource=9, min_resource=1, reduction_factor=2)
+    service = Service(plan=Plan(brackets=(Bracket(rungs=(2, 5, 9), sizes=(4, 3, 3)),), max_resource=9), curve=lost)
+    service.drive()
+    before = {name: row for name, row in service.rows.trials.items() if row.status == "Diverged"}
+    assert {name: bool(row.checkpoint) for name, row in before.items()} == dict.fromkeys(before, True)
+    assert {"job-000", "job-001"} <= {*before}
+    service.plan = strategy.grown(service.plan, 6)
+    service.drive()
+    for name, row in before.items():
+        again = service.rows.trials[name]
+        assert (again.checkpoint, again.files, again.resource) == (row.checkpoint, row.files, row.resource)
+
+
 CHEAP = Tariff(per_worker_hour=3600.0, currency="EUR")
 """A worker-second costs 1."""
 
