@@ -17,6 +17,7 @@ from hpo.strategies import (
     StrategyConfig,
     TuningJobCompletionCriteriaConfig,
     as_given,
+    check_plan,
     name_in_record,
     strategy_code,
     strategy_of,
@@ -117,7 +118,8 @@ class JobSettings:
         if self.planned is not None:
             return self.planned
         units = longest(self.estimator.resource_names, self.ranges, self.estimator.hyperparameters)
-        return self.search_strategy.plan(self.ranges, self.max_jobs or 1, units)
+        max_jobs = self.max_jobs or 1
+        return check_plan(self.search_strategy.plan(self.ranges, max_jobs, units), max_jobs, self.strategy_name)
 
     @property
     def strategy_name(self) -> str:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         STRATEGIES as STRATEGIES,
         as_given as as_given,
         check_known as check_known,
+        check_plan as check_plan,
         check_strategy as check_strategy,
         name_in_record as name_in_record,
         strategy_code as strategy_code,

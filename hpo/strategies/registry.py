@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hpo.strategies.hyperband import Plan
 from hpo.strategies.hyperband_strategy import StrategyConfig
 from hpo.strategies.strategy import Strategy
 from trainers.checking import did_you_mean
@@ -101,6 +102,25 @@ def strategy_from_json(name: str, options: Mapping[str, Any] | None) -> Strategy
         return kind(**options or {})
     except TypeError as error:
         raise ConfigurationError(f"options of {OWN_STRATEGY} {name!r} are {options}: {error}") from error
+
+
+def check_plan(plan: Plan, max_jobs: int, name: str) -> Plan:
+    """The brackets that a strategy laid out, or that it let grow, which have to be for as many trials as the job has.
+
+    Args:
+        plan: them.
+        max_jobs: trials in all.
+        name: the strategy's, as `name_in_record` gave it.
+
+    Raises:
+        ConfigurationError: there would be trials without a bracket, or a bracket that waits for trials.
+    """
+    if plan.trials != max_jobs:
+        raise ConfigurationError(
+            f"{OWN_STRATEGY} {name!r} laid out brackets for {plan.trials} trials, and max_jobs is {max_jobs}; let its "
+            "plan() and grown() give brackets whose first sizes add up to max_jobs"
+        )
+    return plan
 
 
 def as_given(name: str, options: Mapping[str, Any] | None) -> tuple[str | Strategy, StrategyConfig | None]:

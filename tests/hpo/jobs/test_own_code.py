@@ -314,6 +314,40 @@ def test_the_brackets_of_a_job_that_was_raised_are_those_of_its_record(tmp_path:
         again.fit(CHANNELS, job_name="other")
 
 
+class Off(own_code.Halves):
+    """A strategy that miscounts: in its first brackets, or as they grow."""
+
+    def __init__(self, *, first: int = 0, more: int = 0) -> None:
+        super().__init__()
+        self.first, self.more = first, more
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"first": self.first, "more": self.more}
+
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        return super().plan(ranges, max_jobs + self.first, units)
+
+    def grown(self, plan: Plan, max_jobs: int) -> Plan:
+        return super().grown(plan, max_jobs + self.more)
+
+
+@pytest.mark.parametrize("off", [-2, 1])
+def test_a_strategy_that_lays_out_another_number_of_trials_is_named_before_one_starts(tmp_path: Path, off: int) -> None:
+    trainer = own_code.Line(scaling=HERE, hyperparameters={"steps": 4, "eta": 0.1})
+    said = rf"strategy '{__name__}:Off' laid out brackets for {{}} trials, and max_jobs is {{}}; let its plan\(\) and"
+    with pytest.raises(ConfigurationError, match=said.format(4 + off, 4)):
+        tuner(tmp_path, trainer, RANGES, strategy=Off(first=off), strategy_config=None, max_jobs=4)
+    store = f"sqlite:///{tmp_path}/record.db"
+    made = tuner(tmp_path, trainer, RANGES, strategy=Off(more=off), strategy_config=None, max_jobs=4, store=store)
+    made.fit(CHANNELS, job_name="job")
+    with pytest.raises(ConfigurationError, match=said.format(8 + off, 8)):
+        made.resume(inputs=CHANNELS, max_jobs=8)
+    with Store(store) as record:
+        job = record.job("job")
+    assert (job.status, job.spec["max_jobs"]) == ("Completed", 4)
+
+
 def test_a_strategy_alone_is_asked_for_too(folder: Path) -> None:
     made = tuner(folder, XGBoostTrainer(scaling=HERE, hyperparameters={**STATIC, "num_round": 2}), RANGES)
     made.strategy, made.strategy_config = given(folder, "Halves")(), None
