@@ -65,7 +65,7 @@ class Strategy(ABC):
 
         Args:
             ranges: a range a tuned hyperparameter.
-            max_jobs: trials in all.
+            max_jobs: trials in all, for which there has to be a place in a bracket each.
             units: how long the trainer's own hyperparameters let a trial train, if they say.
 
         Raises:
