@@ -7,6 +7,8 @@ the end; the same 30 configurations under Hyperband, from 1 unit on; and plain r
 Hyperband used: the first few of the same configurations, run to the end. Configurations and each trial's random numbers
 follow from the seed, so that what differs between the searches is early stopping. All searches pay for all they do:
 their gangs' start, a few units to measure what they cost, and the training without tuning beside them.
+A quick run does not train those first few configurations again: it reads them, and the part of the bill that is theirs,
+from the record of the search that ran all of them to the end, one at a time.
 What is done is kept in `--out`: a run that was interrupted goes on where it was.
 """
 
@@ -132,6 +134,11 @@ class Found:
         known = [each.standard_error for each in self.outcomes[Way.HYPERBAND] if each.standard_error is not None]
         return statistics.fmean(known) if known else None
 
+    @property
+    def equal_is_read(self) -> bool:
+        """Whether the search for as many units is read from the record of that which ran all to the end."""
+        return self.outcomes[Way.EQUAL][0].job == self.outcomes[Way.TO_THE_END][0].job
+
     def ahead(self, way: Way, of: Callable[[Outcome], float], error: float | None = None) -> Scores:
         """Hyperband's scores minus another way's, a pair a seed; the error is that of one score, where it is known."""
         return difference(self.values(Way.HYPERBAND, of), self.values(way, of), error)
@@ -150,10 +157,15 @@ def run(problem: Problem, dataset: Dataset, options: Options, searches: Searches
 
         searches.console.print(f"{problem.title}: training without tuning, on {problem.workers} workers")
         outcomes[Way.UNTUNED].append(searches.train(f"{name}-untuned", problem, dataset, trainer=trainer, seed=seed))
-        outcomes[Way.TO_THE_END].append(search("to-the-end", problem.max_resource, problem.jobs))
+        outcomes[Way.TO_THE_END].append(full := search("to-the-end", problem.max_resource, problem.jobs))
         outcomes[Way.HYPERBAND].append(cut := search("hyperband", 1, problem.jobs))
         enough = configurations(cut.units, problem.max_resource)
-        outcomes[Way.EQUAL].append(search("as-many", problem.max_resource, enough))
+        if options.quick:
+            equal = searches.first(full, enough, problem, dataset)
+            searches.console.print(f"Random, as many units: the first {enough} trials of {full.job}, not trained again")
+        else:
+            equal = search("as-many", problem.max_resource, enough)
+        outcomes[Way.EQUAL].append(equal)
     return Found(problem=problem, rows=rows(dataset), synthetic=dataset.synthetic, outcomes=outcomes)
 
 
@@ -218,6 +230,12 @@ def verdict(found: Found) -> str:
     seeds = len(found.outcomes[Way.HYPERBAND])
     of_seeds = f" (means of {seeds} seeds)" if seeds > 1 else ""
     equal = found.ahead(Way.EQUAL, score, found.error)
+    read = (
+        " (read from the record of the search that ran all of them, not trained again, and billed as that search is "
+        "without its other trials)"
+        if found.equal_is_read
+        else ""
+    )
     billed = found.share(lambda outcome: outcome.worker_seconds)
     trained = found.share(lambda outcome: outcome.training)
     return (
@@ -227,7 +245,7 @@ def verdict(found: Found) -> str:
         f"train when all run to the end. It billed {billed} of their worker-seconds, {trained} of those in "
         f"which workers trained (gangs: {gangs[Way.HYPERBAND]:.2g} for {gangs[Way.TO_THE_END]:.2g}). Its best against "
         f"theirs: {ahead(Way.TO_THE_END)}. Plain random search for as many {unit}, the first of these configurations "
-        f"run to the end, found {scores[Way.EQUAL]:.4f}; Hyperband against that: {told(equal)}"
+        f"run to the end{read}, found {scores[Way.EQUAL]:.4f}; Hyperband against that: {told(equal)}"
         f"{f': at equal {unit}, it does not beat random search here' if unbeaten(equal) else ''}."
     )
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from experiments.shared.published import Steps
 from hpo import HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
 from hpo.ranges import ParameterRange
 from hpo.record import Store
+from hpo.report import JobData
 from hpo.search import standard_error
 from trainers import DivergedError, Trainer, WarmbandError
 from trainers.datasets import Dataset
@@ -170,6 +172,46 @@ class Searches:
             "kept": [field.name for field in fields(Outcome)],
         }
         return Outcome(**self.steps.do(name, settings, run))
+
+    def first(self, whole: Outcome, count: int, problem: Problem, dataset: Dataset) -> Outcome:
+        """A search of the first trials of another, which ran all trials to the end, one at a time: read, not run.
+
+        Its bill is the other's without the stretch in which the further trials were served. What every search pays for
+        is in it whole: the gang's start, the units that measure the cost, the training without tuning, the end.
+
+        Args:
+            whole: the other search.
+            count: its first so many trials, at least one.
+            problem: what is tuned.
+            dataset: its rows.
+        """
+        with Store(self.store) as store:
+            every = JobData.read(store, whole.job)
+        counted, further = ({trial.trial_id for trial in part} for part in (every.trials[:count], every.trials[count:]))
+        begins = max(row.at for row in every.ledger if row.trial_id in counted)
+        ends = max((row.at for row in every.ledger if row.trial_id in further), default=begins)
+        left_out = [row for row in every.ledger if begins < row.at <= ends]
+        told = replace(
+            every,
+            trials=every.trials[:count],
+            ledger=tuple(row for row in every.ledger if not begins < row.at <= ends),
+        )
+        best, statuses = told.best, Counter(trial.status for trial in told.trials)
+        metrics = told.reports[best.trial_id][-1].metrics if best else {}
+        validation = metrics.get(problem.objective, math.nan)
+        return Outcome(
+            validation=validation,
+            test=metrics.get(problem.test, math.nan),
+            standard_error=standard_error(problem.score, validation, labels(dataset.validation)),
+            worker_seconds=sum(told.billed.values()),
+            training=told.billed["training"],
+            gangs=len({row.gang for row in told.ledger}),
+            seconds=whole.seconds - sum(row.worker_seconds / row.workers for row in left_out),
+            units=sum(trial.resource for trial in told.trials),
+            best=best.hyperparameters if best else {},
+            job=whole.job,
+            trials={status: statuses[status] for status in whole.trials},
+        )
 
     def _free(self, name: str) -> str:
         """A job's name that the record does not have: a run that died in the middle of a job left it there."""

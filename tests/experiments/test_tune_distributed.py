@@ -6,7 +6,7 @@ import io
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +34,13 @@ from experiments.tune_distributed import (
     verdict,
 )
 from hpo import HyperparameterTuner
-from hpo.record.store import Store
+from hpo.cost.ledger import Kind
+from hpo.jobs.recorder import JobRecord
+from hpo.record.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.sagemaker.analytics import tuned_trials
+from hpo.search.trial import status_of
+from hpo.strategies.hyperband import run_all
+from tests.support.simulated import METRIC, simulate
 from trainers import WarmbandError, XGBoostTrainer
 from trainers.datasets import Dataset, load
 
@@ -48,6 +53,7 @@ def outcome(
     units: int = 30,
     gangs: int = 1,
     trials: int = 30,
+    job: str = "",
 ) -> Outcome:
     return Outcome(
         validation=validation,
@@ -59,7 +65,7 @@ def outcome(
         seconds=worker_seconds / 3,
         units=units,
         best={},
-        job="",
+        job=job,
         trials={"Completed": trials},
     )
 
@@ -70,8 +76,10 @@ def found(
     """A score a seed in each way; the searches to the end take 900 units, the others about 330."""
     ways = {
         Way.UNTUNED: [outcome(each, 60, units=150, trials=1) for each in untuned],
-        Way.TO_THE_END: [outcome(each, 600, units=900, gangs=2) for each in full],
-        Way.EQUAL: [outcome(each, 180 + 60 * seed, units=330, trials=11) for seed, each in enumerate(equal)],
+        Way.TO_THE_END: [outcome(each, 600, units=900, gangs=2, job="all") for each in full],
+        Way.EQUAL: [
+            outcome(each, 180 + 60 * seed, units=330, trials=11, job="as-many") for seed, each in enumerate(equal)
+        ],
         Way.HYPERBAND: [outcome(each, 180 + 60 * seed, units=333) for seed, each in enumerate(cut)],
     }
     return Found(problem=problems(Options(out=tmp_path))["xgboost"], rows=100, synthetic=False, outcomes=ways)
@@ -120,6 +128,14 @@ def test_the_verdict_says_what_the_figures_allow(
     )
     assert said in verdict_
     assert ("does not beat random search" in verdict_) is beaten
+
+
+def test_the_verdict_says_when_the_search_for_as_many_units_was_read(tmp_path: Path) -> None:
+    came = found(tmp_path, [0.70], [0.80], [0.79], [0.78])
+    said = "run to the end (read from the record of the search that ran all of them, not trained again, and billed as"
+    assert said not in verdict(came)
+    equal = [replace(came.outcomes[Way.EQUAL][0], job="all")]
+    assert said in verdict(replace(came, outcomes={**came.outcomes, Way.EQUAL: equal}))
 
 
 def test_the_headline_has_the_four_scores(tmp_path: Path) -> None:
@@ -205,8 +221,8 @@ def few() -> Dataset:
 
 
 def test_all_searches_try_the_same_configurations_and_are_run_once(tmp_path: Path) -> None:
-    """In hand, on few rows: the trials, the stops, the table; and a second run that only reads."""
-    options = Options(quick=True, out=tmp_path)
+    """In hand, on few rows: trials, stops, the table; a second run that only reads, and a quick one that does, too."""
+    options = Options(out=tmp_path)
     dataset, problem = few(), small(tmp_path)
     printed = io.StringIO()
     console = Console(file=printed)
@@ -230,9 +246,91 @@ def test_all_searches_try_the_same_configurations_and_are_run_once(tmp_path: Pat
     assert cut.units < 81
     assert cut.trials["Stopped"] > 0
     assert printed.getvalue().count("done before") == 4
+    with Steps(tmp_path, console.print) as steps:
+        searches = Searches(steps=steps, folder=tmp_path, console=console)
+        quick = run(problem, dataset, replace(options, quick=True), searches)
+        with Store(searches.store) as store:
+            assert len(store.jobs()) == 3
+    [read] = quick.outcomes[Way.EQUAL]
+    costs = {name: getattr(equal, name) for name in ("worker_seconds", "training", "seconds")}
+    assert replace(read, **costs, job=equal.job) == equal, "what is read is what is found when they are trained"
+    assert quick.equal_is_read
+    assert not came.equal_is_read
     assert rows(dataset) == came.rows == 500
     assert verdict(came)
     assert came.outcomes[Way.UNTUNED][0].standard_error == pytest.approx(cut.standard_error, rel=0.5)
+
+
+@pytest.mark.parametrize(("count", "lost", "lost_later"), [(1, [2], [8]), (4, [0, 3], []), (9, [3], [])])
+def test_the_first_trials_are_billed_as_a_search_of_them_alone(
+    tmp_path: Path, count: int, lost: list[int], lost_later: list[int]
+) -> None:
+    """On a simulated clock, where both bills are exact, with gangs that are lost on the way."""
+    searches = Searches(steps=Steps(tmp_path, print), folder=tmp_path, console=Console(quiet=True))
+    spec = {"objective_type": "Maximize", "objective_value": "last"}
+
+    def search(job: str, jobs: int, losses: list[int]) -> Outcome:
+        with Store(searches.store) as store:
+            store.create_job(JobRow(name=job, created_at=0.0, spec=spec))
+            with store.writer(job) as writer:
+                controller, *_ = simulate(
+                    plan=run_all(jobs, 9),
+                    parallel=1,
+                    record=JobRecord(writer, METRIC),
+                    losses=frozenset(losses),
+                    probes=(1, 2),
+                    static={"eta": 0.3},
+                )
+        best, statuses = controller.best(), [status_of(trial) for trial in controller.runs.values()]
+        assert best is not None
+        return Outcome(
+            validation=controller.objective(best),
+            test=0.0,
+            worker_seconds=controller.ledger.total,
+            training=controller.ledger.totals[Kind.TRAINING],
+            gangs=controller.ledger.gangs,
+            seconds=controller.seconds,
+            units=controller.trained,
+            best=best.hyperparameters,
+            job=job,
+            trials={status: statuses.count(status) for status in ("Completed", "Stopped")},
+        )
+
+    problem, dataset = small(tmp_path), few()
+    whole, alone = search("whole", 9, lost + lost_later), search("alone", count, lost)
+    read = searches.first(whole, count, problem, dataset)
+    for name in ("worker_seconds", "training", "seconds"):
+        assert getattr(read, name) == pytest.approx(getattr(alone, name)), name
+        assert getattr(read, name) <= getattr(whole, name)
+    same = {field.name for field in fields(Outcome)} - {"worker_seconds", "training", "seconds", "test", "job"}
+    same.remove("standard_error")
+    assert {name: getattr(read, name) for name in same} == {name: getattr(alone, name) for name in same}
+
+
+def test_first_trials_without_a_score_are_told_as_that(tmp_path: Path) -> None:
+    searches = Searches(steps=Steps(tmp_path, print), folder=tmp_path, console=Console(quiet=True))
+    with Store(searches.store) as store:
+        store.create_job(
+            JobRow(name="all", created_at=0.0, spec={"objective_type": "Maximize", "objective_value": "last"})
+        )
+        with store.writer("all") as writer:
+            for number, status in enumerate(("Diverged", "Completed")):
+                of: dict[str, Any] = {"job": "all", "trial_id": f"all-{number}"}
+                writer.trial(TrialRow(**of, number=number, status=status, resource=3, objective=number or None))
+                writer.ledger(
+                    LedgerRow(**of, gang="g", kind="training", worker_seconds=9.0, at=1.0 + number, workers=3)
+                )
+    whole = replace(outcome(1.0, 18, job="all"), seconds=6.0, trials={"Completed": 1, "Diverged": 1})
+    read = searches.first(whole, 1, small(tmp_path), few())
+    assert math.isnan(read.validation)
+    assert math.isnan(read.test)
+    assert (read.best, read.trials, read.units) == ({}, {"Completed": 0, "Diverged": 1}, 3)
+    assert (read.worker_seconds, read.training, read.seconds) == (9.0, 9.0, 3.0)
+
+
+def test_quick_searches_run_one_trial_at_a_time(tmp_path: Path) -> None:
+    """Else the bill of the first trials could not be told from that of the others."""
+    assert {problem.parallel for problem in problems(Options(quick=True, out=tmp_path)).values()} == {1}
 
 
 def test_a_search_that_was_stopped_is_no_search_and_is_made_anew(
