@@ -25,8 +25,10 @@ ENVIRONMENT = {
     "RAY_TRAIN_HEALTH_CHECK_INTERVAL_S": POLL_SECONDS,
     "RAY_TRAIN_ENABLE_PREEMPTION_WATCHER": "0",
     "RAY_worker_niceness": "0",
+    "RAY_enable_worker_prestart": "0",
+    "RAY_prestart_worker_first_driver": "0",
 }
-"""Variables that give Ray Train the polls and the priority that gangs have."""
+"""Variables that give Ray Train the polls and the priority that gangs have, and start no worker ahead of need."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -72,6 +72,7 @@ def short_home() -> Iterator[Path]:
 JOB = """
     import dataclasses, json, os, threading, time
     import numpy as np
+    import psutil
     from trainers import ParameterServerTrainer, TorchTrainer, XGBoostTrainer
     from trainers.cluster.session import cluster
     from trainers.channels import open_channels
@@ -182,6 +183,8 @@ JOB = """
             with cluster(cpus, said.append) as own:
                 assert own.private
                 assert ray.cluster_resources()["CPU"] == cpus, ray.cluster_resources()
+                there = {process.pid for process in psutil.Process().children(recursive=True)}
+                worker = ray.get(ray.remote(num_cpus=0)(lambda: os.getpid()).remote(), timeout=120)
                 channels = open_channels({"train": both, "validation": both})
                 with AllTrainers(scaling=scaling).gangs("job", channels) as gangs:
                     gang = RepeatedTrial(gangs, {}, 1, os.path.abspath("models"))
@@ -190,7 +193,7 @@ JOB = """
                 raise RuntimeError("in the job")
         except RuntimeError as error:
             assert str(error) == "in the job", error
-        print(json.dumps({"found": found, "said": said, "ray": ray.is_initialized()}))
+        print(json.dumps({"found": found, "said": said, "ray": ray.is_initialized(), "ahead": worker in there}))
 """
 
 LOOPBACK = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
@@ -235,6 +238,12 @@ def test_a_cluster_of_its_own_says_so_and_ends_with_the_job(job: dict[str, Any])
     assert not job["ray"]
     (line,) = job["said"]
     assert f"{(os.cpu_count() or 1) + 3} logical CPUs on {os.cpu_count()} cores" in line
+
+
+@pytest.mark.ray
+def test_its_workers_start_when_they_are_needed(job: dict[str, Any]) -> None:
+    """Of itself, Ray has started some before `ray.init` returns, and runs the first task in one of them."""
+    assert not job["ahead"]
 
 
 @pytest.mark.ray

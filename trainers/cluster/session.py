@@ -38,8 +38,19 @@ _HOME = str(Path(ray.__file__).parent)
 _LATE = "timed out during startup"
 """In what Ray 2.60 raises then, a bare `Exception` (ray/_private/node.py)."""
 
-_NICENESS = "RAY_worker_niceness"
-"""Ray's own switch, which its workers read as they start: how much they give way to other processes."""
+_PRIVATE = {
+    "RAY_worker_niceness": "0",
+    "RAY_enable_worker_prestart": "0",
+    "RAY_prestart_worker_first_driver": "0",
+}
+"""Ray's own switches for a Ray that is started for one job; its processes read them as they start (Ray 2.60).
+
+Ray starts its workers at a niceness of 15, so that its own processes come first. Beside any other work on a core that
+is a thirtieth of it (Linux weighs 15 as 36 and 0 as 1024, `sched_prio_to_weight`): they get this process's priority.
+
+Ray starts workers ahead of need, up to one a CPU, with the node or with its first driver, which waits for them. No gang
+trains in these: Ray Train gives its workers variables of their own, and so processes of their own.
+"""
 
 
 @dataclass(slots=True)
@@ -93,7 +104,7 @@ def cluster(cpus: int, notify: Callable[[str], None] = logger.info, *, verbose: 
     try:
         if session.private:
             cores = os.cpu_count() or 1
-            with whole() as interrupted, _workers_like_this_process():
+            with whole() as interrupted, _private_settings():
                 _keep_token_private()
                 # The dashboard costs seconds of start-up; who wants it runs `ray start --head` and sets RAY_ADDRESS.
                 start = partial(ray.init, address="local", num_cpus=max(cpus, cores), include_dashboard=False, **shown)
@@ -148,20 +159,15 @@ def started(start: Callable[[], object], notify: Callable[[str], None], interrup
 
 
 @contextmanager
-def _workers_like_this_process() -> Iterator[None]:
-    """Gives the workers of a Ray that is started in the block this process's priority, not less.
-
-    Ray 2.60 starts them at a niceness of 15, so that its own processes come first. Beside any other work on a core that
-    is a thirtieth of it (Linux weighs 15 as 36 and 0 as 1024, `sched_prio_to_weight`). Who sets the variable decides.
-    """
-    if _NICENESS in os.environ:
-        yield
-        return
-    os.environ[_NICENESS] = "0"
+def _private_settings() -> Iterator[None]:
+    """Gives a Ray that is started in the block the settings of a private one; who sets a variable decides it."""
+    unset = _PRIVATE.keys() - os.environ.keys()
+    os.environ.update({name: _PRIVATE[name] for name in unset})
     try:
         yield
     finally:
-        del os.environ[_NICENESS]
+        for name in unset:
+            del os.environ[name]
 
 
 def _keep_token_private() -> None:

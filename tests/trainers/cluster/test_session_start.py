@@ -13,7 +13,7 @@ import pytest
 import ray
 from ray._private import node
 
-from trainers.cluster.session import _LATE, STARTS, _workers_like_this_process, started
+from trainers.cluster.session import _LATE, _PRIVATE, STARTS, _private_settings, started
 from trainers.errors import ResourcesError
 
 pytestmark = pytest.mark.process
@@ -30,8 +30,13 @@ def ended(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def waiting(name: str) -> subprocess.Popen[bytes]:
-    """A process with a word in its command line."""
-    return subprocess.Popen([sys.executable, "-c", "input()", name], stdin=subprocess.PIPE)
+    """A process with a word in its command line, which one that has just been started does not have yet."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", "print(flush=True); input()", name], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.readline()
+    return process
 
 
 class Slow:
@@ -100,17 +105,18 @@ def test_ray_still_says_it_in_these_words() -> None:
     assert _LATE in inspect.getsource(node)
 
 
-@pytest.mark.parametrize(("set_to", "seen"), [(None, "0"), ("7", "7")])
-def test_workers_have_our_priority_unless_somebody_says_otherwise(
-    set_to: str | None, seen: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", _PRIVATE)
+@pytest.mark.parametrize("set_to", [None, "7"])
+def test_a_private_ray_has_our_settings_unless_somebody_says_otherwise(
+    name: str, set_to: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if set_to is None:
-        monkeypatch.delenv(NAME, raising=False)
+        monkeypatch.delenv(name, raising=False)
     else:
-        monkeypatch.setenv(NAME, set_to)
-    with _workers_like_this_process():
-        assert os.environ[NAME] == seen
-    assert os.environ.get(NAME) == set_to
+        monkeypatch.setenv(name, set_to)
+    with _private_settings():
+        assert os.environ[name] == (set_to or "0")
+    assert os.environ.get(name) == set_to
 
 
 @pytest.mark.ray
