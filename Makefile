@@ -42,7 +42,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Ready. Next: make demo"
 
 demo: $(STAMP)
-	@echo "Tuning XGBoost and a network, each distributed and in four ways: two to three minutes."
+	@echo "Tuning XGBoost and a network, each distributed and in four ways: one to two minutes."
 	@echo "Loading Ray, XGBoost and PyTorch ..."
 	@$(VENV)/bin/python -m experiments.tune_distributed --quick
 

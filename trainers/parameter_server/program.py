@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
+from typing import Any
 
 from trainers.channels import PlacedChannel
 from trainers.gangs import WORKERS, Assignment, Report, Segment, WorkerContext, never
@@ -38,10 +39,15 @@ class Serving:
         self._patience_s = patience_s
         self._servers: Servers | None = None
 
-    def open(self, context: WorkerContext, peers: Peers) -> None:
+    def open(self, context: WorkerContext) -> None:
         """The first server is started with the gang: nearly every trial needs it, and its start takes seconds."""
-        self._servers = Servers(context.rank, lambda value: peers.gather(value)[0])
-        self._servers.links(1)
+        self._servers = Servers(context.rank)
+        self._servers.start(1)
+
+    def join(self, peers: Peers) -> None:
+        """See `Distributing.join`."""
+        assert self._servers is not None, "a gang opens before it joins"
+        self._servers.links(1, _first(peers))
 
     def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
         """See `Distributing.distribution`."""
@@ -49,7 +55,7 @@ class Serving:
         settings = Settings.of(assignment.hyperparameters, peers.world_size)
         return ServerDistribution(
             peers=peers,
-            links=self._servers.links(settings.num_servers),
+            links=self._servers.links(settings.num_servers, _first(peers)),
             settings=settings,
             seed=assignment.seed,
             start=updates,
@@ -60,6 +66,11 @@ class Serving:
         """Ends the servers."""
         if self._servers is not None:
             self._servers.close()
+
+
+def _first(peers: Peers) -> Callable[[Any], Any]:
+    """What rank 0 hands in, for every worker."""
+    return lambda value: peers.gather(value)[0]
 
 
 class SimulatedProgram:

@@ -52,8 +52,11 @@ class FunctionSettings:
 class Distributing(Protocol):
     """Factory of a gang's distributions, one a trial; opened once a gang, on every worker."""
 
-    def open(self, context: WorkerContext, peers: Peers) -> None:
-        """Starts what lasts as long as the gang."""
+    def open(self, context: WorkerContext) -> None:
+        """Begins to start what lasts as long as the gang, and is not waited for."""
+
+    def join(self, peers: Peers) -> None:
+        """Waits for it, with all workers."""
 
     def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> Distribution:
         """The distribution of one assignment; each worker took part in so many updates of the trial before it."""
@@ -84,6 +87,7 @@ class FunctionProgram:
     def open(self, context: WorkerContext) -> dict[str, float]:
         """Loads this worker's rows onto its device and joins the process group."""
         began = time.perf_counter()
+        self._distributing.open(context)
         # The first optimizer of a process imports torch's compiler, for seconds that are no trial's.
         torch.optim.SGD([torch.zeros(1)])
         started = time.perf_counter()
@@ -100,7 +104,7 @@ class FunctionProgram:
         self._peers = peers
         rows = peers.gather({name: len(shard) for name, shard in shards.items()})
         self._worker = worker_of(self._settings, device, shards, rows)
-        self._distributing.open(context, peers)
+        self._distributing.join(peers)
         return {"import": started - began, "load": loaded - started, "join": time.perf_counter() - loaded}
 
     def train(

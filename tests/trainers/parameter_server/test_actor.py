@@ -9,11 +9,16 @@ from typing import Any
 import pytest
 import ray
 
+from tests.support.networks import data, train_adam
 from tests.support.server_workers import NoPeers, Training, alone
+from trainers import Channel
 from trainers.errors import GangError
+from trainers.gangs.program import WorkerContext
 from trainers.parameter_server.distribution import ServerDistribution
 from trainers.parameter_server.server.actor import Servers
 from trainers.parameter_server.settings import Settings
+from trainers.pytorch.gradients.allreduce import AllReducing
+from trainers.pytorch.program import FunctionProgram, FunctionSettings
 
 
 @pytest.mark.ray
@@ -22,11 +27,13 @@ def test_servers_stay_up_between_trainings_more_are_started_when_asked_for_and_o
     ray_cluster: None,
 ) -> None:
     peers: Any = NoPeers()
-    servers = Servers(0, lambda value: value)
+    servers = Servers(0)
 
     def distribution(count: int) -> ServerDistribution:
         settings = Settings.of({"mode": "async", "num_servers": count}, 1)
-        return ServerDistribution(peers=peers, links=servers.links(count), settings=settings, seed=0)
+        return ServerDistribution(
+            peers=peers, links=servers.links(count, lambda value: value), settings=settings, seed=0
+        )
 
     before = ray.available_resources()["CPU"]
     try:
@@ -45,3 +52,31 @@ def test_servers_stay_up_between_trainings_more_are_started_when_asked_for_and_o
             Training(each=each)(peers, distribution(2))
     finally:
         servers.close()
+
+
+def test_a_gang_begins_to_start_its_servers_before_it_reads_its_rows_and_joins_them_after() -> None:
+    """Their processes take seconds to start, in which its own workers are busy anyway."""
+    done: list[str] = []
+
+    class Noted(AllReducing):
+        def open(self, context: WorkerContext) -> None:
+            done.append("open")
+
+        def join(self, peers: Any) -> None:
+            done.append("join")
+
+    class Rows:
+        name = "train"
+
+        def pieces(self, rank: int, world_size: int) -> Any:
+            done.append("rows")
+            return Channel.of(data(8), name=self.name).place(0).pieces(rank, world_size)
+
+    rows: Any = Rows()
+    settings = FunctionSettings(function=train_adam, use_gpu=False, report_timeout_s=60.0)
+    program = FunctionProgram({"train": rows}, settings, Noted())
+    program.open(
+        WorkerContext(rank=0, world_size=1, node_ip="127.0.0.1", cpus=1, broadcast=lambda value: value, in_hand=True)
+    )
+    program.close()
+    assert done == ["open", "rows", "join"]

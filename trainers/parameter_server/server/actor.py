@@ -26,6 +26,8 @@ class ServerActor:
         end_surely()
         # Its work is additions on rows of memory, and the cores are the workers'.
         torch.set_num_threads(1)
+        # The first optimizer of a process imports torch's compiler, for seconds that are no trial's.
+        torch.optim.SGD([torch.zeros(1)])
         self._listener = Listener(Server(name), ray.util.get_node_ip_address(), token)
 
     def address(self) -> Address:
@@ -41,23 +43,33 @@ class Servers:
 
     Args:
         rank: of this worker.
-        share: gives every worker what rank 0 hands in.
     """
 
-    def __init__(self, rank: int, share: Callable[[Any], Any]) -> None:
+    def __init__(self, rank: int) -> None:
         self._rank = rank
-        self._share = share
         self._actors: list[Any] = []
         self._links: list[SocketLink] = []
 
-    def links(self, count: int) -> Sequence[SocketLink]:
+    def start(self, count: int) -> None:
+        """Begins to start those of the first `count` servers that are missing; `links` waits for them."""
+        if self._rank == 0:
+            actor: Any = ray.remote(num_cpus=0)(ServerActor).options(scheduling_strategy="DEFAULT")
+            for number in range(len(self._actors), count):
+                self._actors.append(actor.remote(_name(number), secrets.token_bytes(32)))
+
+    def links(self, count: int, share: Callable[[Any], Any]) -> Sequence[SocketLink]:
         """Links to the first `count` servers; those that are missing are started.
+
+        Args:
+            count: how many.
+            share: gives every worker what rank 0 hands in.
 
         Raises:
             GangError: one did not start.
         """
         if count > len(self._links):
-            addresses = self._share(self._start(count) if self._rank == 0 else None)
+            self.start(count)
+            addresses = share(self._addresses(count) if self._rank == 0 else None)
             if isinstance(addresses, str):
                 raise GangError(addresses)
             self._links += [SocketLink(address, self._rank) for address in addresses]
@@ -76,14 +88,17 @@ class Servers:
             ray.kill(actor)
         self._actors, self._links = [], []
 
-    def _start(self, count: int) -> list[Address] | str:
-        """Addresses of new servers, so that there are `count`; or why there are none."""
-        actor: Any = ray.remote(num_cpus=0)(ServerActor).options(scheduling_strategy="DEFAULT")
-        names = [f"parameter server {number}" for number in range(len(self._actors), count)]
-        started: list[Any] = [actor.remote(name, secrets.token_bytes(32)) for name in names]
-        self._actors += started
+    def _addresses(self, count: int) -> list[Address] | str:
+        """Addresses of the servers up to `count` that there are no links to yet; or why there are none."""
+        missing = range(len(self._links), count)
         try:
-            addresses: list[Address] = ray.get([one.address.remote() for one in started], timeout=START_SECONDS)
+            addresses: list[Address] = ray.get(
+                [self._actors[number].address.remote() for number in missing], timeout=START_SECONDS
+            )
         except Exception as error:
-            return f"{', '.join(names)} did not start: {type(error).__name__}: {error}"
+            return f"{', '.join(map(_name, missing))} did not start: {type(error).__name__}: {error}"
         return addresses
+
+
+def _name(number: int) -> str:
+    return f"parameter server {number}"

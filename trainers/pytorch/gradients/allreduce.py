@@ -253,7 +253,10 @@ def _bucketed(parameters: Iterable[nn.Parameter]) -> list[_Bucket]:
 class AllReducing:
     """Makes nothing but distributions: the process group is all that AllReduce needs."""
 
-    def open(self, context: WorkerContext, peers: Peers) -> None:
+    def open(self, context: WorkerContext) -> None:
+        """See `trainers.pytorch.program.Distributing`."""
+
+    def join(self, peers: Peers) -> None:
         """See `trainers.pytorch.program.Distributing`."""
 
     def distribution(self, assignment: Assignment, peers: Peers, updates: int) -> AllReduce:
