@@ -46,7 +46,8 @@ demo: $(STAMP)
 	@echo "Loading Ray, XGBoost and PyTorch ..."
 	@$(VENV)/bin/python -m experiments.tune_distributed --quick
 
-PYTEST := $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=30 --durations-min=5
+# Where Python is told to keep no bytecode, each of some thousand processes would compile its modules anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(VENV)/bin/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder --durations=30 --durations-min=5
 
 test: $(STAMP)
 	$(PYTEST) -m "unit or smoke"

@@ -339,20 +339,20 @@ def test_a_trainer_that_cannot_be_trained_says_why() -> None:
 
 @pytest.mark.ray
 def test_a_gang_is_probed_where_there_is_no_earlier_job(ray_cluster: None, home: Path) -> None:
-    """A real gang of two, and the same job for real afterwards: the error is measured and recorded."""
+    """A real gang, and the same job for real afterwards: the error is measured and recorded."""
     settings: dict[str, Any] = {
         "strategy": "Random",
         "max_jobs": 2,
         "console": Console(file=io.StringIO(), width=120),
         "random_seed": 7,
     }
-    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=2), hyperparameters={**STATIC, "num_round": 20})
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=1), hyperparameters={**STATIC, "num_round": 20})
     tuner = HyperparameterTuner(trainer, "validation:auc", RANGES, **settings)
     began = time.monotonic()
     made = tuner.forecast(CHANNELS)
     took = time.monotonic() - began
     assert made.source == PROBE
-    assert 2 * 0.5 < made.expected.worker_seconds < 2 * (took + made.expected.wall_seconds)
+    assert 0.5 < made.expected.worker_seconds < took + made.expected.wall_seconds
     assert not list((home / "jobs").glob("*"))
     tuner.fit(CHANNELS)
     after = tuner.describe()["Summary"]["forecast"]

@@ -456,7 +456,7 @@ def test_a_trainer_and_a_strategy_of_a_users_own_go_along(
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", head.address)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.syspath_prepend(str(folder))
-    scaling = ScalingConfig(num_workers=1, resources_per_worker={"CPU": 1})
+    scaling = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
     shop = import_module("shop")
     trainer = shop.Churn(scaling=scaling, hyperparameters={**STATIC, "num_round": 2}, floor=0.5)
     tuner = HyperparameterTuner(trainer, "validation:auc", {"eta": ContinuousParameter(0.1, 1)}, strategy=shop.Halves())

@@ -111,6 +111,8 @@ def server(tmp_path: Path) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     running = subprocess.Popen(
         [*program, "--workers", "1", "--backend-store-uri", f"sqlite:///{tmp_path}/server.db"],
         cwd=tmp_path,
+        # Processes for jobs of its own, which each import all of MLflow.
+        env={**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"},
         stdout=log,
         stderr=log,
         start_new_session=True,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import signal
 import statistics
@@ -17,17 +16,17 @@ import ray
 from ray.train import ScalingConfig
 from ray.util import placement_group, remove_placement_group
 
-from tests.support.gangs import CHANNELS, STATIC, VALIDATION, WORKERS, Pool, boosting, segments
-from trainers import Channel, GangError, ResourcesError, XGBoostTrainer, storage
+from tests.support.failing import FailsAsAsked, tell
+from tests.support.gangs import CHANNELS, VALIDATION, WORKERS, Pool, boosting, segments
+from trainers import GangError, ResourcesError, storage
 from trainers.cluster import reach
 from trainers.cluster.reach import Reach
 from trainers.cluster.session import Cluster
-from trainers.errors import DataError, DivergedError
+from trainers.errors import DataError
 from trainers.gangs import ray_gangs
 from trainers.gangs.capacity import capacity
 from trainers.gangs.in_process import alone
-from trainers.gangs.messages import Assignment, Event, GangLost, GangUp, Progress, Report, Segment, Served
-from trainers.gangs.program import WorkerContext, never
+from trainers.gangs.messages import Event, GangLost, GangUp, Progress, Served
 from trainers.gangs.ray_gangs import RayGangs
 from trainers.gangs.worker.output import found
 
@@ -48,7 +47,8 @@ def pool(ray_cluster: None, said: list[str]) -> Iterator[Pool]:
     """
     blocker = placement_group([{"CPU": 13}])
     assert blocker.wait(120)
-    pool = Pool("test", eager=True, notify=said.append)
+    boosts = boosting(CHANNELS)
+    pool = Pool("test", program=lambda workers: FailsAsAsked(boosts(workers)), eager=True, notify=said.append)
     try:
         pool.start(1)
         for _ in range(3):
@@ -212,28 +212,6 @@ def test_gangs_that_are_still_starting_end_at_once_and_leave_nothing(
     assert held("young") == before
 
 
-def test_a_gang_of_one_has_the_models_of_this_process(ray_cluster: None, tmp_path: Path) -> None:
-    """Equal to the last byte with as many threads; `STATIC` samples rows and columns."""
-    one = Pool("one", workers=1)
-    try:
-        one.start(1)
-        for order in segments(tmp_path / "gang", RUNGS):
-            assert not one.serve(next(iter(one.up)), order).error
-    finally:
-        one.gangs.close()
-    scaling = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
-    channels = {name: Channel.of(rows, name=name) for name, rows in CHANNELS.items()}
-    with XGBoostTrainer(scaling=scaling, hyperparameters=STATIC).gangs("hand", channels) as hand:
-        hand.want({1: 1}, None)
-        (event,) = hand.events(0.0)
-        for order in segments(tmp_path / "hand", RUNGS):
-            hand.assign(event.gang, order)
-            assert isinstance(hand.events(0.0)[0], Served)
-    for rung in RUNGS:
-        models = [storage.read(str(tmp_path / where / f"{rung:06d}")) for where in ("gang", "hand")]
-        assert models[0] == models[1]
-
-
 def wait_until(what: str, true: Callable[[], bool], seconds: float = 120.0) -> None:
     deadline = time.monotonic() + seconds
     while not true():
@@ -246,13 +224,6 @@ def _is_ray_worker(pid: int) -> bool:
         return b"RayTrainWorker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
-
-
-def tell(here: str) -> None:
-    """Prints and warns in all the ways in which a program's words may come."""
-    print(f"printed in {here}")  # noqa: T201
-    logging.getLogger("of.the.user").warning("warned in %s", here)
-    os.write(2, b"written by a library\n")
 
 
 def output(logs: str) -> str:
@@ -295,45 +266,8 @@ def test_data_that_a_worker_cannot_read_is_an_error_as_it_opens(tmp_path: Path) 
         program.open(alone(1))
 
 
-class Fails:
-    """A program whose every training fails, as its assignment says."""
-
-    def __init__(self) -> None:
-        self._rank = 0
-
-    def open(self, context: WorkerContext) -> dict[str, float]:
-        self._rank = context.rank
-        return {}
-
-    def train(
-        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
-    ) -> Segment:
-        if not (marker := assignment.hyperparameters.get("marker")):
-            tell("train")
-            raise ValueError("raised in train")
-        if not Path(marker).exists():  # The group of workers is broken.
-            if self._rank == 1:
-                Path(marker).touch()
-                raise GangError("a server is gone")
-            time.sleep(3600)  # As one that waits in a collective: the error of one rank is enough.
-        for step in (1, 2):
-            on_report(Report(step=step, metrics={"loss": 1.0}))
-        raise DivergedError("the loss is nan")
-
-    def close(self) -> None:
-        pass
-
-
-@pytest.fixture(scope="module")
-def failing(ray_cluster: None) -> Iterator[Pool]:
-    failing = Pool("failing", program=lambda workers: Fails())
-    failing.start(1)
-    yield failing
-    failing.gangs.close()
-
-
-def test_a_failed_trial_names_the_file_that_holds_what_it_printed(failing: Pool, tmp_path: Path) -> None:
-    served = failing.serve(next(iter(failing.up)), segments(tmp_path, (2,))[0])
+def test_a_failed_trial_names_the_file_that_holds_what_it_printed(pool: Pool, tmp_path: Path) -> None:
+    served = pool.serve(next(iter(pool.up)), segments(tmp_path, (2,), fails="raise")[0])
     assert served.error == "ValueError: raised in train"
     assert "raise ValueError" in served.traceback
     said = output(served.logs)
@@ -341,17 +275,16 @@ def test_a_failed_trial_names_the_file_that_holds_what_it_printed(failing: Pool,
         assert line in said
 
 
-def test_a_gang_error_starts_the_workers_again_and_a_trial_that_diverges_does_not(
-    failing: Pool, tmp_path: Path
-) -> None:
-    gang = next(iter(failing.up))
-    (order,) = segments(tmp_path, (2,), marker=str(tmp_path / "marker"))
-    failing.gangs.assign(gang, order)
-    lost = failing.until(lambda event: isinstance(event, GangLost))
+def test_a_gang_error_starts_the_workers_again_and_a_trial_that_diverges_does_not(pool: Pool, tmp_path: Path) -> None:
+    gang = next(iter(pool.up))
+    (order,) = segments(tmp_path, (2,), fails=str(tmp_path / "marker"))
+    pool.gangs.assign(gang, order)
+    lost = pool.until(lambda event: isinstance(event, GangLost))
     assert isinstance(lost, GangLost)
+    assert lost.gang == gang
     assert "a server is gone" in lost.reason
-    failing.until(lambda event: isinstance(event, GangUp))
-    served = failing.serve(gang, order)
+    pool.until(lambda event: isinstance(event, GangUp))
+    served = pool.serve(gang, order)
     assert (served.error, served.diverged) == ("the loss is nan", True)
     assert [report.step for report in served.reports] == [1, 2]
 
