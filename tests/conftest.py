@@ -25,6 +25,8 @@ os.environ.setdefault("RAY_worker_niceness", "0")
 # Workers are started when they are needed, not one a CPU at the start: 16 take 5 to 11 s of a core.
 os.environ.setdefault("RAY_enable_worker_prestart", "0")
 os.environ.setdefault("RAY_prestart_worker_first_driver", "0")
+# Else the agent of each node looks at every process of the machine, every few seconds, for nobody.
+os.environ.setdefault("REPORTER_UPDATE_INTERVAL_MS", "60000")
 # The keys of the `s3` fixture. Here, since Ray's workers have the environment that Ray was started in.
 os.environ.update(AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret", AWS_EC2_METADATA_DISABLED="true")
 
@@ -36,18 +38,21 @@ def ray_cluster() -> Iterator[None]:
 
     from trainers.cluster.session import started
 
-    started(  # Again, where the machine is busy.
-        partial(
-            ray.init,
-            address="local",
-            num_cpus=16,
-            include_dashboard=False,
-            logging_level=logging.ERROR,
-            log_to_driver=False,
-        ),
-        print,
-        lambda: False,
-    )
+    with pytest.MonkeyPatch.context() as patch:  # Nobody looks at these, and they cost processor time.
+        patch.setenv("RAY_enable_metrics_collection", "false")
+        patch.setenv("RAY_task_events_report_interval_ms", "0")
+        started(  # Again, where the machine is busy.
+            partial(
+                ray.init,
+                address="local",
+                num_cpus=16,
+                include_dashboard=False,
+                logging_level=logging.ERROR,
+                log_to_driver=False,
+            ),
+            print,
+            lambda: False,
+        )
     yield
     ray.shutdown()
 

@@ -34,7 +34,6 @@ def executed(stored: NotebookNode, tmp_path_factory: pytest.TempPathFactory) -> 
         patch.setenv("WARMBAND_HOME", str(folder / "home"))
         patch.delenv("WARMBAND_STORE", raising=False)
         patch.setenv("PYTHONPATH", str(ROOT))
-        patch.setenv("OMP_NUM_THREADS", "1")  # Networks this small cost more on several.
         for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_RUNTIME_DIR"):
             patch.setenv(name, str(folder / name))
         notebook = v4.new_notebook(cells=[*stored.cells, v4.new_code_cell(FOUND)], metadata=stored.metadata)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import signal
 import subprocess
 import sys
+import textwrap
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import psutil
@@ -17,7 +18,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hpo.forecasts.busy import Busy, Look, Usage, busy_between, usage, used_by_job
-from tests.support.processes import printed
+from tests.support.processes import ROOT
 
 ME, WORKER = (1, 0.5), (2, 3.5)
 
@@ -105,20 +106,23 @@ def test_what_this_process_and_its_children_use_is_the_jobs() -> None:
         running.communicate(b"\n", timeout=60)
 
 
-@pytest.fixture
+@contextmanager
 def loops() -> Iterator[list[subprocess.Popen[bytes]]]:
-    """Twice as many busy processes as there are cores."""
+    """Runs a block beside twice as many busy processes as there are cores."""
     ends_with_us = "import os, sys\nwhile os.getppid() == int(sys.argv[1]): sum(range(10_000))"
     command = [sys.executable, "-c", ends_with_us, str(os.getpid())]
     spinning = [subprocess.Popen(command) for _ in range(2 * (psutil.cpu_count() or 1))]
-    yield spinning
-    for process in spinning:
-        process.send_signal(signal.SIGKILL)
-        process.wait(60)
+    try:
+        yield spinning
+    finally:
+        for process in spinning:
+            process.kill()
+            process.wait(60)
 
 
 JOB = """
     import json
+    import hpo, xgboost
     from ray.train import ScalingConfig
     from hpo import HyperparameterTuner, IntegerParameter
     from trainers import XGBoostTrainer
@@ -127,6 +131,8 @@ JOB = """
     static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 3}
     data = load("bank-marketing-synthetic")
     channels = {"train": data.train, "validation": data.validation}
+    print("loaded", flush=True)
+    input()
 
     def tuner():
         trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters=static)
@@ -143,10 +149,22 @@ JOB = """
 
 
 @pytest.mark.process
-def test_a_probe_and_a_forecast_beside_busy_processes_say_so(
-    loops: list[subprocess.Popen[bytes]], home: Path, tmp_path: Path
-) -> None:
-    told = printed(JOB, folder=tmp_path, environment={**os.environ, "WARMBAND_HOME": str(home)}, seconds=400)
+def test_a_probe_and_a_forecast_beside_busy_processes_say_so(home: Path, tmp_path: Path) -> None:
+    """They run once the job has loaded what it needs, which would take the longer beside them."""
+    with subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(JOB)],
+        cwd=tmp_path,
+        env={**os.environ, "WARMBAND_HOME": str(home), "PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as job:
+        assert job.stdout is not None
+        assert job.stdout.readline() == "loaded\n"
+        with loops() as busy:
+            told, _ = job.communicate("\n", timeout=400)
+            assert all(process.poll() is None for process in busy)
+    assert job.returncode == 0
     foretold, probe, of_job, again = json.loads(told.splitlines()[-1])
     assert "The machine was busy meanwhile: other processes used" in foretold
     assert probe["busy"]["cores"] == psutil.cpu_count()
@@ -155,19 +173,19 @@ def test_a_probe_and_a_forecast_beside_busy_processes_say_so(
     assert "Forecast from job beside: about" in again
     assert f"The machine was busy as that job began: {Busy(**probe['busy']).used}." in again
     assert "The machine is busy now: other processes used" in again
-    assert all(process.poll() is None for process in loops)
 
 
 @pytest.mark.process
-def test_a_look_knows_its_own_from_others(loops: list[subprocess.Popen[bytes]]) -> None:
+def test_a_look_knows_its_own_from_others() -> None:
     """The same processes: of this test, they are its own."""
-    look, burned = Look(joined=False), usage(joined=False)
-    deadline = time.monotonic() + 120
-    while used_by_job(burned, now := usage(joined=False)) < 1.0:
-        assert time.monotonic() < deadline, "waited 120 s for busy processes to use a second"
-        time.sleep(0.1)
-    assert now.by_all > burned.by_all
-    # However busy others are, these are not among them.
-    found = look.until_now(1)
-    used = (usage(joined=False).by_all - burned.by_all) / (now.at - burned.at)
-    assert found is None or found.others < used
+    with loops():
+        look, burned = Look(joined=False), usage(joined=False)
+        deadline = time.monotonic() + 120
+        while used_by_job(burned, now := usage(joined=False)) < 1.0:
+            assert time.monotonic() < deadline, "waited 120 s for busy processes to use a second"
+            time.sleep(0.1)
+        assert now.by_all > burned.by_all
+        # However busy others are, these are not among them.
+        found = look.until_now(1)
+        used = (usage(joined=False).by_all - burned.by_all) / (now.at - burned.at)
+        assert found is None or found.others < used

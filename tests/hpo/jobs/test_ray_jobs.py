@@ -274,6 +274,9 @@ def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
         "RAY_enable_worker_prestart": "0",
         "RAY_prestart_worker_first_driver": "0",
         "RAY_worker_niceness": "0",
+        # Nobody looks at these, and they cost processor time.
+        "RAY_enable_metrics_collection": "false",
+        "RAY_task_events_report_interval_ms": "0",
         "WARMBAND_HOME": str(home),
     }
     for _ in range(3):  # Ray gives its node 30 s to start, which many tests at once can make too few.
@@ -456,13 +459,15 @@ def test_a_trainer_and_a_strategy_of_a_users_own_go_along(
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", head.address)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
     monkeypatch.syspath_prepend(str(folder))
-    scaling = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
+    scaling = ScalingConfig(num_workers=1, resources_per_worker={"CPU": 1})
     shop = import_module("shop")
     trainer = shop.Churn(scaling=scaling, hyperparameters={**STATIC, "num_round": 2}, floor=0.5)
     tuner = HyperparameterTuner(trainer, "validation:auc", {"eta": ContinuousParameter(0.1, 1)}, strategy=shop.Halves())
     tuner.fit(CHANNELS, job_name="own-apart", wait=False)
     tuner.wait()
     assert tuner.describe()["HyperParameterTuningJobStatus"] == "Completed"
+    with Store() as store:
+        assert store.job("own-apart").driver["submission_id"] == "own-apart"
     attached = HyperparameterTuner.attach("own-apart", allow_code=True)
     assert attached.best_estimator().options == {"floor": 0.5}
     assert attached.strategy.options == {"factor": 2}

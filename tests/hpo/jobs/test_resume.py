@@ -23,20 +23,22 @@ from tests.support.resuming import DIGITS, torch_tuner
 
 pytestmark = pytest.mark.fault
 
-WORKERS = 2
+WORKERS = 1
+"""A gang; of several workers and sizes, on several machines: tests/cluster/test_drivers.py."""
 
 
 @pytest.fixture(scope="module")
-def expected(ray_cluster: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The answer of a job of gangs of two that nothing interrupts."""
+def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """The answer of a job that nothing interrupts, in this process, which is that of a gang of one."""
     folder = tmp_path_factory.mktemp("whole")
-    tuner(folder, workers=WORKERS).fit(CHANNELS, job_name="whole")
+    tuner(folder).fit(CHANNELS, job_name="whole")
     return answer(folder, "whole")
 
 
 @pytest.mark.ray
 @pytest.mark.smoke
 def test_a_job_whose_driver_and_then_whose_cluster_is_killed_ends_alike(
+    ray_cluster: None,
     expected: dict[str, Any],
     tmp_path: Path,
     head: tuple[subprocess.Popen[str], str],
