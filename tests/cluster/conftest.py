@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 from urllib.parse import quote
 
@@ -13,9 +14,10 @@ import pytest
 
 from tests.support.cluster.drive import table
 from tests.support.cluster.helper_machines import HelperMachines, Machines
-from tests.support.cluster.jobs import Answer, Job
+from tests.support.cluster.jobs import Answer
 from tests.support.cluster.machine import possible
 from tests.support.cluster.ray_machines import RayMachines, until
+from tests.support.cluster.undisturbed import undisturbed
 
 KIND = RayMachines if possible() and os.environ.get("WARMBAND_TEST_MACHINES") != "helper" else HelperMachines
 """The second can be asked for, to test it where the first is possible."""
@@ -56,19 +58,12 @@ def machines(cluster: Machines, request: pytest.FixtureRequest) -> Machines:
 
 
 @pytest.fixture(scope="module")
-def expected(cluster: Machines) -> Callable[[str], Answer]:
-    """What a job of a trainer answers on one machine, undisturbed."""
-    answers: dict[str, Answer] = {}
+def expected(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Answer]:
+    """What a job answers that nothing happens to; see `undisturbed` for what it is made of."""
 
-    def answer(trainer: str) -> Answer:
-        if trainer not in answers:
-            job = Job(cluster, name=f"{trainer}-alone", trainer=trainer, holds=1)
-            job.until_held()
-            used = job.used()
-            job.release()
-            answers[trainer] = job.answer()
-            assert len(used) == 1, f"a gang that fits on one machine was put on {used}"
-        return answers[trainer]
+    @cache
+    def answer(**job: Any) -> Answer:
+        return undisturbed(tmp_path_factory.mktemp("undisturbed"), **job)
 
     return answer
 

@@ -24,7 +24,7 @@ from hpo.jobs.files.folder import MARK
 from hpo.record.store import Store
 from hpo.record.tables import LOST_AFTER
 from tests.support.cluster.commands import CommandedJob, driver_of, kill, left, until_left
-from tests.support.cluster.jobs import END_SECONDS, STANDING, Answer
+from tests.support.cluster.jobs import END_SECONDS, STANDING, WORKER, Answer
 from tests.support.cluster.machine import Machine, possible
 from tests.support.cluster.ray_machines import RayMachines, executable, until
 from tests.support.postgres import Postgres
@@ -120,30 +120,16 @@ def cluster(disk: Disk, record: str) -> Iterator[RayMachines]:
 
 
 @pytest.fixture(scope="module")
-def expected(cluster: RayMachines, record: str) -> Answer:
-    """What the job answers that nothing happens to; it, too, leaves nothing of its own behind."""
-    before = left(cluster)
-    job = CommandedJob(cluster, record, "undisturbed")
-    driver = job.tune(cluster.head)
-    assert driver.end() == 0, driver.said
-    answer = job.answer()
-    assert MARK in job.files(), "its folder says whose it is"
-    assert {line[2] for line in answer.epochs} == {"1", "2"}, "both sizes of gangs are to be tried"
-    until_left(cluster, before, CLEAN_SECONDS, beside=OF_RAY + OF_TORCH)
-    return answer
-
-
-@pytest.fixture(scope="module")
-def undisturbed(cluster: RayMachines, expected: Answer) -> dict[str, Any]:
-    """What is on the cluster behind a job that nothing happens to."""
+def untouched(cluster: RayMachines) -> dict[str, Any]:
+    """What is on the cluster before there was any job."""
     return left(cluster)
 
 
 @pytest.fixture
-def leaves_nothing(cluster: RayMachines, undisturbed: dict[str, Any]) -> Iterator[None]:
+def leaves_nothing(cluster: RayMachines, untouched: dict[str, Any]) -> Iterator[None]:
     """Whatever the test does, nothing of it is there afterwards."""
     yield
-    until_left(cluster, undisturbed, CLEAN_SECONDS, beside=OF_TORCH)
+    until_left(cluster, untouched, CLEAN_SECONDS, beside=OF_RAY + OF_TORCH)
 
 
 @pytest.fixture
@@ -165,12 +151,12 @@ def second(cluster: RayMachines) -> Machine:
 
 
 def test_a_job_is_taken_over_from_a_driver_that_froze_and_one_that_runs_is_not_deleted(
-    cluster: RayMachines, record: str, begun: Callable[..., CommandedJob], expected: Answer
+    cluster: RayMachines, record: str, begun: Callable[..., CommandedJob], expected: Callable[..., Answer]
 ) -> None:
     """Two jobs of drivers on the head: one is taken over while its driver stands still, one is deleted then."""
     elsewhere = second(cluster)
     taken = begun("taken")
-    lost = begun("lost")
+    lost = begun("lost", sizes=(1,))
     first = {job.name: job.tune(cluster.head) for job in (taken, lost)}
     for job in (taken, lost):
         job.until_epoch(RUNG, driver=first[job.name])
@@ -193,14 +179,13 @@ def test_a_job_is_taken_over_from_a_driver_that_froze_and_one_that_runs_is_not_d
     for driver in first.values():
         driver.signal(signal.SIGSTOP)
     stood_still = time.monotonic()
-    with Store(record) as store:  # Most of their minute has passed, as the record sees it; the rest is waited for.
-        silence(store, LOST_AFTER - WAITED_SECONDS)
+    pass_most_of_a_minute(record)
     resumed = taken.resume(elsewhere)
     for job in (taken, lost):
         job.slow(None)
     resumed.until_said("going on", TAKEOVER_SECONDS)
     assert resumed.end() == 0, resumed.said
-    assert taken.answer() == expected
+    assert taken.answer() == expected(trainer="torch")
     until(lambda: is_lost(lost), "the other driver to be taken for dead", TAKEOVER_SECONDS)
     code, said = lost.hpo("delete", "lost", "--yes", on=elsewhere)
     assert code == 0, said
@@ -221,15 +206,24 @@ def test_a_job_is_taken_over_from_a_driver_that_froze_and_one_that_runs_is_not_d
         store.job("lost")
 
 
+def pass_most_of_a_minute(record: str) -> None:
+    """Most of it has passed since drivers were heard of, as the record sees it; the rest is waited for."""
+    with Store(record) as store:
+        silence(store, LOST_AFTER - WAITED_SECONDS)
+
+
 def is_lost(job: CommandedJob) -> bool:
     with Store(job.store) as store:
         return store.job(job.name).lost
 
 
 def test_a_submitted_job_of_gangs_of_several_sizes_whose_workers_and_driver_are_killed(
-    cluster: RayMachines, begun: Callable[..., CommandedJob], expected: Answer
+    cluster: RayMachines, record: str, begun: Callable[..., CommandedJob], expected: Callable[..., Answer]
 ) -> None:
-    job = begun("submitted")
+    sizes = (1, 2)
+    undisturbed = expected(trainer="torch", sizes=sizes)
+    assert {line[2] for line in undisturbed.epochs} == {"1", "2"}, "both sizes of gangs are to be tried"
+    job = begun("submitted", sizes=sizes)
     said = job.submit(second(cluster))
     assert "Submitted submitted to" in said, said
     job.until_epoch(RUNG)
@@ -238,6 +232,7 @@ def test_a_submitted_job_of_gangs_of_several_sizes_whose_workers_and_driver_are_
     until(lambda: job.attempts(), "the loss of a worker to be noticed", END_SECONDS)
     job.until_epoch(RUNG, seen)
     kill(driver_of(cluster.head, job.name))
+    pass_most_of_a_minute(record)
     until(lambda: is_lost(job), "the driver to be taken for dead", TAKEOVER_SECONDS)
     code, said = job.hpo("describe", job.name, on=second(cluster))
     assert (code, "its driver was last heard of" in said) == (0, True), said
@@ -247,6 +242,7 @@ def test_a_submitted_job_of_gangs_of_several_sizes_whose_workers_and_driver_are_
     job.submit_resume(second(cluster))
     job.until_epoch(RUNG, seen)
     kill(driver_of(cluster.head, job.name, "hpo resume"))
+    pass_most_of_a_minute(record)
     resumed = job.resume(cluster.head)
     resumed.until_said("going on", TAKEOVER_SECONDS)
     job.until_epoch(RUNG, len(job.trained()), resumed)
@@ -254,17 +250,21 @@ def test_a_submitted_job_of_gangs_of_several_sizes_whose_workers_and_driver_are_
     kill(job.workers())
     job.slow(None)
     assert resumed.end() == 0, resumed.said
-    assert job.answer() == expected
+    assert job.answer() == undisturbed
     assert job.attempts() > before
     assert not job.strays()
 
 
-def test_a_disk_that_fills_up_is_waited_for_and_one_that_stays_full_stops_the_job(
-    cluster: RayMachines, disk: Disk, begun: Callable[..., CommandedJob], expected: Answer
+def test_a_disk_of_models_that_fills_up_is_waited_for_and_one_that_stays_full_stops_the_job_as_a_machine_s_own_does(
+    cluster: RayMachines, disk: Disk, begun: Callable[..., CommandedJob], expected: Callable[..., Answer]
 ) -> None:
+    """Its own is that of Ray's sockets and logs, and of temporary files: no trial fails for it."""
     job = begun("full", storage_path=disk.folder)
     driver = job.tune(second(cluster))
     job.until_epoch(RUNG, driver=driver)
+    assert MARK in job.files(), "its folder says whose it is"
+    used = {machine.name for machine in cluster.machines if machine.processes(WORKER)}
+    assert len(used) == 1, f"a gang that fits on one machine was put on {used}"
     disk.fill()
     job.slow(0.0)
     driver.until_said("waiting for the storage of checkpoints", END_SECONDS)
@@ -284,19 +284,12 @@ def test_a_disk_that_fills_up_is_waited_for_and_one_that_stays_full_stops_the_jo
     assert "its disk is full" in reason
     disk.free()
     job.give_up_after(600.0)
-    resumed = job.resume(second(cluster))
-    assert resumed.end() == 0, resumed.said
-    assert job.answer() == expected
-    assert not job.strays()
 
-
-def test_a_machine_whose_own_disk_is_full_stops_the_job_which_goes_on_when_there_is_room(
-    cluster: RayMachines, begun: Callable[..., CommandedJob], expected: Answer
-) -> None:
-    """That of Ray's sockets and logs, and of temporary files: no trial fails for it."""
-    job = begun("scratch")
-    driver = job.tune(cluster.head)
-    job.until_epoch(RUNG, driver=driver)
+    # It goes on from another machine, until their own disks are full.
+    seen = len(job.trained())
+    job.slow(STANDING)
+    driver = job.resume(cluster.head)
+    job.until_epoch(RUNG, seen, driver)
     for machine in cluster.machines:
         machine.fill()
     try:
@@ -309,7 +302,7 @@ def test_a_machine_whose_own_disk_is_full_stops_the_job_which_goes_on_when_there
     finally:
         for machine in cluster.machines:
             machine.free()
-    resumed = job.resume(cluster.head)
+    resumed = job.resume(second(cluster))
     assert resumed.end() == 0, resumed.said
-    assert job.answer() == expected
+    assert job.answer() == expected(trainer="torch")
     assert not job.strays()

@@ -51,12 +51,12 @@ def until_left(job: Job, victim: Machine) -> int:
 @pytest.mark.fault
 @pytest.mark.parametrize("machines", [0], indirect=True)
 def test_machines_get_sigterm_join_and_are_cut_off_in_the_middle(
-    machines: Machines, expected: Callable[[str], Answer]
+    machines: Machines, expected: Callable[..., Answer]
 ) -> None:
     """A worker fills a machine, so that a gang that loses one of its two needs another machine."""
     if not isinstance(machines, RayMachines):
         pytest.skip("without namespaces a process cannot tell which node of this machine is its own")
-    undisturbed = expected("torch")
+    undisturbed = expected(trainer="torch")
     nodes = dict(blocking(machines) for _ in range(2))
     job = Job(machines, name="faults", trainer="torch", cpus=4, slow=STANDING, slow_after=RUNG)
     job.until_epoch(RUNG)
@@ -157,10 +157,10 @@ def test_an_elastic_gang_goes_on_with_fewer_workers_and_says_so(machines: Machin
 
 @pytest.mark.fault
 def test_on_an_object_store_a_machine_is_killed_and_the_next_cut_off_in_the_middle(
-    machines: Machines, stored: dict[str, object], expected: Callable[[str], Answer]
+    machines: Machines, stored: dict[str, object], expected: Callable[..., Answer]
 ) -> None:
     """Of the two workers each time one is lost; the cluster that has no other machine left runs both on its head."""
-    undisturbed = expected("xgboost")
+    undisturbed = expected(trainer="xgboost")
     job = Job(machines, name="stored", trainer="xgboost", placement="SPREAD", holds=2, **stored)
     job.until_held()
     used = job.used()

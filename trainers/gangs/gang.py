@@ -75,6 +75,8 @@ class Gang:
     def start(self) -> None:
         """Starts the workers in the background; `GangUp` tells when they are ready."""
         self._others = frozenset(placement_group_table())
+        # Train's controller reads all that it hands on, and would import what trains, PyTorch say, with the program.
+        self._at_workers = ray.put(self._program)
         with whole():
             self.thread.start()
 
@@ -147,7 +149,7 @@ class Gang:
             serve,
             train_loop_config={
                 "gang": self.name,
-                "program": self._program,
+                "program": self._at_workers,
                 "mailbox": self._mailbox,
                 "reach": self._reach,
             },

@@ -16,7 +16,7 @@ from hpo.record.store import Store
 from hpo.search.trial import PROBE
 from tests.support import yaml_text
 from tests.support.cluster.drive import ROUNDS, table
-from tests.support.cluster.jobs import END_SECONDS, START_SECONDS, WORKER, Answer, Paced
+from tests.support.cluster.jobs import END_SECONDS, START_SECONDS, WORKER, Answer, Paced, answered
 from tests.support.cluster.machine import Machine, children, number_inside, signal_it
 from tests.support.cluster.ray_machines import RayMachines, until
 
@@ -79,12 +79,13 @@ class Driver:
 
 
 class CommandedJob(Paced):
-    """A job of a file: a small network on gangs of one or two workers, which is tuned, too.
+    """A job of a file: a small network on gangs of two workers.
 
     Args:
         machines: what it runs on; their environment has the record.
         store: the record's URL.
         name: the job's.
+        sizes: of its gangs; several are tuned, too.
         storage_path: of its models; None is a folder that all machines share.
         slow: see `Paced`.
         slow_after: see `Paced`.
@@ -96,11 +97,13 @@ class CommandedJob(Paced):
         store: str,
         name: str,
         *,
+        sizes: Sequence[int] = (2,),
         storage_path: Path | None = None,
         slow: float | None = None,
         slow_after: int = 0,
     ) -> None:
         self.machines, self.store, self.name = machines, store, name
+        self._sizes = sizes
         self.folder = machines.base / name
         """What goes along when it is submitted; its models' folder is in another."""
         self.folder.mkdir()
@@ -117,6 +120,8 @@ class CommandedJob(Paced):
             if not path.exists():
                 table(rows, number + 1).to_csv(path, index=False)
             channels[channel] = {"path": str(path)}
+        several = len(self._sizes) > 1
+        sizes = {"num_workers": {"type": "categorical", "values": list(self._sizes)}} if several else {}
         return {
             "name": self.name,
             "storage_path": str(self.models.parent),
@@ -124,7 +129,7 @@ class CommandedJob(Paced):
             "trainer": {
                 "type": "torch",
                 "train_loop": "tests.support.cluster.slow_training:train",
-                "num_workers": 2,
+                "num_workers": self._sizes[-1],
                 "hyperparameters": {"global_batch_size": 60, "eta": 0.1, **self.static},
                 "report_timeout_s": 300,
             },
@@ -135,10 +140,7 @@ class CommandedJob(Paced):
                 "max_jobs": 6,
                 "max_parallel_jobs": 1,
                 "random_seed": 7,
-                "ranges": {
-                    "eta": {"type": "continuous", "min": 0.01, "max": 0.5},
-                    "num_workers": {"type": "categorical", "values": [1, 2]},
-                },
+                "ranges": {"eta": {"type": "continuous", "min": 0.01, "max": 0.5}, **sizes},
             },
         }
 
@@ -245,19 +247,7 @@ class CommandedJob(Paced):
 
     def answer(self) -> Answer:
         """What it answers, once it is Completed."""
-        rows = self.rows()
-        [job] = rows["job"]
-        assert job.status == "Completed", f"{job.status}: {job.reason}"
-        trials = rows["trials"]
-        best = job.summary["best"]["trial"]
-        [checkpoint] = [trial.checkpoint for trial in trials if trial.trial_id == best]
-        return Answer(
-            trials={trial.trial_id.removeprefix(self.name): (trial.resource, trial.objective) for trial in trials},
-            best=best.removeprefix(self.name),
-            model=hashlib.sha256(Path(checkpoint).read_bytes()).hexdigest(),
-            checkpoint=checkpoint,
-            epochs=self.trials(),
-        )
+        return answered(self.store, self.name, self.trials())
 
     def attempts(self) -> int:
         """How often assignments were handed out again, because their gang was lost."""

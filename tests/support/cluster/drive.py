@@ -15,6 +15,7 @@ from rich.console import Console
 
 from hpo import (
     Callback,
+    CategoricalParameter,
     ContinuousParameter,
     HyperbandStrategyConfig,
     HyperparameterTuner,
@@ -77,6 +78,8 @@ def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
         resources_per_worker={"CPU": job.get("cpus", 1)},
     )
     ranges: dict[str, Any] = {"eta": ContinuousParameter(0.01, 0.5)}
+    if "sizes" in job:
+        ranges["num_workers"] = CategoricalParameter(job["sizes"])
     if job.get("trainer") == "torch":
         static = {"global_batch_size": 60, "eta": 0.1, **job["static"]}
         trainer: Any = TorchTrainer(train, scaling=scaling, hyperparameters=static, report_timeout_s=300)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import signal
@@ -40,6 +41,22 @@ class Answer:
     model: str
     checkpoint: str = field(compare=False)
     epochs: list[list[str]] = field(compare=False)
+
+
+def answered(store: str, name: str, epochs: list[list[str]]) -> Answer:
+    """What a job of a record answers, once it is Completed; its models are files here."""
+    with Store(store) as record:
+        job, trials = record.job(name), record.trials(name)
+    assert job.status == "Completed", f"{job.status}: {job.reason}"
+    best = job.summary["best"]["trial"]
+    [checkpoint] = [trial.checkpoint for trial in trials if trial.trial_id == best]
+    return Answer(
+        trials={trial.trial_id.removeprefix(name): (trial.resource, trial.objective) for trial in trials},
+        best=best.removeprefix(name),
+        model=hashlib.sha256(Path(checkpoint).read_bytes()).hexdigest(),
+        checkpoint=checkpoint,
+        epochs=epochs,
+    )
 
 
 class Paced:

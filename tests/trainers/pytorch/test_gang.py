@@ -92,12 +92,12 @@ def straight(pool: Pool, tmp_path_factory: pytest.TempPathFactory) -> Segment:
     return served.segment
 
 
-def server_processes(worker: int) -> list[int]:
-    """Of the same node of the same cluster as a worker: others may run tests on this machine."""
+def beside(worker: int, title: bytes = b"ray::ServerActor") -> list[int]:
+    """Processes of the same node of the same cluster as a worker: others may run tests on this machine."""
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            if not entry.name.isdigit() or not (entry / "cmdline").read_bytes().startswith(b"ray::ServerActor"):
+            if not entry.name.isdigit() or not (entry / "cmdline").read_bytes().startswith(title):
                 continue
             if parent(int(entry.name)) == parent(worker):
                 found.append(int(entry.name))
@@ -118,6 +118,14 @@ def test_real_servers_give_what_the_simulated_ones_give_to_the_last_bit(straight
     assert account["staleness"] == {"0": account["pushes"]}
     assert account["clock"] == "wall"
     assert account["waiting_seconds"] > 0
+
+
+def test_train_s_controller_of_a_gang_does_without_pytorch(pool: Pool) -> None:
+    """It would take seconds of a core, and memory, at each start of a gang."""
+    controllers = beside(pool.up.pids[0], b"ray::TrainController")
+    assert controllers
+    loaded = {pid: "libtorch" in Path(f"/proc/{pid}/maps").read_text() for pid in (*controllers, pool.up.pids[0])}
+    assert [pid for pid, torch in loaded.items() if torch] == [pool.up.pids[0]]
 
 
 def test_asynchronous_workers_are_stale_and_a_straggler_is_told(pool: Pool, tmp_path: Path) -> None:
@@ -166,7 +174,7 @@ def test_a_trial_goes_on_from_its_last_checkpoint_when_something_dies(
     pool.gangs.assign(pool.up.gang, second)
     pool.gangs.events(0.1)  # Hands it out.
     wait_until("a few pushes are made", lambda: all(Path(f"{gate}-{rank}").exists() for rank in range(2)))
-    victims = server_processes(pool.up.pids[0]) if what == "server" else [pool.up.pids[1]]
+    victims = beside(pool.up.pids[0]) if what == "server" else [pool.up.pids[1]]
     os.kill(victims[-1], signal.SIGKILL)
     gate.unlink()
     lost = pool.until(lambda event: isinstance(event, GangLost | Served))

@@ -42,7 +42,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     Returns:
         Why the gang cannot serve, on the rank that knows it; None after a goodbye, or when its mailbox has died.
     """
-    gang, program, mailbox = config["gang"], config["program"], config["mailbox"]
+    gang, mailbox = config["gang"], config["mailbox"]
     calm_loaded()
     end_surely()
     context = _worker_context(gang, mailbox)
@@ -50,6 +50,7 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     incarnation = context.broadcast(uuid.uuid4().hex)
     try:
         config["reach"].check_here(context.node_ip)
+        program: Program = ray.get(config["program"])
         opening = program.open(context)
     except Exception as error:
         # The other ranks may wait in a collective for this one; the driver ends the gang.
