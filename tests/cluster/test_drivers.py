@@ -255,10 +255,10 @@ def test_a_submitted_job_of_gangs_of_several_sizes_whose_workers_and_driver_are_
     assert not job.strays()
 
 
-def test_a_disk_of_models_that_fills_up_is_waited_for_and_one_that_stays_full_stops_the_job_as_a_machine_s_own_does(
+def test_a_full_disk_is_waited_for_or_stops_the_job_which_goes_on_when_there_is_room(
     cluster: RayMachines, disk: Disk, begun: Callable[..., CommandedJob], expected: Callable[..., Answer]
 ) -> None:
-    """Its own is that of Ray's sockets and logs, and of temporary files: no trial fails for it."""
+    """The disk of its models first, then that of each machine: of Ray's sockets and logs, and of temporary files."""
     job = begun("full", storage_path=disk.folder)
     driver = job.tune(second(cluster))
     job.until_epoch(RUNG, driver=driver)
@@ -298,7 +298,7 @@ def test_a_disk_of_models_that_fills_up_is_waited_for_and_one_that_stays_full_st
         assert driver.end() == 0, driver.said
         status, reason = job.status()
         assert (status, "No space left on device" in reason) == ("Stopped", True), reason
-        assert not any(trial.status == "Failed" for trial in job.rows()["trials"])
+        assert not any(trial.status == "Failed" for trial in job.rows()["trials"]), "no trial's fault"
     finally:
         for machine in cluster.machines:
             machine.free()

@@ -18,6 +18,9 @@ from tests.support.cluster.ray_machines import command_of, executable, kept_envi
 from tests.support.docker.deployment import DOCKER, ROOT, read
 
 SECONDS = 240.0
+LOOK_SECONDS = 1.0
+"""Each look at a machine's health is a process."""
+
 RECONNECT_SECONDS = "10"
 """For so long a node looks for a head that is gone, in this test; in life it is Ray's own minute."""
 
@@ -117,9 +120,9 @@ def composed() -> Iterator[Composed]:
 def test_head_and_worker_come_up_healthy_and_run_what_is_submitted(composed: Composed) -> None:
     head = composed.start("head")
     assert not composed.healthy("head")  # Nothing answers yet.
-    until(lambda: composed.healthy("head"), "the head's health check", SECONDS)
+    until(lambda: composed.healthy("head"), "the head's health check", SECONDS, every=LOOK_SECONDS)
     worker = composed.start("worker")
-    until(lambda: composed.healthy("worker"), "the worker's health check", SECONDS)
+    until(lambda: composed.healthy("worker"), "the worker's health check", SECONDS, every=LOOK_SECONDS)
 
     # As a user does on the machine itself, which compose.yaml's port leads to.
     (composed.base / "work").mkdir()
@@ -147,4 +150,4 @@ def test_head_and_worker_come_up_healthy_and_run_what_is_submitted(composed: Com
 
     # A head that is gone is noticed.
     composed.machines.pop("head").kill()
-    until(lambda: not composed.healthy("worker"), "the worker's health check to fail", SECONDS)
+    until(lambda: not composed.healthy("worker"), "the worker's health check to fail", SECONDS, every=LOOK_SECONDS)

@@ -25,7 +25,7 @@ SECONDS = 120.0
 def warm_context() -> Any:
     """What makes processes out of one that has imported what takes long, and does nothing else."""
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["torch", "ray.train", "xgboost", "tests.support.process_gang"])
+    context.set_forkserver_preload(["tests.support.warm", "tests.support.process_gang"])
     return context
 
 

@@ -6,10 +6,12 @@ import asyncio
 import time
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
+from ray.exceptions import RayError
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from trainers.gangs.messages import Event, GangLost, GangUp, Goodbye, Halt, Order, Served
@@ -32,7 +34,7 @@ class _Desk:
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     refusals: dict[int, Served] = field(default_factory=dict)
     all_refused: asyncio.Event = field(default_factory=asyncio.Event)
-    controller: Any = None
+    controller: list[Any] = field(default_factory=list)
     unwanted: bool = False
 
 
@@ -96,17 +98,17 @@ class Mailbox:
         """Ends the actor in which Train runs a gang, now or as soon as it has started."""
         desk = self._desk(gang)
         desk.unwanted = True
-        if desk.controller is not None:
-            ray.kill(desk.controller)
+        if desk.controller:
+            await _end(desk.controller)
 
     # ---- the gangs' side
 
-    async def run_by(self, gang: str, actor: Any) -> None:
-        """The actor in which Train runs a gang; others that say so later are not it."""
+    async def run_by(self, gang: str, actor: list[Any]) -> None:
+        """The actor in which Train runs a gang, as a list with a reference to it; later ones that say so are not it."""
         desk = self._desk(gang)
         desk.controller = desk.controller or actor
         if desk.unwanted:
-            ray.kill(desk.controller)
+            await _end(desk.controller)
 
     async def fetch(
         self, gang: str, incarnation: str, seen: int, timeout: float, served: Served | None = None
@@ -170,6 +172,11 @@ class Mailbox:
 
     def _desk(self, gang: str) -> _Desk:
         return self._desks.setdefault(gang, _Desk())
+
+
+async def _end(actor: list[Any]) -> None:
+    with suppress(RayError):  # It may be gone, and the reference with it.
+        ray.kill(await actor[0])
 
 
 async def _wait(event: asyncio.Event, timeout: float) -> bool:
@@ -246,7 +253,8 @@ class MailboxHandle:
 
     def run_by(self, gang: str, actor: Any) -> None:
         """See `Mailbox.run_by`; does not wait."""
-        self._actor.run_by.remote(gang, actor)
+        # By reference: who reads a handle to an actor imports what its methods take, here all of Ray Train.
+        self._actor.run_by.remote(gang, [ray.put(actor)])
 
     def opened(self, up: GangUp, rank: int, world_size: int) -> None:
         """See `Mailbox.opened`; does not wait."""

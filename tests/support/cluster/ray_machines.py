@@ -217,8 +217,8 @@ def executable(name: str) -> str:
     return str(Path(sys.executable).with_name(name))
 
 
-def until(there: Callable[[], object], what: str, seconds: float) -> None:
-    """Waits for something.
+def until(there: Callable[[], object], what: str, seconds: float, *, every: float = 0.25) -> None:
+    """Waits for something, and looks for it every so many seconds.
 
     Raises:
         TimeoutError: it did not come.
@@ -227,7 +227,7 @@ def until(there: Callable[[], object], what: str, seconds: float) -> None:
     while not there():
         if time.monotonic() > deadline:
             raise TimeoutError(f"waited {seconds:g} s for {what}")
-        time.sleep(0.25)
+        time.sleep(every)
 
 
 def command_of(command: Sequence[str | Path]) -> list[str]:

@@ -90,17 +90,22 @@ def test_a_run_that_is_not_wanted_ends_up_or_still_starting(order: str, monkeypa
     monkeypatch.setattr(mailbox.ray, "kill", killed.append)
     monkeypatch.setattr(mailbox, "end_surely", lambda: None)  # Of the actor's process, not of this one.
 
+    def reference(actor: str) -> list[Any]:
+        there = asyncio.get_running_loop().create_future()
+        there.set_result(actor)
+        return [there]
+
     async def play() -> None:
         desk = Mailbox()
-        await desk.run_by("wanted", "the wanted gang's controller")
+        await desk.run_by("wanted", reference("the wanted gang's controller"))
         if order == "up first":
-            await desk.run_by("gang", "its controller")
+            await desk.run_by("gang", reference("its controller"))
             assert not killed
             await desk.kill("gang")
         else:
             await desk.kill("gang")
             assert not killed
-            await desk.run_by("gang", "its controller")
+            await desk.run_by("gang", reference("its controller"))
 
     asyncio.run(play())
     assert killed == ["its controller"]
