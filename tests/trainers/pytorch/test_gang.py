@@ -120,12 +120,13 @@ def test_real_servers_give_what_the_simulated_ones_give_to_the_last_bit(straight
     assert account["waiting_seconds"] > 0
 
 
-def test_train_s_controller_of_a_gang_does_without_pytorch(pool: Pool) -> None:
-    """It would take seconds of a core, and memory, at each start of a gang."""
-    controllers = beside(pool.up.pids[0], b"ray::TrainController")
-    assert controllers
-    loaded = {pid: "libtorch" in Path(f"/proc/{pid}/maps").read_text() for pid in (*controllers, pool.up.pids[0])}
-    assert [pid for pid, torch in loaded.items() if torch] == [pool.up.pids[0]]
+@pytest.mark.parametrize(("title", "library"), [("ray::TrainController", "libtorch"), ("ray::Mailbox", "pandas/")])
+def test_what_hands_on_alone_imports_nothing_for_it(pool: Pool, title: str, library: str) -> None:
+    """It would take a second of a core, and memory, at each start: of PyTorch, or of Ray Train, which brings pandas."""
+    worker = pool.up.pids[0]
+    [there] = beside(worker, title.encode())
+    loaded = [pid for pid in (there, worker) if library in Path(f"/proc/{pid}/maps").read_text()]
+    assert loaded == [worker]
 
 
 def test_asynchronous_workers_are_stale_and_a_straggler_is_told(pool: Pool, tmp_path: Path) -> None:
