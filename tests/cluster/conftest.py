@@ -1,4 +1,4 @@
-"""A cluster of several machines for all tests, and what jobs answer on it that nothing happens to."""
+"""A cluster of several machines for all tests, and what jobs answer that nothing happens to."""
 
 from __future__ import annotations
 
