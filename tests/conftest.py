@@ -31,6 +31,16 @@ os.environ.setdefault("REPORTER_UPDATE_INTERVAL_MS", "60000")
 os.environ.update(AWS_ACCESS_KEY_ID="key", AWS_SECRET_ACCESS_KEY="secret", AWS_EC2_METADATA_DISABLED="true")
 
 
+UNSEEN = {
+    "RAY_enable_metrics_collection": "false",
+    "RAY_task_events_report_interval_ms": "0",
+    # Its monitor of log files looks for new ones once an hour, not ten times a second.
+    "RAY_LOG_MONITOR_MANY_FILES_THRESHOLD": "0",
+    "LOG_NAME_UPDATE_INTERVAL_S": "3600",
+}
+"""What of the shared Ray nobody looks at, and costs processor time as long as the session lasts."""
+
+
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[None]:
     """Ray with more logical CPUs than this machine has cores: four gangs of three fit, and a little more."""
@@ -38,9 +48,9 @@ def ray_cluster() -> Iterator[None]:
 
     from trainers.cluster.session import started
 
-    with pytest.MonkeyPatch.context() as patch:  # Nobody looks at these, and they cost processor time.
-        patch.setenv("RAY_enable_metrics_collection", "false")
-        patch.setenv("RAY_task_events_report_interval_ms", "0")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in UNSEEN.items():
+            patch.setenv(name, value)
         started(  # Again, where the machine is busy.
             partial(
                 ray.init,

@@ -23,6 +23,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
+import psutil
 import pytest
 import ray
 import sqlalchemy as sa
@@ -292,10 +293,7 @@ def jobs_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Head]:
                 yield Head(address=f"http://127.0.0.1:{port}", token=token, home=home)
                 return
         finally:
-            process.send_signal(signal.SIGTERM)
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(timeout=10)
-            end_all(str(scratch))
+            end_all(process, str(scratch))
             shutil.rmtree(scratch, ignore_errors=True)
     pytest.fail(f"the head did not start three times: {log.read_text()}")
 
@@ -319,8 +317,19 @@ def start_head(
         )
 
 
-def end_all(scratch: str) -> None:
-    """Ends whatever process of a head is left: all of them name its folder."""
+def end_all(head: subprocess.Popen[bytes], scratch: str) -> None:
+    """Ends a head and all below it at once: an agent that outlives its head looks for it, and spins, for a minute.
+
+    And whatever names its folder, which is what a head leaves that ended by itself.
+    """
+    below = []
+    with suppress(psutil.Error):  # It may have ended.
+        below = psutil.Process(head.pid).children(recursive=True)
+    head.kill()
+    for process in below:
+        with suppress(psutil.Error):
+            process.kill()
+    head.wait(30)
     for command in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             if scratch in command.read_text():
