@@ -1,103 +1,26 @@
-"""Commands that read the record or stop a job, on a record filled by hand; and files that commands write."""
+"""Commands that read the record or stop a job, on a record filled by hand."""
 
 from __future__ import annotations
 
 import csv
 import dataclasses
 import json
-import os
 import re
-import sys
 import threading
 import time
-from collections.abc import Iterator
-from functools import cache
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
-import jsonschema
 import pytest
 import sqlalchemy as sa
 from typer.testing import CliRunner
 
-from hpo import HyperparameterTuner
 from hpo.cli import app
-from hpo.cli.reference import OPTIONS, options_table, reference
-from hpo.cli.views import ago, value_text
-from hpo.job_file.models import JobSpec, json_schema
-from hpo.job_file.reading import read_job
-from hpo.observers.lines import kept
-from hpo.record.store import JobRow, LedgerRow, Store, TrialRow
+from hpo.record.store import JobRow, Store
 from hpo.record.tables import LOST_AFTER
-from tests.support import yaml_text
-from tests.support.boosting import make
 from tests.support.calls import calls_of
+from tests.support.listed import hpo, job, spec
 from tests.support.rows import silence
-from tests.support.terminals import terminal_of
-from trainers.errors import ConfigurationError
-
-ROOT = Path(__file__).resolve().parents[3]
-BANK = ROOT / "experiments" / "bank-marketing.yaml"
-
-
-@pytest.fixture
-def store(home: Path) -> Iterator[Store]:
-    """The default store, with nothing in it."""
-    with Store() as opened:
-        yield opened
-
-
-@cache
-def bank() -> HyperparameterTuner:
-    return HyperparameterTuner(**read_job(BANK).arguments())
-
-
-def spec(**changes: Any) -> dict[str, Any]:
-    inputs = {"train": {"kind": "pandas", "rows": 35009, "columns": ["y", "x"], "files": []}}
-    return {**bank().settings.to_json({}, 1729), "inputs": inputs, **changes}
-
-
-def job(store: Store, name: str, *, values: list[float | None], age: float = 120.0, **changes: Any) -> None:
-    """A job that has ended, with a trial for each value; None failed."""
-    now = time.time()
-    plan = bank().plan().to_json()
-    store.create_job(JobRow(name=name, created_at=now - age, spec=spec(**changes.pop("spec", {})), plan=plan))
-    with store.writer(name) as writer:
-        for number, value in enumerate(values):
-            writer.trial(
-                TrialRow(
-                    job=name,
-                    trial_id=f"{name}-{number:03d}",
-                    number=number,
-                    status="Failed" if value is None else "Completed",
-                    hyperparameters={"eta": 0.1 * number + 0.123456, "max_depth": number, "booster": "[b]dart[/]"},
-                    resource=30,
-                    objective=value,
-                    checkpoint=f"/models/{name}-{number:03d}",
-                    failure_reason="" if value is not None else f"bad [bold]luck[/bold] {number}",
-                    traceback="" if value is not None else "Traceback: line 7",
-                    started_at=now - 60,
-                    ended_at=now - 30,
-                )
-            )
-            writer.ledger(LedgerRow(job=name, trial_id="", gang="g", kind="idle", worker_seconds=1.0, at=now))
-            trial = f"{name}-{number:03d}"
-            writer.ledger(LedgerRow(job=name, trial_id=trial, gang="g", kind="training", worker_seconds=2.5, at=now))
-        # The un-tuned run is not one of the trials.
-        writer.trial(TrialRow(job=name, trial_id="untuned", number=-1, objective=0.999, ended_at=now))
-        writer.job(**{"status": "Completed", "ended_at": now - 10} | changes)
-
-
-def hpo(*arguments: str, columns: int = 80, code: int = 0) -> str:
-    """What a command prints."""
-    result = CliRunner(env={"COLUMNS": str(columns), "TERM": "dumb"}).invoke(app, arguments)
-    if isinstance(result.exception, ConfigurationError):
-        assert code == 2, result.exception
-        return str(result.exception)
-    assert result.exit_code == code, result.output
-    assert all(len(line) <= columns for line in result.stdout.splitlines() if not line.lstrip().startswith(("{", '"')))
-    return result.stdout
-
 
 # ---- jobs
 
@@ -389,235 +312,7 @@ def test_a_list_of_jobs_reads_no_trial_and_no_bill_and_asks_as_often_for_many_as
             assert each[counters] == described[counters]
 
 
-# ---- whose it is, where it runs, what it printed
-
-
-def placed(store: Store, name: str, **driver: Any) -> None:
-    """A job that has ended, whose driver knew more of where it ran."""
-    job(store, name, values=[0.5, None])
-    with store.writer(name, driver):
-        pass
-
-
-def test_a_wide_terminal_shows_owners_and_places(store: Store) -> None:
-    placed(store, "here", host="box", log="/logs/driver.log")
-    placed(store, "there", submission_id="there", address="http://head:8265")
-    store.update_job("there", owner="ada", spec={**store.job("there").spec, "tags": [{"Key": "team", "Value": "x"}]})
-    head, there, here = hpo("jobs", columns=120).splitlines()
-    assert head.split()[-3:] == ["owner", "runs", "on"]
-    assert (there.split()[-2:], here.split()[-2:]) == (["ada", "http://head:8265"], ["-", "box"])
-    assert "owner" not in hpo("jobs", columns=80)
-    page = hpo("describe", "there", columns=120)
-    for words in ("owner    ada", "Ray job  there on http://head:8265", "tags     team=x"):
-        assert words in page
-    assert "log      /logs/driver.log" in hpo("describe", "here", columns=120)
-    first, second = json.loads(hpo("jobs", "--json"))
-    assert (first["Owner"], first["Driver"]["address"]) == ("ada", "http://head:8265")
-    assert not second["Driver"]["holds_the_lease"]
-
-
-def test_logs_come_from_the_file_of_a_background_job(store: Store, tmp_path: Path) -> None:
-    file = tmp_path / "driver.log"
-    file.write_text("one\ntwo\nthree\n")
-    placed(store, "here", log=str(file))
-    assert hpo("logs", "here") == hpo("logs", "here", "--follow") == "one\ntwo\nthree\n"
-    assert hpo("logs", "here", "--tail", "2") == "two\nthree\n"
-    assert hpo("logs", "here", "--tail", "0") == ""
-
-
-@pytest.mark.parametrize(
-    "driver",
-    [
-        {},
-        {"log": "/nowhere/driver.log"},
-        {"host": "box", "log": "/logs/driver.log"},
-        {"submission_id": "said", "address": "http://127.0.0.1:9"},
-    ],
-    ids=["foreground", "file gone", "another machine", "cluster gone"],
-)
-def test_logs_that_are_not_to_be_had_from_here_come_from_the_record(store: Store, driver: dict[str, Any]) -> None:
-    placed(store, "said", **driver)
-    assert "the record keeps nothing of what 'said' said" in hpo("logs", "said", code=2)
-    for texts in (("one", "two"), ("three [red]is[/red] the last",)):  # Two drivers, one after the other.
-        with store.writer("said", driver) as writer:
-            list(map(kept(writer), texts))
-    said = "one\ntwo\nthree [red]is[/red] the last\n"
-    assert hpo("logs", "said") == hpo("logs", "said", "--follow") == said
-    assert hpo("logs", "said", "--tail", "1") == "three [red]is[/red] the last\n"
-
-
-def test_a_failed_trials_worker_has_its_output_shown(store: Store, tmp_path: Path) -> None:
-    job(store, "trained", values=[0.5, None])
-    assert "stands in the record of failed trials alone" in hpo("logs", "trained", "--trial", "trained-000", code=2)
-    said = hpo("logs", "trained", "--trial", "trained-001", code=2)
-    assert "is Failed, and no worker said where its output is" in said
-    assert "why it failed: hpo trials trained --tracebacks" in said
-    assert "no trial 'trained-01'; did you mean 'trained-001'?" in hpo(
-        "logs", "trained", "--trial", "trained-01", code=2
-    )
-    (tmp_path / "worker.err").write_text("loading\nboom\n")
-    failed = store.trials("trained")[-1]
-    with store.writer("trained") as writer:
-        writer.trial(dataclasses.replace(failed, logs=f"10.0.0.7:{tmp_path}/worker.err"))
-    assert hpo("logs", "trained", "--trial", "trained-001", "--tail", "1") == "boom\n"
-    (tmp_path / "old").mkdir()
-    (tmp_path / "worker.err").rename(tmp_path / "old" / "worker.err")  # As Ray does it some time later.
-    assert hpo("logs", "trained", "--trial", "trained-001", "--tail", "1") == "boom\n"
-    (tmp_path / "old" / "worker.err").unlink()
-    assert "worker.err on 10.0.0.7; look there" in hpo("logs", "trained", "--trial", "trained-001", code=2)
-
-
-@pytest.mark.parametrize(
-    "tags", [["team"], "team", {"team": 1}, [{"Key": "team"}], [{"key": "team", "value": "x"}], {"": "x"}, [3]]
-)
-def test_tags_that_are_none_are_refused_before_a_job_begins(tags: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"^tags hold .*; give texts by name, such as \{'team': 'churn'\}"):
-        make(workers=0, tags=tags)
-    with pytest.raises(ConfigurationError, match="tags have the key 'a' 2 times"):
-        make(workers=0, tags=[{"Key": "a", "Value": "x"}, {"Key": "a", "Value": "y"}])
-
-
-def test_tags_may_be_given_by_name_or_as_sagemaker_has_them(store: Store) -> None:
-    by_name = make(workers=0, tags={"team": "churn"})
-    assert by_name.tags == make(workers=0, tags=[{"Key": "team", "Value": "churn"}]).tags
-    store.create_job(JobRow(name="tagged", created_at=1.0, spec=by_name.settings.to_json({}, 1)))
-    assert json.loads(hpo("describe", "tagged", "--json"))["Summary"]["tags"] == {"team": "churn"}
-    assert HyperparameterTuner.attach("tagged").tags == by_name.tags
-
-
-def test_a_job_with_tags_of_an_older_version_that_are_none_hides_no_other(store: Store) -> None:
-    job(store, "other", values=[0.5])
-    job(store, "old", values=[0.5], spec={"tags": ["team"]})
-    assert {each["HyperParameterTuningJobName"] for each in json.loads(hpo("jobs", "--json"))} == {"other", "old"}
-    assert "tags     team=" in hpo("describe", "old")
-    assert HyperparameterTuner.attach("old").tags == [{"Key": "team", "Value": ""}]
-
-
-def test_a_trial_without_workers_has_no_workers_output(store: Store) -> None:
-    job(store, "here", values=[0.5, None])
-    estimator = {**store.job("here").spec["estimator"], "scaling": {"num_workers": 0}}
-    store.update_job("here", spec={**store.job("here").spec, "estimator": estimator})
-    said = {number: hpo("logs", "here", "--trial", f"here-00{number}", code=2) for number in (0, 1)}
-    assert "is Completed, and had no worker: its job trains in its own process" in said[0]
-    assert "is Failed, and had no worker: its job trains in its own process" in said[1]
-    assert said[1].rstrip().endswith("look at: hpo trials here --tracebacks")
-
-
-# ---- deleting
-
-
-def test_where_nobody_can_be_asked_nothing_is_deleted_without_yes(store: Store, tmp_path: Path) -> None:
-    (tmp_path / "models" / "stays").mkdir(parents=True)
-    placed(store, "stays")
-    store.update_job("stays", spec={**store.job("stays").spec, "storage_path": str(tmp_path / "models")})
-    for options in ([], ["--keep-files"]):
-        said = hpo("delete", "stays", *options, code=2, columns=300)
-        assert "stays is not deleted: nobody can be asked here, as this is no terminal; to delete the record of" in said
-        assert said.rstrip().endswith(" ".join(["hpo delete stays --yes", *options]))
-        assert [each.name for each in store.jobs()] == ["stays"]
-        assert (tmp_path / "models" / "stays").is_dir()
-
-
-def test_deleting_takes_the_record_and_the_files(store: Store, tmp_path: Path) -> None:
-    for name in ("gone", "kept", "other"):
-        (tmp_path / "models" / name / "inputs").mkdir(parents=True)
-        (tmp_path / "models" / name / "inputs" / "train.parquet").write_text("x")
-        (tmp_path / f"{name}.log").write_text("x")
-        placed(store, name, log=str(tmp_path / f"{name}.log"))
-        store.update_job(name, spec={**store.job(name).spec, "storage_path": str(tmp_path / "models")})
-    said = hpo("delete", "gone", "--yes", columns=300)
-    assert said == f"Deleted gone: the record of 2 trials, and its files in {tmp_path}/models/gone\n"
-    assert "Kept its files in" in hpo("delete", "kept", "--keep-files", "--yes", columns=300)
-    assert [each.name for each in store.jobs()] == ["other"]
-    assert store.trials("other")
-    assert sorted(each.name for each in (tmp_path / "models").iterdir()) == ["kept", "other"]
-    assert sorted(each.name for each in tmp_path.glob("*.log")) == ["kept.log", "other.log"]
-
-
-def test_a_job_that_runs_is_not_deleted(store: Store) -> None:
-    store.create_job(JobRow(name="starting", created_at=time.time(), spec=spec()))
-    assert "is InProgress, and cannot be deleted; first run: hpo stop starting" in hpo("delete", "starting", code=2)
-    job(store, "closing", values=[0.5])
-    with store.writer("closing"):
-        assert "cannot be deleted" in hpo("delete", "closing", "--yes", code=2)
-    assert len(store.jobs()) == 2
-
-
-@pytest.mark.process
-def test_a_job_that_goes_on_elsewhere_while_the_question_waits_keeps_its_files(store: Store, tmp_path: Path) -> None:
-    placed(store, "gone", log=str(tmp_path / "gone.log"))
-    store.update_job("gone", spec={**store.job("gone").spec, "storage_path": str(tmp_path)})
-    for file in (tmp_path / "gone.log", tmp_path / "gone" / "model"):
-        file.parent.mkdir(exist_ok=True)
-        file.write_text("x")
-    command = [sys.executable, "-m", "hpo", "delete", "gone"]
-    with terminal_of(command, {**os.environ, "PYTHONPATH": str(ROOT)}) as terminal:
-        terminal.read_until("[y/N]", 60.0)
-        with store.writer("gone"):
-            terminal.press(b"y\n")
-            terminal.read_until(None, 60.0)
-    assert terminal.process.wait(60) == 2
-    assert f"'gone' cannot be deleted: process {os.getpid()}" in " ".join(terminal.seen.split())
-    assert (tmp_path / "gone.log").exists()
-    assert (tmp_path / "gone" / "model").exists()
-    assert store.trials("gone")
-
-
-def test_files_on_another_machine_stay_and_are_named(store: Store) -> None:
-    placed(store, "away", host="box")
-    store.update_job("away", spec={**store.job("away").spec, "storage_path": "/models"})
-    assert "models in /models/away on box, which stay there" in hpo("delete", "away", "--yes", columns=200)
-
-
-# ---- files and completion
-
-
-def test_init_writes_a_job_and_never_over_another(tmp_path: Path) -> None:
-    file = tmp_path / "my.yaml"
-    assert "Run it with: hpo tune" in hpo("init", str(file), columns=200)
-    written = file.read_text()
-    assert HyperparameterTuner(**read_job(file).arguments()).plan().trials == 20
-    file.write_text("mine")
-    assert "is there already; give another name, or --force" in hpo("init", str(file), code=2)
-    assert file.read_text() == "mine"
-    hpo("init", str(file), "--force", columns=200)
-    assert file.read_text() == written
-    assert "cannot be written" in hpo("init", str(tmp_path / "gone" / "job.yaml"), code=2)
-
-
-def test_what_init_leaves_out_has_the_value_that_it_says(tmp_path: Path) -> None:
-    file = tmp_path / "job.yaml"
-    hpo("init", str(file), columns=200)
-    lines = file.read_text().splitlines()
-    for key in ("use_gpu", "objective_type", "max_runtime_in_seconds", "storage_path", "store"):
-        said = next(line.strip() for line in lines if line.strip().startswith(f"# {key}: "))
-        value = yaml_text.load(said.removeprefix("# "))[key]
-        fields = {name: info for model in models(JobSpec) for name, info in model.model_fields.items()}
-        assert fields[key].default == value
-
-
-def models(model: Any) -> list[Any]:
-    options = [o for info in model.model_fields.values() for o in (info.annotation, *get_args(info.annotation))]
-    inner = [option for option in options if hasattr(option, "model_fields")]
-    return [model, *(each for one in inner for each in models(one))]
-
-
-def test_the_schema_takes_good_jobs_and_refuses_bad_ones(tmp_path: Path) -> None:
-    schema = json.loads(hpo("schema"))
-    assert schema == json_schema()
-    jsonschema.Draft202012Validator.check_schema(schema)
-    file = tmp_path / "job.yaml"
-    hpo("init", str(file), columns=200)
-    validator = jsonschema.Draft202012Validator(schema)
-    for good in (file, BANK):
-        assert not list(validator.iter_errors(yaml_text.load(good.read_text())))
-    bad = yaml_text.load(BANK.read_text())
-    bad["tuning"]["max_job"] = 3
-    bad["trainer"]["num_workers"] = -1
-    assert len(list(validator.iter_errors(bad))) == 2
-    for definition in schema["$defs"].values():
-        for name, field in definition["properties"].items():
-            assert field["description"], name
+# ---- completion
 
 
 def test_a_shell_completes_names_of_jobs_and_datasets(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -635,25 +330,3 @@ def test_a_shell_completes_names_of_jobs_and_datasets(store: Store, monkeypatch:
     assert complete("hpo desc") == ["describe"]
     monkeypatch.setenv("WARMBAND_STORE", "sqlite:////no/such/folder/x.db")
     assert complete("hpo describe b") == []
-
-
-def test_the_reference_is_as_the_code_says() -> None:
-    assert (ROOT / "docs" / "cli.md").read_text() == reference(), "docs/cli.md is out of date: run `make docs`"
-    page = (ROOT / "docs" / "reference" / "tuner.md").read_text()
-    assert page.partition(OPTIONS)[2] == options_table(), "docs/reference/tuner.md is out of date: run `make docs`"
-
-
-# ---- how things are said
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [(-1, "0 s"), (59, "59 s"), (119, "119 s"), (120, "2 min"), (3600, "1 h"), (86400 * 2.5, "2 d")],
-)
-def test_ages(seconds: float, text: str) -> None:
-    assert ago(seconds) == text
-
-
-@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.5, "0.50000"), (-123.5678, "-123.56780"), (1e9, "1e+09")])
-def test_values(value: float | None, text: str) -> None:
-    assert value_text(value) == text

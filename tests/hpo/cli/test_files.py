@@ -1,0 +1,91 @@
+"""Files that commands write: a first job, the schema, the reference; and how commands say ages and values."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, get_args
+
+import jsonschema
+import pytest
+
+from hpo import HyperparameterTuner
+from hpo.cli.reference import OPTIONS, options_table, reference
+from hpo.cli.views import ago, value_text
+from hpo.job_file.models import JobSpec, json_schema
+from hpo.job_file.reading import read_job
+from tests.support import yaml_text
+from tests.support.listed import hpo
+
+ROOT = Path(__file__).resolve().parents[3]
+BANK = ROOT / "experiments" / "bank-marketing.yaml"
+
+
+def test_init_writes_a_job_and_never_over_another(tmp_path: Path) -> None:
+    file = tmp_path / "my.yaml"
+    assert "Run it with: hpo tune" in hpo("init", str(file), columns=200)
+    written = file.read_text()
+    assert HyperparameterTuner(**read_job(file).arguments()).plan().trials == 20
+    file.write_text("mine")
+    assert "is there already; give another name, or --force" in hpo("init", str(file), code=2)
+    assert file.read_text() == "mine"
+    hpo("init", str(file), "--force", columns=200)
+    assert file.read_text() == written
+    assert "cannot be written" in hpo("init", str(tmp_path / "gone" / "job.yaml"), code=2)
+
+
+def test_what_init_leaves_out_has_the_value_that_it_says(tmp_path: Path) -> None:
+    file = tmp_path / "job.yaml"
+    hpo("init", str(file), columns=200)
+    lines = file.read_text().splitlines()
+    for key in ("use_gpu", "objective_type", "max_runtime_in_seconds", "storage_path", "store"):
+        said = next(line.strip() for line in lines if line.strip().startswith(f"# {key}: "))
+        value = yaml_text.load(said.removeprefix("# "))[key]
+        fields = {name: info for model in models(JobSpec) for name, info in model.model_fields.items()}
+        assert fields[key].default == value
+
+
+def models(model: Any) -> list[Any]:
+    options = [o for info in model.model_fields.values() for o in (info.annotation, *get_args(info.annotation))]
+    inner = [option for option in options if hasattr(option, "model_fields")]
+    return [model, *(each for one in inner for each in models(one))]
+
+
+def test_the_schema_takes_good_jobs_and_refuses_bad_ones(tmp_path: Path) -> None:
+    schema = json.loads(hpo("schema"))
+    assert schema == json_schema()
+    jsonschema.Draft202012Validator.check_schema(schema)
+    file = tmp_path / "job.yaml"
+    hpo("init", str(file), columns=200)
+    validator = jsonschema.Draft202012Validator(schema)
+    for good in (file, BANK):
+        assert not list(validator.iter_errors(yaml_text.load(good.read_text())))
+    bad = yaml_text.load(BANK.read_text())
+    bad["tuning"]["max_job"] = 3
+    bad["trainer"]["num_workers"] = -1
+    assert len(list(validator.iter_errors(bad))) == 2
+    for definition in schema["$defs"].values():
+        for name, field in definition["properties"].items():
+            assert field["description"], name
+
+
+def test_the_reference_is_as_the_code_says() -> None:
+    assert (ROOT / "docs" / "cli.md").read_text() == reference(), "docs/cli.md is out of date: run `make docs`"
+    page = (ROOT / "docs" / "reference" / "tuner.md").read_text()
+    assert page.partition(OPTIONS)[2] == options_table(), "docs/reference/tuner.md is out of date: run `make docs`"
+
+
+# ---- how things are said
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(-1, "0 s"), (59, "59 s"), (119, "119 s"), (120, "2 min"), (3600, "1 h"), (86400 * 2.5, "2 d")],
+)
+def test_ages(seconds: float, text: str) -> None:
+    assert ago(seconds) == text
+
+
+@pytest.mark.parametrize(("value", "text"), [(None, "-"), (0.5, "0.50000"), (-123.5678, "-123.56780"), (1e9, "1e+09")])
+def test_values(value: float | None, text: str) -> None:
+    assert value_text(value) == text
