@@ -271,7 +271,9 @@ class Trials:
         self.conclude(run)
 
     def conclude(self, run: TrialRun) -> None:
-        """A trial has ended, as its status says."""
+        """A trial has ended, as its status says; one that trains its rungs again stands at the last that it had."""
+        if run.resource < run.at_rung.get("resource", 0):
+            self._put_back(run)
         run.ended_at = self._recall.ended_at(run) or self._clock()
         if self.live.pop(run.id, None) is not None:
             self.demand.ended(run)

@@ -340,6 +340,20 @@ def test_trials_whose_checkpoints_are_spoilt_start_over_and_end_alike(
     ends_as(service, undisturbed(plan, parallel))
 
 
+def test_a_job_that_stops_while_trials_start_over_says_of_them_what_its_record_says() -> None:
+    """That they stand at the rungs that they had reached, not where they are on their way back to them."""
+    plan = Plan(brackets=(Bracket(rungs=(2, 4, 9), sizes=(4, 3, 2)),), max_resource=9)
+    for stop_at in range(1, 25):
+        gangs = type("SpoilingOnce", (Spoiling,), {"spoilt": set(), "seed": 3})
+        service = Service(plan=plan, parallel=1, gangs=gangs, curve=luck)
+        controller = service.drive(stop_at=stop_at)
+        assert controller is not None
+        for run in controller.runs.values():
+            row = service.rows.trials[run.id]
+            assert (run.resource, run.value if run.resource else None) == (row.resource, row.objective)
+    assert gangs.spoilt
+
+
 @settings(max_examples=150, deadline=None)
 @given(
     st.sampled_from(PLANS),
