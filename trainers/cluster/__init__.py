@@ -20,5 +20,6 @@ if TYPE_CHECKING:
     from trainers.cluster.reach import Reach as Reach
     from trainers.cluster.session import Cluster as Cluster, cluster as cluster
     from trainers.cluster.shared_paths import reaching as reaching
+    from trainers.cluster.train_run import GangTrainer as GangTrainer
 
 load_when_used(__name__)

@@ -16,7 +16,7 @@ from ray.util.placement_group import PlacementGroup
 
 from trainers import steady
 from trainers.cluster import Reach
-from trainers.gangs.controller import TellLosses, gang_trainer, innermost
+from trainers.gangs.controller import TellLosses, innermost
 from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import GangEnded, Goodbye
 from trainers.gangs.program import Program
@@ -135,6 +135,9 @@ class Gang:
         return row["state"] == "CREATED" and group.endswith(ray.get_runtime_context().get_job_id()) and bundles == mine
 
     def _run(self) -> None:
+        # Imported here: it takes a while, and only a gang that starts needs it.
+        from trainers.cluster import GangTrainer
+
         os.environ.setdefault("RAY_TRAIN_HEALTH_CHECK_INTERVAL_S", POLL_SECONDS)
         # A gang is started where it fits; if others were quicker, Train gives up after this long, and `RayGangs` looks
         # for room again.
@@ -145,7 +148,7 @@ class Gang:
             return  # Later it is too late to turn round: `kill` ends what was begun.
         scratch = Scratch(self.name)
         train: Any = ray.train  # Its annotations are those of Train's first version.
-        trainer = gang_trainer(
+        trainer = GangTrainer(
             serve,
             train_loop_config={
                 "gang": self.name,
