@@ -53,3 +53,28 @@ class FailsAsAsked:
 
     def close(self) -> None:
         self._program.close()
+
+
+class OpensOnce:
+    """A program that opens where its marker is not there, and makes it; else it waits in vain.
+
+    Args:
+        marker: a path.
+    """
+
+    def __init__(self, marker: str) -> None:
+        self._marker = Path(marker)
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        if context.broadcast(self._marker.exists()):
+            time.sleep(3600)
+        self._marker.touch()
+        return {}
+
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        pass

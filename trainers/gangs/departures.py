@@ -36,6 +36,7 @@ class Departures:
         over = False
         for gang, deadline in list(self._until.items()):
             if gang.ended:
+                gang.release()
                 del self._until[gang]
                 over = True
             elif time.monotonic() > deadline + END_SECONDS:

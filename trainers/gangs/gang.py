@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 import traceback
+from pickle import PicklingError
 from typing import Any
 
 import ray
@@ -16,6 +17,7 @@ from ray.util.placement_group import PlacementGroup
 
 from trainers import steady
 from trainers.cluster import Reach
+from trainers.errors import GangError
 from trainers.gangs.controller import TellLosses, innermost
 from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import GangEnded, Goodbye
@@ -60,6 +62,9 @@ class Gang:
         self._others: frozenset[str] = frozenset()
         self._closing = threading.Event()
         self._killed = False
+        self._placed = ""
+        """The placement group that holds its workers, as they say; `placement_group` may be a guess."""
+        self._over = False
         self.thread = threading.Thread(target=self._run, name=f"gang-{name}", daemon=True)
 
     @property
@@ -73,10 +78,20 @@ class Gang:
         return not self.thread.is_alive()
 
     def start(self) -> None:
-        """Starts the workers in the background; `GangUp` tells when they are ready."""
+        """Starts the workers in the background; `GangUp` tells when they are ready.
+
+        Raises:
+            GangError: the program cannot be pickled.
+        """
         self._others = frozenset(placement_group_table())
-        # Train's controller reads all that it hands on, and would import what trains, PyTorch say, with the program.
-        self._at_workers = ray.put(self._program)
+        try:
+            # Train's controller reads all that it hands on, and would import what trains, PyTorch say, with it.
+            self._at_workers = ray.put(self._program)
+        except (TypeError, AttributeError, PicklingError) as error:
+            raise GangError(
+                f"what the workers of {self.name} run cannot be pickled: {innermost(error)}; let the training function "
+                "make there what it needs, instead of taking it along"
+            ) from error
         with whole():
             self.thread.start()
 
@@ -86,7 +101,11 @@ class Gang:
             return
         for group, row in placement_group_table().items():
             if group not in self._others and self._is_mine(group, row):
-                self.placement_group, self.held_since = group, steady.now()
+                self.placement_group, self.held_since = self._placed or group, steady.now()
+
+    def placed(self, group: str) -> None:
+        """Its workers say which placement group holds them."""
+        self.placement_group = self._placed = group
 
     def goodbye(self) -> None:
         """Tells the gang to end after what it is serving, now or as soon as it is up; does not wait."""
@@ -113,16 +132,20 @@ class Gang:
         self.observe()
         if self.held_since is None or steady.now() - self.held_since < SETTLED_SECONDS:
             return
-        self._release()
+        _remove(self.placement_group)
+
+    def release(self) -> None:
+        """Gives back what its workers held, where its run is over: Ray keeps it where Train's controller has died.
+
+        That is until the job ends. What `observe` found may be another gang's, whose workers start again meanwhile.
+        """
+        if self._over and self._placed:
+            _remove(self._placed)
 
     def join(self, seconds: float) -> bool:
         """Waits up to `seconds` for the gang to be over; returns whether it is."""
         self.thread.join(seconds)
         return self.ended
-
-    def _release(self) -> None:
-        with contextlib.suppress(Exception):  # It may be gone by now.
-            remove_placement_group(PlacementGroup(ray.PlacementGroupID.from_hex(self.placement_group)))
 
     def _is_mine(self, group: str, row: dict[str, Any]) -> bool:
         """Whether a placement group that is new since the start holds this gang's resources.
@@ -172,8 +195,12 @@ class Gang:
             ended = GangEnded(gang=self.name, error=innermost(error), traceback=traceback.format_exc())
         finally:
             scratch.close()
+        self._over = True
         # After a goodbye nobody listens, and Ray may be shut down: to touch it then would end this process.
         if not self._closing.is_set():
-            # Ray keeps what a controller held that died, until the job ends.
-            self._release()
             self._mailbox.post(ended)
+
+
+def _remove(group: str) -> None:
+    with contextlib.suppress(Exception):  # It may be gone by now.
+        remove_placement_group(PlacementGroup(ray.PlacementGroupID.from_hex(group)))

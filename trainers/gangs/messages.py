@@ -120,6 +120,19 @@ Order = Assignment | Halt | Goodbye
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GangPlaced:
+    """A gang's workers have started, for the first time or again, and have opened nothing yet.
+
+    Args:
+        gang: its name.
+        placement_group: hex id of the placement group that holds them.
+    """
+
+    gang: str
+    placement_group: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GangUp:
     """A gang is ready to serve, for the first time or again after it lost a worker.
 
@@ -127,7 +140,6 @@ class GangUp:
         gang: its name.
         workers: how many it has.
         incarnation: which worker group of the gang this is; orders name it, so that none reaches another.
-        placement_group: hex id of the placement group that holds its workers.
         serves: trials for so many workers, where it has fewer: an elastic gang.
         pids: process id of each rank, on its own node.
         nodes: hex id of each rank's node.
@@ -137,7 +149,6 @@ class GangUp:
     gang: str
     workers: int = 1
     incarnation: str
-    placement_group: str = ""
     serves: int = 0
     pids: tuple[int, ...] = ()
     nodes: tuple[str, ...] = ()
@@ -217,7 +228,7 @@ class GangEnded:
     logs: str = ""
 
 
-Event = GangUp | Progress | Served | StorageAway | GangLost | GangEnded
+Event = GangPlaced | GangUp | Progress | Served | StorageAway | GangLost | GangEnded
 
 
 def one_line(error: BaseException) -> str:

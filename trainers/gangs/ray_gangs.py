@@ -20,7 +20,7 @@ from trainers.gangs.capacity import Room
 from trainers.gangs.departures import Departures
 from trainers.gangs.gang import END_SECONDS, Gang
 from trainers.gangs.mailbox import MailboxHandle
-from trainers.gangs.messages import Assignment, Event, GangEnded, GangLost, GangUp, Halt, Order, Served, one_line
+from trainers.gangs.messages import Assignment, Event, GangEnded, GangLost, GangPlaced, GangUp, Halt, Served, one_line
 from trainers.gangs.planning import Programs, Release, Start, next_change
 from trainers.gangs.program import Program
 from trainers.gangs.scaling import range_of, resources_per_worker
@@ -97,7 +97,7 @@ class RayGangs:
         """The nodes that the workers of each gang are on."""
         self._halted: set[str] = set()
         """Gangs that end when they have served, since a node of theirs is drained."""
-        self._orders: list[tuple[str, str, Order]] = []
+        self._orders: list[tuple[str, str, Assignment | Halt]] = []
         self._started = 0
         self._started_at: dict[str, float] = {}
         self._start_seconds = 0.0
@@ -360,9 +360,9 @@ class RayGangs:
         """Follows a gang's life; returns whether the event is news to the caller."""
         if event.gang not in self._gangs:
             return False
-        if isinstance(event, GangUp):
-            gang = self._gangs[event.gang]
-            gang.placement_group = event.placement_group
+        if isinstance(event, GangPlaced):
+            self._gangs[event.gang].placed(event.placement_group)
+        elif isinstance(event, GangUp):
             if self._phase[event.gang] is _Phase.STARTING:
                 self._start_seconds = steady.now() - self._started_at[event.gang]
                 self._failed_starts = 0
@@ -379,10 +379,11 @@ class RayGangs:
             self._phase[event.gang] = _Phase.LOST
         elif isinstance(event, GangEnded):
             self._bury(event)
-        return True
+        return not isinstance(event, GangPlaced)
 
     def _bury(self, event: GangEnded) -> None:
         gang = self._gangs.pop(event.gang)
+        gang.release()
         self._idle.pop(event.gang, None)
         self._nodes.pop(event.gang, None)
         del self._serves[event.gang]

@@ -6,10 +6,13 @@ import os
 import signal
 import statistics
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import pytest
 import ray
@@ -18,6 +21,7 @@ from ray.util import placement_group, remove_placement_group
 
 from tests.support.failing import FailsAsAsked, tell
 from tests.support.gangs import CHANNELS, VALIDATION, WORKERS, Pool, boosting, segments
+from tests.support.sharing import Waits
 from trainers import GangError, ResourcesError, storage
 from trainers.cluster import reach
 from trainers.cluster.reach import Reach
@@ -233,6 +237,16 @@ def output(logs: str) -> str:
     return file.read_text()
 
 
+class Unpicklable(Waits):
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+
+
+class OfHere(Waits):
+    def __reduce__(self) -> Any:
+        return import_module, ("of_here",)
+
+
 class Tells(Reach):
     """What a gang's workers have to see, each of which tells of it before it looks."""
 
@@ -255,6 +269,23 @@ def test_what_a_worker_does_not_see_ends_its_gang_with_that_error_and_where_it_p
         assert "printed in open" in output(str(caught.value).rpartition("The worker's output: ")[2])
     finally:
         bad.gangs.close()
+
+
+def test_a_program_that_does_not_reach_the_workers_is_one_clear_error(ray_cluster: None) -> None:
+    """It holds what cannot be pickled, or its module is not there."""
+    for program, said in (
+        (
+            Unpicklable(),
+            r"what the workers of away-gang0-\w+ run cannot be pickled: .*cannot pickle '_thread.lock' object",
+        ),
+        (OfHere(), r"gang away-gang0-\w+ cannot serve: .*No module named 'of_here'"),
+    ):
+        away = Pool("away", workers=1, program=lambda workers, program=program: program)
+        try:
+            with pytest.raises(GangError, match=said):
+                away.start(1)
+        finally:
+            away.gangs.close()
 
 
 def test_data_that_a_worker_cannot_read_is_an_error_as_it_opens(tmp_path: Path) -> None:

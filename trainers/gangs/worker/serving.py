@@ -17,6 +17,7 @@ from trainers.gangs.mailbox import MailboxHandle
 from trainers.gangs.messages import (
     Assignment,
     GangEnded,
+    GangPlaced,
     GangUp,
     Goodbye,
     Progress,
@@ -47,6 +48,8 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
     end_surely()
     context = _worker_context(gang, mailbox)
     labels = label_logs(gang)
+    if context.rank == 0 and (group := ray.util.get_current_placement_group()):
+        mailbox.post(GangPlaced(gang=gang, placement_group=group.id.hex()))
     incarnation = context.broadcast(uuid.uuid4().hex)
     try:
         config["reach"].check_here(context.node_ip)
@@ -63,12 +66,10 @@ def serve(config: dict[str, Any]) -> GangEnded | None:
         )
         mailbox.post(ended)
         return ended
-    group = ray.util.get_current_placement_group()
     up = GangUp(
         gang=gang,
         workers=context.world_size,
         incarnation=incarnation,
-        placement_group=group.id.hex() if group else "",
         pids=(os.getpid(),),
         nodes=(ray.get_runtime_context().get_node_id(),),
         opening=opening,

@@ -263,7 +263,6 @@ def _up(gang: _Gang, pid: int | None = None, opening: dict[str, float] | None = 
         gang=gang.name,
         workers=gang.group.bundle_count,
         incarnation=uuid.uuid4().hex,
-        placement_group=gang.group.id.hex(),
         pids=() if pid is None else (pid,),
         opening=opening or {},
     )
