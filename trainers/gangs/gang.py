@@ -158,6 +158,16 @@ class Gang:
         return row["state"] == "CREATED" and group.endswith(ray.get_runtime_context().get_job_id()) and bundles == mine
 
     def _run(self) -> None:
+        try:
+            ended = self._until_over()
+        except BaseException as error:  # A cluster that is shut down under it raises SystemExit.
+            ended = GangEnded(gang=self.name, error=innermost(error), traceback=traceback.format_exc())
+        self._over = True
+        # After a goodbye nobody listens, and Ray may be shut down: to touch it then would end this process.
+        if not self._closing.is_set():
+            self._mailbox.post(ended)
+
+    def _until_over(self) -> GangEnded:
         # Imported here: it takes a while, and only a gang that starts needs it.
         from trainers.cluster import GangTrainer
 
@@ -168,37 +178,28 @@ class Gang:
         # One process fewer to start; nothing here asks it about nodes that are to be taken away.
         os.environ.setdefault("RAY_TRAIN_ENABLE_PREEMPTION_WATCHER", "0")
         if self._closing.is_set():
-            return  # Later it is too late to turn round: `kill` ends what was begun.
-        scratch = Scratch(self.name)
+            return GangEnded(gang=self.name)  # Later it is too late to turn round: `kill` ends what was begun.
         train: Any = ray.train  # Its annotations are those of Train's first version.
-        trainer = GangTrainer(
-            serve,
-            train_loop_config={
-                "gang": self.name,
-                "program": self._at_workers,
-                "mailbox": self._mailbox,
-                "reach": self._reach,
-            },
-            scaling_config=self.scaling,
-            run_config=train.RunConfig(
-                name=self.name,
-                storage_path=scratch.path,
-                # A start that fails is reported, not repeated for ever; a worker that dies later is replaced.
-                failure_config=train.FailureConfig(max_failures=-1, controller_failure_limit=0),
-                callbacks=[TellLosses(self.name, self._mailbox)],
-            ),
-        )
-        try:
+        with contextlib.closing(Scratch(self.name)) as scratch:
+            trainer = GangTrainer(
+                serve,
+                train_loop_config={
+                    "gang": self.name,
+                    "program": self._at_workers,
+                    "mailbox": self._mailbox,
+                    "reach": self._reach,
+                },
+                scaling_config=self.scaling,
+                run_config=train.RunConfig(
+                    name=self.name,
+                    storage_path=scratch.path,
+                    # A start that fails is reported, not repeated for ever; a worker that dies later is replaced.
+                    failure_config=train.FailureConfig(max_failures=-1, controller_failure_limit=0),
+                    callbacks=[TellLosses(self.name, self._mailbox)],
+                ),
+            )
             result: Any = trainer.fit()
-            ended = result.return_value or GangEnded(gang=self.name)
-        except BaseException as error:  # A cluster that is shut down under it raises SystemExit.
-            ended = GangEnded(gang=self.name, error=innermost(error), traceback=traceback.format_exc())
-        finally:
-            scratch.close()
-        self._over = True
-        # After a goodbye nobody listens, and Ray may be shut down: to touch it then would end this process.
-        if not self._closing.is_set():
-            self._mailbox.post(ended)
+            return result.return_value or GangEnded(gang=self.name)
 
 
 def _remove(group: str) -> None:

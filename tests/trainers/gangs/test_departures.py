@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
 
@@ -87,3 +90,21 @@ def test_a_gang_whose_ray_was_shut_down_under_it_starts_no_other(monkeypatch: py
     gang._run()
     assert not started
     assert posted[0].error.startswith("SystemExit")
+
+
+def test_a_gang_that_cannot_make_its_temporary_folder_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody would hear of it else, and its job would wait for it for ever."""
+    posted: list[Any] = []
+
+    def full(name: str) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    for name in ("HEALTH_CHECK_INTERVAL_S", "WORKER_GROUP_START_TIMEOUT_S", "ENABLE_PREEMPTION_WATCHER"):
+        monkeypatch.setenv(f"RAY_TRAIN_{name}", "1")  # It sets them for good.
+    monkeypatch.setattr(gang_module, "Scratch", full)
+    mailbox: Any = SimpleNamespace(post=posted.append)
+    gang = Gang("gang", Waits(), ScalingConfig(num_workers=1), mailbox)
+    with suppress(OSError):
+        gang._run()
+    [ended] = posted
+    assert "No space left on device" in ended.error
