@@ -199,7 +199,8 @@ class Gang:
                 ),
             )
             result: Any = trainer.fit()
-            return result.return_value or GangEnded(gang=self.name)
+            ended: GangEnded = result.return_value or GangEnded(gang=self.name)
+            return ended
 
 
 def _remove(group: str) -> None:

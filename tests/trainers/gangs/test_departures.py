@@ -17,7 +17,7 @@ from trainers.gangs import gang as gang_module
 from trainers.gangs.departures import Departures
 from trainers.gangs.gang import Gang
 
-OWN, OTHER = (f"{first}{'0' * 34}" for first in "12")
+OWN, OTHER = (f"{first}{'0' * 35}" for first in "12")
 
 
 @pytest.fixture
@@ -85,7 +85,7 @@ def test_a_gang_whose_ray_was_shut_down_under_it_starts_no_other(monkeypatch: py
     monkeypatch.setattr("trainers.cluster.GangTrainer", ShutDown)
     monkeypatch.setattr("ray.init", lambda *parts, **named: started.append(True))
     mailbox: Any = SimpleNamespace(post=posted.append)
-    gang = Gang("gang", Waits(), ScalingConfig(num_workers=1), mailbox)
+    gang: Any = Gang("gang", Waits(), ScalingConfig(num_workers=1), mailbox)
     gang.placement_group, gang._at_workers = OWN, None
     gang._run()
     assert not started
