@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-import ray
 from ray.train import ScalingConfig
 
 from tests.support.sharing import Waits
@@ -69,8 +68,7 @@ def test_a_gang_that_runs_keeps_its_room(monkeypatch: pytest.MonkeyPatch, remove
 
 def test_a_gang_whose_ray_was_shut_down_under_it_starts_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
     """As Ray does by itself where a placement group is removed and there is no Ray."""
-    assert not ray.is_initialized()
-    started: list[bool] = []
+    removed: list[Any] = []
     posted: list[Any] = []
 
     class ShutDown:
@@ -83,12 +81,12 @@ def test_a_gang_whose_ray_was_shut_down_under_it_starts_no_other(monkeypatch: py
     for name in ("HEALTH_CHECK_INTERVAL_S", "WORKER_GROUP_START_TIMEOUT_S", "ENABLE_PREEMPTION_WATCHER"):
         monkeypatch.setenv(f"RAY_TRAIN_{name}", "1")  # It sets them for good.
     monkeypatch.setattr("trainers.cluster.GangTrainer", ShutDown)
-    monkeypatch.setattr("ray.init", lambda *parts, **named: started.append(True))
+    monkeypatch.setattr("trainers.gangs.gang.remove_placement_group", removed.append)
     mailbox: Any = SimpleNamespace(post=posted.append)
     gang: Any = Gang("gang", Waits(), ScalingConfig(num_workers=1), mailbox)
     gang.placement_group, gang._at_workers = OWN, None
     gang._run()
-    assert not started
+    assert not removed
     assert posted[0].error.startswith("SystemExit")
 
 
