@@ -46,6 +46,7 @@ HOUSE = {
         "forecasts",
         "trackers",
         "observers",
+        "simulation",
         "search",
         "strategies",
         "cost",
