@@ -9,6 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
+from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.simulation import Curves, RecordedCurve
 
 RANGES: dict[str, ParameterRange] = {
@@ -58,3 +59,36 @@ def write(curves: list[RecordedCurve], path: Path) -> Path:
     """Writes a CSV file of curves."""
     frame(curves).to_csv(path, index=False)
     return path
+
+
+def keep(store: Store, name: str, curves: list[RecordedCurve], metric: str = "validation:auc") -> None:
+    """Puts a job of these curves into a store; it ran on one worker, which started at once."""
+    spec = {"hyperparameter_ranges": {key: each.to_json() for key, each in RANGES.items()}}
+    store.create_job(JobRow(name=name, created_at=0.0, spec={**spec, "objective_metric_name": metric}))
+    with store.writer(name) as writer:
+        for number, curve in enumerate(curves):
+            trial, values = f"{name}-{number:03d}", [value for value in curve.values if math.isfinite(value)]
+            status = "Completed" if len(values) == len(curve.values) else "Diverged"
+            units = min(len(values) + 1, len(curve.values))
+            writer.trial(
+                TrialRow(
+                    job=name,
+                    trial_id=trial,
+                    number=number,
+                    status=status,  # type: ignore[arg-type]
+                    hyperparameters=dict(curve.configuration),
+                    resource=len(values),
+                )
+            )
+            writer.report(
+                *(
+                    ReportRow(job=name, trial_id=trial, step=unit, objective=value, at=0.0)
+                    for unit, value in enumerate(values, 1)
+                )
+            )
+            seconds = curve.seconds[units - 1]
+            writer.ledger(
+                LedgerRow(
+                    job=name, trial_id=trial, gang="g", kind="training", worker_seconds=seconds, at=0.0, workers=1
+                )
+            )
