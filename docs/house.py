@@ -19,6 +19,7 @@ SCRIPTS = (
     "why_it_broke",
     "mnist",
     "early_stopping",
+    "search_quality",
     "startup",
     "one_process",
     "overhead",
