@@ -5,7 +5,8 @@
 A unit of a curve takes a second of a worker, so that a budget in full trainings is one in seconds: of all workers
 together, idle ones too. Every search runs until 20 full trainings are spent, its own cost of thinking not counted. The
 strategies run in the real controller on simulated gangs (`hpo.simulation`), in a job whose plan is for at least as many
-units; Optuna is asked and told on the same clock. A suggestion is mapped to the nearest recorded configuration.
+units; Optuna is asked and told on the same clock. A suggestion is mapped to the nearest recorded configuration
+that the search has not had yet.
 
 Regret is that of the best value seen so far at any unit: 0 is the best of the table, 1 the median final value.
 """

@@ -59,8 +59,8 @@ def simulate(
 ) -> Seen:
     """A study of one task, until a time on the simulated clock.
 
-    Each worker asks for a trial as soon as it is free, and reports every unit. A trial that diverged is pruned, as
-    users do who raise `TrialPruned`.
+    Each worker asks for a trial as soon as it is free, and reports every unit. A trial that diverged fails, as one that
+    returns NaN does. No recorded configuration is taken twice, as in our own searches.
 
     Args:
         task: what is searched; more is better.
@@ -86,9 +86,12 @@ def _run(task: RecordedTask, study: optuna.Study, workers: int, seconds: float) 
     events: list[tuple[float, int, optuna.Trial, int, int]] = []
     """When a unit of a trial ends, the trial, its curve, and the unit."""
 
+    taken: set[int] = set()
+
     def begin(now: float) -> None:
         trial = study.ask()
-        row = curves.nearest(_suggest(trial, task.ranges))
+        row = curves.nearest(_suggest(trial, task.ranges), taken)
+        taken.add(row)
         heapq.heappush(events, (now + curves.seconds[row, 1], next(order), trial, row, 1))
 
     for _ in range(workers):
@@ -96,7 +99,7 @@ def _run(task: RecordedTask, study: optuna.Study, workers: int, seconds: float) 
     while events[0][0] <= seconds:
         now, _, trial, row, unit = heapq.heappop(events)
         if unit >= curves.diverged_at[row]:
-            study.tell(trial, state=TrialState.PRUNED)
+            study.tell(trial, state=TrialState.FAIL)
             begin(now)
             continue
         value = float(curves.values[row, unit - 1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from hpo.ranges import CategoricalParameter, ParameterRange
 from hpo.ranking import Ranking
 from trainers.errors import ConfigurationError
+
+PER_TRIAL = 5
+"""Recorded configurations to a trial, from which on a search takes none of them twice."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,17 +94,27 @@ class Curves:
         """How many curves end before the longest one without having diverged."""
         return int(((self._recorded < self.units) & (self.diverged_at > self.units)).sum())
 
-    def nearest(self, configuration: Mapping[str, Any]) -> int:
+    def nearest(self, configuration: Mapping[str, Any], taken: Collection[int] = ()) -> int:
         """The curve whose configuration is nearest in the unit cube of the ranges; ties to the first.
 
         A number's distance is along the scale of its range; another category is as far as the other end of a range.
 
         Args:
             configuration: a value a range, and perhaps others, which do not count.
+            taken: curves that are left out; not all of them.
         """
         place = np.array([_place(bounds, configuration[key]) for key, bounds in self._ranges.items()])
-        apart = np.where(self._categorical, self._places != place, self._places - place)
-        return int(np.argmin((apart**2).sum(axis=1)))
+        apart = (np.where(self._categorical, self._places != place, self._places - place) ** 2).sum(axis=1)
+        apart[list(taken)] = np.inf
+        return int(np.argmin(apart))
+
+    def gives_each_once(self, trials: int) -> bool:
+        """Whether a search of so many trials takes no curve twice: where there are `PER_TRIAL` to a trial, or more.
+
+        In training, a suggestion near an earlier one is not that one again. In a smaller table, the nearest that is
+        left would soon be far away.
+        """
+        return len(self) >= PER_TRIAL * trials
 
     def regret(self, value: float, ranking: Ranking) -> float | None:
         """How far a value is from the best of the table, normalised: 0 is that, and 1 the median final value.
@@ -130,7 +143,10 @@ class Curves:
     @cached_property
     def notes(self) -> list[str]:
         """What a reader of simulated figures has to know of the table."""
-        notes = [f"A suggestion is mapped to its nearest recorded configuration, of {len(self):,} in {self.name}."]
+        notes = [
+            f"A suggestion is mapped to its nearest recorded configuration, of {len(self):,} in {self.name}; a search "
+            f"of at most {len(self) // PER_TRIAL:,} trials takes none twice."
+        ]
         if self.left_out:
             notes.append(f"{self.left_out:,} recorded configurations are outside of the ranges and left out.")
         if self.ended_early:

@@ -78,7 +78,7 @@ def simulate(
     plan: Plan,
     ranges: Mapping[str, ParameterRange],
 ) -> Replayed:
-    """Runs a search on recorded curves.
+    """Runs a search on recorded curves; `Curves.nearest` says which a trial goes along.
 
     Gangs start as soon as there is work for them, and are held to the end.
 
@@ -152,12 +152,14 @@ class _CurveGangs(SimulatedGangs):
         self.began: dict[str, float] = {}
         """When each trial's latest assignment began."""
         self._rows: dict[str, int] = {}
+        self._once = curves.gives_each_once(search.max_jobs)
         self._limit = search.limits.max_seconds
 
     def row(self, trial_id: str, hyperparameters: Mapping[str, Any]) -> int:
-        """The curve that a trial goes along."""
+        """The curve that a trial goes along; it is asked for as soon as a trial is suggested."""
         if trial_id not in self._rows:
-            self._rows[trial_id] = self.curves.nearest(hyperparameters)
+            taken = self._rows.values() if self._once else ()
+            self._rows[trial_id] = self.curves.nearest(hyperparameters, taken)
         return self._rows[trial_id]
 
     def assign(self, gang: str, assignment: Assignment) -> None:
@@ -195,7 +197,8 @@ class _Reports:
     stop_requested: bool = False
 
     def trial(self, run: TrialRun) -> None:
-        """Not kept."""
+        """Gives a new trial its curve: in the order of suggestion, whichever gang is free first."""
+        self.gangs.row(run.id, run.hyperparameters)
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """Keeps each value and the time of its unit, which is before the end of the assignment."""

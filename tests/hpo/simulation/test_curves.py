@@ -37,6 +37,15 @@ def test_the_nearest_is_nearest_on_the_scales_of_the_ranges(eta: float, depth: i
     assert apart(found) == pytest.approx(min(map(apart, curves.configurations)))
 
 
+def test_the_nearest_that_is_left_is_the_next_nearest() -> None:
+    curves, taken = table(), list[int]()
+    for _ in range(len(curves)):
+        taken.append(curves.nearest({"eta": 0.1, "max_depth": 3, "booster": "dart"}, taken))
+    assert sorted(taken) == list(range(len(curves)))
+    apart = [(curves.configurations[row]["booster"] != "dart") for row in taken]
+    assert apart.index(True) > 5, "another category is far"
+
+
 def test_reverse_logarithmic_ranges_tell_values_near_one_apart() -> None:
     made = [RecordedCurve(configuration={"beta": beta}, values=[1.0], seconds=[1.0]) for beta in (0.9, 0.99, 0.999)]
     curves = Curves("made", {"beta": ContinuousParameter(0, 0.9999, "ReverseLogarithmic")}, made)

@@ -79,6 +79,12 @@ def test_a_diverged_curve_ends_its_trial_in_that_unit() -> None:
     assert found.wall_seconds == 4 * 3 * 2.0
 
 
+def test_a_search_takes_no_curve_twice_where_there_are_many() -> None:
+    few, many = (run(table(), RANDOM, run_all(trials, UNITS), max_parallel_jobs=3).trials for trials in (13, 12))
+    assert len({trial.row for trial in many}) == 12
+    assert len({trial.row for trial in few}) < 13
+
+
 def test_a_time_limit_ends_the_search_at_the_next_unit() -> None:
     found = run(table(), RANDOM, run_all(50, UNITS), limits=Limits(max_seconds=41.0))
     assert found.wall_seconds == 42.0
