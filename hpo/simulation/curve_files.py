@@ -116,6 +116,11 @@ def _rows(table: pd.DataFrame, where: str, ranges: Mapping[str, ParameterRange])
 
 
 def _check_columns(table: pd.DataFrame, where: str, ranges: Mapping[str, ParameterRange]) -> None:
+    if taken := [name for name in ranges if name in COLUMNS]:
+        raise ConfigurationError(
+            f"the job tunes {enumerated(taken)}, which names another column of curves {where!r}; take the curves of a "
+            "job of the record, job:NAME"
+        )
     if missing := [name for name in (*COLUMNS, *ranges) if name not in table]:
         raise ConfigurationError(
             f"curves {where!r} have no column {enumerated(missing)}; give {', '.join(COLUMNS)} and one a tuned "
@@ -144,12 +149,21 @@ def _typed(bounds: ParameterRange, value: Any, about: str) -> Any:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(bounds, CategoricalParameter):
         plain = None if isinstance(plain, float) and math.isnan(plain) else plain
-        whole = int(plain) if isinstance(plain, float) and plain.is_integer() else plain
-        return next((each for each in (plain, whole) if bounds.is_valid(each)), plain)
+        return next((each for each in _readings(plain) if bounds.is_valid(each)), plain)
     try:
         return bounds.cast_to_type(plain)
     except ConfigurationError as error:
         raise ConfigurationError(f"{about}: {error}") from error
+
+
+def _readings(value: Any) -> Iterator[Any]:
+    """A cell, and as what else it may be meant: files do not tell 1, 1.0 and "1" apart."""
+    yield value
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if value == value // 1:
+            yield int(value)
+        yield float(value)
+        yield str(value)
 
 
 # ---- jobs of the record

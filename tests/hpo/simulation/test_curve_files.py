@@ -56,6 +56,21 @@ def test_categories_keep_their_types(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("values", [[1, 2], [1.0, 2.0], ["1", "2"], [True, False]])
+def test_what_a_file_cannot_tell_is_read_as_the_range_has_it(values: list[Any], tmp_path: Path) -> None:
+    path = tmp_path / "curves.csv"
+    cells = [str(value) for value in values]
+    path.write_text(f"trial,unit,seconds,value,size\na,1,1,0.5,{cells[0]}\nb,1,1,0.6,{cells[1]}\n")
+    found = open_curves(str(path), {"size": CategoricalParameter(values)}, METRIC).configurations
+    assert [repr(each["size"]) for each in found] == [repr(value) for value in values]
+
+
+def test_a_hyperparameter_named_as_a_column_is_refused(tmp_path: Path) -> None:
+    path = written(frame(recorded(4)), tmp_path / "curves.csv")
+    with pytest.raises(ConfigurationError, match="the job tunes unit, which names another column"):
+        open_curves(str(path), {**RANGES, "unit": ContinuousParameter(0, 1)}, METRIC)
+
+
 def changed(column: str, row: int, value: Any) -> Callable[[pd.DataFrame], pd.DataFrame]:
     def change(rows: pd.DataFrame) -> pd.DataFrame:
         rows[column] = rows[column].astype(object)
