@@ -13,6 +13,7 @@ Regret is that of the best value seen so far at any unit: 0 is the best of the t
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,11 +29,13 @@ from rich.console import Console
 
 from experiments.baselines import optuna_on_curves
 from experiments.shared.benchmark import markdown, table, write
+from experiments.shared.pictures import Line, learning
 from experiments.shared.published import Steps
 from experiments.shared.recorded_tasks import RecordedTask, bench, recorded_task, task_names
 from hpo.cli import errors_in_words
 from hpo.cost import Limits
 from hpo.ranking import Ranking
+from hpo.report import Figure, look
 from hpo.search import Search
 from hpo.simulation import mean_and_error, simulate
 from hpo.strategies import Plan, Strategy, strategy_of
@@ -40,7 +43,9 @@ from hpo.text import count, enumerated
 from trainers.errors import ConfigurationError
 
 BUDGETS = (5, 10, 20)
-"""In full trainings."""
+"""Those of the tables, in full trainings."""
+TRAININGS = range(1, BUDGETS[-1] + 1)
+"""Those at which regret is measured."""
 WORKERS = (1, 4, 16)
 RANKING = Ranking(maximize=True)
 
@@ -69,9 +74,9 @@ def plan_for(strategy: Strategy, task: RecordedTask, workers: int) -> Plan:
 
 
 def regrets(task: RecordedTask, arm: str, workers: int, seed: int) -> list[float]:
-    """The regret of one search at each budget."""
+    """The regret of one search after each of `TRAININGS`."""
     units = task.curves.units
-    times = [budget * units / workers for budget in BUDGETS]
+    times = [trainings * units / workers for trainings in TRAININGS]
     best_at: Callable[[float], float]
     if arm in OPTUNA:
         made = OPTUNA[arm]
@@ -114,26 +119,52 @@ def summary(result: Mapping[str, Any], workers: int) -> list[tuple[str, ...]]:
     }
     for arm in result["arms"]:
         cells = []
-        for place in range(len(result["budgets"])):
-            by_seed = zip(*([run[place] for run in of[arm]] for of in found.values()), strict=True)
-            cells.append(figure([statistics.fmean(each) for each in by_seed]))
+        for budget in result["budgets"]:
+            cells.append(figure([regret[budget - 1] for regret in over_tasks(found, arm)]))
         ranks = [1 + sum(other[0] < of[arm][0] for other in of.values()) for of in last.values()]
-        good = sum(of[arm][0] <= sum(_error_or_none(min(of.values()))) for of in last.values())
+        good = sum(of[arm][0] <= sum(_with_error(min(of.values()))) for of in last.values())
         seconds = result["seconds"][str(workers)][arm]
         rows.append((arm, *cells, f"{statistics.fmean(ranks):.1f}", f"{good} of {len(last)}", f"{seconds:.2f}"))
     return rows
 
 
-def _error_or_none(of: tuple[float, float]) -> tuple[float, float]:
+def over_tasks(found: Mapping[str, Any], arm: str) -> list[list[float]]:
+    """An arm's regret after each of `TRAININGS`, the mean over tasks: a list a seed."""
+    seeds = zip(*(of[arm] for of in found.values()), strict=True)
+    return [[statistics.fmean(each) for each in zip(*runs, strict=True)] for runs in seeds]
+
+
+def pictures(result: Mapping[str, Any]) -> list[Figure]:
+    """Regret over the budget, a picture for each number of workers."""
+    colours = (*look.SERIES, look.OCHRE, look.ROSE, look.GREY)
+    return [
+        learning(
+            f"regret-{workers}",
+            f"Regret with {count(workers, 'worker')}, mean of {count(len(result['tasks']), 'task')}",
+            f"Bands are from the least to the most of {count(len(result['seeds']), 'seed')}. Idle workers count.",
+            [
+                Line(label=arm, curves=over_tasks(result["regrets"][str(workers)], arm), colour=colour)
+                for arm, colour in zip(result["arms"], itertools.cycle(colours), strict=False)
+            ],
+            "full training",
+            "regret",
+        )
+        for workers in result["workers"]
+    ]
+
+
+def _with_error(of: tuple[float, float]) -> tuple[float, float]:
     """A mean and its standard error, 0 where there is one value only."""
     mean, error = of
     return mean, 0.0 if error != error else error
 
 
-def by_task(result: Mapping[str, Any], workers: int, place: int) -> list[tuple[str, ...]]:
+def by_task(result: Mapping[str, Any], workers: int, budget: int) -> list[tuple[str, ...]]:
     """A row a task: the regret of each arm at one budget."""
     found = result["regrets"][str(workers)]
-    return [(task, *(figure([run[place] for run in of[arm]]) for arm in result["arms"])) for task, of in found.items()]
+    return [
+        (task, *(figure([run[budget - 1] for run in of[arm]]) for arm in result["arms"])) for task, of in found.items()
+    ]
 
 
 def figure(values: Sequence[float]) -> str:
@@ -158,8 +189,8 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     made = {}
     for workers in result["workers"]:
         made[f"summary-{workers}"] = markdown(columns(result), summary(result, workers))
-        for place, budget in enumerate(result["budgets"]):
-            made[f"tasks-{workers}-{budget}"] = markdown(("task", *result["arms"]), by_task(result, workers, place))
+        for budget in result["budgets"]:
+            made[f"tasks-{workers}-{budget}"] = markdown(("task", *result["arms"]), by_task(result, workers, budget))
     return made
 
 
@@ -214,7 +245,7 @@ def run(
                 took: list[float] = []
                 for task in tasks:
                     step = f"{task}-{at_once}-{arm}".replace("/", "-").replace(" ", "-").replace(",", "")
-                    settings = {"seeds": list(seeds), "budgets": BUDGETS}
+                    settings = {"seeds": list(seeds), "trainings": list(TRAININGS)}
                     work = partial(timed, folder, task, arm, at_once)
                     runs = steps.do(step, settings, lambda work=work: list(each_of(work, seeds)))
                     found[str(at_once)][task][arm] = [each["regrets"] for each in runs]
@@ -252,7 +283,9 @@ def main(
     arms: Annotated[Optional[list[str]], typer.Option(help="A search's name; may be repeated.")] = None,  # noqa: UP045
     tasks: Annotated[Optional[list[str]], typer.Option(help="A task's name; may be repeated.")] = None,  # noqa: UP045
     processes: Annotated[int, typer.Option(min=1, help="How many searches are simulated at once.")] = 1,
-    out: Annotated[Path, typer.Option(help="Folder for result.json and steps.")] = Path("results/search-quality"),
+    out: Annotated[Path, typer.Option(help="Folder for result.json, tables, pictures and steps.")] = Path(
+        "results/search-quality"
+    ),
 ) -> None:
     """Compare searches on recorded tasks, for as many units of training."""
     console = Console(highlight=False)
@@ -273,6 +306,8 @@ def main(
     (out / "tables.md").write_text(
         "\n\n".join(f"## {name}\n\n{made}" for name, made in page_tables(result).items()) + "\n", encoding="utf-8"
     )
+    for picture in pictures(result):
+        picture.save(out / "pictures")
     console.print(f"written to {write(out, result)}", soft_wrap=True)
 
 
