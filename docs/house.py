@@ -48,6 +48,7 @@ HOUSE = {
         "observers",
         "search",
         "strategies",
+        "suggestions",
         "cost",
         "record",
         "ranking",
