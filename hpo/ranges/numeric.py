@@ -122,7 +122,7 @@ class _NumericRange:
     def at(self, position: float) -> float:
         """The value at a position from 0 to 1; the nearest whole number where the range has no others."""
         low, high = (self._scale(bound) for bound in (self.min_value, self.max_value))
-        value = self._unscale(low + (high - low) * position)
+        value = self._unscale(low * (1 - position) + high * position)  # Exact at both ends.
         value = round(value) if self.__name__ == "Integer" else value
         return min(max(value, self.min_value), self.max_value)
 

@@ -126,7 +126,9 @@ def lay_out_cutting(max_jobs: int, min_resource: int, max_resource: int, reducti
         ConfigurationError: a value is out of range.
     """
     halvings = _halvings(max_jobs, min_resource, max_resource, reduction_factor)
-    depths = range(halvings, 0, -1) or [0]
+    if not halvings:
+        return run_all(max_jobs, max_resource)
+    depths = range(halvings, 0, -1)
     whole = [-(-(halvings + 1) * reduction_factor**s // (s + 1)) for s in depths]
     brackets = []
     for trials, depth in _shared_out(max_jobs, whole, depths):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from hpo.ranges import CategoricalParameter, ContinuousParameter, ParameterRange
+from hpo.ranges import CategoricalParameter, ContinuousParameter, ParameterRange, decode
 from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting
 from hpo.strategies.hyperband_strategy import HyperbandStrategy, HyperbandStrategyConfig, StrategyConfig
 from hpo.strategies.model_strategy import BayesianStrategy
@@ -25,7 +25,7 @@ from hpo.strategies.registry import (
     strategy_of,
 )
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
-from hpo.strategies.strategy import Prepared, Strategy, Task
+from hpo.strategies.strategy import Learner, Prepared, Strategy, Task
 from tests.support.own_code import Halves
 from trainers.errors import ConfigurationError
 
@@ -85,7 +85,12 @@ def test_the_scheduler_has_the_plan_and_the_searcher_the_objective() -> None:
 
 
 def draws(made: Prepared, count: int = 10) -> list[dict[str, Any] | None]:
-    return [made.searcher.suggest(f"trial-{number}") for number in range(count)]
+    drawn = []
+    for number in range(count):
+        drawn.append(made.searcher.suggest(f"trial-{number}"))
+        if isinstance(made.searcher, Learner):
+            made.searcher.begun(f"trial-{number}", decode(RANGES, drawn[-1]))
+    return drawn
 
 
 def test_the_seed_decides_what_is_drawn() -> None:
