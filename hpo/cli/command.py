@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from hpo.cli.commands import data, db, export, files, forecast, logs, records, report, resume, submit, tuning
+from hpo.cli.commands import data, db, export, files, forecast, logs, records, report, resume, simulate, submit, tuning
 from hpo.cli.options import Command, Group
 from trainers.loopback import on_loopback
 
@@ -50,6 +50,12 @@ _add(
     forecast.forecast,
     "hpo forecast job.yaml",
     "hpo forecast job.yaml --set tuning.max_jobs=60 --json",
+)
+_add(
+    "simulate",
+    simulate.simulate,
+    "hpo simulate job.yaml --curves job:churn-1 --gangs 1,4,16",
+    "hpo simulate job.yaml --curves curves.csv --strategy Random --strategy Hyperband --max-jobs 30,60 --json",
 )
 _add(
     "submit",

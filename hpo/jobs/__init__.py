@@ -11,6 +11,7 @@ if TYPE_CHECKING:
         NAME_LENGTH as NAME_LENGTH,
         TuningJob as TuningJob,
         name_from as name_from,
+        search_for as search_for,
     )
     from hpo.jobs.checks import (
         TakesValues as TakesValues,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         records as records,
         report as report,
         resume as resume,
+        simulate as simulate,
         submit as submit,
         tuning as tuning,
     )

@@ -42,7 +42,7 @@ def no_data(monkeypatch: pytest.MonkeyPatch) -> None:
 COMMANDS = [
     [],
     ["data"],
-    *([name] for name in ("init", "tune", "forecast", "jobs", "describe", "trials", "stop", "schema")),
+    *([name] for name in ("init", "tune", "forecast", "simulate", "jobs", "describe", "trials", "stop", "schema")),
 ]
 COMMANDS += [["data", name] for name in ("list", "fetch", "check")]
 

@@ -1,0 +1,133 @@
+"""Optuna on recorded curves, asked and told as its users do, by simulated workers on one clock."""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import warnings
+from bisect import bisect_right
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import optuna
+from optuna.trial import TrialState
+
+from experiments.shared.recorded_tasks import RecordedTask
+from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange
+
+
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """The best value that a study had seen, by the time.
+
+    Args:
+        seconds: when a unit of any trial ended, rising.
+        best: the best value by then; negative infinity while nothing was finite.
+    """
+
+    seconds: list[float] = field(default_factory=list)
+    best: list[float] = field(default_factory=list)
+
+    def add(self, seconds: float, value: float) -> None:
+        """A unit ended."""
+        self.seconds.append(seconds)
+        self.best.append(max(value, self.best[-1]) if self.best else value)
+
+    def best_at(self, seconds: float) -> float:
+        """The best value by a time; NaN where there was none."""
+        place = bisect_right(self.seconds, seconds)
+        return self.best[place - 1] if place else float("nan")
+
+
+def tpe(seed: int, units: int, workers: int) -> optuna.Study:
+    """TPE with the pruner that Optuna names for it; several workers look out for each other's trials, as it advises."""
+    return _study(
+        seed,
+        optuna.samplers.TPESampler(seed=seed, constant_liar=workers > 1),
+        optuna.pruners.HyperbandPruner(min_resource=1, max_resource=units, reduction_factor=3),
+    )
+
+
+def gaussian_process(seed: int, units: int, workers: int) -> optuna.Study:
+    """Optuna's Gaussian process, whose trials all run to the end."""
+    return _study(seed, optuna.samplers.GPSampler(seed=seed), optuna.pruners.NopPruner())
+
+
+def simulate(
+    task: RecordedTask, make: Callable[[int, int, int], optuna.Study], *, seed: int, workers: int, seconds: float
+) -> Seen:
+    """A study of one task, until a time on the simulated clock.
+
+    Each worker asks for a trial as soon as it is free, and reports every unit. A trial that diverged fails, as one that
+    returns NaN does. No recorded configuration is taken twice, as in our own searches.
+
+    Args:
+        task: what is searched; more is better.
+        make: the study, from the seed, the units of a whole trial, and the number of workers.
+        seed: of the study.
+        workers: that train at once.
+        seconds: when it ends.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        study = make(seed, task.curves.units, workers)
+        return _run(task, study, workers, seconds)
+
+
+def _study(seed: int, sampler: optuna.samplers.BaseSampler, pruner: optuna.pruners.BasePruner) -> optuna.Study:
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    # The pruner deals trials to brackets by the study's name.
+    return optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner, study_name=f"search-{seed}")
+
+
+def _run(task: RecordedTask, study: optuna.Study, workers: int, seconds: float) -> Seen:
+    seen, order, curves = Seen(), itertools.count(), task.curves
+    events: list[tuple[float, int, optuna.Trial, int, int]] = []
+    """When a unit of a trial ends, the trial, its curve, and the unit."""
+
+    taken: set[int] = set()
+
+    def begin(now: float) -> None:
+        trial = study.ask()
+        row = curves.nearest(_suggest(trial, task.ranges), taken)
+        taken.add(row)
+        heapq.heappush(events, (now + curves.seconds[row, 1], next(order), trial, row, 1))
+
+    for _ in range(workers):
+        begin(0.0)
+    while events[0][0] <= seconds:
+        now, _, trial, row, unit = heapq.heappop(events)
+        if unit >= curves.diverged_at[row]:
+            study.tell(trial, state=TrialState.FAIL)
+            begin(now)
+            continue
+        value = float(curves.values[row, unit - 1])
+        seen.add(now, value)
+        trial.report(value, unit)
+        if unit == curves.units:
+            study.tell(trial, value)
+        elif trial.should_prune():
+            study.tell(trial, state=TrialState.PRUNED)
+        else:
+            took = curves.seconds[row, unit + 1] - curves.seconds[row, unit]
+            heapq.heappush(events, (now + took, next(order), trial, row, unit + 1))
+            continue
+        begin(now)
+    return seen
+
+
+def _suggest(trial: optuna.Trial, ranges: Mapping[str, ParameterRange]) -> dict[str, Any]:
+    return {name: _one(trial, name, bounds) for name, bounds in ranges.items()}
+
+
+def _one(trial: optuna.Trial, name: str, bounds: ParameterRange) -> Any:
+    """A hyperparameter on the scale of its range; near 1, its distance to 1 is what is searched."""
+    if isinstance(bounds, CategoricalParameter):
+        return trial.suggest_categorical(name, bounds.values)
+    low, high, log = bounds.min_value, bounds.max_value, bounds.resolved_scaling == "Logarithmic"
+    if isinstance(bounds, IntegerParameter):
+        return trial.suggest_int(name, int(low), int(high), log=log)
+    if bounds.resolved_scaling == "ReverseLogarithmic":
+        return 1 - trial.suggest_float(name, 1 - high, 1 - low, log=True)
+    return trial.suggest_float(name, low, high, log=log)

@@ -1,0 +1,281 @@
+"""Regret of all strategies, and of Optuna in the same run, on recorded tasks with one worker and with many.
+
+    python -m experiments.search_quality [--bench FOLDER] [--seeds 20] [--workers 1] [--arms NAME] [--processes 2]
+
+A unit of a curve takes a second of a worker, so that a budget in full trainings is one in seconds: of all workers
+together, idle ones too. Every search runs until 20 full trainings are spent, its own cost of thinking not counted. The
+strategies run in the real controller on simulated gangs (`hpo.simulation`), in a job whose plan is for at least as many
+units; Optuna is asked and told on the same clock. A suggestion is mapped to the nearest recorded configuration
+that the search has not had yet.
+
+Regret is that of the best value seen so far at any unit: 0 is the best of the table, 1 the median final value.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import typer
+from rich.console import Console
+
+from experiments.baselines import optuna_on_curves
+from experiments.shared.benchmark import markdown, table, write
+from experiments.shared.published import Steps
+from experiments.shared.recorded_tasks import RecordedTask, bench, recorded_task, task_names
+from hpo.cli import errors_in_words
+from hpo.cost import Limits
+from hpo.ranking import Ranking
+from hpo.search import Search
+from hpo.simulation import mean_and_error, simulate
+from hpo.strategies import Plan, Strategy, strategy_of
+from hpo.text import count, enumerated
+from trainers.errors import ConfigurationError
+
+BUDGETS = (5, 10, 20)
+"""In full trainings."""
+WORKERS = (1, 4, 16)
+RANKING = Ranking(maximize=True)
+
+STRATEGIES: dict[str, Callable[[int], Strategy]] = {
+    "Random": lambda units: strategy_of("Random", None),
+    "Hyperband": lambda units: strategy_of("Hyperband", None),
+}
+"""Our strategies by name, for trials of so many units."""
+
+OPTUNA = {"Optuna TPE, HyperbandPruner": optuna_on_curves.tpe, "Optuna GP": optuna_on_curves.gaussian_process}
+
+ARMS = (*STRATEGIES, *OPTUNA)
+
+
+# ---- one search
+
+
+def plan_for(strategy: Strategy, task: RecordedTask, workers: int) -> Plan:
+    """The smallest plan that keeps all workers busy until the largest budget is spent."""
+    units = task.curves.units
+    enough = (BUDGETS[-1] + workers - 1) * units
+    jobs = BUDGETS[-1]
+    while (plan := strategy.plan(task.ranges, jobs, units)).resource < enough:
+        jobs += 1 + (enough - plan.resource) // units
+    return plan
+
+
+def regrets(task: RecordedTask, arm: str, workers: int, seed: int) -> list[float]:
+    """The regret of one search at each budget."""
+    units = task.curves.units
+    times = [budget * units / workers for budget in BUDGETS]
+    best_at: Callable[[float], float]
+    if arm in OPTUNA:
+        made = OPTUNA[arm]
+        best_at = optuna_on_curves.simulate(task, made, seed=seed, workers=workers, seconds=times[-1]).best_at
+    else:
+        strategy = STRATEGIES[arm](units)
+        plan = plan_for(strategy, task, workers)
+        search = Search(
+            name="search",
+            metric="value",
+            mode="max",
+            max_jobs=plan.trials,
+            max_parallel_jobs=workers,
+            max_resource=units,
+            seed=seed,
+            storage_path="/simulated",
+            limits=Limits(max_seconds=times[-1]),
+        )
+        best_at = simulate(task.curves, search, strategy, plan, task.ranges).best_at
+    found = [task.curves.regret(best_at(seconds), RANKING) for seconds in times]
+    assert None not in found, "recorded tasks are whole"
+    return [regret for regret in found if regret is not None]
+
+
+def timed(folder: Path, name: str, arm: str, workers: int, seed: int) -> dict[str, Any]:
+    """One search, and the seconds that it took itself."""
+    task = recorded_task(folder, name)
+    began = time.perf_counter()
+    return {"regrets": regrets(task, arm, workers, seed), "seconds": time.perf_counter() - began}
+
+
+# ---- what came out
+
+
+def summary(result: Mapping[str, Any], workers: int) -> list[tuple[str, ...]]:
+    """A row an arm: means over tasks with standard errors over seeds; ranks and how often it is best at the end."""
+    found, rows = result["regrets"][str(workers)], []
+    last = {
+        task: {arm: mean_and_error([run[-1] for run in runs]) for arm, runs in of.items()} for task, of in found.items()
+    }
+    for arm in result["arms"]:
+        cells = []
+        for place in range(len(result["budgets"])):
+            by_seed = zip(*([run[place] for run in of[arm]] for of in found.values()), strict=True)
+            cells.append(figure([statistics.fmean(each) for each in by_seed]))
+        ranks = [1 + sum(other[0] < of[arm][0] for other in of.values()) for of in last.values()]
+        good = sum(of[arm][0] <= sum(_error_or_none(min(of.values()))) for of in last.values())
+        seconds = result["seconds"][str(workers)][arm]
+        rows.append((arm, *cells, f"{statistics.fmean(ranks):.1f}", f"{good} of {len(last)}", f"{seconds:.2f}"))
+    return rows
+
+
+def _error_or_none(of: tuple[float, float]) -> tuple[float, float]:
+    """A mean and its standard error, 0 where there is one value only."""
+    mean, error = of
+    return mean, 0.0 if error != error else error
+
+
+def by_task(result: Mapping[str, Any], workers: int, place: int) -> list[tuple[str, ...]]:
+    """A row a task: the regret of each arm at one budget."""
+    found = result["regrets"][str(workers)]
+    return [(task, *(figure([run[place] for run in of[arm]]) for arm in result["arms"])) for task, of in found.items()]
+
+
+def figure(values: Sequence[float]) -> str:
+    """A mean with its standard error."""
+    mean, error = mean_and_error(values)
+    return f"{mean:.3f}" if error != error else f"{mean:.3f} ± {error:.3f}"
+
+
+def columns(result: Mapping[str, Any]) -> tuple[str, ...]:
+    """Of `summary`."""
+    return (
+        "search",
+        *(f"regret at {budget} trainings" for budget in result["budgets"]),
+        f"mean rank at {result['budgets'][-1]}",
+        "within a standard error of the best",
+        "seconds a search",
+    )
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables for docs/, by name, from result.json: `summary-1` with one worker, `tasks-1-20` at 20 trainings."""
+    made = {}
+    for workers in result["workers"]:
+        made[f"summary-{workers}"] = markdown(columns(result), summary(result, workers))
+        for place, budget in enumerate(result["budgets"]):
+            made[f"tasks-{workers}-{budget}"] = markdown(("task", *result["arms"]), by_task(result, workers, place))
+    return made
+
+
+# ---- running
+
+
+@contextmanager
+def mapper(processes: int) -> Iterator[Callable[..., Any]]:
+    """Like `map`, in so many processes; in this one where that is one."""
+    if processes == 1:
+        yield map
+        return
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=one_thread) as pool:
+        yield pool.map
+
+
+def one_thread() -> None:
+    """Keeps the linear algebra of a process on one core, which the others leave it."""
+    import torch
+
+    torch.set_num_threads(1)
+
+
+def run(
+    folder: Path,
+    out: Path,
+    *,
+    tasks: Sequence[str],
+    arms: Sequence[str],
+    workers: Sequence[int],
+    seeds: Sequence[int],
+    processes: int,
+    say: Callable[[str], None],
+) -> dict[str, Any]:
+    """All searches; those of an arm, a task and a number of workers are a step that is not done again.
+
+    Args:
+        folder: of the recorded tasks.
+        out: where steps are kept.
+        tasks: by name.
+        arms: names out of `ARMS`.
+        workers: numbers of them.
+        seeds: of each.
+        processes: that simulate at once.
+        say: is told of progress.
+    """
+    found: dict[str, dict[str, dict[str, Any]]] = {str(each): {task: {} for task in tasks} for each in workers}
+    seconds: dict[str, dict[str, float]] = {}
+    with Steps(out, say) as steps, mapper(processes) as each_of:
+        for at_once in workers:
+            for arm in arms:
+                took: list[float] = []
+                for task in tasks:
+                    step = f"{task}-{at_once}-{arm}".replace("/", "-").replace(" ", "-").replace(",", "")
+                    settings = {"seeds": list(seeds), "budgets": BUDGETS}
+                    work = partial(timed, folder, task, arm, at_once)
+                    runs = steps.do(step, settings, lambda work=work: list(each_of(work, seeds)))
+                    found[str(at_once)][task][arm] = [each["regrets"] for each in runs]
+                    took += [each["seconds"] for each in runs]
+                    last = figure([each["regrets"][-1] for each in runs])
+                    say(f"{count(at_once, 'worker')}, {task}, {arm}: {last} at {BUDGETS[-1]} trainings")
+                seconds.setdefault(str(at_once), {})[arm] = statistics.fmean(took)
+    return {
+        "simulated": True,
+        "budgets": BUDGETS,
+        "workers": list(workers),
+        "tasks": list(tasks),
+        "arms": list(arms),
+        "seeds": list(seeds),
+        "regrets": found,
+        "seconds": seconds,
+    }
+
+
+def chosen(asked: Sequence[str] | None, known: Sequence[str], option: str) -> list[str]:
+    """Those that were asked for, or all.
+
+    Raises:
+        ConfigurationError: one is not known.
+    """
+    if unknown := [name for name in asked or () if name not in known]:
+        raise ConfigurationError(f"{option} {unknown[0]!r} is unknown; give one of {enumerated(known)}")
+    return list(asked or known)
+
+
+def main(
+    bench_: Annotated[Optional[Path], typer.Option("--bench", help="Folder of the recorded tasks.")] = None,  # noqa: UP045
+    seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0.")] = 20,
+    workers: Annotated[Optional[list[int]], typer.Option(min=1, help="May be repeated; else 1, 4 and 16.")] = None,  # noqa: UP045
+    arms: Annotated[Optional[list[str]], typer.Option(help="A search's name; may be repeated.")] = None,  # noqa: UP045
+    tasks: Annotated[Optional[list[str]], typer.Option(help="A task's name; may be repeated.")] = None,  # noqa: UP045
+    processes: Annotated[int, typer.Option(min=1, help="How many searches are simulated at once.")] = 1,
+    out: Annotated[Path, typer.Option(help="Folder for result.json and steps.")] = Path("results/search-quality"),
+) -> None:
+    """Compare searches on recorded tasks, for as many units of training."""
+    console = Console(highlight=False)
+    folder = bench(bench_)
+    result = run(
+        folder,
+        out,
+        tasks=chosen(tasks, task_names(folder), "--tasks"),
+        arms=chosen(arms, ARMS, "--arms"),
+        workers=workers or WORKERS,
+        seeds=range(seeds),
+        processes=processes,
+        say=partial(console.print, soft_wrap=True, markup=False),
+    )
+    for at_once in result["workers"]:
+        title = f"{count(at_once, 'worker')}, {count(seeds, 'seed')}, {count(len(result['tasks']), 'task')}"
+        console.print(table(title, columns(result), summary(result, at_once)))
+    (out / "tables.md").write_text(
+        "\n\n".join(f"## {name}\n\n{made}" for name, made in page_tables(result).items()) + "\n", encoding="utf-8"
+    )
+    console.print(f"written to {write(out, result)}", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    with errors_in_words():
+        typer.run(main)

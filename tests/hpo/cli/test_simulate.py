@@ -1,0 +1,108 @@
+"""`hpo simulate`: its table, its JSON, and one line for each mistake."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from hpo.record.store import Store
+from tests.support.curves import keep, recorded, write
+from tests.support.listed import hpo
+
+JOB = """
+data: {channels: {train: {path: train.csv, target: y}, validation: {path: validation.csv, target: y}}}
+trainer: {type: xgboost, num_workers: 2, hyperparameters: {objective: "binary:logistic", eval_metric: auc}}
+tuning:
+  objective_metric_name: validation:auc
+  strategy: Hyperband
+  hyperband: {max_resource: 9}
+  max_jobs: 12
+  max_parallel_jobs: 2
+  random_seed: 5
+  ranges:
+    eta: {type: continuous, min: 0.001, max: 1, scaling: Logarithmic}
+    max_depth: {type: integer, min: 1, max: 6}
+    booster: {type: categorical, values: [gbtree, dart]}
+"""
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> list[str]:
+    """A job file and the option that names curves of its hyperparameters."""
+    job = tmp_path / "job.yaml"
+    job.write_text(JOB, encoding="utf-8")
+    return [str(job), "--curves", str(write(recorded(), tmp_path / "curves.csv"))]
+
+
+def test_the_job_s_own_search_is_simulated(files: list[str]) -> None:
+    head, row, note = hpo("simulate", *files, "--seeds", "3", columns=200).splitlines()
+    assert head.split() == [
+        "strategy",
+        "trials",
+        "gangs",
+        "regret",
+        "best",
+        "units",
+        "of",
+        "all",
+        "wall",
+        "s",
+        "worker-s",
+    ]
+    assert row.split()[:3] == ["Hyperband", "12", "2"]
+    assert note.startswith("A suggestion is mapped to its nearest recorded configuration, of 60 in curves.csv; ")
+    assert note.endswith("of at most 12 trials takes none twice.")
+
+
+def test_strategies_gangs_and_budgets_make_a_line_each(files: list[str]) -> None:
+    asked = ["--strategy", "Random", "--strategy", "Hyperband", "--gangs", "1,4", "--max-jobs", "6,12", "--seeds", "2"]
+    found = json.loads(hpo("simulate", *files, *asked, "--json"))
+    assert [(row["strategy"], row["max_jobs"], row["gangs"]) for row in found["rows"]] == [
+        (name, jobs, gangs) for name in ("Random", "Hyperband") for jobs in (6, 12) for gangs in (1, 4)
+    ]
+    assert len(found["notes"]) == 1
+    by_key = {(row["strategy"], row["max_jobs"], row["gangs"]): row for row in found["rows"]}
+    random, hyperband = by_key["Random", 12, 1], by_key["Hyperband", 12, 1]
+    assert random["units"] == 12 * 9
+    assert random["wall_seconds"] == 12 * 9 * 2
+    assert random["worker_seconds"] == 2 * random["wall_seconds"]
+    assert hyperband["units"] < random["units"]
+    assert by_key["Hyperband", 12, 4]["regrets"] == hyperband["regrets"]
+    assert random["cost"] is None
+
+
+def test_a_bill_in_money_where_there_are_prices(files: list[str]) -> None:
+    priced = hpo(
+        "simulate", *files, "--set", "cost={per_worker_hour: 3600, currency: EUR}", "--seeds", "1", columns=200
+    )
+    assert priced.splitlines()[0].split()[-1] == "cost"
+    assert priced.splitlines()[1].endswith("EUR")
+
+
+def test_an_earlier_job_gives_curves(files: list[str], store: Store, tmp_path: Path) -> None:
+    keep(store, "before", recorded(diverged=5))
+    asked = [*files[:1], "--seeds", "2", "--gangs", "2", "--json"]
+    of_job = json.loads(hpo("simulate", *asked, "--curves", "job:before"))
+    path = write(recorded(diverged=5), tmp_path / "same.csv")
+    of_file = json.loads(hpo("simulate", *asked, "--curves", str(path)))
+    assert of_job["rows"][0]["regrets"] == of_file["rows"][0]["regrets"]
+    assert of_job["rows"][0]["worker_seconds"] == pytest.approx(of_file["rows"][0]["worker_seconds"])
+    assert of_job["notes"][0].count("of 60 in job before")
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (["--gangs", "1,none"], "--gangs is '1,none'; give whole numbers, 1 or more"),
+        (["--max-jobs", "0"], "--max-jobs is '0'; give whole numbers, 1 or more"),
+        (["--strategy", "Randon"], "strategy 'Randon' is unknown"),
+        (["--strategy", "shop:Halves"], "the command names Python code"),
+        (["--set", "tuning.hyperband.max_resource=10"], "trains up to 10 units, and the longest curve of curves.csv"),
+        (["--set", "tuning.ranges.gamma={type: continuous, min: 0, max: 1}"], "have no column gamma"),
+        (["--curves", "job:none"], "none"),
+    ],
+)
+def test_a_mistake_is_said_in_one_line(asked: list[str], said: str, files: list[str]) -> None:
+    assert said in hpo("simulate", *files, *asked, code=2)

@@ -1,0 +1,185 @@
+"""Curve files and jobs of the record as curves: what is read, and one error for each mistake."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hpo.ranges import CategoricalParameter, ContinuousParameter
+from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.simulation import Curves, open_curves
+from tests.support.curves import RANGES, UNITS, frame, recorded, table
+from trainers import ConfigurationError
+
+METRIC = "validation:auc"
+
+
+def written(rows: pd.DataFrame, path: Path) -> Path:
+    """Writes a file of the kind that its ending says."""
+    if path.suffix == ".csv":
+        rows.to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        rows.to_parquet(path)
+    else:
+        np.savez(path, **{name: rows[name].to_numpy("U6" if name == "booster" else None) for name in rows})
+    return path
+
+
+def read(path: Path) -> Curves:
+    return open_curves(str(path), RANGES, METRIC)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
+def test_a_file_of_any_kind_gives_the_same_curves(suffix: str, tmp_path: Path) -> None:
+    shuffled = frame(recorded(20, diverged=3)).sample(frac=1, random_state=1).sort_values("trial", kind="stable")
+    found, made = read(written(shuffled, tmp_path / f"curves{suffix}")), table(20, diverged=3)
+    assert found.configurations == made.configurations
+    np.testing.assert_array_equal(found.values, made.values)
+    np.testing.assert_array_equal(found.seconds, made.seconds)
+    assert list(found.diverged_at) == [3] * 3 + [UNITS + 1] * 17
+
+
+def test_categories_keep_their_types(tmp_path: Path) -> None:
+    path = tmp_path / "curves.csv"
+    path.write_text("trial,unit,seconds,value,size,bias\na,1,1,0.5,64,true\nb,1,1,0.6,128,false\nc,1,1,0.7,,true\n")
+    ranges = {"size": CategoricalParameter([64, 128, None]), "bias": CategoricalParameter([True, False])}
+    assert open_curves(str(path), ranges, METRIC).configurations == [
+        {"size": 64, "bias": True},
+        {"size": 128, "bias": False},
+        {"size": None, "bias": True},
+    ]
+
+
+def changed(column: str, row: int, value: Any) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    def change(rows: pd.DataFrame) -> pd.DataFrame:
+        rows[column] = rows[column].astype(object)
+        rows.loc[row, column] = value
+        return rows
+
+    return change
+
+
+MISTAKES: dict[str, tuple[Callable[[pd.DataFrame], pd.DataFrame], str]] = {
+    "a column is missing": (lambda rows: rows.drop(columns="seconds"), "have no column seconds"),
+    "columns are missing": (lambda rows: rows.drop(columns=["unit", "eta"]), "have no column unit and eta"),
+    "another hyperparameter": (lambda rows: rows.assign(gamma=1.0), "have gamma, which the job does not tune"),
+    "no row": (lambda rows: rows.iloc[:0], "have no row"),
+    "a unit twice": (lambda rows: pd.concat([rows, rows.iloc[-1:]]), "has unit 9 where 10 is due"),
+    "a unit is missing": (lambda rows: rows.drop(index=4), "trial 0.* has unit 6 where 5 is due"),
+    "time goes back": (changed("seconds", 4, 1.0), "has seconds that fall or are not finite"),
+    "seconds are text": (changed("seconds", 4, "long"), "have a seconds that is no number"),
+    "a value is text": (changed("value", 4, "good"), "have a value that is no number"),
+    "a unit is empty": (changed("unit", 4, math.nan), "have no unit in row 4"),
+    "two values in a trial": (changed("eta", 4, 0.5), "has several values of eta"),
+    "a number is text": (lambda rows: rows.assign(eta="large"), "eta: value is 'large'; give a finite number"),
+    "no configuration within": (lambda rows: rows.assign(booster="linear"), "no configuration within the job's ranges"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_one_error_that_names_it(mistake: str, tmp_path: Path) -> None:
+    change, said = MISTAKES[mistake]
+    path = written(change(frame(recorded(4))), tmp_path / "curves.csv")
+    with pytest.raises(ConfigurationError, match=said):
+        read(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npz"])
+def test_a_cut_file_is_refused(suffix: str, tmp_path: Path) -> None:
+    path = written(frame(recorded(20)), tmp_path / f"curves{suffix}")
+    whole = path.read_bytes()
+    end = whole.rindex(b",") if suffix == ".csv" else len(whole) // 2
+    path.write_bytes(whole[:end])
+    with pytest.raises(ConfigurationError, match=r"may have been cut|cannot be read"):
+        read(path)
+
+
+@pytest.mark.parametrize(("name", "said"), [("none.csv", "cannot be read"), ("curves.txt", "end in '.txt'")])
+def test_what_is_no_curve_file_is_refused(name: str, said: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        read(tmp_path / name)
+
+
+# ---- jobs of the record
+
+
+def keep(store: Store, metric: str = METRIC) -> None:
+    """A job of two workers: trials that completed, were stopped, diverged and failed."""
+    bounds = {"eta": ContinuousParameter(0, 1).to_json()}
+    spec = {"hyperparameter_ranges": bounds, "objective_metric_name": metric}
+    store.create_job(JobRow(name="before", created_at=0.0, spec=spec))
+    kinds = {"Completed": 4, "Stopped": 2, "Diverged": 1, "Failed": 3}
+    with store.writer("before") as writer:
+        for number, (status, units) in enumerate(kinds.items()):
+            trial = f"before-{number:03d}"
+            writer.trial(
+                TrialRow(
+                    job="before",
+                    trial_id=trial,
+                    number=number,
+                    status=status,  # type: ignore[arg-type]
+                    hyperparameters={"eta": number / 10},
+                    resource=units,
+                )
+            )
+            writer.report(
+                *(
+                    ReportRow(job="before", trial_id=trial, step=unit, objective=number + unit / 10, at=float(unit))
+                    for unit in range(1, units + 1)
+                )
+            )
+            writer.ledger(
+                LedgerRow(
+                    job="before",
+                    trial_id=trial,
+                    gang="gang0",
+                    kind="training",
+                    worker_seconds=2 * 3.0 * units,
+                    at=1.0,
+                    workers=2,
+                )
+            )
+        writer.ledger(LedgerRow(job="before", gang="gang0", kind="starting", worker_seconds=14.0, at=0.0, workers=2))
+
+
+def test_a_job_of_the_record_gives_its_trials_curves(home: Path) -> None:
+    with Store() as store:
+        keep(store)
+    curves = open_curves("job:before", {"eta": ContinuousParameter(0, 1)}, METRIC)
+    assert curves.configurations == [{"eta": 0.0}, {"eta": 0.1}, {"eta": 0.2}]
+    np.testing.assert_allclose(curves.values[:2], [[0.1, 0.2, 0.3, 0.4], [1.1, 1.2, 1.2, 1.2]])
+    np.testing.assert_allclose(curves.seconds[:2], [[0, 3, 6, 9, 12]] * 2)
+    assert list(curves.diverged_at) == [5, 5, 2]
+    assert curves.ended_early == 1
+    assert curves.start_seconds == 7.0
+
+
+@pytest.mark.parametrize(
+    ("ranges", "metric", "said"),
+    [
+        ({"alpha": ContinuousParameter(0, 1)}, METRIC, "tuned eta, and this one tunes alpha"),
+        ({"eta": ContinuousParameter(0, 1)}, "validation:error", "was tuned for 'validation:auc'"),
+    ],
+)
+def test_a_job_of_another_search_is_refused(ranges: Any, metric: str, said: str, home: Path) -> None:
+    with Store() as store:
+        keep(store)
+    with pytest.raises(ConfigurationError, match=said):
+        open_curves("job:before", ranges, metric)
+
+
+def test_a_job_that_is_not_there_or_has_no_report_is_refused(home: Path) -> None:
+    with Store() as store:
+        spec = {"hyperparameter_ranges": {"eta": {}}, "objective_metric_name": METRIC}
+        store.create_job(JobRow(name="empty", created_at=0.0, spec=spec))
+    ranges = {"eta": ContinuousParameter(0, 1)}
+    with pytest.raises(ConfigurationError, match="no trial that reported"):
+        open_curves("job:empty", ranges, METRIC)
+    with pytest.raises(ConfigurationError, match="none"):
+        open_curves("job:none", ranges, METRIC)

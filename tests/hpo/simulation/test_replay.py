@@ -1,0 +1,119 @@
+"""Replays of searches on recorded curves: what was seen when, what is billed, and one answer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hpo.cost import Limits
+from hpo.search import Search
+from hpo.simulation import Curves, Replayed, compare, simulate
+from hpo.strategies import Plan, Strategy, lay_out, run_all, strategy_of
+from tests.support.curves import RANGES, UNITS, recorded, table
+from trainers import ConfigurationError
+
+SEARCH = Search(
+    name="job",
+    metric="validation:auc",
+    mode="max",
+    max_jobs=1,
+    max_parallel_jobs=2,
+    max_resource=UNITS,
+    seed=3,
+    storage_path="/nowhere",
+)
+RANDOM, HYPERBAND = strategy_of("Random", None), strategy_of("Hyperband", None)
+
+
+def run(curves: Curves, strategy: Strategy, plan: Plan, **changed: Any) -> Replayed:
+    return simulate(curves, replace(SEARCH, **changed), strategy, plan, RANGES)
+
+
+def test_a_search_of_trials_run_to_the_end_takes_what_they_take() -> None:
+    curves = table()
+    found = run(curves, RANDOM, run_all(8, UNITS))
+    assert [trial.units for trial in found.trials] == [UNITS] * 8
+    assert found.wall_seconds == 4 * UNITS * 2.0
+    assert found.worker_seconds == 2 * found.wall_seconds
+    assert found.units == 8 * UNITS
+    assert found.best_after(found.units) == max(curves.values[trial.row].max() for trial in found.trials)
+
+
+def test_the_bill_has_idle_time_and_starts() -> None:
+    """The third trial leaves one of two gangs idle; each starts for 5 s, on three workers."""
+    curves = Curves("made", RANGES, recorded(), start_seconds=5.0)
+    found = run(curves, RANDOM, run_all(3, UNITS), workers=lambda hyperparameters: 3)
+    assert found.wall_seconds == 5 + 2 * UNITS * 2.0
+    assert found.worker_seconds == 3 * 2 * found.wall_seconds
+
+
+def test_values_are_seen_when_their_unit_ends() -> None:
+    curves = table()
+    found = run(curves, RANDOM, run_all(1, UNITS), max_parallel_jobs=1)
+    row = curves.values[found.trials[0].row]
+    assert list(found.seconds) == [2.0 * unit for unit in range(1, UNITS + 1)]
+    assert math.isnan(found.best_at(1.9))
+    assert [found.best_at(seconds) for seconds in (2.0, 3.9, 4.0, 1e9)] == [row[0], row[0], row[1], row[-1]]
+
+
+@settings(max_examples=10)
+@given(st.integers(0, 1000), st.integers(1, 20), st.integers(1, 8))
+def test_the_answer_does_not_depend_on_the_gangs(seed: int, diverged: int, gangs: int) -> None:
+    curves, plan = table(diverged=diverged), lay_out(20, 1, UNITS)
+    alone, together = (run(curves, HYPERBAND, plan, seed=seed, max_parallel_jobs=count) for count in (1, gangs))
+    assert [repr(trial) for trial in alone.trials] == [repr(trial) for trial in together.trials]
+    assert together.wall_seconds <= alone.wall_seconds
+    assert alone.units <= plan.resource
+    assert list(together.seconds) == sorted(together.seconds)
+
+
+def test_a_diverged_curve_ends_its_trial_in_that_unit() -> None:
+    curves = table(diverged=60)
+    found = run(curves, RANDOM, run_all(4, UNITS), max_parallel_jobs=1)
+    assert {(trial.status, trial.units) for trial in found.trials} == {("Diverged", 2)}
+    assert all(math.isnan(trial.value) for trial in found.trials)
+    assert found.wall_seconds == 4 * 3 * 2.0
+
+
+def test_a_search_takes_no_curve_twice_where_there_are_many() -> None:
+    few, many = (run(table(), RANDOM, run_all(trials, UNITS), max_parallel_jobs=3).trials for trials in (13, 12))
+    assert len({trial.row for trial in many}) == 12
+    assert len({trial.row for trial in few}) < 13
+
+
+def test_a_time_limit_ends_the_search_at_the_next_unit() -> None:
+    found = run(table(), RANDOM, run_all(50, UNITS), limits=Limits(max_seconds=41.0))
+    assert found.wall_seconds == 42.0
+    assert found.units == 2 * 21
+    assert "max_runtime_in_seconds" in found.stopped
+
+
+def test_trials_longer_than_the_curves_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match=r"trains up to 10 units.* has 9; give a max_resource of 9 or less"):
+        run(table(), RANDOM, run_all(1, UNITS + 1))
+
+
+def test_strategies_gangs_and_budgets_are_compared() -> None:
+    rows = compare(
+        table(),
+        SEARCH,
+        RANGES,
+        strategies={"Random": RANDOM, "Hyperband": HYPERBAND},
+        units=UNITS,
+        gangs=[1, 4],
+        max_jobs=[6, 12],
+        seeds=range(3),
+    )
+    assert [(row.strategy, row.max_jobs, row.gangs) for row in rows] == [
+        (name, jobs, gangs) for name in ("Random", "Hyperband") for jobs in (6, 12) for gangs in (1, 4)
+    ]
+    by_key = {(row.strategy, row.max_jobs, row.gangs): row.to_json(None) for row in rows}
+    random, hyperband = by_key["Random", 12, 1], by_key["Hyperband", 12, 1]
+    assert random["units"] == random["most_units"] == 12 * UNITS > hyperband["units"]
+    assert by_key["Random", 12, 4]["wall_seconds"] == random["wall_seconds"] / 4
+    assert len(random["regrets"]) == random["seeds"] == 3
+    assert by_key["Random", 6, 1]["regret"] >= random["regret"] >= 0
