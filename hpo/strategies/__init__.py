@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         run_all as run_all,
     )
     from hpo.strategies.hyperband_strategy import (
+        HyperbandStrategy as HyperbandStrategy,
         HyperbandStrategyConfig as HyperbandStrategyConfig,
         StrategyConfig as StrategyConfig,
     )
