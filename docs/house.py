@@ -50,6 +50,7 @@ HOUSE = {
         "simulation",
         "search",
         "strategies",
+        "suggestions",
         "cost",
         "record",
         "ranking",

@@ -120,7 +120,9 @@ def in_hand(dataset: Dataset, folder: str, seed: int, threads: int) -> tuple[Run
         "validation:auc",
         RANGES,
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=ROUNDS, min_resource=1)),
+        strategy_config=StrategyConfig(
+            HyperbandStrategyConfig(max_resource=ROUNDS, min_resource=1, suggestions="random")
+        ),
         max_jobs=TRIALS,
         random_seed=seed,
         storage_path=folder,

@@ -38,7 +38,7 @@ from hpo.ranking import Ranking
 from hpo.report import Figure, look
 from hpo.search import Search
 from hpo.simulation import mean_and_error, simulate
-from hpo.strategies import Plan, Strategy, strategy_of
+from hpo.strategies import HyperbandStrategy, Plan, Strategy, strategy_of
 from hpo.text import count, enumerated
 from trainers.errors import ConfigurationError
 
@@ -51,6 +51,8 @@ RANKING = Ranking(maximize=True)
 
 STRATEGIES: dict[str, Callable[[int], Strategy]] = {
     "Random": lambda units: strategy_of("Random", None),
+    "Bayesian": lambda units: strategy_of("Bayesian", None),
+    "Hyperband, random": lambda units: HyperbandStrategy(suggestions="random"),
     "Hyperband": lambda units: strategy_of("Hyperband", None),
 }
 """Our strategies by name, for trials of so many units."""

@@ -78,7 +78,7 @@ def measure(backend: str, workers: int, trials: int, max_resource: int, channels
             "validation:auc",
             RANGES,
             strategy="Hyperband",
-            strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource, 1)),
+            strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource, 1, suggestions="random")),
             max_jobs=trials,
             random_seed=SEED,
             storage_path=folder,

@@ -103,6 +103,13 @@ def range_text(bounds: Mapping[str, Any]) -> str:
     return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
 
 
+def strategy_text(spec: Mapping[str, Any]) -> str:
+    """The strategy of a job's record, and where its configurations come from if it says."""
+    options = spec.get("strategy_config") or {}
+    source = {"model": ", suggestions by a model", "random": ", suggestions at random"}
+    return f"{spec['strategy']}{source.get(options.get('suggestions', ''), '')}"
+
+
 def workers_text(spec: Mapping[str, Any]) -> str:
     """How many workers train a trial, of a job whose spec the record keeps: one number, a range, or tuned ones."""
     estimator = spec["estimator"]

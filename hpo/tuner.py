@@ -31,7 +31,7 @@ class HyperparameterTuner(TunedJob):
         objective_metric_name: "channel:metric", such as "validation:auc".
         hyperparameter_ranges: a range a tuned hyperparameter; its values override static ones.
         metric_definitions: not used: trainers report their metrics, and nothing is read from logs.
-        strategy: "Hyperband" or "Random", or a `hpo.strategies.Strategy` of your own.
+        strategy: "Bayesian", "Hyperband" or "Random", or a `hpo.strategies.Strategy` of your own.
         objective_type: "Maximize" or "Minimize".
         max_jobs: trials in all.
         max_parallel_jobs: trials at once; each holds a gang of workers.

@@ -93,7 +93,9 @@ def tune(
         "validation:accuracy",
         JOBS[job],
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=epochs, min_resource=1)),
+        strategy_config=StrategyConfig(
+            HyperbandStrategyConfig(max_resource=epochs, min_resource=1, suggestions="random")
+        ),
         max_jobs=trials,
         random_seed=SEED,
         storage_path=f"{folder}/jobs",

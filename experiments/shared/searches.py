@@ -123,7 +123,9 @@ class Searches:
                 problem.objective,
                 ranges,
                 strategy="Hyperband",
-                strategy_config=StrategyConfig(HyperbandStrategyConfig(problem.max_resource, min_resource)),
+                strategy_config=StrategyConfig(
+                    HyperbandStrategyConfig(problem.max_resource, min_resource, suggestions="random")
+                ),
                 max_jobs=problem.jobs,
                 max_parallel_jobs=parallel,
                 random_seed=seed,

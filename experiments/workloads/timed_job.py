@@ -95,7 +95,7 @@ def tune(dataset: Dataset, scratch: str, *, workers: int, trials: int, rounds: i
     notes = Path(scratch, "notes")
     notes.mkdir(parents=True)
     os.environ[FOLDER] = str(notes)
-    hyperband = StrategyConfig(HyperbandStrategyConfig(max_resource=rounds, min_resource=1))
+    hyperband = StrategyConfig(HyperbandStrategyConfig(max_resource=rounds, min_resource=1, suggestions="random"))
     tuner = HyperparameterTuner(
         TimedTrainer(scaling=ScalingConfig(num_workers=workers), hyperparameters={**STATIC, "num_round": rounds}),
         "validation:auc",

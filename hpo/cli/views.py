@@ -17,7 +17,7 @@ from hpo.cli.snapshot import Overview, Snapshot
 from hpo.cost import Tariff
 from hpo.jobs import raises
 from hpo.record import LedgerKind, TrialRow, holder_of, status_and_reason, tags_of, when
-from hpo.text import details_text, forecast_text, money, range_text, untuned_text, workers_text
+from hpo.text import details_text, forecast_text, money, range_text, strategy_text, untuned_text, workers_text
 
 STYLES = {
     "Completed": "green",
@@ -208,7 +208,7 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
         limits += f", {spec['max_runtime_in_seconds']} s at most"
     if spec.get("max_cost") and snapshot.tariff:
         limits += f", {money(spec['max_cost'], snapshot.tariff.currency)} at most"
-    rows: dict[str, RenderableType] = {"strategy": spec["strategy"], "limits": "\n".join([limits, *raises(spec)])}
+    rows: dict[str, RenderableType] = {"strategy": strategy_text(spec), "limits": "\n".join([limits, *raises(spec)])}
     rows["seed"] = str(spec["random_seed"])
     brackets = [
         " -> ".join(f"{size} to {rung}" for rung, size in zip(bracket["rungs"], bracket["sizes"], strict=True))

@@ -165,6 +165,9 @@ class Hyperband(Strict):
     )
     min_resource: Positive = Field(1, description="units before a trial can be stopped")
     reduction_factor: Annotated[int, Field(ge=2)] = Field(3, description="one trial in so many goes on at each rung")
+    suggestions: Literal["model", "random"] = Field(
+        "model", description="model tries what a Gaussian process expects most of; random draws at random"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -193,8 +196,9 @@ class Search(Strict):
     strategy: Annotated[str, Give(f"one of {', '.join(STRATEGIES)}, or a module and a class, such as shop:Halves")] = (
         Field(
             "Hyperband",
-            description="Hyperband stops trials that fall behind; Random trains all to the end; module:name is a "
-            "strategy of your own, which runs with --allow-code alone",
+            description="Hyperband stops trials that fall behind; Bayesian and Random train all to the end, what a "
+            "model expects most of or drawn at random; module:name is a strategy of your own, which runs with "
+            "--allow-code alone",
             json_schema_extra={"anyOf": [{"enum": [*STRATEGIES]}, {"pattern": PLACE}]},
         )
     )

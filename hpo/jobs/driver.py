@@ -230,7 +230,14 @@ def run(
     """
     search = search_for(settings, job.name, job.spec["random_seed"])
     plan, ranges = settings.plan(), settings.ranges
-    task = Task(plan=plan, ranges=ranges, metric=search.metric, mode=search.mode, seed=search.seed)
+    task = Task(
+        plan=plan,
+        ranges=ranges,
+        metric=search.metric,
+        mode=search.mode,
+        seed=search.seed,
+        parallel=search.max_parallel_jobs,
+    )
     ended = Job(
         search=search,
         strategy=settings.search_strategy.prepare(task),

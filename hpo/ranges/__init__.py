@@ -2,15 +2,18 @@
 
 from hpo.ranges.categorical import CategoricalParameter
 from hpo.ranges.numeric import ContinuousParameter, IntegerParameter
-from hpo.ranges.space import ParameterRange, check_ranges, decode, range_from_json, search_space
+from hpo.ranges.space import ParameterRange, check_ranges, decode, encode, range_from_json, search_space
+from hpo.ranges.values import Scalar
 
 __all__ = [
     "CategoricalParameter",
     "ContinuousParameter",
     "IntegerParameter",
     "ParameterRange",
+    "Scalar",
     "check_ranges",
     "decode",
+    "encode",
     "range_from_json",
     "search_space",
 ]

@@ -72,12 +72,30 @@ class CategoricalParameter:
         """Everything it was made with, for `range_from_json`."""
         return {"type": self.__name__, "values": list(self.values)}
 
+    def position(self, value: object) -> float:
+        """Where a value lies if each has an equal piece of 0 to 1: in the middle of its own."""
+        own = self.cast_to_type(value)
+        return (next(i for i, other in enumerate(self.values) if _same(own, other)) + 0.5) / len(self.values)
+
+    def at(self, position: float) -> Scalar:
+        """The value whose piece a position from 0 to 1 is in."""
+        return self.values[self.index(position)]
+
+    def index(self, position: float) -> int:
+        """Which of the values a position from 0 to 1 is in the piece of."""
+        return min(max(int(position * len(self.values)), 0), len(self.values) - 1)
+
     def domain(self) -> Domain:
         """Its form in Ray Tune."""
         from ray import tune
 
         domain: Domain = tune.choice(list(range(len(self.values))) if self._by_position else list(self.values))
         return domain
+
+    def encode(self, value: object) -> object:
+        """The point of `domain()` that stands for a value."""
+        own = self.cast_to_type(value)
+        return next(i for i, other in enumerate(self.values) if _same(own, other)) if self._by_position else own
 
     def decode(self, suggested: object) -> Scalar:
         """The value that a point of `domain()` stands for."""

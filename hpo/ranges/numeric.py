@@ -114,6 +114,35 @@ class _NumericRange:
     def _number(self, what: str, value: object) -> float:
         return whole(what, value) if self.__name__ == "Integer" else real(what, value)
 
+    def position(self, value: object) -> float:
+        """Where a value lies in the range as it is searched, from 0 to 1."""
+        low, high = (self._scale(bound) for bound in (self.min_value, self.max_value))
+        return 0.5 if low == high else min(1.0, max(0.0, (self._scale(real("value", value)) - low) / (high - low)))
+
+    def at(self, position: float) -> float:
+        """The value at a position from 0 to 1; the nearest whole number where the range has no others."""
+        low, high = (self._scale(bound) for bound in (self.min_value, self.max_value))
+        value = self._unscale(low * (1 - position) + high * position)  # Exact at both ends.
+        value = round(value) if self.__name__ == "Integer" else value
+        return min(max(value, self.min_value), self.max_value)
+
+    def _scale(self, value: float) -> float:
+        """A value on the scale on which all of the range is searched alike."""
+        match self.resolved_scaling:
+            case "Logarithmic":
+                return math.log(value)
+            case "ReverseLogarithmic":
+                return -math.log1p(-value)
+        return value
+
+    def _unscale(self, scaled: float) -> float:
+        match self.resolved_scaling:
+            case "Logarithmic":
+                return math.exp(scaled)
+            case "ReverseLogarithmic":
+                return -math.expm1(-scaled)
+        return scaled
+
     def domain(self) -> Domain:
         """Its form in Ray Tune."""
         from ray import tune
@@ -153,6 +182,11 @@ class ContinuousParameter(_NumericRange):
     def cast_to_type(value: object) -> float:
         """The value as a float, from a number or from its string."""
         return real("value", _parsed(value))
+
+    def encode(self, value: object) -> float:
+        """The point of `domain()` that stands for a value."""
+        number = real("value", value)
+        return 1 - number if self.resolved_scaling == "ReverseLogarithmic" else number
 
     def decode(self, suggested: object) -> float:
         """The value that a point of `domain()` stands for."""
@@ -194,6 +228,11 @@ class IntegerParameter(_NumericRange):
     def cast_to_type(value: object) -> int:
         """The value as an int, from a whole number or from its string."""
         return whole("value", _parsed(value))
+
+    @staticmethod
+    def encode(value: object) -> int:
+        """The point of `domain()` that stands for a value."""
+        return whole("value", value)
 
     def decode(self, suggested: object) -> int:
         """The value that a point of `domain()` stands for."""

@@ -62,6 +62,11 @@ def search_space(ranges: Mapping[str, ParameterRange]) -> dict[str, Domain]:
     return {name: value.domain() for name, value in ranges.items()}
 
 
+def encode(ranges: Mapping[str, ParameterRange], hyperparameters: Mapping[str, Scalar]) -> dict[str, Any]:
+    """Hyperparameters as points of the space that `search_space` makes of their ranges: what `decode` takes back."""
+    return {name: value.encode(hyperparameters[name]) for name, value in ranges.items()}
+
+
 def decode(ranges: Mapping[str, ParameterRange], suggested: Mapping[str, Any]) -> dict[str, Scalar]:
     """Hyperparameters from what a searcher suggested: within their ranges, and of their types.
 

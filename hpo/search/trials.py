@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ray.tune.experiment import Trial
@@ -15,7 +15,7 @@ from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import Recall
 from hpo.search.trial import PROBE, Search, TrialRun, new_run
-from hpo.strategies import Completion, Verdict, rungs_of
+from hpo.strategies import Completion, Learner, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
 
@@ -140,6 +140,9 @@ class Trials:
             return None
         number = len(self.runs)
         trial_id = f"{self.search.name}-{number:03d}"
+        known = self._recall.suggested(number)
+        if known is not None and isinstance(self.search_alg, Learner):
+            return self._begin(number, trial_id, known)  # It is told, so it need not compute.
         suggested = self.search_alg.suggest(trial_id)
         if suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string, against its own annotation
             self.demand.exhausted = True
@@ -149,10 +152,15 @@ class Trials:
             return chosen
         if suggested is None:
             return None
-        hyperparameters = self._decode(suggested)
-        if (known := self._recall.suggested(number)) is not None and known != hyperparameters:
-            hyperparameters = dict(known)  # The searcher drew others; what was trained is what counts.
+        drawn = self._decode(suggested)
+        # If the searcher drew others than before, what was trained is what counts.
+        return self._begin(number, trial_id, drawn if known is None else known)
+
+    def _begin(self, number: int, trial_id: str, hyperparameters: Mapping[str, Any]) -> Trial:
+        """A trial with these tuned values begins."""
         run = new_run(self.search, number, trial_id, hyperparameters)
+        if isinstance(self.search_alg, Learner):
+            self.search_alg.begun(trial_id, run.hyperparameters)
         self._recall.begin(run)
         self.runs[trial_id] = self.live[trial_id] = run
         self._by_number.append(run)

@@ -82,7 +82,7 @@ class Curves:
         lost = ~np.isfinite(self.values)
         self.diverged_at = np.where(lost.any(axis=1), lost.argmax(axis=1) + 1, self.units + 1)
         """The unit in which each curve diverged; one more than there are where it did not."""
-        places = [[_place(ranges[key], each[key]) for key in ranges] for each in self.configurations]
+        places = [[ranges[key].position(each[key]) for key in ranges] for each in self.configurations]
         self._places: NDArray[np.float64] = np.array(places, dtype=float).reshape(len(inside), len(ranges))
         self._categorical = np.array([isinstance(each, CategoricalParameter) for each in ranges.values()], dtype=bool)
 
@@ -103,7 +103,7 @@ class Curves:
             configuration: a value a range, and perhaps others, which do not count.
             taken: curves that are left out; not all of them.
         """
-        place = np.array([_place(bounds, configuration[key]) for key, bounds in self._ranges.items()])
+        place = np.array([bounds.position(configuration[key]) for key, bounds in self._ranges.items()])
         apart = (np.where(self._categorical, self._places != place, self._places - place) ** 2).sum(axis=1)
         apart[list(taken)] = np.inf
         return int(np.argmin(apart))
@@ -166,18 +166,3 @@ def _paced(seconds: Sequence[float], units: int) -> list[float]:
     """Seconds from 0 to so many units, at the mean pace where they end before."""
     recorded = len(seconds)
     return [0.0, *seconds, *(seconds[-1] * unit / recorded for unit in range(recorded + 1, units + 1))]
-
-
-def _place(bounds: ParameterRange, value: Any) -> float:
-    """Where a value is in its range: 0 to 1 on the scale that is searched evenly, or a category's position."""
-    if isinstance(bounds, CategoricalParameter):
-        kinds = [(type(own), own) for own in bounds.values]
-        return kinds.index((type(value), value))
-    low, high, at = (_scaled(each, bounds.resolved_scaling) for each in (bounds.min_value, bounds.max_value, value))
-    return (at - low) / (high - low) if high > low else 0.0
-
-
-def _scaled(value: float, scaling: str) -> float:
-    if scaling == "Logarithmic":
-        return math.log(value)
-    return -math.log(1 - value) if scaling == "ReverseLogarithmic" else float(value)

@@ -107,7 +107,14 @@ def simulate(
         patience=math.inf,
     )
     prepared = strategy.prepare(
-        Task(plan=plan, ranges=ranges, metric=search.metric, mode=search.mode, seed=search.seed)
+        Task(
+            plan=plan,
+            ranges=ranges,
+            metric=search.metric,
+            mode=search.mode,
+            seed=search.seed,
+            parallel=search.max_parallel_jobs,
+        )
     )
     gangs = _CurveGangs(curves, search)
     record = _Reports(gangs, search.metric)
@@ -115,7 +122,7 @@ def simulate(
         search,
         searcher=prepared.searcher,
         scheduler=prepared.scheduler,
-        decode=lambda suggested: decode(ranges, suggested),
+        decode=lambda suggested: gangs.recorded(decode(ranges, suggested)),
         gangs=gangs,
         record=record,
         clock=gangs.clock,
@@ -155,12 +162,18 @@ class _CurveGangs(SimulatedGangs):
         self._once = curves.gives_each_once(search.max_jobs)
         self._limit = search.limits.max_seconds
 
+    def recorded(self, suggested: Mapping[str, Any]) -> dict[str, Any]:
+        """The configuration that is tried in place of a suggested one, which a searcher that learns is told of."""
+        return self.curves.configurations[self._nearest(suggested)]
+
     def row(self, trial_id: str, hyperparameters: Mapping[str, Any]) -> int:
         """The curve that a trial goes along; it is asked for as soon as a trial is suggested."""
         if trial_id not in self._rows:
-            taken = self._rows.values() if self._once else ()
-            self._rows[trial_id] = self.curves.nearest(hyperparameters, taken)
+            self._rows[trial_id] = self._nearest(hyperparameters)
         return self._rows[trial_id]
+
+    def _nearest(self, hyperparameters: Mapping[str, Any]) -> int:
+        return self.curves.nearest(hyperparameters, self._rows.values() if self._once else ())
 
     def assign(self, gang: str, assignment: Assignment) -> None:
         """See `SimulatedGangs.assign`."""

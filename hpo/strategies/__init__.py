@@ -17,18 +17,23 @@ if TYPE_CHECKING:
         Cut as Cut,
         Plan as Plan,
         lay_out as lay_out,
+        lay_out_cutting as lay_out_cutting,
         run_all as run_all,
     )
     from hpo.strategies.hyperband_strategy import (
+        HyperbandStrategy as HyperbandStrategy,
         HyperbandStrategyConfig as HyperbandStrategyConfig,
         StrategyConfig as StrategyConfig,
     )
+    from hpo.strategies.model_search import ModelSearch as ModelSearch
+    from hpo.strategies.model_strategy import by_model as by_model
     from hpo.strategies.random_search import RandomSearch as RandomSearch
     from hpo.strategies.random_strategy import at_random as at_random
     from hpo.strategies.registry import (
         OWN_STRATEGY as OWN_STRATEGY,
         STRATEGIES as STRATEGIES,
         as_given as as_given,
+        as_recorded as as_recorded,
         check_known as check_known,
         check_plan as check_plan,
         check_strategy as check_strategy,
@@ -42,6 +47,7 @@ if TYPE_CHECKING:
         SynchronousHyperBandScheduler as SynchronousHyperBandScheduler,
     )
     from hpo.strategies.strategy import (
+        Learner as Learner,
         Prepared as Prepared,
         RungScheduler as RungScheduler,
         Strategy as Strategy,

@@ -6,11 +6,20 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from hpo.ranges import ParameterRange
-from hpo.strategies.hyperband import Plan, lay_out
+from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting
+from hpo.strategies.model_strategy import by_model
 from hpo.strategies.random_strategy import at_random, length
 from hpo.strategies.strategy import Prepared, Strategy, Task
 from trainers.checking import is_whole
 from trainers.errors import ConfigurationError
+
+SUGGESTIONS = ("model", "random")
+
+FIRST_RUNG = 27
+"""With a model, trials train to a rung first that is no less than this fraction of all their units."""
+
+LAG = 8
+"""Trials between a suggestion and the last that it reads; so up to as many at once find the same answer."""
 
 
 class HyperbandStrategyConfig:
@@ -20,12 +29,16 @@ class HyperbandStrategyConfig:
         max_resource: units of a trial that runs to the end; trials stop there, whatever `num_round` says.
         min_resource: units before a trial can be stopped.
         reduction_factor: one trial in so many goes on at each rung.
+        suggestions: "model" tries what a Gaussian process expects most of; "random" draws configurations at random.
 
     Raises:
-        ConfigurationError: a value is no whole number or too small, or `max_resource` is below `min_resource`.
+        ConfigurationError: a value is no whole number or too small, `max_resource` is below `min_resource`, or
+            `suggestions` is neither of the two.
     """
 
-    def __init__(self, max_resource: int, min_resource: int, *, reduction_factor: int = 3) -> None:
+    def __init__(
+        self, max_resource: int, min_resource: int, *, reduction_factor: int = 3, suggestions: str = "model"
+    ) -> None:
         for field, value, least in (
             ("max_resource", max_resource, 1),
             ("min_resource", min_resource, 1),
@@ -43,6 +56,8 @@ class HyperbandStrategyConfig:
         self.max_resource = max_resource
         self.min_resource = min_resource
         self.reduction_factor = reduction_factor
+        check_suggestions(suggestions)
+        self.suggestions = suggestions
 
     def to_input_req(self) -> dict[str, int]:
         """The form that `describe()` gives it in."""
@@ -51,8 +66,18 @@ class HyperbandStrategyConfig:
     def __repr__(self) -> str:
         return (
             f"HyperbandStrategyConfig(max_resource={self.max_resource}, min_resource={self.min_resource}, "
-            f"reduction_factor={self.reduction_factor})"
+            f"reduction_factor={self.reduction_factor}, suggestions={self.suggestions!r})"
         )
+
+
+def check_suggestions(suggestions: object) -> None:
+    """Refuses what is not a source of configurations.
+
+    Raises:
+        ConfigurationError: naming those that there are.
+    """
+    if suggestions not in SUGGESTIONS:
+        raise ConfigurationError(f"HyperbandStrategyConfig: suggestions is {suggestions!r}; give 'model' or 'random'")
 
 
 class StrategyConfig:
@@ -80,12 +105,12 @@ class StrategyConfig:
         """The form that `describe()` gives it in."""
         return {"HyperbandStrategyConfig": self.hyperband_strategy_config.to_input_req()}
 
-    def to_json(self) -> dict[str, int]:
+    def to_json(self) -> dict[str, Any]:
         """Everything it was made with, for the record."""
         return dict(vars(self.hyperband_strategy_config))
 
     @classmethod
-    def from_json(cls, state: Mapping[str, int]) -> StrategyConfig:
+    def from_json(cls, state: Mapping[str, Any]) -> StrategyConfig:
         """As `to_json` recorded it.
 
         Raises:
@@ -103,28 +128,35 @@ class StrategyConfig:
 
 
 class HyperbandStrategy(Strategy):
-    """Synchronous Hyperband over random configurations.
+    """Synchronous Hyperband over configurations that a model suggests, or random ones.
 
     Args:
-        **options: those of a `HyperbandStrategyConfig`; without any, trials train from 1 unit to as many as the
-            trainer's hyperparameters say.
+        suggestions: see `HyperbandStrategyConfig`.
+        **options: the others of a `HyperbandStrategyConfig`; without any, trials train as many units as the trainer's
+            hyperparameters say, from 1, or with a model from a 27th of them.
     """
 
     rations: ClassVar[bool] = True
 
-    def __init__(self, **options: int) -> None:
+    def __init__(self, *, suggestions: str = "model", **options: Any) -> None:
+        check_suggestions(suggestions)
+        self._suggestions = suggestions
         self._options = options
         self._config = HyperbandStrategyConfig(**options) if options else None
 
     @property
     def options(self) -> dict[str, Any]:
         """See `Strategy.options`."""
-        return self._options
+        return {**self._options, "suggestions": self._suggestions}
 
     def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
         """See `Strategy.plan`."""
-        config = self._config or HyperbandStrategyConfig(length(units), 1)
-        return lay_out(max_jobs, config.min_resource, config.max_resource, config.reduction_factor)
+        config = self._config or self._from_trainer(length(units))
+        brackets = lay_out_cutting if self._suggestions == "model" else lay_out
+        return brackets(max_jobs, config.min_resource, config.max_resource, config.reduction_factor)
+
+    def _from_trainer(self, units: int) -> HyperbandStrategyConfig:
+        return HyperbandStrategyConfig(units, max(1, units // FIRST_RUNG) if self._suggestions == "model" else 1)
 
     def grown(self, plan: Plan, max_jobs: int) -> Plan:
         """See `Strategy.grown`: trials that are added get brackets of their own, as a job of so many would have."""
@@ -135,7 +167,7 @@ class HyperbandStrategy(Strategy):
         """See `Strategy.warnings`: it has no rung at which it could stop one of several trials."""
         if plan.trials == 1 or any(len(bracket.rungs) > 1 for bracket in plan.brackets):
             return []
-        config = self._config or HyperbandStrategyConfig(plan.max_resource, 1)
+        config = self._config or self._from_trainer(plan.max_resource)
         least, factor = config.min_resource, config.reduction_factor
         return [
             f"Hyperband stops no trial, all of them train {plan.max_resource} units: max_resource is less than "
@@ -145,4 +177,4 @@ class HyperbandStrategy(Strategy):
 
     def prepare(self, task: Task) -> Prepared:
         """See `Strategy.prepare`."""
-        return at_random(task)
+        return by_model(task, lag=max(LAG, task.parallel)) if self._suggestions == "model" else at_random(task)

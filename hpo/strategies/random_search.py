@@ -72,8 +72,11 @@ class RandomSearch(Searcher):
         """The next configuration, whichever trial it is for."""
         if not self._space:
             raise ConfigurationError("RandomSearch has no space; give it one, or give the job one")
-        number = self._suggested
         self._suggested += 1
+        return self.drawn(self._suggested - 1)
+
+    def drawn(self, number: int) -> dict[str, Any]:
+        """The configuration of a number, from 0."""
         # A RandomState, since NumPy promises that its draws stay the same in every later version.
         stream = np.random.RandomState(np.random.MT19937(np.random.SeedSequence(self._seed, spawn_key=(number,))))
         # In the order of names, so that the order in which a space was written or restored does not matter.

@@ -13,12 +13,13 @@ from trainers.errors import ConfigurationError
 from trainers.process import PLACE, check_outside, load, name_of
 
 STRATEGIES = {
+    "Bayesian": "hpo.strategies.model_strategy:BayesianStrategy",
     "Hyperband": "hpo.strategies.hyperband_strategy:HyperbandStrategy",
     "Random": "hpo.strategies.random_strategy:RandomStrategy",
 }
 """The classes of the strategies that have a name."""
 
-LATER = ("Bayesian", "Grid")
+LATER = ("Grid",)
 
 OWN_STRATEGY = "strategy"
 """What a strategy of a user's own is called where its code is named."""
@@ -125,11 +126,18 @@ def check_plan(plan: Plan, max_jobs: int, name: str) -> Plan:
 
 def as_given(name: str, options: Mapping[str, Any] | None) -> tuple[str | Strategy, StrategyConfig | None]:
     """A strategy of a record as a tuner takes it: by its name where that says all, and its configuration."""
+    options = as_recorded(name, options)
     if name in STRATEGIES and not options:
         return name, None
-    if options and name == StrategyConfig.strategy:
+    if name == StrategyConfig.strategy and "max_resource" in options:
         return name, StrategyConfig.from_json(options)
     return strategy_from_json(name, options), None
+
+
+def as_recorded(name: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Options of a record, which an older Warmband may have made: its Hyperband drew configurations at random."""
+    before = {"suggestions": "random"} if name == StrategyConfig.strategy else {}
+    return {**before, **(options or {})}
 
 
 def strategy_code(name: str) -> dict[str, str]:

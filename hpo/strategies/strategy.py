@@ -26,6 +26,7 @@ class Task:
         metric: the objective, as reports name it.
         mode: "max" or "min".
         seed: everything random derives from it.
+        parallel: trials at once.
     """
 
     plan: Plan
@@ -33,6 +34,7 @@ class Task:
     metric: str
     mode: str
     seed: int
+    parallel: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,14 @@ class Strategy(ABC):
     @abstractmethod
     def prepare(self, task: Task) -> Prepared:
         """The searcher and the scheduler of a job. A job that is resumed asks once more, and they decide anew."""
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """What a search tells a searcher that learns from results, beside Ray Tune's interface."""
+
+    def begun(self, trial_id: str, hyperparameters: Mapping[str, Any]) -> None:
+        """A trial was begun with these tuned values; after a resume they come from the record, and nobody asked."""
 
 
 @runtime_checkable

@@ -201,8 +201,8 @@ def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words() -> No
     ("options", "message"),
     [
         (
-            {"strategy": "Bayesian", "strategy_config": None},
-            "'Bayesian' is not there yet; give one of Hyperband, Random",
+            {"strategy": "Grid", "strategy_config": None},
+            "'Grid' is not there yet; give one of Bayesian, Hyperband, Random",
         ),
         ({"strategy": "Hyprband"}, "did you mean 'Hyperband'"),
         ({"strategy": "Random"}, "strategy_config is for the strategy 'Hyperband'"),

@@ -30,7 +30,7 @@ def make(workers: int = 1, static: dict[str, Any] | None = None, ranges: Any = N
     trainer = XGBoostTrainer(scaling=scaling, hyperparameters={**STATIC, **(static or {})})
     settings: dict[str, Any] = {
         "strategy": "Hyperband",
-        "strategy_config": StrategyConfig(HyperbandStrategyConfig(9, 1)),
+        "strategy_config": StrategyConfig(HyperbandStrategyConfig(9, 1, suggestions="random")),
         "max_jobs": 3,
         "console": Console(file=io.StringIO(), width=120),
     }

@@ -62,7 +62,9 @@ def make(workers: int = 3, **options: Any) -> HyperparameterTuner:
         "strategy": "Hyperband",
         "early_stopping_type": "Off",
         "random_seed": 1729,
-        "strategy_config": StrategyConfig(HyperbandStrategyConfig(max_resource=30, min_resource=1)),
+        "strategy_config": StrategyConfig(
+            HyperbandStrategyConfig(max_resource=30, min_resource=1, suggestions="random")
+        ),
         "console": Console(file=io.StringIO(), width=120),
     }
     return HyperparameterTuner(trainer, "validation:auc", RANGES, **{**settings, **options})

@@ -81,7 +81,7 @@ def workers(number: Any) -> ScalingConfig:
 
 def hyperband(most: int) -> dict[str, Any]:
     """Options of a job that rations so many units a trial."""
-    config = HyperbandStrategyConfig(max_resource=most, min_resource=1)
+    config = HyperbandStrategyConfig(max_resource=most, min_resource=1, suggestions="random")
     return {"strategy": "Hyperband", "strategy_config": StrategyConfig(config)}
 
 

@@ -38,7 +38,7 @@ def answer(workers: int, folder: Path, threads: int = 1) -> Answer:
         strategy="Hyperband",
         max_jobs=30,
         max_parallel_jobs=2,
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=30, min_resource=1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=30, min_resource=1, suggestions="random")),
         random_seed=1729,
         storage_path=str(folder),
         num_to_keep=None,

@@ -42,6 +42,7 @@ from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Plan
 from hpo.strategies.random_strategy import at_random
 from hpo.strategies.strategy import Task
+from tests.support.digests import by_digest
 from tests.support.drivers import (
     METRIC,
     MODEL,
@@ -81,6 +82,7 @@ class Aim:
         mode: which end of the objective is better.
         best_value: compare trials by their best value.
         exact: halted trials go on from any unit; else from their rungs alone.
+        learns: what is tried follows from results.
     """
 
     plan: Plan
@@ -88,6 +90,7 @@ class Aim:
     mode: str = "max"
     best_value: bool = False
     exact: bool = True
+    learns: bool = False
 
 
 SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
@@ -435,7 +438,9 @@ class World:
                 raises = record.job("job").spec.get(RAISED, [])
             return Job(
                 search=search,
-                strategy=at_random(Task(plan=plan, ranges=RANGES, metric=METRIC, mode=aim.mode, seed=search.seed)),
+                strategy=(by_digest if aim.learns else at_random)(
+                    Task(plan=plan, ranges=RANGES, metric=METRIC, mode=aim.mode, seed=search.seed)
+                ),
                 ranges=RANGES,
                 estimator=trainer,
                 channels={},

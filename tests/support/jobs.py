@@ -28,7 +28,9 @@ def make(static: dict[str, Any] | None = None, **options: Any) -> tuple[Hyperpar
     printed = io.StringIO()
     settings: dict[str, Any] = {
         "strategy": "Hyperband",
-        "strategy_config": StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+        "strategy_config": StrategyConfig(
+            HyperbandStrategyConfig(max_resource=9, min_resource=1, suggestions="random")
+        ),
         "max_jobs": 12,
         "random_seed": 7,
         "console": Console(file=printed, width=120),

@@ -74,7 +74,9 @@ def main(trials: int, command: list[str]) -> None:
         METRIC,
         {"max_depth": IntegerParameter(LEAST, MOST)},
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=UNITS, min_resource=1)),
+        strategy_config=StrategyConfig(
+            HyperbandStrategyConfig(max_resource=UNITS, min_resource=1, suggestions="random")
+        ),
         max_jobs=trials,
         random_seed=1729,
     ).fit(channels(), job_name=NAME)

@@ -30,7 +30,7 @@ def torch_tuner(folder: Path, callbacks: tuple[Callback, ...] = ()) -> Hyperpara
         "validation:accuracy",
         {"lr": ContinuousParameter(0.01, 0.1, "Logarithmic")},
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=4, min_resource=1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=4, min_resource=1, suggestions="random")),
         max_jobs=5,
         random_seed=5,
         storage_path=str(folder),

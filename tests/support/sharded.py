@@ -91,7 +91,7 @@ def tuner(folder: Path, place: str) -> HyperparameterTuner:
         "validation:auc",
         {"eta": ContinuousParameter(0.05, 1)},
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1, suggestions="random")),
         random_seed=1729,
         max_jobs=9,
         num_to_keep=2,

@@ -147,7 +147,7 @@ def _pseudo_huber(labels: Floats, predictions: Floats, *, slope: float) -> Losse
 
 
 def _poisson(labels: Floats, predictions: Floats) -> Losses:
-    from scipy.special import gammaln  # type: ignore[import-untyped]
+    from scipy.special import gammaln
 
     raised = np.maximum(predictions, np.float32(_TINY)).astype(np.float64)
     return gammaln(labels.astype(np.float64) + 1) + raised - np.log(raised) * labels

@@ -113,7 +113,7 @@ def test_a_description_has_what_was_found_used_and_asked_for(store: Store) -> No
         "/models/bank-001",
         "3 of 30: 2 completed, 1 failed",
         "10.5 worker-seconds: training 7.5, idle 3.0",
-        "11 to 1 -> 4 to 3 -> 2 to 10 -> 1 to 30",
+        "12 to 1 -> 4 to 3 -> 1 to 10 -> 1 to 30",
         "1 to 10, whole numbers",
         "35,009 rows, 2 columns, pandas",
         "bank-002: bad [bold]luck[/bold] 2",

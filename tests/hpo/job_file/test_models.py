@@ -52,7 +52,7 @@ def test_the_job_of_the_blog_is_the_tuner_of_the_blog() -> None:
     assert tuner.random_seed == 1729
     assert tuner.objective_metric_name == "validation:auc"
     assert tuner.plan() == blog.plan()
-    assert tuner.plan().resource == 334
+    assert tuner.plan().resource == 231
 
 
 def train(context: object) -> None:
@@ -137,7 +137,7 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
         "trainer.label_selector={zone: 'in(a, b)', market-type: '!spot'}",
         "tuning.objective_type=Minimize",
         "tuning.objective_value=best",
-        "tuning.hyperband={max_resource: 16, min_resource: 2, reduction_factor: 4}",
+        "tuning.hyperband={max_resource: 16, min_resource: 2, reduction_factor: 4, suggestions: random}",
         "tuning.max_parallel_jobs=3",
         "tuning.max_runtime_in_seconds=600",
         "tuning.random_seed=5",
@@ -150,7 +150,7 @@ def test_every_key_reaches_the_tuner(path: Path) -> None:
         "objective_type": "Minimize",
         "objective_value": "best",
         "strategy": "Hyperband",
-        "strategy_config": {"max_resource": 16, "min_resource": 2, "reduction_factor": 4},
+        "strategy_config": {"max_resource": 16, "min_resource": 2, "reduction_factor": 4, "suggestions": "random"},
         "max_jobs": 4,
         "max_parallel_jobs": 3,
         "max_runtime_in_seconds": 600,

@@ -49,6 +49,12 @@ AIMS: list[dict[str, Any]] = [
     {"criteria": TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.1), "mode": "min"},
     {"criteria": TuningJobCompletionCriteriaConfig(3), "mode": "min", "best_value": True},
     {"criteria": TuningJobCompletionCriteriaConfig(target_objective_metric_value=2.0), "best_value": True},
+    {"learns": True},
+    {
+        "learns": True,
+        "criteria": TuningJobCompletionCriteriaConfig(3, target_objective_metric_value=0.6),
+        "mode": "min",
+    },
 ]
 ROUND = 500
 """Sequences of one seed."""

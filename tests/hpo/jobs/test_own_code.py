@@ -37,7 +37,7 @@ RANGES = {"eta": ContinuousParameter(0.05, 1)}
 STATIC = {"objective": "binary:logistic", "eval_metric": "auc"}
 SEARCH: dict[str, Any] = {
     "strategy": "Hyperband",
-    "strategy_config": StrategyConfig(HyperbandStrategyConfig(max_resource=4, min_resource=1)),
+    "strategy_config": StrategyConfig(HyperbandStrategyConfig(max_resource=4, min_resource=1, suggestions="random")),
     "max_jobs": 4,
     "random_seed": 5,
 }

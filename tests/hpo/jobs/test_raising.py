@@ -24,7 +24,7 @@ from hpo.jobs.stop_signals import Interrupts
 from hpo.record.lease import this_process
 from hpo.record.store import JobRow, Store
 from hpo.search import Before
-from hpo.strategies.hyperband import Plan, lay_out
+from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting
 from hpo.strategies.hyperband_strategy import HyperbandStrategy
 from tests.support.command import run
 from tests.support.driving import CHANNELS, answer, row, tuner
@@ -410,15 +410,18 @@ def test_what_was_foretold_goes_with_a_raise_and_stays_for_those_who_go_on_after
 configs = st.tuples(st.integers(1, 3), st.integers(3, 81), st.sampled_from([2, 3, 4]))
 
 
+@pytest.mark.parametrize("source", [("random", lay_out), ("model", lay_out_cutting)])
 @given(configs, st.lists(st.integers(1, 60), min_size=2, max_size=5))
-def test_a_plan_grows_behind_what_there_is(config: tuple[int, int, int], steps: list[int]) -> None:
+def test_a_plan_grows_behind_what_there_is(source: Any, config: tuple[int, int, int], steps: list[int]) -> None:
     least, most, eta = config
-    hyperband = HyperbandStrategy(max_resource=most, min_resource=least, reduction_factor=eta)
-    plan = lay_out(steps[0], least, most, eta)
+    suggestions, brackets = source
+    options = {"max_resource": most, "min_resource": least, "reduction_factor": eta}
+    hyperband = HyperbandStrategy(suggestions=suggestions, **options)
+    plan = brackets(steps[0], least, most, eta)
     for more in steps[1:]:
         longer = hyperband.grown(plan, plan.trials + more)
         assert longer.brackets[: len(plan.brackets)] == plan.brackets
-        assert longer.brackets[len(plan.brackets) :] == lay_out(more, least, most, eta).brackets
+        assert longer.brackets[len(plan.brackets) :] == brackets(more, least, most, eta).brackets
         assert longer.trials == plan.trials + more
         plan = longer
     assert Plan.from_json(plan.to_json()) == plan

@@ -256,7 +256,7 @@ def test_a_whole_job_on_an_object_store(s3, tmp_path):
         "validation:auc",
         {"eta": ContinuousParameter(0.01, 1)},
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1, suggestions="random")),
         max_jobs=5,
         random_seed=1,
         storage_path=s3,

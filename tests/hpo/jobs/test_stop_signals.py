@@ -193,7 +193,7 @@ def run(printed: io.StringIO, *callbacks: Callback, trials: int = 6) -> tuple[bo
         "validation:auc",
         {"eta": ContinuousParameter(0.1, 1)},
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=4, min_resource=1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=4, min_resource=1, suggestions="random")),
         max_jobs=trials,
         random_seed=1,
         callbacks=callbacks,

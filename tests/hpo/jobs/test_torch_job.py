@@ -30,7 +30,7 @@ from trainers.datasets import load
 HERE = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
 DIGITS = load("digits")
 CHANNELS = {"train": DIGITS.train, "validation": DIGITS.validation}
-HYPERBAND = StrategyConfig(HyperbandStrategyConfig(max_resource=3, min_resource=1))
+HYPERBAND = StrategyConfig(HyperbandStrategyConfig(max_resource=3, min_resource=1, suggestions="random"))
 
 
 def tuned(estimator: Any, ranges: dict[str, Any], **options: Any) -> tuple[HyperparameterTuner, str]:
@@ -152,7 +152,7 @@ def test_a_job_promotes_trials_whose_checkpoints_hold_numpys_numbers():
         {"lr": ContinuousParameter(0.01, 0.1)},
         objective_type="Minimize",
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1, suggestions="random")),
         max_jobs=9,
         random_seed=5,
         console=Console(file=io.StringIO()),
@@ -210,7 +210,7 @@ def test_an_objective_that_is_no_finite_number_ends_its_trial_with_that_report(b
         if simulated
         else TorchTrainer(not_finite, scaling=HERE, hyperparameters=static)
     )
-    long = StrategyConfig(HyperbandStrategyConfig(max_resource=20, min_resource=20))
+    long = StrategyConfig(HyperbandStrategyConfig(max_resource=20, min_resource=20, suggestions="random"))
     ranges = {"bad_from": CategoricalParameter([1, 7, 100])}
     tuner, _ = tuned(made, ranges, strategy_config=long, max_jobs=9, random_seed=1)
     with Store() as store:

@@ -34,7 +34,7 @@ def tune(estimator: Any, name: str) -> HyperparameterTuner:
         {"lr": ContinuousParameter(0.01, 0.5, "Logarithmic")},
         objective_type="Minimize",
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=3, min_resource=1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=3, min_resource=1, suggestions="random")),
         max_jobs=4,
         max_parallel_jobs=1,
         random_seed=5,

@@ -31,7 +31,7 @@ def tune(backend: str, scaling: ScalingConfig) -> HyperparameterTuner:
         "validation:auc",
         {"eta": ContinuousParameter(0.05, 1), "max_depth": IntegerParameter(1, 6)},
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(3, 1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(3, 1, suggestions="random")),
         max_jobs=TRIALS,
         max_parallel_jobs=2,
         random_seed=7,

@@ -20,6 +20,7 @@ from hpo.ranges import (
     IntegerParameter,
     ParameterRange,
     decode,
+    encode,
     range_from_json,
     search_space,
 )
@@ -360,3 +361,41 @@ def test_optuna_takes_every_range(made):
     search = OptunaSearch(seed=4)
     assert search.set_search_properties("auc", "max", search_space(ranges))
     assert made.is_valid(decode(ranges, search.suggest("t"))["x"])
+
+
+# ---- as a model sees them
+
+
+@given(RANGES, st.integers(0, 2**32 - 1))
+def test_a_value_has_a_position_and_back(bounds: ParameterRange, seed: int) -> None:
+    value = draw({"x": bounds}, seed)[0]["x"]
+    position = bounds.position(value)
+    assert 0 <= position <= 1
+    again = bounds.at(position)
+    assert bounds.is_valid(again)
+    if isinstance(bounds, CategoricalParameter):
+        assert (type(again), again) == (type(value), value)
+    elif bounds.min_value < bounds.max_value:
+        assert abs(bounds.position(again) - position) < 1e-6
+
+
+@given(RANGES, st.floats(0, 1))
+def test_every_position_has_a_value_of_the_range(bounds: ParameterRange, position: float) -> None:
+    assert bounds.is_valid(bounds.at(position))
+
+
+@given(NUMERIC)
+def test_the_ends_are_at_the_ends(bounds: ContinuousParameter | IntegerParameter) -> None:
+    assert bounds.at(0) == pytest.approx(bounds.min_value, rel=1e-9)
+    assert bounds.at(1) == pytest.approx(bounds.max_value, rel=1e-9)
+
+
+@given(RANGES, st.floats(0, 1))
+def test_a_searcher_that_suggests_values_gives_points_of_the_space(bounds: ParameterRange, position: float) -> None:
+    value = bounds.at(position)
+    decoded = decode({"x": bounds}, encode({"x": bounds}, {"x": value}))["x"]
+    assert bounds.is_valid(decoded)
+    if isinstance(value, float):
+        assert decoded == pytest.approx(value, abs=1e-15, rel=1e-12)
+    else:
+        assert (type(decoded), decoded) == (type(value), value)

@@ -39,7 +39,7 @@ def test_a_tuner_shows_its_plan_and_ranges_before_it_runs() -> None:
     cells = [text.strip() for text in shown(tuner).of("td")]
     assert shown(tuner).of("strong")[0].strip() == "Hyperband, 30 trials, 4 at once"
     assert cells[cells.index("max_depth") + 1] == "1 to 10, whole numbers"
-    assert "11 to 1  →  4 to 3  →  2 to 10  →  1 to 30" in cells
+    assert "12 to 1  →  4 to 3  →  1 to 10  →  1 to 30" in cells
 
 
 @pytest.mark.usefixtures("record")

@@ -9,12 +9,15 @@ from typing import Any
 
 import pytest
 
-from hpo.ranges import CategoricalParameter, ContinuousParameter, ParameterRange
-from hpo.strategies.hyperband import Plan, lay_out
+from hpo.ranges import CategoricalParameter, ContinuousParameter, ParameterRange, decode
+from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting
 from hpo.strategies.hyperband_strategy import HyperbandStrategy, HyperbandStrategyConfig, StrategyConfig
+from hpo.strategies.model_strategy import BayesianStrategy
 from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.registry import (
     STRATEGIES,
+    as_given,
+    as_recorded,
     check_strategy,
     name_in_record,
     strategy_code,
@@ -22,7 +25,7 @@ from hpo.strategies.registry import (
     strategy_of,
 )
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
-from hpo.strategies.strategy import Prepared, Strategy, Task
+from hpo.strategies.strategy import Learner, Prepared, Strategy, Task
 from tests.support.own_code import Halves
 from trainers.errors import ConfigurationError
 
@@ -46,8 +49,8 @@ def prepared(
 
 
 def test_hyperband_is_laid_out_as_its_configuration_says() -> None:
-    assert plan_for("Hyperband", CONFIG, 20, None) == lay_out(20, 3, 27, 3)
-    faster = StrategyConfig(HyperbandStrategyConfig(64, 4, reduction_factor=4))
+    assert plan_for("Hyperband", CONFIG, 20, None) == lay_out_cutting(20, 3, 27, 3)
+    faster = StrategyConfig(HyperbandStrategyConfig(64, 4, reduction_factor=4, suggestions="random"))
     assert plan_for("Hyperband", faster, 20, None) == lay_out(20, 4, 64, 4)
 
 
@@ -56,15 +59,18 @@ def test_its_configuration_goes_before_the_trainers_own_length() -> None:
 
 
 def test_hyperband_without_a_configuration_takes_the_trainers_length() -> None:
-    assert plan_for("Hyperband", None, 20, 81) == lay_out(20, 1, 81, 3)
+    assert plan_for("Hyperband", None, 20, 81) == lay_out_cutting(20, 3, 81, 3)
+    assert plan_for("Hyperband", None, 20, 10) == lay_out_cutting(20, 1, 10, 3)
+    assert HyperbandStrategy(suggestions="random").plan(RANGES, 20, 81) == lay_out(20, 1, 81, 3)
 
 
-def test_random_runs_every_trial_to_the_end() -> None:
-    plan = plan_for("Random", None, 7, 50)
+@pytest.mark.parametrize("strategy", ["Bayesian", "Random"])
+def test_others_run_every_trial_to_the_end(strategy: str) -> None:
+    plan = plan_for(strategy, None, 7, 50)
     assert (plan.trials, plan.max_resource, plan.resource) == (7, 50, 350)
 
 
-@pytest.mark.parametrize("strategy", ["Hyperband", "Random"])
+@pytest.mark.parametrize("strategy", ["Bayesian", "Hyperband", "Random"])
 def test_a_job_without_a_length_says_where_to_give_one(strategy: str) -> None:
     with pytest.raises(ConfigurationError, match=r"max_resource in HyperbandStrategyConfig.*num_round"):
         plan_for(strategy, None, 5, None)
@@ -79,7 +85,12 @@ def test_the_scheduler_has_the_plan_and_the_searcher_the_objective() -> None:
 
 
 def draws(made: Prepared, count: int = 10) -> list[dict[str, Any] | None]:
-    return [made.searcher.suggest(f"trial-{number}") for number in range(count)]
+    drawn = []
+    for number in range(count):
+        drawn.append(made.searcher.suggest(f"trial-{number}"))
+        if isinstance(made.searcher, Learner):
+            made.searcher.begun(f"trial-{number}", decode(RANGES, drawn[-1]))
+    return drawn
 
 
 def test_the_seed_decides_what_is_drawn() -> None:
@@ -89,6 +100,11 @@ def test_the_seed_decides_what_is_drawn() -> None:
     assert drawn == draws(again)
     assert drawn != draws(other)
     assert len({str(configuration) for configuration in drawn}) == len(drawn)
+
+
+def test_a_model_begins_with_what_random_search_would_try() -> None:
+    plan = plan_for("Random", None, 20, 9)
+    assert draws(prepared(plan, "Bayesian"), 3) == draws(prepared(plan, "Random"), 3)
 
 
 def test_the_order_of_the_ranges_and_the_strategy_do_not() -> None:
@@ -101,18 +117,40 @@ def test_the_order_of_the_ranges_and_the_strategy_do_not() -> None:
 def test_a_configuration_is_recorded_whole_and_described_as_sagemaker_does() -> None:
     faster = StrategyConfig(HyperbandStrategyConfig(64, 4, reduction_factor=4))
     assert StrategyConfig.from_json(faster.to_json()).to_json() == faster.to_json()
-    assert faster.to_json() == {"max_resource": 64, "min_resource": 4, "reduction_factor": 4}
+    assert faster.to_json() == {
+        "max_resource": 64,
+        "min_resource": 4,
+        "reduction_factor": 4,
+        "suggestions": "model",
+    }
     assert faster.to_input_req() == {"HyperbandStrategyConfig": {"MinResource": 4, "MaxResource": 64}}
     assert repr(faster) == (
-        "StrategyConfig(HyperbandStrategyConfig(max_resource=64, min_resource=4, reduction_factor=4))"
+        "StrategyConfig(HyperbandStrategyConfig(max_resource=64, min_resource=4, reduction_factor=4, "
+        "suggestions='model'))"
     )
+
+
+def test_hyperband_of_an_older_record_drew_at_random() -> None:
+    older = {"max_resource": 27, "min_resource": 3, "reduction_factor": 3}
+    for options in (older, None):
+        name, config = as_given("Hyperband", options)
+        assert strategy_of(name, config).options == {**(options or {}), "suggestions": "random"}
+    assert as_recorded("Hyperband", CONFIG.to_json()) == CONFIG.to_json()
+    assert as_recorded("Random", None) == {}
+
+
+@pytest.mark.parametrize("options", [CONFIG.to_json(), {"suggestions": "model"}, {"suggestions": "random"}])
+def test_a_record_gives_the_strategy_that_was_given(options: dict[str, Any]) -> None:
+    made = strategy_from_json("Hyperband", options)
+    assert strategy_of(*as_given("Hyperband", made.options)).options == made.options == options
 
 
 @pytest.mark.parametrize(
     ("strategy", "config", "stopping", "message"),
     [
         ("Hyperbnad", None, "Off", "'Hyperbnad' is unknown.*did you mean 'Hyperband'"),
-        ("Bayesian", None, "Off", "'Bayesian' is not there yet; give one of Hyperband, Random"),
+        ("Grid", None, "Off", "'Grid' is not there yet; give one of Bayesian, Hyperband, Random"),
+        ("Bayesian", CONFIG, "Off", "strategy_config is for the strategy 'Hyperband', not for 'Bayesian'"),
         ("Random", CONFIG, "Off", "strategy_config is for the strategy 'Hyperband'"),
         (HyperbandStrategy(max_resource=9, min_resource=1), CONFIG, "Off", "leave strategy_config out"),
         ("Hyperband", CONFIG, "Auto", "Hyperband stops trials itself; give 'Off'"),
@@ -127,7 +165,9 @@ def test_what_does_not_fit_is_refused(
         check_strategy(strategy, config, stopping)
 
 
-@pytest.mark.parametrize(("strategy", "config"), [("Hyperband", CONFIG), ("Hyperband", None), ("Random", None)])
+@pytest.mark.parametrize(
+    ("strategy", "config"), [("Hyperband", CONFIG), ("Hyperband", None), ("Random", None), ("Bayesian", None)]
+)
 def test_what_fits_is_not(strategy: str, config: StrategyConfig | None) -> None:
     check_strategy(strategy, config, "Off")
 
@@ -136,7 +176,8 @@ def test_what_fits_is_not(strategy: str, config: StrategyConfig | None) -> None:
     ("name", "strategy", "options"),
     [
         ("Random", RandomStrategy(), {}),
-        ("Hyperband", HyperbandStrategy(), {}),
+        ("Bayesian", BayesianStrategy(), {}),
+        ("Hyperband", HyperbandStrategy(), {"suggestions": "model"}),
         ("Hyperband", HyperbandStrategy(**CONFIG.to_json()), CONFIG.to_json()),
         ("tests.support.own_code:Halves", Halves(factor=3), {"factor": 3}),
     ],
@@ -174,6 +215,7 @@ def test_a_subclass_of_a_strategy_is_the_user_s_own() -> None:
             "the class into a module that can be imported here",
         ),
         ("Random", {"factor": 3}, "options of strategy 'Random' are {'factor': 3}"),
+        ("Hyperband", {"suggestions": "modle"}, "suggestions is 'modle'; give 'model' or 'random'"),
     ],
 )
 def test_what_no_record_of_a_strategy_says_is_refused(name: str, options: dict[str, Any] | None, message: str) -> None:

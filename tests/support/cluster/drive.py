@@ -91,7 +91,9 @@ def tuner(job: dict[str, Any], console: Console) -> HyperparameterTuner:
         "validation:auc",
         ranges,
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=ROUNDS, min_resource=1)),
+        strategy_config=StrategyConfig(
+            HyperbandStrategyConfig(max_resource=ROUNDS, min_resource=1, suggestions="random")
+        ),
         max_jobs=job.get("trials", 6),
         max_parallel_jobs=job.get("at_once", 1),
         random_seed=7,

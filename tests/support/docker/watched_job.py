@@ -94,7 +94,7 @@ def main(folder: Path) -> None:
         "validation:accuracy",
         {"lr": CategoricalParameter([0.02, 0.05, 0.1, RAISES, DIVERGES])},
         strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=3, min_resource=1)),
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=3, min_resource=1, suggestions="random")),
         max_jobs=10,
         random_seed=5,
     )

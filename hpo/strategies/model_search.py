@@ -1,0 +1,130 @@
+"""Search with a model as a Ray Tune searcher: a configuration depends on the seed, its number and values alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+# Ray Train first: threads that enter Ray by Tune and by Train at once meet in its import cycle.
+import ray.train  # noqa: F401
+from ray.tune.search import Searcher
+
+from hpo.ranges import ParameterRange, Scalar, decode, encode, search_space
+from hpo.strategies.history import History
+from hpo.strategies.hyperband import Plan
+from hpo.strategies.random_search import RandomSearch
+from hpo.strategies.scheduler import RESOURCE
+from hpo.suggestions import FEWEST_TRIALS, Space, propose
+from trainers.errors import WarmbandError
+
+LONGEST_SUGGESTION = 600.0
+"""Seconds after which a suggestion that is being computed is given up: it takes 0.2 on one idle core."""
+
+
+class ModelSearch(Searcher):
+    """Suggests what a Gaussian process expects most of, on results that `History` opens by number.
+
+    The first trials are those of `RandomSearch` with the same seed. A suggestion is computed ahead, in a thread of its
+    own, once all that it reads is known; until then there is none, and what it waits for is being trained.
+
+    Args:
+        ranges: a range a tuned hyperparameter.
+        plan: the brackets.
+        metric: the name of the objective.
+        mode: "min" or "max".
+        seed: a whole number, 0 or more.
+        lag: see `History`.
+    """
+
+    def __init__(
+        self, ranges: Mapping[str, ParameterRange], plan: Plan, *, metric: str, mode: str, seed: int, lag: int
+    ) -> None:
+        super().__init__(metric=metric, mode=mode)
+        self._ranges = dict(ranges)
+        self._space = Space(ranges)
+        self._plan = plan
+        self._seed = seed
+        self._random = RandomSearch(search_space(ranges), metric=metric, mode=mode, seed=seed)
+        self._first = FEWEST_TRIALS + lag - 1
+        """The number of the first trial that a model suggests."""
+        self._lag = lag
+        self._history = History(plan, lag)
+        self._numbers: dict[str, int] = {}
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="suggestion")
+        self._ahead: tuple[int, Future[dict[str, Scalar]]] | None = None
+        """The number of the suggestion that is being computed, and what it comes to."""
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | None:
+        """The next configuration; None while results that it reads are still to come."""
+        number = self._history.begun
+        if number < self._first:
+            return self._random.drawn(number)
+        ahead = self._compute(number)
+        if ahead is None:
+            return None
+        try:
+            return encode(self._ranges, ahead.result(LONGEST_SUGGESTION))
+        except TimeoutError as error:
+            raise WarmbandError(
+                f"the suggestion for {trial_id} was not there after {LONGEST_SUGGESTION:.0f} s; resume the job on a "
+                "machine that is less busy"
+            ) from error
+
+    def begun(self, trial_id: str, hyperparameters: Mapping[str, Scalar]) -> None:
+        """See `Learner.begun`."""
+        self._numbers[trial_id] = self._history.begin(hyperparameters)
+        self._compute_ahead()
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        """Takes a value."""
+        self._history.reported(self._numbers[trial_id], int(result[RESOURCE]), self._value(result))
+        self._compute_ahead()
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        """Takes a trial's end; one without a result failed, or its values are not finite."""
+        reached = int(result[RESOURCE]) if result and not error else self._history.reached(self._numbers[trial_id])
+        value = self._value(result) if result and not error else math.nan
+        self._history.ended(self._numbers[trial_id], reached, value)
+        self._compute_ahead()
+
+    def save(self, checkpoint_path: str) -> None:
+        """Nothing is saved: a job that is resumed is told its trials and results once more."""
+
+    def restore(self, checkpoint_path: str) -> None:
+        """See `save`."""
+
+    def _value(self, result: Mapping[str, Any]) -> float:
+        return float(result.get(self.metric, math.nan))
+
+    def _compute_ahead(self) -> None:
+        number = self._history.begun
+        if self._first <= number < self._plan.trials:
+            self._compute(number)
+
+    def _compute(self, number: int) -> Future[dict[str, Scalar]] | None:
+        """Begins to compute a suggestion, if that was not begun before; None while it has to wait for results."""
+        if self._ahead is not None and self._ahead[0] == number:
+            return self._ahead[1]
+        if not self._history.ready(number):
+            return None
+        if self._ahead is not None:
+            self._ahead[1].cancel()  # A job that is resumed knows what it came to.
+        self._ahead = number, self._thread.submit(self._propose, number, *self._history.read(number))
+        return self._ahead[1]
+
+    def _propose(self, number: int, seen: list[Any], unseen: list[dict[str, Scalar]]) -> dict[str, Scalar]:
+        if not any(math.isfinite(each.value) for each in seen):
+            return decode(self._ranges, self._random.drawn(number))
+        sequence = np.random.SeedSequence(self._seed, spawn_key=(number, 1))
+        return propose(
+            self._space,
+            seen,
+            begun=unseen,
+            max_resource=self._plan.max_resource,
+            maximize=self.mode == "max",
+            stream=np.random.RandomState(np.random.MT19937(sequence)),
+        )

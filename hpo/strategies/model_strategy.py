@@ -1,0 +1,52 @@
+"""The strategy Bayesian: configurations that a model suggests, each trial run to its end; and the model for others."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from hpo.ranges import ParameterRange
+from hpo.strategies.hyperband import Plan, run_all
+from hpo.strategies.random_strategy import length
+from hpo.strategies.strategy import Prepared, Strategy, Task
+
+SLACK = 1.5
+"""How many times the trials at once a suggestion lags behind: with as many, a slow one would hold the others up."""
+
+
+class BayesianStrategy(Strategy):
+    """Bayesian optimisation; a trial trains as long as the trainer's hyperparameters say.
+
+    The lag of its `History` follows from the trials at once: one after another, each suggestion reads all before it.
+    """
+
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        """See `Strategy.plan`."""
+        return run_all(max_jobs, length(units))
+
+    def grown(self, plan: Plan, max_jobs: int) -> Plan:
+        """See `Strategy.grown`: a plan that cuts nothing just gets longer."""
+        return run_all(max_jobs, plan.max_resource)
+
+    def prepare(self, task: Task) -> Prepared:
+        """See `Strategy.prepare`."""
+        return by_model(task, lag=1 if task.parallel == 1 else math.ceil(SLACK * task.parallel))
+
+
+def by_model(task: Task, *, lag: int) -> Prepared:
+    """Configurations that a model suggests, which train to the rungs of the plan.
+
+    Args:
+        task: the job's.
+        lag: see `hpo.strategies.history.History`.
+    """
+    # Imported here: a job file is checked without waiting for Ray.
+    from hpo.strategies.model_search import ModelSearch
+    from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+
+    metric, mode = task.metric, task.mode
+    return Prepared(
+        searcher=ModelSearch(task.ranges, task.plan, metric=metric, mode=mode, seed=task.seed, lag=lag),
+        scheduler=SynchronousHyperBandScheduler(task.plan, metric=metric, mode=mode),
+        plan=task.plan,
+    )

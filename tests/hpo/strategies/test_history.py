@@ -1,0 +1,134 @@
+"""What a suggestion reads: the same whatever came first, on however many gangs; and it never waits for ever."""
+
+from __future__ import annotations
+
+import math
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from hpo.ranges import ContinuousParameter, IntegerParameter, decode
+from hpo.search.controller import Controller
+from hpo.search.simulated_gangs import SimulatedGangs
+from hpo.strategies.history import History
+from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting, run_all
+from hpo.strategies.strategy import Task
+from tests.support.digests import LAG, by_digest
+from tests.support.simulated import Kept, search_of
+from trainers.errors import DivergedError
+from trainers.gangs.messages import Assignment
+
+RANGES = {"eta": ContinuousParameter(0.001, 1, "Logarithmic"), "depth": IntegerParameter(1, 300)}
+METRIC = "validation:auc"
+PLANS = [lay_out(20, 1, 27), lay_out_cutting(33, 1, 27), lay_out_cutting(9, 1, 9), run_all(14, 5)]
+
+
+def value(assignment: Assignment, step: int) -> float:
+    """Some fail, and some diverge on their way."""
+    eta, depth = assignment.hyperparameters["eta"], assignment.hyperparameters["depth"]
+    if depth % 13 == 1:
+        raise ValueError("this depth is not possible")
+    if depth % 11 == 1 and step > 2:
+        raise DivergedError("the loss is nan")
+    return -abs(math.log10(eta) + 2) - 1 / step
+
+
+def tried(plan: Plan, gangs: int, seed: int, losses: frozenset[int] = frozenset()) -> list[dict[str, Any]]:
+    """The configurations of a search on so many gangs whose speeds a seed decides."""
+    speeds = random.Random(seed)
+    simulated = SimulatedGangs(
+        value,
+        metric=METRIC,
+        room=gangs,
+        start_seconds=3,
+        unit_seconds=lambda assignment: speeds.uniform(0.1, 4) if seed else 1.0,
+        losses=losses,
+    )
+    strategy = by_digest(Task(plan=plan, ranges=RANGES, metric=METRIC, mode="max", seed=3, parallel=gangs))
+    controller = Controller(
+        search_of(plan, parallel=gangs, metric=METRIC, workers=lambda hyperparameters: 1, untuned=False),
+        searcher=strategy.searcher,
+        scheduler=strategy.scheduler,
+        decode=lambda suggested: decode(RANGES, suggested),
+        gangs=simulated,
+        record=Kept(),
+        clock=simulated.clock,
+    )
+    controller.run()
+    assert len(controller.runs) == plan.trials
+    return [run.hyperparameters for run in controller.runs.values()]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.integers(0, len(PLANS) - 1),
+    st.sampled_from([1, 2, 4, 8]),
+    st.integers(1, 10**6),
+    st.frozensets(st.integers(0, 30), max_size=2),
+)
+def test_what_is_tried_does_not_depend_on_gangs_or_on_speed(
+    plan: int, gangs: int, seed: int, losses: frozenset[int]
+) -> None:
+    assert tried(PLANS[plan], gangs, seed, losses) == tried(PLANS[plan], 1, 0)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=["paper", "cutting", "small", "all"])
+def test_it_reads_more_and_more(plan: Plan) -> None:
+    """Once everything is known, each suggestion reads what the one before it did, and all trials a lag behind it."""
+    history = played(plan)
+    before: list[Any] = []
+    for number in range(plan.trials):
+        assert history.ready(number)
+        seen, unseen = history.read(number)
+        assert all(each in seen for each in before)
+        assert len({each.hyperparameters["n"] for each in seen}) == max(0, number - LAG + 1)
+        assert [each["n"] for each in unseen] == list(range(max(0, number - LAG + 1), number))
+        before = seen
+
+
+def test_rungs_behind_the_first_open_a_lag_each_after_their_bracket() -> None:
+    plan = lay_out_cutting(45, 1, 27)
+    history = played(plan)
+    first = plan.brackets[0]
+    for number in range(plan.trials):
+        seen, _ = history.read(number)
+        highest = max((each.resource for each in seen if each.hyperparameters["n"] < first.sizes[0]), default=0)
+        lags = max(0, number - first.sizes[0]) // LAG
+        assert highest == (first.rungs[min(lags, len(first.rungs) - 1)] if number >= LAG else 0)
+
+
+def test_it_waits_for_what_it_reads_and_for_nothing_else() -> None:
+    history = History(run_all(6, 3), 2)
+    for number in range(4):
+        history.begin({"n": number})
+    assert [history.ready(number) for number in range(4)] == [True, True, False, False]
+    history.reported(1, 3, 0.5)
+    assert not history.ready(2)
+    history.reported(0, 2, 0.5)  # Between two rungs.
+    assert not history.ready(2)
+    history.ended(0, 2, math.nan)
+    assert history.ready(3)
+    assert [each.value for each in history.read(3)[0]] == pytest.approx([math.nan, 0.5], nan_ok=True)
+
+
+def test_a_trial_that_ends_by_itself_comes_to_no_other_value() -> None:
+    history = History(run_all(3, 9), 1)
+    history.begin({"n": 0})
+    history.reported(0, 4, 0.5)
+    history.ended(0, 4, 0.5)
+    assert [(each.resource, each.value) for each in history.read(1)[0]] == [(9, 0.5)]
+
+
+def played(plan: Plan) -> History:
+    """All trials of a plan, each at all rungs of its bracket."""
+    history = History(plan, LAG)
+    for bracket in plan.brackets:
+        for _ in range(bracket.sizes[0]):
+            history.begin({"n": history.begun})
+    for number in reversed(range(plan.trials)):
+        bracket = plan.brackets[history.bracket(number)]
+        for rung in bracket.rungs:
+            history.reported(number, rung, float(number))
+    return history
