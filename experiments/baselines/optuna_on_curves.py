@@ -6,11 +6,12 @@ import heapq
 import itertools
 import warnings
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import optuna
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
 from experiments.shared.recorded_tasks import RecordedTask
@@ -60,7 +61,8 @@ def simulate(
     """A study of one task, until a time on the simulated clock.
 
     Each worker asks for a trial as soon as it is free, and reports every unit. A trial that diverged fails, as one that
-    returns NaN does. No recorded configuration is taken twice, as in our own searches.
+    returns NaN does. A suggestion becomes the nearest recorded configuration that none was before, and the study is
+    told of that one, as our own searches are.
 
     Args:
         task: what is searched; more is better.
@@ -72,7 +74,9 @@ def simulate(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
         study = make(seed, task.curves.units, workers)
-        return _run(task, study, workers, seconds)
+        sampler = OnTable(study.sampler, task)
+        study.sampler = sampler
+        return _run(task, study, sampler, workers, seconds)
 
 
 def _study(seed: int, sampler: optuna.samplers.BaseSampler, pruner: optuna.pruners.BasePruner) -> optuna.Study:
@@ -81,17 +85,14 @@ def _study(seed: int, sampler: optuna.samplers.BaseSampler, pruner: optuna.prune
     return optuna.create_study(direction="maximize", sampler=sampler, pruner=pruner, study_name=f"search-{seed}")
 
 
-def _run(task: RecordedTask, study: optuna.Study, workers: int, seconds: float) -> Seen:
+def _run(task: RecordedTask, study: optuna.Study, sampler: OnTable, workers: int, seconds: float) -> Seen:
     seen, order, curves = Seen(), itertools.count(), task.curves
     events: list[tuple[float, int, optuna.Trial, int, int]] = []
     """When a unit of a trial ends, the trial, its curve, and the unit."""
 
-    taken: set[int] = set()
-
     def begin(now: float) -> None:
-        trial = study.ask()
-        row = curves.nearest(_suggest(trial, task.ranges), taken)
-        taken.add(row)
+        trial = study.ask(sampler.space)
+        row = sampler.rows[trial.number]
         heapq.heappush(events, (now + curves.seconds[row, 1], next(order), trial, row, 1))
 
     for _ in range(workers):
@@ -117,17 +118,78 @@ def _run(task: RecordedTask, study: optuna.Study, workers: int, seconds: float) 
     return seen
 
 
-def _suggest(trial: optuna.Trial, ranges: Mapping[str, ParameterRange]) -> dict[str, Any]:
-    return {name: _one(trial, name, bounds) for name, bounds in ranges.items()}
+class OnTable(optuna.samplers.BaseSampler):
+    """A sampler whose suggestions become the nearest recorded configuration, which it is told that it suggested.
+
+    So are our own searches: what a model learns from is what was trained.
+
+    Args:
+        inner: the sampler.
+        task: what is searched.
+    """
+
+    def __init__(self, inner: optuna.samplers.BaseSampler, task: RecordedTask) -> None:
+        self.rows: dict[int, int] = {}
+        """The curve of each trial, by its number."""
+        self.space = {name: _distribution(bounds) for name, bounds in task.ranges.items()}
+        self._inner = inner
+        self._task = task
+
+    def infer_relative_search_space(
+        self, study: optuna.Study, trial: optuna.trial.FrozenTrial
+    ) -> dict[str, BaseDistribution]:
+        """All hyperparameters: a nearest configuration is one of all of them."""
+        return self.space
+
+    def sample_relative(
+        self, study: optuna.Study, trial: optuna.trial.FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """What the sampler draws together, and by themselves those that it does not; then the nearest."""
+        together = self._inner.infer_relative_search_space(study, trial)
+        drawn = self._inner.sample_relative(study, trial, together)
+        for name, distribution in search_space.items():
+            if name not in drawn:
+                drawn[name] = self._inner.sample_independent(study, trial, name, distribution)
+        ranges, curves = self._task.ranges, self._task.curves
+        suggested = {name: _mirrored(bounds, drawn[name]) for name, bounds in ranges.items()}
+        row = self.rows[trial.number] = curves.nearest(suggested, self.rows.values())
+        return {name: _mirrored(bounds, curves.configurations[row][name]) for name, bounds in ranges.items()}
+
+    def sample_independent(
+        self,
+        study: optuna.Study,
+        trial: optuna.trial.FrozenTrial,
+        param_name: str,
+        param_distribution: BaseDistribution,
+    ) -> Any:
+        """As the sampler does; all of them are drawn together, so nobody asks."""
+        return self._inner.sample_independent(study, trial, param_name, param_distribution)
+
+    def before_trial(self, study: optuna.Study, trial: optuna.trial.FrozenTrial) -> None:
+        """As the sampler does."""
+        self._inner.before_trial(study, trial)
+
+    def after_trial(
+        self, study: optuna.Study, trial: optuna.trial.FrozenTrial, state: TrialState, values: Sequence[float] | None
+    ) -> None:
+        """As the sampler does."""
+        self._inner.after_trial(study, trial, state, values)
 
 
-def _one(trial: optuna.Trial, name: str, bounds: ParameterRange) -> Any:
-    """A hyperparameter on the scale of its range; near 1, its distance to 1 is what is searched."""
+def _distribution(bounds: ParameterRange) -> BaseDistribution:
+    """A range in Optuna's form; near 1, the distance to 1 is what is searched."""
     if isinstance(bounds, CategoricalParameter):
-        return trial.suggest_categorical(name, bounds.values)
+        return CategoricalDistribution(bounds.values)
     low, high, log = bounds.min_value, bounds.max_value, bounds.resolved_scaling == "Logarithmic"
     if isinstance(bounds, IntegerParameter):
-        return trial.suggest_int(name, int(low), int(high), log=log)
+        return IntDistribution(int(low), int(high), log=log)
     if bounds.resolved_scaling == "ReverseLogarithmic":
-        return 1 - trial.suggest_float(name, 1 - high, 1 - low, log=True)
-    return trial.suggest_float(name, low, high, log=log)
+        return FloatDistribution(1 - high, 1 - low, log=True)
+    return FloatDistribution(low, high, log=log)
+
+
+def _mirrored(bounds: ParameterRange, value: Any) -> Any:
+    """A value as Optuna has it, from ours, and the other way round."""
+    if isinstance(bounds, CategoricalParameter) or bounds.resolved_scaling != "ReverseLogarithmic":
+        return value
+    return 1 - value

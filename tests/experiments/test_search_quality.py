@@ -100,6 +100,22 @@ def test_idle_workers_count(task: RecordedTask) -> None:
     assert np.isnan(seen.best_at(0.5))
 
 
+@pytest.mark.parametrize("make", [optuna_on_curves.tpe, optuna_on_curves.gaussian_process])
+def test_a_study_is_told_of_the_recorded_configurations(make: Any, task: RecordedTask) -> None:
+    study = make(1, UNITS, 1)
+    study.sampler = sampler = optuna_on_curves.OnTable(study.sampler, task)
+    for number in range(12):
+        study.tell(study.ask(sampler.space), float(number))
+    assert len(set(sampler.rows.values())) == 12
+    for number, row in sampler.rows.items():
+        recorded = task.curves.configurations[row]
+        told = {
+            name: 1 - value if name in ("beta1", "beta2") else value
+            for name, value in study.trials[number].params.items()
+        }
+        assert told == pytest.approx(recorded)
+
+
 def test_optuna_s_gaussian_process_searches_too(task: RecordedTask) -> None:
     seen = optuna_on_curves.simulate(task, optuna_on_curves.gaussian_process, seed=1, workers=1, seconds=3 * UNITS)
     assert len(seen.seconds) > UNITS
