@@ -33,6 +33,7 @@ def seeds(*hyperband: float) -> Pairs:
     """Random search finds 0.78 in each; all to the end 0.79."""
     return [
         {
+            Way.MODEL: found(each + 0.005, 231),
             Way.HYPERBAND: found(each, 334),
             Way.EQUAL: found(0.78, 330, 11),
             Way.ALL: found(0.79, 900),
@@ -76,7 +77,9 @@ def test_random_search_is_the_first_of_the_same_trials_for_as_many_rounds(tmp_pa
 
     for seed in (0, 1):
         came = ways(seed)
-        cut, equal, full = (came[way] for way in Way)
+        model, cut, equal, full = (came[way] for way in Way)
+        assert model.configurations == 9
+        assert model.rounds == 31
         assert full.rounds == 81
         assert cut.rounds < 81
         assert equal.rounds == equal.configurations * 9
@@ -89,19 +92,29 @@ def test_random_search_is_the_first_of_the_same_trials_for_as_many_rounds(tmp_pa
 def test_the_tables_come_from_the_result_alone() -> None:
     tables = page_tables(made(0.78, 0.79))
     assert f"| validation AUC (standard error of one: {tables['row_error']}) |" in tables["ways"]
-    assert "| configurations | 30 | 11 | 30 |" in tables["ways"]
-    assert "| rounds | 334 | 330 | 900 |" in tables["ways"]
-    assert "| of all rounds | 37.1% | 36.7% | 100.0% |" in tables["ways"]
-    assert "| 0.7850 ± 0.0050 | 0.7800 ± 0.0000 | 0.7900 ± 0.0000 |" in tables["ways"]
-    assert "| random, as many rounds | +0.0050 ± 0.0050, within twice its standard error |" in tables["differences"]
-    assert "| all to the end | -0.0050 ± 0.0050, within twice its standard error |" in tables["differences"]
+    assert "| configurations | 30 | 30 | 11 | 30 |" in tables["ways"]
+    assert "| rounds | 231 | 334 | 330 | 900 |" in tables["ways"]
+    assert "| of all rounds | 25.7% | 37.1% | 36.7% | 100.0% |" in tables["ways"]
+    assert "| 0.7900 ± 0.0050 | 0.7850 ± 0.0050 | 0.7800 ± 0.0000 | 0.7900 ± 0.0000 |" in tables["ways"]
+    assert (
+        "| Hyperband, random minus random, as many rounds | +0.0050 ± 0.0050, within twice its standard error |"
+        in tables["differences"]
+    )
+    assert (
+        "| Hyperband, random minus all to the end | -0.0050 ± 0.0050, within twice its standard error |"
+        in tables["differences"]
+    )
 
 
 @pytest.mark.parametrize(
     ("hyperband", "said", "beaten"),
     [
-        ((0.785, 0.786), "it is +0.0055 ± 0.0005, better, 11.0 times its standard error.", False),
-        ((0.779, 0.782), "it is +0.0005 ± 0.0015, within twice its standard error: at equal rounds, Hyperband", True),
+        (
+            (0.785, 0.786),
+            "it is +0.0055 ± 0.0005, better, 11.0 times its standard error. With a model, for 25.7% of the rounds",
+            False,
+        ),
+        ((0.779, 0.782), "it is +0.0005 ± 0.0015, within twice its standard error: at equal rounds, it does", True),
         ((0.770, 0.772), "it is -0.0090 ± 0.0010, worse, 9.0 times its standard error: at equal rounds", True),
     ],
 )

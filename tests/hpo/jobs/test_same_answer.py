@@ -18,6 +18,7 @@ from hpo import ContinuousParameter, IntegerParameter
 from hpo.ranges import decode, search_space
 from hpo.search.controller import Controller
 from hpo.strategies.hyperband import lay_out
+from hpo.strategies.hyperband_strategy import HyperbandStrategy
 from hpo.strategies.random_strategy import at_random
 from hpo.strategies.scheduler import RESOURCE
 from hpo.strategies.strategy import Task
@@ -79,10 +80,12 @@ def gangs(ray_cluster: None) -> Iterator[Watched]:
 
 def run(gangs: Watched, folder: Path, parallel: int, kill_at: set[int] | None = None, **parts: Any) -> Controller:
     gangs.kill_at, gangs.killed, gangs.assigned, gangs.used = kill_at or set(), [], 0, set()
-    strategy = at_random(Task(plan=PLAN, ranges=RANGES, metric=METRIC, mode="max", seed=1729))
+    plan = parts.get("plan", PLAN)
+    task = Task(plan=plan, ranges=RANGES, metric=METRIC, mode="max", seed=1729, parallel=parallel)
+    strategy = parts.get("prepare", at_random)(task)
     controller = Controller(
         search_of(
-            PLAN,
+            plan,
             parallel=parallel,
             metric=METRIC,
             seed=1729,
@@ -127,6 +130,27 @@ def test_and_with_a_worker_killed_on_the_way(gangs: Watched, expected: tuple[Any
     assert gangs.killed == [6]
     assert sum(run.attempts for run in controller.runs.values()) >= 1
     assert answer(controller) == expected
+
+
+def test_a_model_s_suggestions_are_the_same_on_several_gangs_and_with_a_worker_killed(
+    gangs: Watched, tmp_path: Path
+) -> None:
+    learning = HyperbandStrategy(max_resource=30, min_resource=1)
+    parts = {"plan": learning.plan(RANGES, 24, None), "prepare": learning.prepare}
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    one = run(gangs, tmp_path / "one", parallel=1, **parts)
+    two = run(gangs, tmp_path / "two", parallel=GANGS, kill_at={25}, **parts)
+    assert gangs.killed == [25]
+    assert len(gangs.used) >= GANGS
+    assert answer(two) == answer(one)
+    tried = [[made.hyperparameters for made in controller.runs.values()] for controller in (one, two)]
+    assert tried[0] == tried[1]
+    drawn = at_random(Task(plan=PLAN, ranges=RANGES, metric=METRIC, mode="max", seed=1729)).searcher
+    at_chance = [decode(RANGES, drawn.suggest(name)) for name in one.runs]
+    same = [made == chance for made, chance in zip(tried[0], at_chance, strict=True)]
+    assert all(same[:15])
+    assert not any(same[15:]), "a model suggests them"
 
 
 def test_a_stock_scheduler_and_searcher_of_ray_tune_run_unchanged(gangs: Watched, tmp_path: Path) -> None:
