@@ -114,7 +114,7 @@ def test_the_tables_come_from_the_result_alone() -> None:
             "it is +0.0055 ± 0.0005, better, 11.0 times its standard error. With a model, for 25.7% of the rounds",
             False,
         ),
-        ((0.779, 0.782), "it is +0.0005 ± 0.0015, within twice its standard error: at equal rounds, it does", True),
+        ((0.779, 0.782), "it is +0.0005 ± 0.0015, within twice its standard error: at equal", True),
         ((0.770, 0.772), "it is -0.0090 ± 0.0010, worse, 9.0 times its standard error: at equal rounds", True),
     ],
 )
