@@ -193,8 +193,9 @@ class Search(Strict):
     strategy: Annotated[str, Give(f"one of {', '.join(STRATEGIES)}, or a module and a class, such as shop:Halves")] = (
         Field(
             "Hyperband",
-            description="Hyperband stops trials that fall behind; Random trains all to the end; module:name is a "
-            "strategy of your own, which runs with --allow-code alone",
+            description="Hyperband stops trials that fall behind; Random trains all to the end, and Grid every "
+            "combination of categorical and integer ranges; module:name is a strategy of your own, which runs with "
+            "--allow-code alone",
             json_schema_extra={"anyOf": [{"enum": [*STRATEGIES]}, {"pattern": PLACE}]},
         )
     )
@@ -204,7 +205,9 @@ class Search(Strict):
     hyperband: Hyperband | None = Field(
         None, description="for the strategy Hyperband; null trains from 1 unit to the trainer's num_round, or epochs"
     )
-    max_jobs: Positive = Field(1, description="trials in all")
+    max_jobs: Positive | None = Field(
+        None, description="trials in all; null is 1, and with Grid as many as there are combinations"
+    )
     max_parallel_jobs: Positive = Field(1, description="trials at once; each holds a gang of workers")
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
@@ -234,7 +237,7 @@ class Search(Strict):
                 raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")
         if self.strategy != "Hyperband" and self.hyperband is not None:
             raise ConfigurationError(f"hyperband is for the strategy Hyperband, not for {self.strategy}; leave it out")
-        run_all(self.max_jobs, 1)
+        run_all(self.max_jobs or 1, 1)
         return self
 
 

@@ -52,9 +52,9 @@ class JobSettings:
         estimator: the trainer.
         objective_metric_name: "channel:metric".
         ranges: a range a tuned hyperparameter.
-        strategy: "Hyperband" or "Random", or one of a user's own.
+        strategy: "Hyperband", "Random" or "Grid", or one of a user's own.
         objective_type: "Maximize" or "Minimize".
-        max_jobs: trials in all; None is 1.
+        max_jobs: trials in all; None is 1, and with Grid every combination.
         max_parallel_jobs: trials at once.
         max_runtime_in_seconds: of the job.
         tags: as the tuner takes them; kept as texts by name.
@@ -101,12 +101,13 @@ class JobSettings:
         check_arguments(**{each.name: getattr(self, each.name) for each in fields(self) if each.name in CHECKED})
         options = complete(self.options)
         check_limits(max_wait=options["max_wait"], max_runtime_in_seconds=self.max_runtime_in_seconds)
+        strategy = strategy_of(self.strategy, self.strategy_config)
         settled = {
             "ranges": dict(self.ranges),
-            "max_jobs": self.max_jobs or 1,
+            "max_jobs": strategy.trials(self.ranges, self.max_jobs),
             "tags": tags_from(self.tags),
             "options": options,
-            "search_strategy": strategy_of(self.strategy, self.strategy_config),
+            "search_strategy": strategy,
             "tariff": check_cost(self.estimator, self.prices, self.max_cost),
         }
         for name, value in settled.items():

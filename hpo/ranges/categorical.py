@@ -76,8 +76,12 @@ class CategoricalParameter:
         """Its form in Ray Tune."""
         from ray import tune
 
-        domain: Domain = tune.choice(list(range(len(self.values))) if self._by_position else list(self.values))
+        domain: Domain = tune.choice(self.points())
         return domain
+
+    def points(self) -> Sequence[Scalar]:
+        """Every point of `domain()`, in the order of the values."""
+        return list(range(len(self.values))) if self._by_position else list(self.values)
 
     def decode(self, suggested: object) -> Scalar:
         """The value that a point of `domain()` stands for."""

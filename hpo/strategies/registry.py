@@ -15,10 +15,11 @@ from trainers.process import PLACE, check_outside, load, name_of
 STRATEGIES = {
     "Hyperband": "hpo.strategies.hyperband_strategy:HyperbandStrategy",
     "Random": "hpo.strategies.random_strategy:RandomStrategy",
+    "Grid": "hpo.strategies.grid_strategy:GridStrategy",
 }
 """The classes of the strategies that have a name."""
 
-LATER = ("Bayesian", "Grid")
+LATER = ("Bayesian",)
 
 OWN_STRATEGY = "strategy"
 """What a strategy of a user's own is called where its code is named."""

@@ -202,7 +202,7 @@ def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words() -> No
     [
         (
             {"strategy": "Bayesian", "strategy_config": None},
-            "'Bayesian' is not there yet; give one of Hyperband, Random",
+            "'Bayesian' is not there yet; give one of Hyperband, Random, Grid",
         ),
         ({"strategy": "Hyprband"}, "did you mean 'Hyperband'"),
         ({"strategy": "Random"}, "strategy_config is for the strategy 'Hyperband'"),
