@@ -41,7 +41,7 @@ class HyperparameterTuner(TunedJob):
         warm_start_config: not there yet.
         strategy_config: Hyperband's own configuration.
         completion_criteria_config: what ends the job before all its trials have run.
-        early_stopping_type: "Off".
+        early_stopping_type: "Auto" stops trials that are behind the median of those before them; not with Hyperband.
         estimator_name: kept in the record.
         random_seed: everything random derives from it; None draws one, and records it.
         autotune: not there yet.

@@ -208,7 +208,8 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
         limits += f", {spec['max_runtime_in_seconds']} s at most"
     if spec.get("max_cost") and snapshot.tariff:
         limits += f", {money(spec['max_cost'], snapshot.tariff.currency)} at most"
-    rows: dict[str, RenderableType] = {"strategy": spec["strategy"], "limits": "\n".join([limits, *raises(spec)])}
+    strategy = spec["strategy"] + (", early stopping Auto" if spec.get("early_stopping_type") == "Auto" else "")
+    rows: dict[str, RenderableType] = {"strategy": strategy, "limits": "\n".join([limits, *raises(spec)])}
     rows["seed"] = str(spec["random_seed"])
     brackets = [
         " -> ".join(f"{size} to {rung}" for rung, size in zip(bracket["rungs"], bracket["sizes"], strict=True))

@@ -212,6 +212,11 @@ class Search(Strict):
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
     )
+    early_stopping_type: Literal["Off", "Auto"] = Field(
+        "Off",
+        description="Auto stops a trial that is behind the median of those before it, at a ninth or a third of its "
+        "length; not for Hyperband, which stops trials itself",
+    )
     completion: Completion | None = Field(None, description="what else ends the job early; null is nothing")
     random_seed: Annotated[int, Field(ge=0)] | None = Field(
         None, description="the same seed gives the same trials, rungs and winner; null draws one and records it"

@@ -21,6 +21,7 @@ from hpo.strategies import (
     name_in_record,
     strategy_code,
     strategy_of,
+    with_median_rule,
 )
 from trainers.registry import trainer_from_json
 from trainers.trainer import Trainer
@@ -61,7 +62,7 @@ class JobSettings:
         base_tuning_job_name: what the job's name begins with.
         strategy_config: Hyperband's own configuration.
         completion_criteria_config: what ends the job before all its trials have run.
-        early_stopping_type: "Off".
+        early_stopping_type: "Off", or "Auto" for the median rule.
         estimator_name: kept in the record.
         random_seed: None draws one where the job begins.
         prices: what workers cost.
@@ -120,7 +121,8 @@ class JobSettings:
             return self.planned
         units = longest(self.estimator.resource_names, self.ranges, self.estimator.hyperparameters)
         max_jobs = self.max_jobs or 1
-        return check_plan(self.search_strategy.plan(self.ranges, max_jobs, units), max_jobs, self.strategy_name)
+        plan = check_plan(self.search_strategy.plan(self.ranges, max_jobs, units), max_jobs, self.strategy_name)
+        return with_median_rule(plan) if self.early_stopping_type == "Auto" else plan
 
     @property
     def strategy_name(self) -> str:

@@ -118,8 +118,7 @@ def test_a_configuration_is_recorded_whole_and_described_as_sagemaker_does() -> 
         ("Random", CONFIG, "Off", "strategy_config is for the strategy 'Hyperband'"),
         (HyperbandStrategy(max_resource=9, min_resource=1), CONFIG, "Off", "leave strategy_config out"),
         ("Hyperband", CONFIG, "Auto", "Hyperband stops trials itself; give 'Off'"),
-        ("Random", None, "Auto", "not there yet; give 'Off'"),
-        ("Random", None, "off", "early_stopping_type is 'off'"),
+        ("Random", None, "off", "early_stopping_type is 'off'; give 'Off' or 'Auto'"),
     ],
 )
 def test_what_does_not_fit_is_refused(
@@ -129,9 +128,18 @@ def test_what_does_not_fit_is_refused(
         check_strategy(strategy, config, stopping)
 
 
-@pytest.mark.parametrize(("strategy", "config"), [("Hyperband", CONFIG), ("Hyperband", None), ("Random", None)])
-def test_what_fits_is_not(strategy: str, config: StrategyConfig | None) -> None:
-    check_strategy(strategy, config, "Off")
+@pytest.mark.parametrize(
+    ("strategy", "config", "stopping"),
+    [
+        ("Hyperband", CONFIG, "Off"),
+        ("Hyperband", None, "Off"),
+        ("Random", None, "Off"),
+        ("Random", None, "Auto"),
+        ("Grid", None, "Auto"),
+    ],
+)
+def test_what_fits_is_not(strategy: str, config: StrategyConfig | None, stopping: str) -> None:
+    check_strategy(strategy, config, stopping)
 
 
 @pytest.mark.parametrize(
