@@ -104,10 +104,11 @@ def range_text(bounds: Mapping[str, Any]) -> str:
 
 
 def strategy_text(spec: Mapping[str, Any]) -> str:
-    """The strategy of a job's record, and where its configurations come from if it says."""
+    """The strategy of a job's record, where its configurations come from if it says, and the rule that stops trials."""
     options = spec.get("strategy_config") or {}
     source = {"model": ", suggestions by a model", "random": ", suggestions at random"}
-    return f"{spec['strategy']}{source.get(options.get('suggestions', ''), '')}"
+    stopping = ", early stopping Auto" if spec.get("early_stopping_type") == "Auto" else ""
+    return f"{spec['strategy']}{source.get(options.get('suggestions', ''), '')}{stopping}"
 
 
 def workers_text(spec: Mapping[str, Any]) -> str:

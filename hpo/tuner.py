@@ -31,9 +31,9 @@ class HyperparameterTuner(TunedJob):
         objective_metric_name: "channel:metric", such as "validation:auc".
         hyperparameter_ranges: a range a tuned hyperparameter; its values override static ones.
         metric_definitions: not used: trainers report their metrics, and nothing is read from logs.
-        strategy: "Bayesian", "Hyperband" or "Random", or a `hpo.strategies.Strategy` of your own.
+        strategy: "Bayesian", "Hyperband", "Random" or "Grid", or a `hpo.strategies.Strategy` of your own.
         objective_type: "Maximize" or "Minimize".
-        max_jobs: trials in all.
+        max_jobs: trials in all; None is 1, and with Grid every combination.
         max_parallel_jobs: trials at once; each holds a gang of workers.
         max_runtime_in_seconds: the job stops after this long, with what it has found.
         tags: kept in the record: texts by name, or SageMaker's list of such as {"Key": "team", "Value": "churn"}.
@@ -41,7 +41,7 @@ class HyperparameterTuner(TunedJob):
         warm_start_config: not there yet.
         strategy_config: Hyperband's own configuration.
         completion_criteria_config: what ends the job before all its trials have run.
-        early_stopping_type: "Off".
+        early_stopping_type: "Auto" stops trials that are behind the median of those before them; not with Hyperband.
         estimator_name: kept in the record.
         random_seed: everything random derives from it; None draws one, and records it.
         autotune: not there yet.

@@ -197,7 +197,8 @@ class Search(Strict):
         Field(
             "Hyperband",
             description="Hyperband stops trials that fall behind; Bayesian and Random train all to the end, what a "
-            "model expects most of or drawn at random; module:name is a strategy of your own, which runs with "
+            "model expects most of or drawn at random, and Grid every combination of categorical and integer ranges; "
+            "module:name is a strategy of your own, which runs with "
             "--allow-code alone",
             json_schema_extra={"anyOf": [{"enum": [*STRATEGIES]}, {"pattern": PLACE}]},
         )
@@ -208,10 +209,17 @@ class Search(Strict):
     hyperband: Hyperband | None = Field(
         None, description="for the strategy Hyperband; null trains from 1 unit to the trainer's num_round, or epochs"
     )
-    max_jobs: Positive = Field(1, description="trials in all")
+    max_jobs: Positive | None = Field(
+        None, description="trials in all; null is 1, and with Grid as many as there are combinations"
+    )
     max_parallel_jobs: Positive = Field(1, description="trials at once; each holds a gang of workers")
     max_runtime_in_seconds: Positive | None = Field(
         None, description="the job stops after this long, with what it has found; null is no limit"
+    )
+    early_stopping_type: Literal["Off", "Auto"] = Field(
+        "Off",
+        description="Auto stops a trial that is behind the median of those before it, at a ninth or a third of its "
+        "length; not for Hyperband, which stops trials itself",
     )
     completion: Completion | None = Field(None, description="what else ends the job early; null is nothing")
     random_seed: Annotated[int, Field(ge=0)] | None = Field(
@@ -238,7 +246,7 @@ class Search(Strict):
                 raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")
         if self.strategy != "Hyperband" and self.hyperband is not None:
             raise ConfigurationError(f"hyperband is for the strategy Hyperband, not for {self.strategy}; leave it out")
-        run_all(self.max_jobs, 1)
+        run_all(self.max_jobs or 1, 1)
         return self
 
 

@@ -114,9 +114,10 @@ def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
         made = tuning.arguments()
         ranges = made["hyperparameter_ranges"]
         units = longest(takes.resource_names, ranges, takes.hyperparameters)
-        strategy_of(made["strategy"], made["strategy_config"]).plan(ranges, tuning.max_jobs, units)
+        strategy = strategy_of(made["strategy"], made["strategy_config"])
+        strategy.plan(ranges, strategy.trials(ranges, tuning.max_jobs), units)
     except ConfigurationError as error:
-        yield _said(("tuning", "hyperband"), error)
+        yield _said(RANGES if tuning.strategy == "Grid" else ("tuning", "hyperband"), error)
 
 
 def _of_ranges(tuning: Tuning, takes: TakesValues, gone: Sequence[str | int]) -> Iterator[Problem]:

@@ -14,6 +14,7 @@ from hpo.forecasts import Outlook, probes
 from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths
 from hpo.observers import Goal
 from hpo.search import Search
+from hpo.strategies import median_rule_warnings
 from trainers import storage
 from trainers.channels import Channel, open_channels
 from trainers.home import home
@@ -62,7 +63,7 @@ def warnings(settings: JobSettings) -> list[str]:
     names, static, plan = settings.estimator.resource_names, settings.estimator.hyperparameters, settings.plan()
     rationed_by = settings.strategy_name if settings.search_strategy.rations else ""
     inert = inert_lengths(names, settings.ranges, static, rationed_by, plan.max_resource)
-    return [*inert, *settings.search_strategy.warnings(plan)]
+    return [*inert, *settings.search_strategy.warnings(plan), *median_rule_warnings(plan)]
 
 
 def search_for(settings: JobSettings, name: str, seed: int) -> Search:

@@ -21,7 +21,7 @@ _NAMES = " or ".join(map(repr, STRATEGIES))
 _KINDS: dict[str, tuple[Any, str]] = {
     "strategy": (str | Strategy, f"{_NAMES}, or a hpo.strategies.Strategy of your own"),
     "objective_type": (str, "'Maximize' or 'Minimize'"),
-    "early_stopping_type": (str, "'Off'"),
+    "early_stopping_type": (str, "'Off' or 'Auto'"),
     "strategy_config": (
         StrategyConfig | None,
         "StrategyConfig(HyperbandStrategyConfig(max_resource=..., min_resource=...))",

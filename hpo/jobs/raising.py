@@ -12,7 +12,14 @@ from hpo.cost import Tariff
 from hpo.jobs.checks import check_amount, check_limits
 from hpo.jobs.options import check_option, declared
 from hpo.record import JobRow
-from hpo.strategies import Plan, as_recorded, check_plan, strategy_from_json
+from hpo.strategies import (
+    Plan,
+    as_recorded,
+    check_plan,
+    strategy_from_json,
+    with_median_rule,
+    without_median_rule,
+)
 from hpo.text import count, enumerated, money
 from trainers.errors import ConfigurationError, LeaseError
 
@@ -73,8 +80,9 @@ def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int
         # A record of an older Warmband may have no plan: the job's settings then say what it was.
         plan = Plan.from_json(job.plan) if job.plan else JobSettings.of(job, allow_code=False).plan()
         strategy = strategy_from_json(spec["strategy"], as_recorded(spec["strategy"], spec["strategy_config"]))
-        grown = check_plan(strategy.grown(plan, spec["max_jobs"]), spec["max_jobs"], spec["strategy"])
-        row = replace(row, plan=grown.to_json())
+        grown = strategy.grown(without_median_rule(plan), spec["max_jobs"])
+        check_plan(grown, spec["max_jobs"], spec["strategy"])
+        row = replace(row, plan=(with_median_rule(grown) if plan.apart else grown).to_json())
     return replace(row, status="Stopped", reason=said(entry)) if job.status == "Completed" else row
 
 

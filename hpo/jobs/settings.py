@@ -21,6 +21,7 @@ from hpo.strategies import (
     name_in_record,
     strategy_code,
     strategy_of,
+    with_median_rule,
 )
 from trainers.registry import trainer_from_json
 from trainers.trainer import Trainer
@@ -52,16 +53,16 @@ class JobSettings:
         estimator: the trainer.
         objective_metric_name: "channel:metric".
         ranges: a range a tuned hyperparameter.
-        strategy: "Hyperband" or "Random", or one of a user's own.
+        strategy: "Bayesian", "Hyperband", "Random" or "Grid", or one of a user's own.
         objective_type: "Maximize" or "Minimize".
-        max_jobs: trials in all; None is 1.
+        max_jobs: trials in all; None is 1, and with Grid every combination.
         max_parallel_jobs: trials at once.
         max_runtime_in_seconds: of the job.
         tags: as the tuner takes them; kept as texts by name.
         base_tuning_job_name: what the job's name begins with.
         strategy_config: Hyperband's own configuration.
         completion_criteria_config: what ends the job before all its trials have run.
-        early_stopping_type: "Off".
+        early_stopping_type: "Off", or "Auto" for the median rule.
         estimator_name: kept in the record.
         random_seed: None draws one where the job begins.
         prices: what workers cost.
@@ -101,12 +102,13 @@ class JobSettings:
         check_arguments(**{each.name: getattr(self, each.name) for each in fields(self) if each.name in CHECKED})
         options = complete(self.options)
         check_limits(max_wait=options["max_wait"], max_runtime_in_seconds=self.max_runtime_in_seconds)
+        strategy = strategy_of(self.strategy, self.strategy_config)
         settled = {
             "ranges": dict(self.ranges),
-            "max_jobs": self.max_jobs or 1,
+            "max_jobs": strategy.trials(self.ranges, self.max_jobs),
             "tags": tags_from(self.tags),
             "options": options,
-            "search_strategy": strategy_of(self.strategy, self.strategy_config),
+            "search_strategy": strategy,
             "tariff": check_cost(self.estimator, self.prices, self.max_cost),
         }
         for name, value in settled.items():
@@ -119,7 +121,8 @@ class JobSettings:
             return self.planned
         units = longest(self.estimator.resource_names, self.ranges, self.estimator.hyperparameters)
         max_jobs = self.max_jobs or 1
-        return check_plan(self.search_strategy.plan(self.ranges, max_jobs, units), max_jobs, self.strategy_name)
+        plan = check_plan(self.search_strategy.plan(self.ranges, max_jobs, units), max_jobs, self.strategy_name)
+        return with_median_rule(plan) if self.early_stopping_type == "Auto" else plan
 
     @property
     def strategy_name(self) -> str:

@@ -109,6 +109,8 @@ def show_plan(plan: Plan) -> RenderableType:
         table.add_row(f"{alike} x" if alike > 1 else "", rungs, str(bracket.resource * alike))
     share = plan.resource / plan.full_resource
     most = f"At most {plan.resource} of the {plan.full_resource} units of {plan.trials} full trials: {share:.0%}."
+    if plan.apart and (early := plan.brackets[0].rungs[:-1]):
+        most += f" A trial stops at {' or '.join(map(str, early))} if it is behind the median of those before it."
     return Group(table, Text(most))
 
 

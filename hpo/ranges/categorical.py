@@ -89,13 +89,17 @@ class CategoricalParameter:
         """Its form in Ray Tune."""
         from ray import tune
 
-        domain: Domain = tune.choice(list(range(len(self.values))) if self._by_position else list(self.values))
+        domain: Domain = tune.choice(self.points())
         return domain
+
+    def points(self) -> Sequence[Scalar]:
+        """Every point of `domain()`, in the order of the values."""
+        return list(range(len(self.values))) if self._by_position else list(self.values)
 
     def encode(self, value: object) -> object:
         """The point of `domain()` that stands for a value."""
         own = self.cast_to_type(value)
-        return next(i for i, other in enumerate(self.values) if _same(own, other)) if self._by_position else own
+        return self.points()[next(i for i, other in enumerate(self.values) if _same(own, other))]
 
     def decode(self, suggested: object) -> Scalar:
         """The value that a point of `domain()` stands for."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -240,6 +241,10 @@ class IntegerParameter(_NumericRange):
         # Tune draws whole numbers as floor(exp(...)): rounding can put one a step below its least value.
         value = within(whole("the suggestion", suggested), low, high, slack=1)
         return min(max(int(value), low), high)
+
+    def points(self) -> Sequence[int]:
+        """Every value, rising."""
+        return range(int(self.min_value), int(self.max_value) + 1)
 
 
 def _parsed(value: object) -> object:

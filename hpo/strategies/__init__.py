@@ -25,9 +25,12 @@ if TYPE_CHECKING:
         HyperbandStrategyConfig as HyperbandStrategyConfig,
         StrategyConfig as StrategyConfig,
     )
-    from hpo.strategies.model_search import ModelSearch as ModelSearch
+    from hpo.strategies.median_rule import (
+        median_rule_warnings as median_rule_warnings,
+        with_median_rule as with_median_rule,
+        without_median_rule as without_median_rule,
+    )
     from hpo.strategies.model_strategy import by_model as by_model
-    from hpo.strategies.random_search import RandomSearch as RandomSearch
     from hpo.strategies.random_strategy import at_random as at_random
     from hpo.strategies.registry import (
         OWN_STRATEGY as OWN_STRATEGY,
@@ -38,6 +41,7 @@ if TYPE_CHECKING:
         check_plan as check_plan,
         check_strategy as check_strategy,
         name_in_record as name_in_record,
+        prepared as prepared,
         strategy_code as strategy_code,
         strategy_from_json as strategy_from_json,
         strategy_of as strategy_of,

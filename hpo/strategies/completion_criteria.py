@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpo.ranking import Ranking
-from hpo.strategies.hyperband import MOST_JOBS, MOST_RESOURCE, Plan
+from hpo.strategies.hyperband import MOST_JOBS, MOST_RESOURCE, Bracket, Plan
+from hpo.strategies.median_rule import without_median_rule
 from trainers.errors import ConfigurationError
 
 FIRST_FAILURES = 5
@@ -106,8 +107,8 @@ class Completion:
     """Judges a job's trials in the order in which they were suggested, whatever the order in which they come: pure.
 
     Where many gangs train at once, some trials are ahead of their turn. So a trial is judged when all before it have
-    been: in a bracket that cuts, rung by rung, and in one that cuts none, each at its end. The job is then complete at
-    the same trial for any number of gangs.
+    been: in a bracket that cuts, rung by rung, and in one that cuts none, each at its end, where the median rule may
+    have put it. The job is then complete at the same trial for any number of gangs.
 
     Args:
         criteria: what was asked for; None never ends a job.
@@ -118,7 +119,8 @@ class Completion:
     def __init__(self, criteria: TuningJobCompletionCriteriaConfig | None, plan: Plan | None, ranking: Ranking) -> None:
         self._patience = criteria.max_number_of_training_jobs_not_improving if criteria else None
         self._target = criteria.target_objective_metric_value if criteria else None
-        self._brackets = [(b.rungs, b.sizes[0]) for b in plan.brackets] if plan else [((MOST_RESOURCE,), MOST_JOBS)]
+        brackets = without_median_rule(plan).brackets if plan else [Bracket(rungs=(MOST_RESOURCE,), sizes=(MOST_JOBS,))]
+        self._brackets = [(bracket.rungs, bracket.sizes[0]) for bracket in brackets]
         self._trials = MOST_JOBS
         self._first_left = set(range(FIRST_FAILURES))
         """The first trials, but for those that failed."""

@@ -42,10 +42,18 @@ class Bracket:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Every bracket of a tuning job, known before it starts, in the order in which trials fill them."""
+    """Every bracket of a tuning job, known before it starts, in the order in which trials fill them.
+
+    Args:
+        brackets: them.
+        max_resource: units of a trial that runs to the end.
+        apart: each trial is stopped or not by itself, as `hpo.strategies.median_rule` has it, and not with the others
+            of its bracket; sizes are then the most that may train so far.
+    """
 
     brackets: tuple[Bracket, ...]
     max_resource: int
+    apart: bool = False
 
     @property
     def trials(self) -> int:
@@ -72,13 +80,14 @@ class Plan:
         return {
             "max_resource": self.max_resource,
             "brackets": [{"rungs": list(b.rungs), "sizes": list(b.sizes)} for b in self.brackets],
+            **({"apart": True} if self.apart else {}),
         }
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Plan:
         """As `to_json` recorded it."""
         brackets = [Bracket(rungs=tuple(b["rungs"]), sizes=tuple(b["sizes"])) for b in state["brackets"]]
-        return cls(brackets=tuple(brackets), max_resource=state["max_resource"])
+        return cls(brackets=tuple(brackets), max_resource=state["max_resource"], apart=state.get("apart", False))
 
 
 def lay_out(max_jobs: int, min_resource: int, max_resource: int, reduction_factor: int = 3) -> Plan:

@@ -38,11 +38,11 @@ def by_model(task: Task, *, lag: int) -> Prepared:
 
     Args:
         task: the job's.
-        lag: see `hpo.strategies.history.History`.
+        lag: see `hpo.strategies.searchers.history.History`.
     """
     # Imported here: a job file is checked without waiting for Ray.
-    from hpo.strategies.model_search import ModelSearch
     from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+    from hpo.strategies.searchers import ModelSearch
 
     metric, mode = task.metric, task.mode
     return Prepared(

@@ -46,8 +46,8 @@ def length(units: int | None) -> int:
 def at_random(task: Task) -> Prepared:
     """Configurations drawn at random, which train to the rungs of the plan."""
     # Imported here: a job file is checked without waiting for Ray.
-    from hpo.strategies.random_search import RandomSearch
     from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+    from hpo.strategies.searchers import RandomSearch
 
     metric, mode = task.metric, task.mode
     return Prepared(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hpo.strategies.hyperband import Plan
 from hpo.strategies.hyperband_strategy import StrategyConfig
-from hpo.strategies.strategy import Strategy
+from hpo.strategies.strategy import Prepared, Strategy, Task
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.process import PLACE, check_outside, load, name_of
@@ -16,10 +17,10 @@ STRATEGIES = {
     "Bayesian": "hpo.strategies.model_strategy:BayesianStrategy",
     "Hyperband": "hpo.strategies.hyperband_strategy:HyperbandStrategy",
     "Random": "hpo.strategies.random_strategy:RandomStrategy",
+    "Grid": "hpo.strategies.grid_strategy:GridStrategy",
 }
 """The classes of the strategies that have a name."""
 
-LATER = ("Grid",)
 
 OWN_STRATEGY = "strategy"
 """What a strategy of a user's own is called where its code is named."""
@@ -56,8 +57,6 @@ def check_known(name: str) -> None:
         ConfigurationError: naming it, and the nearest that there is.
     """
     known = ", ".join(STRATEGIES)
-    if name in LATER:
-        raise ConfigurationError(f"strategy {name!r} is not there yet; give one of {known}")
     check_outside(name, OWN_STRATEGY, "class")
     if name not in STRATEGIES and not PLACE.fullmatch(name):
         hint = did_you_mean(name, STRATEGIES)
@@ -72,11 +71,20 @@ def check_strategy(strategy: str | Strategy, config: StrategyConfig | None, earl
     """
     made = strategy_of(strategy, config)
     if early_stopping_type not in ("Off", "Auto"):
-        raise ConfigurationError(f"early_stopping_type is {early_stopping_type!r}; give 'Off'")
-    if early_stopping_type == "Auto":
+        raise ConfigurationError(f"early_stopping_type is {early_stopping_type!r}; give 'Off' or 'Auto'")
+    if early_stopping_type == "Auto" and made.rations:
         name = name_in_record(made)
-        why = f"{name} stops trials itself" if made.rations else "it is not there yet"
-        raise ConfigurationError(f"early_stopping_type 'Auto' with {name!r}: {why}; give 'Off'")
+        raise ConfigurationError(f"early_stopping_type 'Auto' with {name!r}: {name} stops trials itself; give 'Off'")
+
+
+def prepared(strategy: Strategy, task: Task) -> Prepared:
+    """A strategy made ready for one job; where the median rule stops trials, that takes its scheduler's place."""
+    made = strategy.prepare(task)
+    if not task.plan.apart:
+        return made
+    from hpo.strategies.scheduler import SynchronousHyperBandScheduler  # imports Ray
+
+    return replace(made, scheduler=SynchronousHyperBandScheduler(task.plan, metric=task.metric, mode=task.mode))
 
 
 def name_in_record(strategy: Strategy) -> str:

@@ -12,6 +12,7 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
 
 from hpo.strategies.hyperband import Cut, Hyperband, Plan, State
+from hpo.strategies.median_rule import MedianRule
 from trainers.errors import ConfigurationError
 
 RESOURCE = "resource"
@@ -26,6 +27,8 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
     halving (`is_being_processed`, ray 2.60), and does not survive a restart (ray-project/ray#30838, #39900). This one
     is not restored either: a job that is taken up decides anew, on what `hpo.jobs.replay` answers.
 
+    Over a plan whose trials are stopped `apart`, the median rule decides in Hyperband's place.
+
     Args:
         plan: brackets and rungs, from `hpo.strategies.hyperband.lay_out`.
         metric: result key of the objective; None where Tune sets it.
@@ -38,7 +41,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
     ) -> None:
         super().__init__(time_attr=time_attr, metric=metric, mode=mode, max_t=plan.max_resource)
         self.plan = plan
-        self._core: Hyperband | None = None
+        self._core: Hyperband | MedianRule | None = None
         self._trials: dict[str, Trial] = {}
         self._may_go_on: Callable[[Trial], bool] = lambda trial: True
 
@@ -70,7 +73,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
         self._may_go_on = may_go_on
 
     @property
-    def core(self) -> Hyperband:
+    def core(self) -> Hyperband | MedianRule:
         """The pure decisions; made when the mode is known."""
         if self._core is None:
             if not self._metric or self._mode not in ("max", "min"):
@@ -78,7 +81,8 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
                     f"the scheduler's metric is {self._metric!r} and its mode {self._mode!r}; "
                     "give both here or in the tuner, mode as 'max' or 'min'"
                 )
-            self._core = Hyperband(self.plan, maximize=self._mode == "max")
+            kind = MedianRule if self.plan.apart else Hyperband
+            self._core = kind(self.plan, maximize=self._mode == "max")
         return self._core
 
     # ---- Ray Tune's interface
@@ -122,7 +126,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
 
     def debug_string(self) -> str:
         """A line a bracket: its rungs, and how many trials stand where."""
-        lines = [f"Hyperband: {len(self.plan.brackets)} brackets, {self.plan.trials} trials"]
+        lines = [f"{type(self.core).__name__}: {len(self.plan.brackets)} brackets, {self.plan.trials} trials"]
         for index, bracket in enumerate(self.plan.brackets):
             states = [self.core.state(trial).value for trial in self._trials if self.core.bracket(trial) == index]
             counts = ", ".join(f"{states.count(name)} {name}" for name in sorted(set(states)))

@@ -61,6 +61,18 @@ class Strategy(ABC):
         """What it was made with, for the record; empty where nothing was said."""
         return {}
 
+    def trials(self, ranges: Mapping[str, ParameterRange], max_jobs: int | None) -> int:
+        """How many trials a job has.
+
+        Args:
+            ranges: a range a tuned hyperparameter.
+            max_jobs: as it was asked for; None where nothing was said, which is one trial.
+
+        Raises:
+            ConfigurationError: these ranges have other trials.
+        """
+        return max_jobs or 1
+
     @abstractmethod
     def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
         """The brackets of a job, known before it starts.

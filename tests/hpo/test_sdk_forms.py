@@ -75,7 +75,10 @@ def test_what_names_no_trial_is_named(tuner: HyperparameterTuner, wrong: Any) ->
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"search_alg": object()}, "search_alg is Ray Tune's; .* give strategy 'Bayesian' or 'Hyperband' or 'Random'"),
+        (
+            {"search_alg": object()},
+            "search_alg is Ray Tune's; .* give strategy 'Bayesian' or 'Hyperband' or 'Random' or 'Grid'",
+        ),
         ({"scheduler": object()}, "scheduler is Ray Tune's"),
         ({"max_job": 3}, "no argument 'max_job'; leave it out; did you mean 'max_jobs'"),
         ({"role": "me"}, "no argument 'role'; leave it out$"),

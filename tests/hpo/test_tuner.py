@@ -200,10 +200,6 @@ def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words() -> No
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"strategy": "Grid", "strategy_config": None},
-            "'Grid' is not there yet; give one of Bayesian, Hyperband, Random",
-        ),
         ({"strategy": "Hyprband"}, "did you mean 'Hyperband'"),
         ({"strategy": "Random"}, "strategy_config is for the strategy 'Hyperband'"),
         ({"early_stopping_type": "Auto"}, "give 'Off'"),

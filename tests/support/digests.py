@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from hpo.ranges import Scalar
-from hpo.strategies.model_search import ModelSearch
 from hpo.strategies.random_strategy import at_random
+from hpo.strategies.searchers.model_search import ModelSearch
 from hpo.strategies.strategy import Prepared, Task
 
 LAG = 4

@@ -29,6 +29,7 @@ from hpo.search.trial import UNTUNED
 from hpo.strategies.completion_criteria import FIRST_FAILURES, TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Bracket, Plan, lay_out, run_all
 from hpo.strategies.hyperband_strategy import HyperbandStrategy
+from hpo.strategies.median_rule import with_median_rule
 from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
 from hpo.strategies.strategy import Strategy
@@ -271,7 +272,7 @@ def ends_as(service: Service, expected: dict[str, Any]) -> Controller:
     return controller
 
 
-PLANS = [lay_out(30, 1, 30), lay_out(9, 1, 9), run_all(7, 12)]
+PLANS = [lay_out(30, 1, 30), lay_out(9, 1, 9), run_all(7, 12), with_median_rule(run_all(12, 18))]
 
 
 @cache

@@ -191,7 +191,7 @@ CONFIGS = st.builds(
 OPTIONS: dict[str, Any] = {
     "max_jobs": st.none() | st.integers(1, 300) | st.just(10**12),
     "max_parallel_jobs": st.integers(1, 9),
-    "strategy": st.sampled_from(["Hyperband", "Random", "Bayesian", "Hyprband"]),
+    "strategy": st.sampled_from(["Hyperband", "Random", "Grid", "Bayesian", "Hyprband"]),
     "objective_type": st.sampled_from(["Maximize", "Minimize", "max"]),
     "objective_value": st.sampled_from(["last", "best", "first"]),
     "early_stopping_type": st.sampled_from(["Off", "Auto", "off"]),
@@ -212,14 +212,15 @@ def planned(make: Callable[[], HyperparameterTuner], max_jobs: int | None) -> No
     tuner = ours(make)
     if tuner is not None:
         plan = tuner.plan()
-        assert plan.trials == (max_jobs or 1)
+        assert plan.trials == tuner.max_jobs
+        assert tuner.max_jobs == (max_jobs or 1) or (tuner.strategy == "Grid" and max_jobs is None)
         assert all(1 <= rung <= plan.max_resource for bracket in plan.brackets for rung in bracket.rungs)
         check_job_name(new_name(tuner), tuner.TUNING_JOB_NAME_MAX_LENGTH)
         assert recorded(tuner.settings.to_json({}, 1))
 
 
 @settings(quick, max_examples=60)
-@given(RANGES, STATIC, st.integers(1, 2), st.sampled_from(["Hyperband", "Random"]), st.data())
+@given(RANGES, STATIC, st.integers(1, 2), st.sampled_from(["Hyperband", "Random", "Grid"]), st.data())
 def test_tuners_that_may_be_right(ranges: Any, static: Any, workers: int, strategy: str, data: st.DataObject) -> None:
     max_jobs = data.draw(st.none() | st.integers(1, 300))
     config = data.draw(st.none() | CONFIGS) if strategy == "Hyperband" else None

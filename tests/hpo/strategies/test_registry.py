@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from hpo.ranges import CategoricalParameter, ContinuousParameter, ParameterRange, decode
+from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, decode
+from hpo.strategies.grid_strategy import GridStrategy
 from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting
 from hpo.strategies.hyperband_strategy import HyperbandStrategy, HyperbandStrategyConfig, StrategyConfig
 from hpo.strategies.model_strategy import BayesianStrategy
@@ -31,6 +32,7 @@ from trainers.errors import ConfigurationError
 
 CONFIG = StrategyConfig(HyperbandStrategyConfig(max_resource=27, min_resource=3, reduction_factor=3))
 RANGES = {"eta": ContinuousParameter(0.001, 1, "Logarithmic"), "booster": CategoricalParameter(["gbtree", "dart"])}
+DISCRETE = {"max_depth": IntegerParameter(1, 10), "booster": CategoricalParameter(["gbtree", "dart"])}
 
 
 def plan_for(strategy: str, config: StrategyConfig | None, max_jobs: int, units: int | None) -> Plan:
@@ -149,13 +151,11 @@ def test_a_record_gives_the_strategy_that_was_given(options: dict[str, Any]) -> 
     ("strategy", "config", "stopping", "message"),
     [
         ("Hyperbnad", None, "Off", "'Hyperbnad' is unknown.*did you mean 'Hyperband'"),
-        ("Grid", None, "Off", "'Grid' is not there yet; give one of Bayesian, Hyperband, Random"),
         ("Bayesian", CONFIG, "Off", "strategy_config is for the strategy 'Hyperband', not for 'Bayesian'"),
         ("Random", CONFIG, "Off", "strategy_config is for the strategy 'Hyperband'"),
         (HyperbandStrategy(max_resource=9, min_resource=1), CONFIG, "Off", "leave strategy_config out"),
         ("Hyperband", CONFIG, "Auto", "Hyperband stops trials itself; give 'Off'"),
-        ("Random", None, "Auto", "not there yet; give 'Off'"),
-        ("Random", None, "off", "early_stopping_type is 'off'"),
+        ("Random", None, "off", "early_stopping_type is 'off'; give 'Off' or 'Auto'"),
     ],
 )
 def test_what_does_not_fit_is_refused(
@@ -166,10 +166,18 @@ def test_what_does_not_fit_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("strategy", "config"), [("Hyperband", CONFIG), ("Hyperband", None), ("Random", None), ("Bayesian", None)]
+    ("strategy", "config", "stopping"),
+    [
+        ("Hyperband", CONFIG, "Off"),
+        ("Hyperband", None, "Off"),
+        ("Random", None, "Off"),
+        ("Random", None, "Auto"),
+        ("Bayesian", None, "Auto"),
+        ("Grid", None, "Auto"),
+    ],
 )
-def test_what_fits_is_not(strategy: str, config: StrategyConfig | None) -> None:
-    check_strategy(strategy, config, "Off")
+def test_what_fits_is_not(strategy: str, config: StrategyConfig | None, stopping: str) -> None:
+    check_strategy(strategy, config, stopping)
 
 
 @pytest.mark.parametrize(
@@ -177,6 +185,7 @@ def test_what_fits_is_not(strategy: str, config: StrategyConfig | None) -> None:
     [
         ("Random", RandomStrategy(), {}),
         ("Bayesian", BayesianStrategy(), {}),
+        ("Grid", GridStrategy(), {}),
         ("Hyperband", HyperbandStrategy(), {"suggestions": "model"}),
         ("Hyperband", HyperbandStrategy(**CONFIG.to_json()), CONFIG.to_json()),
         ("tests.support.own_code:Halves", Halves(factor=3), {"factor": 3}),
@@ -186,7 +195,7 @@ def test_the_record_of_a_strategy_makes_it_again(name: str, strategy: Strategy, 
     assert (name_in_record(strategy), strategy.options) == (name, options)
     again = strategy_from_json(name, strategy.options or None)
     assert (type(again), again.options) == (type(strategy), options)
-    assert again.plan(RANGES, 20, 27) == strategy.plan(RANGES, 20, 27)
+    assert again.plan(DISCRETE, 20, 27) == strategy.plan(DISCRETE, 20, 27)
     assert strategy_code(name) == ({} if name in STRATEGIES else {"strategy": name})
 
 
@@ -228,7 +237,7 @@ def test_job_files_are_checked_without_waiting_for_ray() -> None:
     """Strategies import it where a job begins."""
     code = (
         "import sys; from hpo.strategies import STRATEGIES, strategy_from_json\n"
-        "plans = [strategy_from_json(name, None).plan({}, 9, 9) for name in STRATEGIES]\n"
+        "plans = [strategy_from_json(name, None).plan({}, 1, 9) for name in STRATEGIES]\n"
         "sys.exit('ray' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)

@@ -11,7 +11,7 @@ from ray import tune
 from ray.tune.search import ConcurrencyLimiter
 
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, decode, search_space
-from hpo.strategies.random_search import RandomSearch
+from hpo.strategies.searchers.random_search import RandomSearch
 from trainers.errors import ConfigurationError
 
 RANGES = {

@@ -14,10 +14,10 @@ import ray.train  # noqa: F401
 from ray.tune.search import Searcher
 
 from hpo.ranges import ParameterRange, Scalar, decode, encode, search_space
-from hpo.strategies.history import History
 from hpo.strategies.hyperband import Plan
-from hpo.strategies.random_search import RandomSearch
 from hpo.strategies.scheduler import RESOURCE
+from hpo.strategies.searchers.history import History
+from hpo.strategies.searchers.random_search import RandomSearch
 from hpo.suggestions import FEWEST_TRIALS, Space, propose
 from trainers.errors import WarmbandError
 

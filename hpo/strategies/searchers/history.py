@@ -28,6 +28,8 @@ class History:
     on the seed and on values, not on how many gangs there are or which was faster. While a search with up to `lag`
     trials at once comes from one suggestion to the next but one lag, what that one reads is mostly trained already.
 
+    Of a plan whose trials are stopped each by itself, as by the median rule, it reads trials 0 to i - `lag` whole.
+
     Args:
         plan: the brackets.
         lag: trials between a suggestion and the last whose first rung it reads; 1 or more.
@@ -44,7 +46,7 @@ class History:
             self._brackets += [index] * bracket.sizes[0]
             self._behind.append(len(self._brackets))
         self._settled = 0
-        """Trials before this one have all reached their first rung, or ended."""
+        """Trials before this one have all reached their first rung, or ended; their last, where it reads them whole."""
         self._rungs = [0] * len(plan.brackets)
         """How many rungs of a bracket are known of all its trials, once it is full."""
 
@@ -119,19 +121,22 @@ class History:
     def _open(self, index: int, number: int, other: int | None = None) -> int:
         """How many rungs of a bracket a suggestion may read, of one of its trials or of all."""
         rungs = len(self._plan.brackets[index].rungs)
+        if self._plan.apart:
+            return rungs if other is not None and other <= number - self._lag else 0
         if number >= self._behind[index] + self._lag:
             return min(rungs, 1 + (number - self._behind[index]) // self._lag)
         return int(other is not None and other <= number - self._lag)
 
     def _settle(self, number: int) -> None:
-        while self._settled < len(self._trials) and self._reached(self._settled, 0):
+        first = -1 if self._plan.apart else 0
+        while self._settled < len(self._trials) and self._reached(self._settled, first):
             self._settled += 1
         index = self.bracket(number)
-        first = self._behind[index - 1] if index else 0
+        start = self._behind[index - 1] if index else 0
         if len(self._trials) < self._behind[index]:
             return
         while self._rungs[index] < len(self._plan.brackets[index].rungs) and all(
-            self._reached(other, self._rungs[index]) for other in range(first, self._behind[index])
+            self._reached(other, self._rungs[index]) for other in range(start, self._behind[index])
         ):
             self._rungs[index] += 1
 

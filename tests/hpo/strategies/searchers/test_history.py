@@ -12,8 +12,9 @@ from hypothesis import given, settings, strategies as st
 from hpo.ranges import ContinuousParameter, IntegerParameter, decode
 from hpo.search.controller import Controller
 from hpo.search.simulated_gangs import SimulatedGangs
-from hpo.strategies.history import History
 from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting, run_all
+from hpo.strategies.median_rule import with_median_rule
+from hpo.strategies.searchers.history import History
 from hpo.strategies.strategy import Task
 from tests.support.digests import LAG, by_digest
 from tests.support.simulated import Kept, search_of
@@ -22,7 +23,13 @@ from trainers.gangs.messages import Assignment
 
 RANGES = {"eta": ContinuousParameter(0.001, 1, "Logarithmic"), "depth": IntegerParameter(1, 300)}
 METRIC = "validation:auc"
-PLANS = [lay_out(20, 1, 27), lay_out_cutting(33, 1, 27), lay_out_cutting(9, 1, 9), run_all(14, 5)]
+PLANS = [
+    lay_out(20, 1, 27),
+    lay_out_cutting(33, 1, 27),
+    lay_out_cutting(9, 1, 9),
+    run_all(14, 5),
+    with_median_rule(run_all(16, 18)),
+]
 
 
 def value(assignment: Assignment, step: int) -> float:
@@ -74,7 +81,7 @@ def test_what_is_tried_does_not_depend_on_gangs_or_on_speed(
     assert tried(PLANS[plan], gangs, seed, losses) == tried(PLANS[plan], 1, 0)
 
 
-@pytest.mark.parametrize("plan", PLANS, ids=["paper", "cutting", "small", "all"])
+@pytest.mark.parametrize("plan", PLANS, ids=["paper", "cutting", "small", "all", "median"])
 def test_it_reads_more_and_more(plan: Plan) -> None:
     """Once everything is known, each suggestion reads what the one before it did, and all trials a lag behind it."""
     history = played(plan)

@@ -1,0 +1,73 @@
+"""The strategy Grid: every combination of categorical and integer values once, each trial run to its end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hpo.ranges import ContinuousParameter, ParameterRange
+from hpo.strategies.hyperband import MOST_JOBS, Plan, run_all
+from hpo.strategies.random_strategy import length
+from hpo.strategies.strategy import Prepared, Strategy, Task
+from trainers.errors import ConfigurationError
+
+
+class GridStrategy(Strategy):
+    """Grid search; a trial trains as long as the trainer's hyperparameters say.
+
+    Source: Amazon SageMaker AI, "Understand the hyperparameter tuning strategies available", Grid search. There all
+    ranges are categorical; here integer ranges count, too.
+    """
+
+    def trials(self, ranges: Mapping[str, ParameterRange], max_jobs: int | None) -> int:
+        """See `Strategy.trials`: the product of the ranges, which `max_jobs` has to be where it is given."""
+        combinations = math.prod(map(len, _points(ranges).values()))
+        if combinations > MOST_JOBS:
+            raise ConfigurationError(
+                f"the ranges have {combinations} combinations for strategy 'Grid', and a job has at most {MOST_JOBS} "
+                "trials; give fewer values, narrower integer ranges, or the strategy Random"
+            )
+        if max_jobs is not None and max_jobs != combinations:
+            raise ConfigurationError(
+                f"max_jobs is {max_jobs} with strategy 'Grid', and the ranges have {combinations} combinations; leave "
+                f"max_jobs out, or give {combinations}"
+            )
+        return combinations
+
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        """See `Strategy.plan`."""
+        return run_all(self.trials(ranges, max_jobs), length(units))
+
+    def grown(self, plan: Plan, max_jobs: int) -> Plan:
+        """See `Strategy.grown`: there are no more trials than combinations."""
+        raise ConfigurationError(
+            f"max_jobs cannot be raised to {max_jobs}: a grid has no more than its {plan.trials} combinations; begin a "
+            "new job with larger ranges"
+        )
+
+    def prepare(self, task: Task) -> Prepared:
+        """See `Strategy.prepare`."""
+        # Imported here: a job file is checked without waiting for Ray.
+        from hpo.strategies.scheduler import SynchronousHyperBandScheduler
+        from hpo.strategies.searchers import GridSearch
+
+        metric, mode = task.metric, task.mode
+        return Prepared(
+            searcher=GridSearch(_points(task.ranges), metric=metric, mode=mode),
+            scheduler=SynchronousHyperBandScheduler(task.plan, metric=metric, mode=mode),
+            plan=task.plan,
+        )
+
+
+def _points(ranges: Mapping[str, ParameterRange]) -> dict[str, Sequence[Any]]:
+    """What a grid has of each range, as points of its domain."""
+    points: dict[str, Sequence[Any]] = {}
+    for name, bounds in ranges.items():
+        if isinstance(bounds, ContinuousParameter):
+            raise ConfigurationError(
+                f"hyperparameter_ranges[{name!r}] is {bounds!r}, which is continuous: it has no end of values for "
+                "strategy 'Grid'; give a categorical range of the values to try, or an integer range"
+            )
+        points[name] = bounds.points()
+    return points

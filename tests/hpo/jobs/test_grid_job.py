@@ -1,0 +1,78 @@
+"""A grid as a job: its number of trials, its record, its resume, and its doors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ray.train import ScalingConfig
+
+from hpo import CategoricalParameter, HyperparameterTuner, IntegerParameter
+from hpo.job_file.reading import read_job
+from hpo.record.store import Store
+from tests.support.driving import CHANNELS
+from tests.support.small_job import write_job
+from trainers import ConfigurationError, XGBoostTrainer
+
+GRID: dict[str, Any] = {"max_depth": IntegerParameter(1, 2), "eta": CategoricalParameter([0.5, 0.1, 1.0])}
+POINTS = [{"eta": eta, "max_depth": depth} for eta in (0.5, 0.1, 1.0) for depth in (1, 2)]
+
+
+def grid(folder: Path, **options: Any) -> HyperparameterTuner:
+    return HyperparameterTuner(
+        XGBoostTrainer(
+            scaling=ScalingConfig(num_workers=0),
+            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 3},
+        ),
+        "validation:auc",
+        GRID,
+        **{"strategy": "Grid", "store": f"sqlite:///{folder}/store.db", "console": False, **options},
+    )
+
+
+def test_every_combination_is_a_trial_in_the_same_order_for_any_number_at_once(tmp_path: Path) -> None:
+    for name, parallel in (("one", 1), ("three", 3)):
+        tuner = grid(tmp_path, max_parallel_jobs=parallel)
+        assert tuner.max_jobs == 6
+        tuner.fit(CHANNELS, job_name=name)
+        described = tuner.describe()["HyperParameterTuningJobConfig"]
+        assert described["Strategy"] == "Grid"
+        assert described["ResourceLimits"]["MaxNumberOfTrainingJobs"] == 6
+    with Store(f"sqlite:///{tmp_path}/store.db") as store:
+        one, three = ([row for row in store.trials(name) if row.number >= 0] for name in ("one", "three"))
+    assert [row.hyperparameters for row in one] == [row.hyperparameters for row in three] == POINTS
+    assert [row.objective for row in one] == [row.objective for row in three]
+    assert {row.status for row in one} == {"Completed"}
+
+
+def test_its_record_is_made_again_and_has_no_more_trials(tmp_path: Path) -> None:
+    tuner = grid(tmp_path)
+    tuner.fit(CHANNELS, job_name="job")
+    again = HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/store.db")
+    assert (again.strategy, again.max_jobs, again.plan()) == ("Grid", 6, tuner.plan())
+    with pytest.raises(ConfigurationError, match="raised to 9: a grid has no more than its 6 combinations"):
+        again.resume(inputs=CHANNELS, max_jobs=9)
+
+
+def test_a_wrong_number_of_trials_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="max_jobs is 5 with strategy 'Grid', and the ranges have 6"):
+        grid(tmp_path, max_jobs=5)
+
+
+def test_a_job_file_has_it(tmp_path: Path) -> None:
+    path = write_job(tmp_path)
+    job = yaml.safe_load(path.read_text())
+    del job["tuning"]["max_jobs"]
+    job["tuning"].pop("hyperband", None)
+    ranges = {"max_depth": {"type": "integer", "min": 1, "max": 2}, "eta": {"type": "categorical", "values": [0.5, 1]}}
+    job["trainer"]["hyperparameters"]["num_round"] = 3
+    job["tuning"] |= {"strategy": "Grid", "ranges": ranges}
+    path.write_text(yaml.safe_dump(job))
+    tuner = HyperparameterTuner(**read_job(path).arguments())
+    assert (tuner.max_jobs, tuner.plan().trials) == (4, 4)
+    job["tuning"]["ranges"]["eta"] = {"type": "continuous", "min": 0.1, "max": 1}
+    path.write_text(yaml.safe_dump(job))
+    with pytest.raises(ConfigurationError, match=r"line \d+.*eta.*continuous.*give a categorical range"):
+        read_job(path)

@@ -1,0 +1,98 @@
+"""Grid: every combination once, in an order that follows from the ranges, and no job for a grid that cannot be."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from ray.tune.search import Searcher
+
+from hpo import CategoricalParameter, ContinuousParameter, IntegerParameter
+from hpo.ranges import ParameterRange, decode
+from hpo.strategies.grid_strategy import GridStrategy
+from hpo.strategies.strategy import Task
+from trainers.errors import ConfigurationError
+
+CATEGORICAL = st.lists(
+    st.sampled_from([None, True, 1, 1.0, "1", "x"]),
+    min_size=1,
+    max_size=4,
+    unique_by=lambda value: (type(value), value),
+).map(CategoricalParameter)
+INTEGER = st.tuples(st.integers(-9, 9), st.integers(0, 3)).map(lambda drawn: IntegerParameter(drawn[0], sum(drawn)))
+GRIDS = st.dictionaries(st.sampled_from("abcdef"), CATEGORICAL | INTEGER, min_size=1, max_size=4)
+
+
+def searcher_of(ranges: dict[str, ParameterRange]) -> Searcher:
+    plan = GridStrategy().plan(ranges, GridStrategy().trials(ranges, None), 9)
+    return GridStrategy().prepare(Task(plan=plan, ranges=ranges, metric="m", mode="max", seed=1)).searcher
+
+
+def suggested(ranges: dict[str, ParameterRange]) -> list[dict[str, Any]]:
+    searcher, found = searcher_of(ranges), []
+    while (point := searcher.suggest(f"job-{len(found):03d}")) != Searcher.FINISHED:
+        found.append(decode(ranges, point))
+    return found
+
+
+def values(bounds: ParameterRange) -> list[Any]:
+    if isinstance(bounds, CategoricalParameter):
+        return bounds.values
+    return list(range(int(bounds.min_value), int(bounds.max_value) + 1))
+
+
+@given(GRIDS, st.randoms(use_true_random=False))
+def test_every_combination_comes_once_in_an_order_of_the_ranges_alone(ranges: Any, shuffled: Any) -> None:
+    names = sorted(ranges)
+    expected = [repr(each) for each in itertools.product(*(values(ranges[name]) for name in names))]
+    order = list(ranges)
+    shuffled.shuffle(order)
+    found = suggested({name: ranges[name] for name in order})
+    assert [repr(tuple(each[name] for name in names)) for each in found] == expected
+    assert GridStrategy().trials(ranges, None) == len(set(expected)) == len(expected)
+
+
+@given(GRIDS, st.integers(1, 300))
+def test_max_jobs_is_the_product_or_refused_with_both_numbers(ranges: Any, max_jobs: int) -> None:
+    product = math.prod(len(values(bounds)) for bounds in ranges.values())
+    if max_jobs == product:
+        assert GridStrategy().plan(ranges, GridStrategy().trials(ranges, max_jobs), 7).trials == product
+        return
+    with pytest.raises(ConfigurationError, match=rf"max_jobs is {max_jobs} .* have {product} combinations") as raised:
+        GridStrategy().trials(ranges, max_jobs)
+    assert f"give {product}" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("ranges", "message"),
+    [
+        ({"eta": ContinuousParameter(0.1, 1)}, r"'eta'\] is Cont.*continuous.*give a categorical range"),
+        (
+            {"a": IntegerParameter(-(2**53), 2**53), "b": IntegerParameter(0, 2**53)},
+            "at most 100000 trials; give few",
+        ),
+        ({name: IntegerParameter(1, 10) for name in "abcdef"}, "have 1000000 combinations"),
+    ],
+)
+def test_what_is_no_grid_is_refused_before_it_is_laid_out(ranges: Any, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        GridStrategy().trials(ranges, None)
+
+
+def test_a_grid_does_not_grow() -> None:
+    ranges = {"a": IntegerParameter(1, 3)}
+    with pytest.raises(ConfigurationError, match="raised to 5: a grid has no more than its 3 combinations"):
+        GridStrategy().grown(GridStrategy().plan(ranges, 3, 9), 5)
+
+
+def test_it_goes_on_where_it_was(tmp_path: Path) -> None:
+    ranges: dict[str, ParameterRange] = {"a": IntegerParameter(1, 3), "b": CategoricalParameter(["x", "y"])}
+    first, again = searcher_of(ranges), searcher_of(ranges)
+    assert [first.suggest("one"), first.suggest("two")] == [{"a": 1, "b": "x"}, {"a": 1, "b": "y"}]
+    first.save(str(tmp_path / "state"))
+    again.restore(str(tmp_path / "state"))
+    assert again.suggest("three") == first.suggest("three") == {"a": 2, "b": "x"}
