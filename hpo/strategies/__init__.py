@@ -50,6 +50,7 @@ if TYPE_CHECKING:
         RESOURCE as RESOURCE,
         SynchronousHyperBandScheduler as SynchronousHyperBandScheduler,
     )
+    from hpo.strategies.searchers import RandomSearch as RandomSearch
     from hpo.strategies.strategy import (
         Learner as Learner,
         Prepared as Prepared,

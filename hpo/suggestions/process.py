@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
@@ -31,11 +29,17 @@ class Process:
             np.full(features.shape[1], 0.7), (0.1, 10.0), nu=2.5
         ) + WhiteKernel(0.05, (1e-3, 1.0))
         self._features, self._targets = features, targets
-        regressor = GaussianProcessRegressor(kernel, alpha=1e-8, optimizer=_climb)
-        with warnings.catch_warnings():
-            # A scale at its bound is a hyperparameter that matters little, or much: nothing to tell a user.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            self._regressor = regressor.fit(features, targets)
+        start = self._fitted(kernel)
+
+        def unlikelihood(scales: NDArray[Any]) -> tuple[float, NDArray[Any]]:
+            value, gradient = start.log_marginal_likelihood(scales, eval_gradient=True)
+            return -value, -gradient
+
+        # Not by scikit-learn's own search, which warns of each scale at a bound: a hyperparameter that matters little.
+        scales = minimize(
+            unlikelihood, kernel.theta, jac=True, method="L-BFGS-B", bounds=kernel.bounds, options={"maxiter": STEPS}
+        ).x
+        self._regressor = self._fitted(kernel.clone_with_theta(scales))
 
     def believing(self, features: NDArray[Any]) -> None:
         """Takes points whose values are to come at what it predicts of them, so that it does not ask for them again.
@@ -48,8 +52,7 @@ class Process:
         """
         self._features = np.vstack([self._features, features])
         self._targets = np.concatenate([self._targets, self._regressor.predict(features)])
-        fixed = GaussianProcessRegressor(self._regressor.kernel_, alpha=1e-8, optimizer=None)
-        self._regressor = fixed.fit(self._features, self._targets)
+        self._regressor = self._fitted(self._regressor.kernel_)
 
     def predict(self, features: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
         """Mean and standard deviation of the values at points, without noise.
@@ -64,8 +67,6 @@ class Process:
         noise = self._regressor.kernel_.k2.noise_level
         return mean, np.sqrt(np.maximum(deviation**2 - noise, 1e-10))
 
-
-def _climb(objective: Any, start: NDArray[Any], bounds: NDArray[Any]) -> tuple[NDArray[Any], float]:
-    """The scales of the greatest likelihood that a few steps from the start reach."""
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS})
-    return found.x, found.fun
+    def _fitted(self, kernel: Any) -> GaussianProcessRegressor:
+        """The process with the scales that a kernel has."""
+        return GaussianProcessRegressor(kernel, alpha=1e-8, optimizer=None).fit(self._features, self._targets)
