@@ -116,7 +116,7 @@ def play(case: Case, *, command: bool) -> Outcome:
             code = terminal.process.wait(timeout=60)
         seconds = time.monotonic() - began
         seen = terminal.seen
-        outcome = Outcome(seconds=seconds, code=code, said=LAST_WORDS in seen, left=left_behind(home, scratch, 30.0))
+        outcome = Outcome(seconds=seconds, code=code, said=LAST_WORDS in seen, left=left_behind(home, scratch, 120.0))
         outcome.seen = seen
         outcome.wrong = [*_wrong(case, outcome, command), *_wrong_record(case, outcome, home)]
         return outcome
