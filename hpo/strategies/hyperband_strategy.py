@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from hpo.ranges import ParameterRange
 from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting
-from hpo.strategies.model_strategy import by_model
+from hpo.strategies.model_strategy import by_model, lag_for
 from hpo.strategies.random_strategy import at_random, length
 from hpo.strategies.strategy import Prepared, Strategy, Task
 from trainers.checking import is_whole
@@ -177,4 +177,6 @@ class HyperbandStrategy(Strategy):
 
     def prepare(self, task: Task) -> Prepared:
         """See `Strategy.prepare`."""
-        return by_model(task, lag=max(LAG, task.parallel)) if self._suggestions == "model" else at_random(task)
+        if self._suggestions == "random":
+            return at_random(task)
+        return by_model(task, lag=LAG if task.parallel <= LAG else lag_for(task.parallel))

@@ -21,8 +21,10 @@ class DigestSearch(ModelSearch):
         super().__init__(*arguments, **named)
         self._first = self._lag
 
-    def _propose(self, number: int, seen: list[Any], unseen: list[dict[str, Scalar]]) -> dict[str, Scalar]:
-        digest = hashlib.blake2b(repr((number, seen, unseen)).encode(), digest_size=16 * self._space.sides).digest()
+    def _propose(self, number: int) -> dict[str, Scalar]:
+        digest = hashlib.blake2b(
+            repr((number, self._history.read(number))).encode(), digest_size=16 * self._space.sides
+        ).digest()
         parts = [digest[16 * side : 16 * side + 8] for side in range(self._space.sides)]
         return self._space.hyperparameters([int.from_bytes(part, "big") / 2**64 for part in parts])
 

@@ -49,6 +49,8 @@ class History:
         """Trials before this one have all reached their first rung, or ended; their last, where it reads them whole."""
         self._rungs = [0] * len(plan.brackets)
         """How many rungs of a bracket are known of all its trials, once it is full."""
+        self._whole = 0
+        """Brackets before this one are known whole."""
 
     @property
     def begun(self) -> int:
@@ -94,10 +96,10 @@ class History:
         """Whether all that the suggestion of a number reads is known."""
         if self._settled < min(number - self._lag + 1, number):
             return False
-        for index, known in enumerate(self._rungs):
+        for index in range(self._whole, len(self._rungs)):
             if self._behind[index] > number:
                 break
-            if known < self._open(index, number):
+            if self._rungs[index] < self._open(index, number):
                 return False
         return True
 
@@ -139,6 +141,10 @@ class History:
             self._reached(other, self._rungs[index]) for other in range(start, self._behind[index])
         ):
             self._rungs[index] += 1
+        while self._whole < len(self._rungs) and self._rungs[self._whole] == len(
+            self._plan.brackets[self._whole].rungs
+        ):
+            self._whole += 1
 
     def _reached(self, number: int, rung: int) -> bool:
         trial = self._trials[number]

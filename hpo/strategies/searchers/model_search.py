@@ -113,10 +113,12 @@ class ModelSearch(Searcher):
             return None
         if self._ahead is not None:
             self._ahead[1].cancel()  # A job that is resumed knows what it came to.
-        self._ahead = number, self._thread.submit(self._propose, number, *self._history.read(number))
+        self._ahead = number, self._thread.submit(self._propose, number)
         return self._ahead[1]
 
-    def _propose(self, number: int, seen: list[Any], unseen: list[dict[str, Scalar]]) -> dict[str, Scalar]:
+    def _propose(self, number: int) -> dict[str, Scalar]:
+        """The suggestion of a number; what it reads does not change any more, so a thread may read it."""
+        seen, unseen = self._history.read(number)
         if not any(math.isfinite(each.value) for each in seen):
             return decode(self._ranges, self._random.drawn(number))
         sequence = np.random.SeedSequence(self._seed, spawn_key=(number, 1))
