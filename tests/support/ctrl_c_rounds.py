@@ -132,7 +132,7 @@ def _job_file(folder: Path, trials: int) -> str:
         "trainer": {"type": "xgboost", "num_workers": 1, "hyperparameters": STATIC},
         "tuning": {
             "objective_metric_name": METRIC,
-            "hyperband": {"max_resource": UNITS},
+            "hyperband": {"max_resource": UNITS, "suggestions": "random"},
             "max_jobs": trials,
             "ranges": {"max_depth": {"type": "integer", "min": LEAST, "max": MOST}},
         },

@@ -17,7 +17,7 @@ trainer:
   hyperparameters: {{objective: "binary:logistic", eval_metric: auc}}
 tuning:
   objective_metric_name: validation:auc
-  hyperband: {{max_resource: 4}}
+  hyperband: {{max_resource: 4, suggestions: random}}
   max_jobs: 2
   random_seed: 1
   ranges:

@@ -506,7 +506,7 @@ def job_file(folder: Path, tuning: Mapping[str, Any] | None = None, **trainer: A
                 "tuning": {
                     "objective_metric_name": "validation:auc",
                     "ranges": {"eta": {"type": "continuous", "min": 0.05, "max": 1.0}},
-                    "hyperband": {"max_resource": 4},
+                    "hyperband": {"max_resource": 4, "suggestions": "random"},
                     "max_jobs": 4,
                     **(tuning or {}),
                 },

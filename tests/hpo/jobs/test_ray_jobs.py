@@ -57,7 +57,7 @@ trainer:
 tuning:
   objective_metric_name: validation:auc
   strategy: Hyperband
-  hyperband: {max_resource: 9}
+  hyperband: {max_resource: 9, suggestions: random}
   max_jobs: 6
   random_seed: 1
   ranges:

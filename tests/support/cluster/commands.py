@@ -136,7 +136,7 @@ class CommandedJob(Paced):
             "tuning": {
                 "objective_metric_name": "validation:auc",
                 "strategy": "Hyperband",
-                "hyperband": {"max_resource": ROUNDS, "min_resource": 1},
+                "hyperband": {"max_resource": ROUNDS, "min_resource": 1, "suggestions": "random"},
                 "max_jobs": 6,
                 "max_parallel_jobs": 1,
                 "random_seed": 7,
