@@ -20,6 +20,8 @@ if TYPE_CHECKING:
         HyperbandStrategyConfig as HyperbandStrategyConfig,
         StrategyConfig as StrategyConfig,
         TuningJobCompletionCriteriaConfig as TuningJobCompletionCriteriaConfig,
+        WarmStartConfig as WarmStartConfig,
+        WarmStartTypes as WarmStartTypes,
     )
     from hpo.tuner import HyperparameterTuner as HyperparameterTuner
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 from rich.console import Console
 
@@ -15,7 +15,14 @@ from hpo.forecasts import Forecast
 from hpo.observers import Callback, console_for
 from hpo.ranges import ParameterRange
 from hpo.sagemaker import TunedJob
-from hpo.strategies import Plan, Strategy, StrategyConfig, TuningJobCompletionCriteriaConfig
+from hpo.strategies import (
+    Plan,
+    Strategy,
+    StrategyConfig,
+    TuningJobCompletionCriteriaConfig,
+    WarmStartConfig,
+    WarmStartTypes,
+)
 from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
 
@@ -38,7 +45,7 @@ class HyperparameterTuner(TunedJob):
         max_runtime_in_seconds: the job stops after this long, with what it has found.
         tags: kept in the record: texts by name, or SageMaker's list of such as {"Key": "team", "Value": "churn"}.
         base_tuning_job_name: what the job's name begins with.
-        warm_start_config: not there yet.
+        warm_start_config: earlier jobs whose results a strategy with a model learns from.
         strategy_config: Hyperband's own configuration.
         completion_criteria_config: what ends the job before all its trials have run.
         early_stopping_type: "Auto" stops trials that are behind the median of those before them; not with Hyperband.
@@ -74,7 +81,7 @@ class HyperparameterTuner(TunedJob):
         max_runtime_in_seconds: int | None = None,
         tags: list[dict[str, str]] | Mapping[str, str] | None = None,
         base_tuning_job_name: str | None = None,
-        warm_start_config: None = None,
+        warm_start_config: WarmStartConfig | None = None,
         strategy_config: StrategyConfig | None = None,
         completion_criteria_config: TuningJobCompletionCriteriaConfig | None = None,
         early_stopping_type: str = "Off",
@@ -96,7 +103,6 @@ class HyperparameterTuner(TunedJob):
         jobs.check_unused(
             metric_definitions,
             store,
-            warm_start_config=warm_start_config,
             autotune=autotune,
             hyperparameters_to_keep_static=hyperparameters_to_keep_static,
         )
@@ -113,6 +119,7 @@ class HyperparameterTuner(TunedJob):
             base_tuning_job_name=base_tuning_job_name,
             strategy_config=strategy_config,
             completion_criteria_config=completion_criteria_config,
+            warm_start_config=warm_start_config,
             early_stopping_type=early_stopping_type,
             estimator_name=estimator_name,
             random_seed=random_seed,
@@ -226,6 +233,30 @@ class HyperparameterTuner(TunedJob):
         """
         self.settings = self.settings.changed()  # As for `fit`.
         return jobs.forecast_of(self.settings, inputs, self._store, self._console, verbose=self._verbose)
+
+    def identical_dataset_and_algorithm_tuner(self, additional_parents: Iterable[str] | None = None) -> Self:
+        """A tuner like this one, whose jobs begin with the results of this one's last job as if they were their own.
+
+        Args:
+            additional_parents: the names of other jobs with the same data and trainer.
+        """
+        return self._warm(WarmStartTypes.IDENTICAL_DATA_AND_ALGORITHM, additional_parents, self.settings.estimator)
+
+    def transfer_learning_tuner(
+        self, additional_parents: Iterable[str] | None = None, estimator: Trainer | None = None
+    ) -> Self:
+        """A tuner like this one, whose jobs begin with what of this one's last job says which values are better.
+
+        Args:
+            additional_parents: the names of other jobs with the same hyperparameters.
+            estimator: another trainer; None is this one's.
+        """
+        return self._warm(WarmStartTypes.TRANSFER_LEARNING, additional_parents, estimator or self.settings.estimator)
+
+    def _warm(self, kind: WarmStartTypes, others: Iterable[str] | None, estimator: Trainer) -> Self:
+        config = WarmStartConfig(kind, {self._name(), *(others or ())})
+        arguments = {**self.settings.arguments(), "estimator": estimator, "warm_start_config": config}
+        return type(self)(**arguments, store=self._store, callbacks=self.callbacks, verbose=self._verbose)
 
     def hyperparameter_ranges(self) -> dict[str, list[dict[str, Any]]]:
         """The ranges by kind, in the API's form."""

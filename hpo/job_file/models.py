@@ -20,6 +20,7 @@ from hpo.strategies import (
     Strategy,
     StrategyConfig,
     TuningJobCompletionCriteriaConfig,
+    WarmStartConfig,
     check_known,
     lay_out,
     run_all,
@@ -186,6 +187,20 @@ class Completion(Strict):
     )
 
 
+class WarmStart(Strict):
+    """Earlier jobs of the record."""
+
+    type: Literal["IdenticalDataAndAlgorithm", "TransferLearning"] = Field(
+        description="IdenticalDataAndAlgorithm takes their values as the job's own; TransferLearning the order of each "
+        "one's values, of other data or another trainer"
+    )
+    parents: list[str] = Field(min_length=1, max_length=5, description="their names")
+
+    def config(self) -> WarmStartConfig:
+        """In the Python API's form."""
+        return WarmStartConfig(self.type, self.parents)
+
+
 class Search(Strict):
     """Fields of the search beside Warmband's own options."""
 
@@ -222,6 +237,9 @@ class Search(Strict):
         "length; not for Hyperband, which stops trials itself",
     )
     completion: Completion | None = Field(None, description="what else ends the job early; null is nothing")
+    warm_start: WarmStart | None = Field(
+        None, description="earlier jobs whose results a strategy with a model learns from; null is none"
+    )
     random_seed: Annotated[int, Field(ge=0)] | None = Field(
         None, description="the same seed gives the same trials, rungs and winner; null draws one and records it"
     )
@@ -256,11 +274,12 @@ class Tuning(_TuningOptions, Search):  # type: ignore[misc, valid-type]  # made 
     def arguments(self) -> dict[str, Any]:
         """In the Python API's form."""
         return {
-            **own_fields(self, "ranges", "strategy_options", "hyperband", "completion"),
+            **own_fields(self, "ranges", "strategy_options", "hyperband", "completion", "warm_start"),
             "hyperparameter_ranges": {name: bounds.parameter() for name, bounds in self.ranges.items()},
             "strategy": self._strategy(),
             "strategy_config": self.hyperband
             and StrategyConfig(HyperbandStrategyConfig(**self.hyperband.model_dump())),
+            "warm_start_config": self.warm_start and self.warm_start.config(),
             "completion_criteria_config": self.completion
             and TuningJobCompletionCriteriaConfig(**self.completion.model_dump()),
         }

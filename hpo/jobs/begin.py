@@ -22,6 +22,7 @@ from hpo.jobs.settings import JobSettings
 from hpo.jobs.stop_signals import Interrupts
 from hpo.observers import Callback, show_plan
 from hpo.record import JobRow, Store
+from hpo.strategies import EARLIER, earlier_results
 from hpo.text import printer
 from trainers import storage
 from trainers.channels import Channel
@@ -86,6 +87,9 @@ class NewJob:
             forecast = forecast_from(record, spec, outlook_for(settings, search))
         # Another process, which resumes the job, may have another home.
         spec["storage_path"] = storage.absolute(settings.options["storage_path"] or f"{home()}/jobs")
+        if settings.warm_start_config is not None:
+            with Store(store) as record:
+                spec[EARLIER] = earlier_results(settings.warm_start_config, spec, record)
         spec[FOLDER_ID] = secrets.token_hex(16)
         if apart:
             copy_inputs(spec["inputs"], channels)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from hpo.cost import Prices, Tariff
 from hpo.jobs.options import one_of
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
-from hpo.strategies import MOST_JOBS, STRATEGIES, Strategy, StrategyConfig, check_strategy
+from hpo.strategies import MOST_JOBS, STRATEGIES, Strategy, StrategyConfig, WarmStartConfig, check_strategy
 from trainers.checking import check_whole, did_you_mean, is_number, is_whole
 from trainers.errors import ConfigurationError
 
@@ -26,6 +26,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
         StrategyConfig | None,
         "StrategyConfig(HyperbandStrategyConfig(max_resource=..., min_resource=...))",
     ),
+    "warm_start_config": (WarmStartConfig | None, "WarmStartConfig('TransferLearning', parents=['an-earlier-job'])"),
     "base_tuning_job_name": (str | None, "a string"),
     "estimator_name": (str | None, "a string"),
 }
@@ -86,7 +87,9 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
             f"base_tuning_job_name is {base!r}; give letters, digits and hyphens, a letter or digit first and last"
         )
     check_trainer_ranges(estimator, ranges)
-    check_strategy(options["strategy"], options["strategy_config"], options["early_stopping_type"])
+    check_strategy(
+        options["strategy"], options["strategy_config"], options["early_stopping_type"], options["warm_start_config"]
+    )
     kind, kinds = options["objective_type"], ("Maximize", "Minimize")
     if kind not in kinds:
         raise ConfigurationError(f"objective_type is {kind!r}; give {one_of(kind, kinds)}")

@@ -25,7 +25,7 @@ from hpo.jobs.stop_signals import EXIT_CODES, LOOK_SECONDS, Interrupts
 from hpo.observers import Callback, show_next, show_summary, watcher_for
 from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
 from hpo.search import INTERRUPTED
-from hpo.strategies import Task, prepared
+from hpo.strategies import Task, observations_in, prepared
 from hpo.text import printer
 from trainers import steady
 from trainers.channels import Channel
@@ -237,6 +237,7 @@ def run(
         mode=search.mode,
         seed=search.seed,
         parallel=search.max_parallel_jobs,
+        earlier=observations_in(job.spec),
     )
     ended = Job(
         search=search,

@@ -16,6 +16,7 @@ from hpo.strategies import (
     Strategy,
     StrategyConfig,
     TuningJobCompletionCriteriaConfig,
+    WarmStartConfig,
     as_given,
     check_plan,
     name_in_record,
@@ -62,6 +63,7 @@ class JobSettings:
         base_tuning_job_name: what the job's name begins with.
         strategy_config: Hyperband's own configuration.
         completion_criteria_config: what ends the job before all its trials have run.
+        warm_start_config: earlier jobs whose results a strategy with a model learns from.
         early_stopping_type: "Off", or "Auto" for the median rule.
         estimator_name: kept in the record.
         random_seed: None draws one where the job begins.
@@ -86,6 +88,7 @@ class JobSettings:
     base_tuning_job_name: str | None = None
     strategy_config: StrategyConfig | None = None
     completion_criteria_config: TuningJobCompletionCriteriaConfig | None = None
+    warm_start_config: WarmStartConfig | None = None
     early_stopping_type: str = "Off"
     estimator_name: str | None = None
     random_seed: int | None = None
@@ -160,7 +163,7 @@ class JobSettings:
             inputs: what it reads, as `record_inputs` gives it.
             seed: the job's, drawn if none was given.
         """
-        config, criteria = self.strategy_config, self.completion_criteria_config
+        config, criteria, warm_start = self.strategy_config, self.completion_criteria_config, self.warm_start_config
         return {
             "estimator": self.estimator.to_json(),
             "unit": self.estimator.unit,
@@ -172,6 +175,8 @@ class JobSettings:
             "strategy_request": config.to_input_req() if config else None,
             "completion_criteria": criteria.to_json() if criteria else None,
             "completion_request": criteria.to_input_req() if criteria else None,
+            "warm_start": warm_start.to_json() if warm_start else None,
+            "warm_start_request": warm_start.to_input_req() if warm_start else None,
             "random_seed": seed,
             "inputs": dict(inputs),
             "environment": environment(),
@@ -196,6 +201,7 @@ class JobSettings:
         spec = job.spec
         strategy, strategy_config = as_given(spec["strategy"], spec["strategy_config"])
         criteria, prices = spec.get("completion_criteria"), spec.get("prices")
+        warm_start = spec.get("warm_start")
         return cls(
             estimator=trainer_from_json(spec["estimator"], allow_code=allow_code),
             objective_metric_name=spec["objective_metric_name"],
@@ -205,6 +211,7 @@ class JobSettings:
             completion_criteria_config=None
             if criteria is None
             else TuningJobCompletionCriteriaConfig.from_json(criteria),
+            warm_start_config=None if warm_start is None else WarmStartConfig(**warm_start),
             random_seed=spec["random_seed"],
             tags=tags_of(spec.get("tags")) or None,
             prices=None if prices is None else Prices.from_json(prices),

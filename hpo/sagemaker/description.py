@@ -47,6 +47,7 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
             **({"TuningJobCompletionCriteria": asked} if (asked := spec.get("completion_request")) else {}),
             "RandomSeed": spec["random_seed"],
         },
+        **({"WarmStartConfig": parents} if (parents := spec.get("warm_start_request")) else {}),
         "TrainingJobDefinition": {"StaticHyperParameters": spec["estimator"]["hyperparameters"]},
         "HyperParameterTuningJobStatus": status,
         "CreationTime": when(job.created_at),

@@ -59,5 +59,12 @@ if TYPE_CHECKING:
         Task as Task,
         rungs_of as rungs_of,
     )
+    from hpo.strategies.warm_start import (
+        EARLIER as EARLIER,
+        WarmStartConfig as WarmStartConfig,
+        WarmStartTypes as WarmStartTypes,
+        earlier_results as earlier_results,
+        observations_in as observations_in,
+    )
 
 load_when_used(__name__)

@@ -145,6 +145,11 @@ class HyperbandStrategy(Strategy):
         self._config = HyperbandStrategyConfig(**options) if options else None
 
     @property
+    def learns(self) -> bool:
+        """See `Strategy.learns`."""
+        return self._suggestions == "model"
+
+    @property
     def options(self) -> dict[str, Any]:
         """See `Strategy.options`."""
         return {**self._options, "suggestions": self._suggestions}

@@ -31,6 +31,8 @@ class BayesianStrategy(Strategy):
     The lag of its `History` follows from the trials at once: one after another, each suggestion reads all before it.
     """
 
+    learns = True
+
     def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
         """See `Strategy.plan`."""
         return run_all(max_jobs, length(units))
@@ -57,7 +59,9 @@ def by_model(task: Task, *, lag: int) -> Prepared:
 
     metric, mode = task.metric, task.mode
     return Prepared(
-        searcher=ModelSearch(task.ranges, task.plan, metric=metric, mode=mode, seed=task.seed, lag=lag),
+        searcher=ModelSearch(
+            task.ranges, task.plan, metric=metric, mode=mode, seed=task.seed, lag=lag, earlier=task.earlier
+        ),
         scheduler=SynchronousHyperBandScheduler(task.plan, metric=metric, mode=mode),
         plan=task.plan,
     )

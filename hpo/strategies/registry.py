@@ -9,6 +9,7 @@ from typing import Any
 from hpo.strategies.hyperband import Plan
 from hpo.strategies.hyperband_strategy import StrategyConfig
 from hpo.strategies.strategy import Prepared, Strategy, Task
+from hpo.strategies.warm_start import WarmStartConfig
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.process import PLACE, check_outside, load, name_of
@@ -63,7 +64,12 @@ def check_known(name: str) -> None:
         raise ConfigurationError(f"strategy {name!r} is unknown; give one of {known}{hint}")
 
 
-def check_strategy(strategy: str | Strategy, config: StrategyConfig | None, early_stopping_type: str) -> None:
+def check_strategy(
+    strategy: str | Strategy,
+    config: StrategyConfig | None,
+    early_stopping_type: str,
+    warm_start_config: WarmStartConfig | None = None,
+) -> None:
     """Refuses what no job could be started with.
 
     Raises:
@@ -75,6 +81,11 @@ def check_strategy(strategy: str | Strategy, config: StrategyConfig | None, earl
     if early_stopping_type == "Auto" and made.rations:
         name = name_in_record(made)
         raise ConfigurationError(f"early_stopping_type 'Auto' with {name!r}: {name} stops trials itself; give 'Off'")
+    if warm_start_config is not None and not made.learns:
+        raise ConfigurationError(
+            f"warm_start_config with {name_in_record(made)!r}, which learns nothing from results; leave it out, or "
+            "give 'Bayesian', or 'Hyperband' with suggestions 'model'"
+        )
 
 
 def prepared(strategy: Strategy, task: Task) -> Prepared:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from hpo.ranges import ParameterRange
 from hpo.strategies.hyperband import Cut, Plan
+from hpo.suggestions import Observation
 
 if TYPE_CHECKING:
     from ray.tune.experiment import Trial
@@ -27,6 +28,7 @@ class Task:
         mode: "max" or "min".
         seed: everything random derives from it.
         parallel: trials at once.
+        earlier: results of earlier jobs, for a strategy that learns.
     """
 
     plan: Plan
@@ -35,6 +37,7 @@ class Task:
     mode: str
     seed: int
     parallel: int = 1
+    earlier: Sequence[Observation] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +58,11 @@ class Strategy(ABC):
 
     rations: ClassVar[bool] = False
     """Whether it says how long each trial trains: hyperparameters of the trainer then do not, nor do other rules."""
+
+    @property
+    def learns(self) -> bool:
+        """Whether results decide what it tries next, so that those of earlier jobs are of use to it."""
+        return False
 
     @property
     def options(self) -> dict[str, Any]:

@@ -22,11 +22,22 @@ class Observation:
         hyperparameters: the tuned values.
         resource: units trained.
         value: the objective; not finite where training diverged or failed.
+        job: an earlier job, among whose values alone this one ranks; empty for the job itself.
     """
 
     hyperparameters: dict[str, Scalar]
     resource: int
     value: float
+    job: str = ""
+
+
+def scores_of(observations: Sequence[Observation], *, maximize: bool) -> NDArray[Any]:
+    """Normal scores of observations, each among those of its job, shape (n,)."""
+    scores = np.empty(len(observations))
+    for job in {each.job for each in observations}:
+        places = [place for place, each in enumerate(observations) if each.job == job]
+        scores[places] = normal_scores([observations[place].value for place in places], maximize=maximize)
+    return scores
 
 
 def normal_scores(values: Sequence[float], *, maximize: bool) -> NDArray[Any]:

@@ -12,7 +12,7 @@ from scipy.stats import norm
 from threadpoolctl import threadpool_limits
 
 from hpo.ranges import Scalar
-from hpo.suggestions.observation import Observation, normal_scores
+from hpo.suggestions.observation import Observation, scores_of
 from hpo.suggestions.process import Process
 from hpo.suggestions.space import Space
 
@@ -65,9 +65,10 @@ def _propose(
     maximize: bool,
     stream: np.random.RandomState,
 ) -> dict[str, Scalar]:
-    scores = normal_scores([each.value for each in observations], maximize=maximize)
-    # The first of equals stay where there are too many: sorted() keeps their order.
-    kept = sorted(range(len(observations)), key=lambda i: -observations[i].resource)[:MOST_POINTS]
+    scores = scores_of(observations, maximize=maximize)
+    # The first of equals stay where there are too many: sorted() keeps their order. The job's own are worth most.
+    kept = sorted(range(len(observations)), key=lambda i: (-observations[i].resource, observations[i].job != ""))
+    kept = kept[:MOST_POINTS]
     points = np.array([space.point(observations[i].hyperparameters) for i in kept])
     share = _share([observations[i].resource for i in kept], max_resource)
     process = Process(np.column_stack([space.features(points), share]), scores[kept])
@@ -90,7 +91,8 @@ def _propose(
 
 def _share(resources: Sequence[int], max_resource: int) -> NDArray[Any]:
     """Resource as a side of the cube: its logarithm, so that each rung lies as far from the next."""
-    return np.array([math.log(max(1, resource)) / math.log(max(2, max_resource)) for resource in resources])
+    longest = math.log(max(2, max_resource))  # Of an earlier job, trials may have been longer.
+    return np.array([min(1.0, math.log(max(1, resource)) / longest) for resource in resources])
 
 
 def _candidates(space: Space, best: NDArray[Any], stream: np.random.RandomState) -> NDArray[Any]:

@@ -211,7 +211,7 @@ def test_a_job_whose_every_trial_fails_is_failed_with_the_trainers_words() -> No
         ({"max_wait": 0}, "max_wait is 0"),
         ({"max_wait": 5, "max_runtime_in_seconds": 6}, "max_wait is 5 and max_runtime_in_seconds 6"),
         ({"max_parallel_jobs": 2.5}, "max_parallel_jobs is 2.5"),
-        ({"warm_start_config": "x"}, "warm_start_config is not there yet"),
+        ({"warm_start_config": "x"}, "warm_start_config is 'x'; give WarmStartConfig"),
         ({"metric_definitions": [{"Name": "x", "Regex": "y"}]}, "metric_definitions"),
     ],
 )
@@ -260,6 +260,8 @@ def test_the_public_names_are_these() -> None:
         "Prices",
         "StrategyConfig",
         "TuningJobCompletionCriteriaConfig",
+        "WarmStartConfig",
+        "WarmStartTypes",
     ]
     assert all(hasattr(hpo, name) for name in hpo.__all__)
     assert all(hasattr(trainers, name) for name in trainers.__all__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
@@ -18,7 +18,7 @@ from hpo.strategies.hyperband import Plan
 from hpo.strategies.scheduler import RESOURCE
 from hpo.strategies.searchers.history import History
 from hpo.strategies.searchers.random_search import RandomSearch
-from hpo.suggestions import FEWEST_TRIALS, Space, propose
+from hpo.suggestions import FEWEST_TRIALS, Observation, Space, propose
 from trainers.errors import WarmbandError
 
 LONGEST_SUGGESTION = 600.0
@@ -38,10 +38,19 @@ class ModelSearch(Searcher):
         mode: "min" or "max".
         seed: a whole number, 0 or more.
         lag: see `History`.
+        earlier: results of earlier jobs; with enough of them, a model suggests the first trial already.
     """
 
     def __init__(
-        self, ranges: Mapping[str, ParameterRange], plan: Plan, *, metric: str, mode: str, seed: int, lag: int
+        self,
+        ranges: Mapping[str, ParameterRange],
+        plan: Plan,
+        *,
+        metric: str,
+        mode: str,
+        seed: int,
+        lag: int,
+        earlier: Sequence[Observation] = (),
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         self._ranges = dict(ranges)
@@ -49,7 +58,9 @@ class ModelSearch(Searcher):
         self._plan = plan
         self._seed = seed
         self._random = RandomSearch(search_space(ranges), metric=metric, mode=mode, seed=seed)
-        self._first = FEWEST_TRIALS + lag - 1
+        self._earlier = tuple(earlier)
+        left = FEWEST_TRIALS - len({str(each.hyperparameters) for each in earlier})
+        self._first = left + lag - 1 if left > 0 else 0
         """The number of the first trial that a model suggests."""
         self._lag = lag
         self._history = History(plan, lag)
@@ -118,7 +129,8 @@ class ModelSearch(Searcher):
 
     def _propose(self, number: int) -> dict[str, Scalar]:
         """The suggestion of a number; what it reads does not change any more, so a thread may read it."""
-        seen, unseen = self._history.read(number)
+        own, unseen = self._history.read(number)
+        seen = [*own, *self._earlier]
         if not any(math.isfinite(each.value) for each in seen):
             return decode(self._ranges, self._random.drawn(number))
         sequence = np.random.SeedSequence(self._seed, spawn_key=(number, 1))

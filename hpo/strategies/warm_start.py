@@ -1,0 +1,187 @@
+"""Warm start: results of earlier jobs, for the model of a new one."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from typing import Any
+
+from hpo.ranges import ParameterRange, Scalar, range_from_json
+from hpo.record import JobRow, ReportRow, Store, TrialRow
+from hpo.strategies.hyperband import Plan
+from hpo.suggestions import Observation
+from hpo.text import enumerated
+from trainers.checking import did_you_mean
+from trainers.errors import ConfigurationError
+
+MOST_PARENTS = 5
+
+EARLIER = "earlier_results"
+"""Key of a job's spec: the results of its parents, as they were when it began."""
+
+
+class WarmStartTypes(Enum):
+    """What a job has in common with its parents."""
+
+    IDENTICAL_DATA_AND_ALGORITHM = "IdenticalDataAndAlgorithm"
+    """The trainer and its data: their values count as the job's own would."""
+    TRANSFER_LEARNING = "TransferLearning"
+    """The hyperparameters: of each parent, the order of its values counts."""
+
+
+class WarmStartConfig:
+    """Earlier jobs of the record whose results a job's model learns from.
+
+    Args:
+        warm_start_type: a `WarmStartTypes`, or its value.
+        parents: the names of one to five jobs that have ended.
+
+    Raises:
+        ConfigurationError: naming the argument, its value and what to give.
+    """
+
+    def __init__(self, warm_start_type: WarmStartTypes | str, parents: Iterable[str]) -> None:
+        known = [kind.value for kind in WarmStartTypes]
+        kind = warm_start_type.value if isinstance(warm_start_type, WarmStartTypes) else warm_start_type
+        if kind not in known:
+            raise ConfigurationError(
+                f"WarmStartConfig: warm_start_type is {warm_start_type!r}; give {' or '.join(known)}"
+                f"{did_you_mean(kind, known)}"
+            )
+        given: Any = [parents] if isinstance(parents, str) else parents
+        names: set[Any] = set(given) if isinstance(given, Iterable) else {None}
+        if not all(isinstance(name, str) and name for name in names):
+            raise ConfigurationError(f"WarmStartConfig: parents is {parents!r}; give the names of jobs")
+        if not 1 <= len(names) <= MOST_PARENTS:
+            raise ConfigurationError(f"WarmStartConfig: parents has {len(names)} names; give one to {MOST_PARENTS}")
+        self.type = WarmStartTypes(kind)
+        self.parents: set[str] = names
+
+    def to_input_req(self) -> dict[str, Any]:
+        """The form that `describe()` gives it in."""
+        parents = [{"HyperParameterTuningJobName": name} for name in sorted(self.parents)]
+        return {"WarmStartType": self.type.value, "ParentHyperParameterTuningJobs": parents}
+
+    def to_json(self) -> dict[str, Any]:
+        """Everything it was made with, as arguments."""
+        return {"warm_start_type": self.type.value, "parents": sorted(self.parents)}
+
+    def __repr__(self) -> str:
+        return f"WarmStartConfig({self.type.value!r}, parents={sorted(self.parents)!r})"
+
+
+def earlier_results(config: WarmStartConfig, spec: Mapping[str, Any], store: Store) -> list[dict[str, Any]]:
+    """The parents' results that a new job can learn from, for its spec.
+
+    Args:
+        config: names the parents.
+        spec: of the new job.
+        store: has them all.
+
+    Returns:
+        Observations as JSON, in the order of parents' names and of their trials.
+
+    Raises:
+        ConfigurationError: a parent is not there, has not ended, or differs in what has to be the same; or no trial of
+            theirs has hyperparameters that the new job could try.
+    """
+    known = {job.name: job for job in store.jobs()}
+    results = []
+    for name in sorted(config.parents):
+        if name not in known:
+            raise ConfigurationError(
+                f"warm_start_config names job {name!r}, and {store.url} has none{did_you_mean(name, known)}"
+            )
+        _check_parent(known[name], spec, config.type)
+        own = name if config.type is WarmStartTypes.TRANSFER_LEARNING else ""
+        results += _results(known[name], spec, store, own)
+    if not results:
+        raise ConfigurationError(
+            f"warm_start_config: no trial of {enumerated(sorted(config.parents))} reported a value with "
+            "hyperparameters within this job's ranges; give other parents, or wider ranges"
+        )
+    return results
+
+
+def observations_in(spec: Mapping[str, Any]) -> list[Observation]:
+    """The earlier results of a job's spec."""
+    return [
+        Observation(**{**each, "value": math.nan if each["value"] is None else each["value"]})
+        for each in spec.get(EARLIER, ())
+    ]
+
+
+def _check_parent(parent: JobRow, spec: Mapping[str, Any], kind: WarmStartTypes) -> None:
+    """Refuses a parent that is under way, or has another objective, other hyperparameters or, if asked, other data."""
+    about = f"warm_start_config: job {parent.name!r}"
+    if parent.status == "InProgress":
+        raise ConfigurationError(f"{about} is InProgress; wait for its end, or stop it")
+    for field in ("objective_metric_name", "objective_type", "objective_value"):
+        if (had := parent.spec[field]) != spec[field]:
+            raise ConfigurationError(f"{about} has {field} {had!r}, and this one {spec[field]!r}; give the same")
+    tuned, had_tuned = spec["hyperparameter_ranges"], parent.spec["hyperparameter_ranges"]
+    static, had_static = _static(spec), _static(parent.spec)
+    for names, others, one, other in (
+        (tuned, {*had_tuned, *had_static}, "this job tunes", "it has not"),
+        (had_tuned, {*tuned, *static}, "it tuned", "this job has not"),
+    ):
+        if missing := sorted(set(names) - others):
+            raise ConfigurationError(
+                f"{about}: {one} {enumerated(missing)}, which {other}; give a parent with the same hyperparameters"
+            )
+    if kind is WarmStartTypes.TRANSFER_LEARNING:
+        return
+    if parent.spec["estimator"]["trainer"] != spec["estimator"]["trainer"]:
+        raise ConfigurationError(f"{about} has another trainer; give the type 'TransferLearning'")
+    prints, had_prints = _fingerprints(spec), _fingerprints(parent.spec)
+    if prints != had_prints:
+        raise ConfigurationError(f"{about} has other data; give the type 'TransferLearning', or the same data")
+
+
+def _static(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(spec["estimator"].get("hyperparameters") or {})
+
+
+def _fingerprints(spec: Mapping[str, Any]) -> dict[str, Any]:
+    return {channel: source.get("fingerprint") for channel, source in spec["inputs"].items()}
+
+
+def _results(parent: JobRow, spec: Mapping[str, Any], store: Store, job: str) -> list[dict[str, Any]]:
+    """The values of a parent's trials at their rungs and at their ends; a lost one has none at its end."""
+    ranges = {name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()}
+    brackets = Plan.from_json(parent.plan).brackets if parent.plan else ()
+    rungs = {rung for bracket in brackets for rung in bracket.rungs}
+    reports: dict[str, dict[int, ReportRow]] = {}
+    for report in store.each_report(parent.name):
+        reports.setdefault(report.trial_id, {})[report.step] = report
+    results = []
+    for trial in sorted(store.trials(parent.name), key=lambda trial: trial.number):
+        if trial.number < 0:
+            continue
+        tried = _as_tried({**_static(parent.spec), **trial.hyperparameters}, ranges, spec, exact=not job)
+        if tried is None:
+            continue
+        for resource, value in _values(trial, rungs, reports.get(trial.trial_id, {})):
+            results.append({"hyperparameters": tried, "resource": resource, "value": value, "job": job})
+    return results
+
+
+def _as_tried(
+    had: Mapping[str, Any], ranges: Mapping[str, ParameterRange], spec: Mapping[str, Any], *, exact: bool
+) -> dict[str, Scalar] | None:
+    """The hyperparameters of a trial as the new job would have them; None if it could not."""
+    if not all(bounds.is_valid(had[name]) for name, bounds in ranges.items()):
+        return None
+    static = {name: value for name, value in _static(spec).items() if name not in ranges}
+    if exact and any(had.get(name, value) != value for name, value in static.items()):
+        return None
+    return {name: bounds.cast_to_type(had[name]) for name, bounds in ranges.items()}
+
+
+def _values(trial: TrialRow, rungs: set[int], reports: Mapping[int, ReportRow]) -> list[tuple[int, float | None]]:
+    steps = [step for step in sorted(reports) if step in rungs and step < trial.resource]
+    values = [(step, reports[step].objective) for step in steps]
+    if trial.status in ("Failed", "Diverged"):
+        return [*values, (max(1, trial.resource), None)]
+    return [*values, (trial.resource, trial.objective)] if trial.resource and trial.objective is not None else values

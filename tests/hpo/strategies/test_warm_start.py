@@ -1,0 +1,176 @@
+"""Warm start: what a new job learns of earlier ones, in this process, with real trainings; and what is refused."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hpo import ContinuousParameter, HyperparameterTuner, IntegerParameter, WarmStartConfig, WarmStartTypes
+from hpo.record import Store
+from hpo.strategies.warm_start import EARLIER, observations_in
+from hpo.suggestions import Observation
+from hpo.suggestions.observation import normal_scores, scores_of
+from tests.support.boosting import CHANNELS
+from trainers import ScalingConfig, XGBoostTrainer
+from trainers.errors import ConfigurationError
+
+IDENTICAL, TRANSFER = "IdenticalDataAndAlgorithm", "TransferLearning"
+RANGES = {"eta": ContinuousParameter(0.01, 1), "max_depth": IntegerParameter(1, 8)}
+STATIC = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 3}
+
+
+def make(store: str, *, static: dict[str, Any] | None = None, **options: Any) -> HyperparameterTuner:
+    one_thread = ScalingConfig(num_workers=0, resources_per_worker={"CPU": 1})
+    trainer = XGBoostTrainer(scaling=one_thread, hyperparameters=STATIC if static is None else static)
+    ranges = options.pop("ranges", RANGES)
+    settings = {"strategy": "Bayesian", "max_jobs": 10, "random_seed": 5, **options}
+    return HyperparameterTuner(trainer, "validation:auc", ranges, store=store, console=False, **settings)
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("warm")
+    url = f"sqlite:///{folder}/record.db"
+    make(url, storage_path=str(folder / "jobs")).fit(CHANNELS, job_name="parent")
+    return url
+
+
+def fitted(store: str, name: str, folder: Path, **options: Any) -> list[dict[str, Any]]:
+    """The configurations of a job, in their order."""
+    make(store, storage_path=str(folder), **options).fit(CHANNELS, job_name=name)
+    return configurations(store, name)
+
+
+def configurations(store: str, name: str) -> list[dict[str, Any]]:
+    with Store(store) as record:
+        trials = sorted(record.trials(name), key=lambda trial: trial.number)
+    return [trial.hyperparameters for trial in trials if trial.number >= 0]
+
+
+@pytest.mark.parametrize("kind", [IDENTICAL, TRANSFER])
+def test_a_model_suggests_the_first_trial_already(store: str, kind: str, tmp_path: Path) -> None:
+    warm = WarmStartConfig(kind, ["parent"])
+    tried = fitted(store, f"child-{kind[:5]}".lower(), tmp_path, warm_start_config=warm, max_jobs=2)
+    assert tried[0] not in configurations(store, "parent")
+    with Store(store) as record:
+        spec = record.job(f"child-{kind[:5]}".lower()).spec
+    learned = observations_in(spec)
+    assert len(learned) == 10
+    assert {each.job for each in learned} == {"parent" if kind == TRANSFER else ""}
+    assert [each.hyperparameters for each in learned] == configurations(store, "parent")
+    assert all(math.isfinite(each.value) and each.resource == 3 for each in learned)
+
+
+def test_it_is_recorded_described_and_attached_to(store: str, tmp_path: Path) -> None:
+    warm = WarmStartConfig(WarmStartTypes.TRANSFER_LEARNING, {"parent"})
+    fitted(store, "recorded", tmp_path, warm_start_config=warm, max_jobs=1)
+    tuner = HyperparameterTuner.attach("recorded", store=store)
+    assert tuner.describe()["WarmStartConfig"] == {
+        "WarmStartType": TRANSFER,
+        "ParentHyperParameterTuningJobs": [{"HyperParameterTuningJobName": "parent"}],
+    }
+    again = tuner.settings.warm_start_config
+    assert again is not None
+    assert again.to_json() == warm.to_json()
+
+
+def test_a_job_that_goes_on_keeps_what_it_began_with(store: str, tmp_path: Path) -> None:
+    """Its parent is deleted before it gets two more trials; the undisturbed job has them from the start."""
+    fitted(store, "brief", tmp_path / "brief", max_jobs=9, random_seed=8)
+    warm = WarmStartConfig(IDENTICAL, ["brief"])
+    expected = fitted(store, "whole", tmp_path / "whole", warm_start_config=warm, max_jobs=3)
+    fitted(store, "cut", tmp_path / "cut", warm_start_config=warm, max_jobs=1)
+    with Store(store) as record:
+        record.delete_job("brief")
+    HyperparameterTuner.attach("cut", store=store).resume(inputs=CHANNELS, max_jobs=3)
+    assert configurations(store, "cut") == expected
+
+
+def test_sagemaker_s_methods_make_tuners_with_the_last_job_as_parent(store: str) -> None:
+    tuner = HyperparameterTuner.attach("parent", store=store)
+    same = tuner.identical_dataset_and_algorithm_tuner(additional_parents=["other"])
+    assert same.settings.warm_start_config is not None
+    assert same.settings.warm_start_config.to_json() == {"warm_start_type": IDENTICAL, "parents": ["other", "parent"]}
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters={**STATIC, "num_round": 9})
+    other = tuner.transfer_learning_tuner(estimator=trainer)
+    assert other.settings.warm_start_config is not None
+    assert other.settings.warm_start_config.type is WarmStartTypes.TRANSFER_LEARNING
+    assert other.settings.estimator is trainer
+    assert other.settings.ranges == tuner.settings.ranges
+
+
+def test_results_of_another_job_rank_among_themselves() -> None:
+    values = {"a": [0.1, 0.3], "": [5.0, 7.0, 6.0]}
+    seen = [
+        Observation(hyperparameters={"x": value}, resource=1, value=value, job=job)
+        for job, each in values.items()
+        for value in each
+    ]
+    scores = scores_of(seen, maximize=True)
+    assert list(scores[:2]) == list(normal_scores([0.1, 0.3], maximize=True))
+    assert list(scores[2:]) == list(normal_scores([5.0, 7.0, 6.0], maximize=True))
+
+
+@pytest.mark.parametrize(
+    ("options", "warm", "message"),
+    [
+        ({}, (TRANSFER, ["perent"]), "names job 'perent', and .* has none; did you mean 'parent'"),
+        ({"objective_type": "Minimize"}, (TRANSFER, ["parent"]), "objective_type 'Maximize', and this one 'Minimize'"),
+        (
+            {"ranges": {**RANGES, "gamma": ContinuousParameter(0, 1)}},
+            (TRANSFER, ["parent"]),
+            "this job tunes gamma, which it has not",
+        ),
+        ({"ranges": {"eta": RANGES["eta"]}}, (TRANSFER, ["parent"]), "it tuned max_depth, which this job has not"),
+        (
+            {"ranges": {**RANGES, "eta": ContinuousParameter(1.5, 2)}},
+            (IDENTICAL, ["parent"]),
+            "no trial of parent reported a value with hyperparameters within this job's ranges",
+        ),
+        ({"static": {**STATIC, "num_round": 4}}, (IDENTICAL, ["parent"]), "no trial of parent reported a value"),
+        ({"strategy": "Random"}, (TRANSFER, ["parent"]), "warm_start_config with 'Random', which learns nothing"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_anything_starts(
+    options: dict[str, Any], warm: tuple[str, list[str]], message: str, store: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        make(store, warm_start_config=WarmStartConfig(*warm), storage_path=str(tmp_path), **options).fit(CHANNELS)
+    assert not list(tmp_path.rglob("*.ubj"))
+
+
+def test_identical_asks_for_the_same_data_and_a_parent_that_has_ended(store: str, tmp_path: Path) -> None:
+    fewer = {name: frame[:-1] for name, frame in CHANNELS.items()}
+    tuner = make(store, warm_start_config=WarmStartConfig(IDENTICAL, ["parent"]), storage_path=str(tmp_path))
+    with pytest.raises(ConfigurationError, match="job 'parent' has other data; give the type 'TransferLearning'"):
+        tuner.fit(fewer)
+    with Store(store) as record:
+        record.create_job(replace(record.job("parent"), name="running", status="InProgress"))
+    tuner = make(store, warm_start_config=WarmStartConfig(IDENTICAL, ["running"]), storage_path=str(tmp_path))
+    with pytest.raises(ConfigurationError, match="job 'running' is InProgress; wait for its end, or stop it"):
+        tuner.fit(CHANNELS)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("Transfer", ["a"]), "warm_start_type is 'Transfer'; give IdenticalDataAndAlgorithm or TransferLearning"),
+        ((TRANSFER, []), "parents has 0 names; give one to 5"),
+        ((TRANSFER, list("abcdef")), "parents has 6 names; give one to 5"),
+        ((TRANSFER, [1]), r"parents is \[1\]; give the names of jobs"),
+        ((TRANSFER, None), "parents is None; give the names of jobs"),
+    ],
+)
+def test_a_wrong_configuration_names_its_argument(arguments: tuple[Any, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        WarmStartConfig(*arguments)
+
+
+def test_a_record_without_a_word_of_it_has_nothing_earlier() -> None:
+    assert observations_in({}) == []
+    row = {"hyperparameters": {"x": 1}, "resource": 2, "value": None, "job": "a"}
+    assert math.isnan(observations_in({EARLIER: [row]})[0].value)
