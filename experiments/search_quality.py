@@ -121,8 +121,8 @@ def summary(result: Mapping[str, Any], workers: int) -> list[tuple[str, ...]]:
     }
     for arm in result["arms"]:
         cells = []
-        for budget in result["budgets"]:
-            cells.append(figure([regret[budget - 1] for regret in over_tasks(found, arm)]))
+        for regrets_then in zip(*over_tasks(found, arm), strict=True):
+            cells.append(figure(regrets_then))
         ranks = [1 + sum(other[0] < of[arm][0] for other in of.values()) for of in last.values()]
         good = sum(of[arm][0] <= sum(_with_error(min(of.values()))) for of in last.values())
         seconds = result["seconds"][str(workers)][arm]
@@ -131,7 +131,7 @@ def summary(result: Mapping[str, Any], workers: int) -> list[tuple[str, ...]]:
 
 
 def over_tasks(found: Mapping[str, Any], arm: str) -> list[list[float]]:
-    """An arm's regret after each of `TRAININGS`, the mean over tasks: a list a seed."""
+    """An arm's regrets, the mean over tasks: a list a seed."""
     seeds = zip(*(of[arm] for of in found.values()), strict=True)
     return [[statistics.fmean(each) for each in zip(*runs, strict=True)] for runs in seeds]
 
@@ -145,7 +145,7 @@ def pictures(result: Mapping[str, Any]) -> list[Figure]:
             f"Regret with {count(workers, 'worker')}, mean of {count(len(result['tasks']), 'task')}",
             f"Bands are from the least to the most of {count(len(result['seeds']), 'seed')}. Idle workers count.",
             [
-                Line(label=arm, curves=over_tasks(result["regrets"][str(workers)], arm), colour=colour)
+                Line(label=arm, curves=result["curves"][str(workers)][arm], colour=colour)
                 for arm, colour in zip(result["arms"], itertools.cycle(colours), strict=False)
             ],
             "full training",
@@ -161,12 +161,10 @@ def _with_error(of: tuple[float, float]) -> tuple[float, float]:
     return mean, 0.0 if error != error else error
 
 
-def by_task(result: Mapping[str, Any], workers: int, budget: int) -> list[tuple[str, ...]]:
-    """A row a task: the regret of each arm at one budget."""
+def by_task(result: Mapping[str, Any], workers: int, place: int) -> list[tuple[str, ...]]:
+    """A row a task: the regret of each arm at one of the budgets."""
     found = result["regrets"][str(workers)]
-    return [
-        (task, *(figure([run[budget - 1] for run in of[arm]]) for arm in result["arms"])) for task, of in found.items()
-    ]
+    return [(task, *(figure([run[place] for run in of[arm]]) for arm in result["arms"])) for task, of in found.items()]
 
 
 def figure(values: Sequence[float]) -> str:
@@ -191,8 +189,8 @@ def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     made = {}
     for workers in result["workers"]:
         made[f"summary-{workers}"] = markdown(columns(result), summary(result, workers))
-        for budget in result["budgets"]:
-            made[f"tasks-{workers}-{budget}"] = markdown(("task", *result["arms"]), by_task(result, workers, budget))
+        for place, budget in enumerate(result["budgets"]):
+            made[f"tasks-{workers}-{budget}"] = markdown(("task", *result["arms"]), by_task(result, workers, place))
     return made
 
 
@@ -257,14 +255,25 @@ def run(
                 seconds.setdefault(str(at_once), {})[arm] = statistics.fmean(took)
     return {
         "simulated": True,
+        "curves": {each: {arm: _rounded(over_tasks(of, arm)) for arm in arms} for each, of in found.items()},
         "budgets": BUDGETS,
         "workers": list(workers),
         "tasks": list(tasks),
         "arms": list(arms),
         "seeds": list(seeds),
-        "regrets": found,
+        "regrets": {
+            each: {
+                task: {arm: _rounded([[run[budget - 1] for budget in BUDGETS] for run in of[arm]]) for arm in arms}
+                for task, of in of_tasks.items()
+            }
+            for each, of_tasks in found.items()
+        },
         "seconds": seconds,
     }
+
+
+def _rounded(runs: Sequence[Sequence[float]]) -> list[list[float]]:
+    return [[round(regret, 5) for regret in run] for run in runs]
 
 
 def chosen(asked: Sequence[str] | None, known: Sequence[str], option: str) -> list[str]:
