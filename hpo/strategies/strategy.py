@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, runtime_checkable
 
 from hpo.ranges import ParameterRange
 from hpo.strategies.hyperband import Cut, Plan
-from hpo.suggestions import Observation
 
 if TYPE_CHECKING:
     from ray.tune.experiment import Trial
     from ray.tune.schedulers import TrialScheduler
     from ray.tune.search import Searcher
+
+    from hpo.suggestions import Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,15 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from enum import Enum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hpo.ranges import ParameterRange, Scalar, range_from_json
 from hpo.record import JobRow, ReportRow, Store, TrialRow
 from hpo.strategies.hyperband import Plan
-from hpo.suggestions import Observation
 from hpo.text import enumerated
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hpo.suggestions import Observation
 
 MOST_PARENTS = 5
 
@@ -106,6 +108,8 @@ def earlier_results(config: WarmStartConfig, spec: Mapping[str, Any], store: Sto
 
 def observations_in(spec: Mapping[str, Any]) -> list[Observation]:
     """The earlier results of a job's spec."""
+    from hpo.suggestions import Observation  # imports scikit-learn, which a check of a job file does not wait for
+
     return [
         Observation(**{**each, "value": math.nan if each["value"] is None else each["value"]})
         for each in spec.get(EARLIER, ())

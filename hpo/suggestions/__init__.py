@@ -1,7 +1,12 @@
 """Suggestions: what to try next, from what was seen; pure, with numbers and nothing of Ray."""
 
-from hpo.suggestions.observation import Observation
-from hpo.suggestions.proposal import FEWEST_TRIALS, propose
-from hpo.suggestions.space import Space
+from typing import TYPE_CHECKING
 
-__all__ = ["FEWEST_TRIALS", "Observation", "Space", "propose"]
+from trainers.lazy import load_when_used
+
+if TYPE_CHECKING:
+    from hpo.suggestions.observation import Observation as Observation
+    from hpo.suggestions.proposal import FEWEST_TRIALS as FEWEST_TRIALS, propose as propose
+    from hpo.suggestions.space import Space as Space
+
+load_when_used(__name__)
