@@ -237,6 +237,7 @@ def run(
         mode=search.mode,
         seed=search.seed,
         parallel=search.max_parallel_jobs,
+        in_process=settings.estimator.in_hand,
         earlier=observations_in(job.spec),
     )
     ended = Job(

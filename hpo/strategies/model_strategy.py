@@ -60,7 +60,14 @@ def by_model(task: Task, *, lag: int) -> Prepared:
     metric, mode = task.metric, task.mode
     return Prepared(
         searcher=ModelSearch(
-            task.ranges, task.plan, metric=metric, mode=mode, seed=task.seed, lag=lag, earlier=task.earlier
+            task.ranges,
+            task.plan,
+            metric=metric,
+            mode=mode,
+            seed=task.seed,
+            lag=lag,
+            earlier=task.earlier,
+            ahead=not task.in_process,
         ),
         scheduler=SynchronousHyperBandScheduler(task.plan, metric=metric, mode=mode),
         plan=task.plan,

@@ -29,6 +29,7 @@ class Task:
         mode: "max" or "min".
         seed: everything random derives from it.
         parallel: trials at once.
+        in_process: trials train in this process, where nothing else may calculate meanwhile.
         earlier: results of earlier jobs, for a strategy that learns.
     """
 
@@ -38,6 +39,7 @@ class Task:
     mode: str
     seed: int
     parallel: int = 1
+    in_process: bool = False
     earlier: Sequence[Observation] = ()
 
 

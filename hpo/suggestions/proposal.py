@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ MOST_POINTS = 140
 
 ANYWHERE, AROUND = 700, 100
 """Candidates drawn from the whole space, and around each of the best configurations."""
+
+_one_at_a_time = Lock()
 
 
 def propose(
@@ -52,8 +55,9 @@ def propose(
         maximize: whether larger values are better.
         stream: what draws candidates.
     """
-    # Sums of several threads differ in their last digits, and with them the choice of two that are nearly equal.
-    with threadpool_limits(1, user_api="blas"):
+    # Sums of several threads differ in their last digits, and with them the choice of two that are nearly equal. The
+    # limit is the process's: of two jobs in it, the one that ends first would lift the other's.
+    with _one_at_a_time, threadpool_limits(1, user_api="blas"):
         return _propose(space, observations, begun, max_resource, maximize, stream)
 
 

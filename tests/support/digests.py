@@ -19,7 +19,7 @@ class DigestSearch(ModelSearch):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._first = self._lag
+        self._first = LAG
 
     def _propose(self, number: int) -> dict[str, Scalar]:
         digest = hashlib.blake2b(

@@ -39,6 +39,8 @@ class ModelSearch(Searcher):
         seed: a whole number, 0 or more.
         lag: see `History`.
         earlier: results of earlier jobs; with enough of them, a model suggests the first trial already.
+        ahead: compute a suggestion while trials train. It keeps linear algebra to one thread, so not where a trial
+            trains in this process, whose sums would then depend on the time.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class ModelSearch(Searcher):
         seed: int,
         lag: int,
         earlier: Sequence[Observation] = (),
+        ahead: bool = True,
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         self._ranges = dict(ranges)
@@ -62,10 +65,10 @@ class ModelSearch(Searcher):
         left = FEWEST_TRIALS - len({str(each.hyperparameters) for each in earlier})
         self._first = left + lag - 1 if left > 0 else 0
         """The number of the first trial that a model suggests."""
-        self._lag = lag
         self._history = History(plan, lag)
         self._numbers: dict[str, int] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="suggestion")
+        self._may_compute_ahead = ahead
         self._ahead: tuple[int, Future[dict[str, Scalar]]] | None = None
         """The number of the suggestion that is being computed, and what it comes to."""
 
@@ -113,7 +116,7 @@ class ModelSearch(Searcher):
 
     def _compute_ahead(self) -> None:
         number = self._history.begun
-        if self._first <= number < self._plan.trials:
+        if self._may_compute_ahead and self._first <= number < self._plan.trials:
             self._compute(number)
 
     def _compute(self, number: int) -> Future[dict[str, Scalar]] | None:

@@ -1,0 +1,112 @@
+"""The searcher with a model: computed ahead where that disturbs nobody, and never again what a record has."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from hpo.ranges import CategoricalParameter, ContinuousParameter, decode
+from hpo.strategies.hyperband import run_all
+from hpo.strategies.model_strategy import BayesianStrategy, lag_for
+from hpo.strategies.scheduler import RESOURCE
+from hpo.strategies.searchers import ModelSearch
+from hpo.strategies.strategy import Task
+from hpo.suggestions import FEWEST_TRIALS, Observation
+from trainers.errors import WarmbandError
+
+RANGES: dict[str, Any] = {
+    "eta": ContinuousParameter(0.0, 0.99, "ReverseLogarithmic"),
+    "mixed": CategoricalParameter([1, True, "1"]),
+}
+TASK = Task(plan=run_all(14, 3), ranges=RANGES, metric="m", mode="min", seed=4)
+
+
+def searcher(task: Task = TASK) -> ModelSearch:
+    made = BayesianStrategy().prepare(task).searcher
+    assert isinstance(made, ModelSearch)
+    return made
+
+
+def play(search: ModelSearch, trials: int = 14, known: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+    """One trial after another; those that are known are told and not asked for."""
+    tried = []
+    for number in range(trials):
+        name = f"trial-{number}"
+        if known and number < len(known):
+            tried.append(known[number])
+        else:
+            suggested = search.suggest(name)
+            assert suggested is not None
+            tried.append(decode(RANGES, suggested))
+        search.begun(name, tried[-1])
+        result = {RESOURCE: 3, "m": (tried[-1]["eta"] - 0.5) ** 2 + (tried[-1]["mixed"] is True)}
+        search.on_trial_result(name, result)
+        search.on_trial_complete(name, result)
+    return tried
+
+
+def test_it_is_the_same_computed_ahead_or_not_and_after_a_restart() -> None:
+    tried = play(searcher())
+    assert play(searcher(replace(TASK, in_process=True))) == tried
+    assert play(searcher(), known=tried[:11]) == tried
+    assert any(each["mixed"] is True for each in tried)
+    assert all(type(each["mixed"]) in (int, bool, str) for each in tried)
+
+
+def test_nothing_is_computed_while_a_trial_trains_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    search = searcher(replace(TASK, in_process=True))
+    asked: list[int] = []
+    compute = search._propose
+
+    def propose(number: int) -> dict[str, Any]:
+        asked.append(number)
+        return compute(number)
+
+    monkeypatch.setattr(search, "_propose", propose)
+    play(search, trials=FEWEST_TRIALS + 1)
+    assert asked == [FEWEST_TRIALS]
+
+
+def test_it_waits_for_the_results_that_it_reads() -> None:
+    search = searcher(replace(TASK, parallel=4))
+    lag = lag_for(4)
+    names = [f"trial-{number}" for number in range(FEWEST_TRIALS + lag - 1)]
+    for name in names:
+        suggested = search.suggest(name)
+        assert suggested is not None
+        search.begun(name, decode(RANGES, suggested))
+    assert search.suggest("next") is None
+    for place, name in enumerate(names[:FEWEST_TRIALS]):
+        assert search.suggest("next") is None
+        search.on_trial_result(name, {RESOURCE: 3, "m": float(place)})
+    assert search.suggest("next") is not None
+
+
+def test_all_trials_lost_leave_it_to_chance() -> None:
+    search = searcher()
+    for number in range(FEWEST_TRIALS):
+        name = f"trial-{number}"
+        suggested = search.suggest(name)
+        assert suggested is not None
+        search.begun(name, decode(RANGES, suggested))
+        search.on_trial_complete(name, error=True)
+    assert search.suggest("next") is not None
+
+
+def test_a_suggestion_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    released = threading.Event()
+    monkeypatch.setattr("hpo.strategies.searchers.model_search.LONGEST_SUGGESTION", 0.05)
+    earlier = [
+        Observation(hyperparameters={"eta": 0.1 * number, "mixed": 1}, resource=3, value=1.0)
+        for number in range(FEWEST_TRIALS)
+    ]
+    search = searcher(replace(TASK, earlier=earlier))
+    monkeypatch.setattr(search, "_propose", lambda number: released.wait(30))
+    try:
+        with pytest.raises(WarmbandError, match="the suggestion for first was not there after 0 s"):
+            search.suggest("first")
+    finally:
+        released.set()
