@@ -89,10 +89,16 @@ def row(folder: Path) -> JobRow:
 SCRIPT = """
     import os, sys
     from pathlib import Path
-    from tests.support.driving import CHANNELS, Counting, tuner
+    from tests.support.driving import CHANNELS, Counting, row, tuner
+    from tests.support.rows import until
 
     folder, at, number, workers = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-    counting = Counting(at, lambda: os.kill(os.getpid(), number))
+
+    def signalled():
+        until(lambda: bool(row(folder).summary.get("runs")))
+        os.kill(os.getpid(), number)
+
+    counting = Counting(at, signalled)
     tuner(folder, (counting,), workers).fit(CHANNELS, job_name="job")
 """
 
@@ -100,6 +106,9 @@ SCRIPT = """
 def run_until(
     folder: Path, at: int, number: signal.Signals, workers: int = 0, environment: Mapping[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Runs the job in a process of its own, which sends itself a signal at its `at`-th report."""
+    """Runs the job in a process of its own, which sends itself a signal at its `at`-th report.
+
+    Its record has heard of the run by then: rows wait a quarter of a second, and some runs reach the report sooner.
+    """
     arguments = [str(folder), str(at), str(int(number)), str(workers)]
     return python("-c", SCRIPT, *arguments, environment=environment)

@@ -232,7 +232,7 @@ def test_a_driver_that_was_killed_is_followed_by_another(expected: dict[str, Any
     assert run_until(tmp_path, 3, signal.SIGKILL).returncode == -signal.SIGKILL
     resumed(tmp_path, "job")
     assert answer(tmp_path, "job") == expected
-    # It was killed before anything of a trial was written down.
+    # What the killed run took counts, though no trial of it had ended.
     first, second = (end - began for began, end in row(tmp_path).summary["runs"])
     assert first < row(tmp_path).summary["wall_seconds"] <= first + second
 
