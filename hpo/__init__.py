@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         CategoricalParameter as CategoricalParameter,
         ContinuousParameter as ContinuousParameter,
         IntegerParameter as IntegerParameter,
+        NormalParameter as NormalParameter,
     )
     from hpo.sagemaker import HyperparameterTuningJobAnalytics as HyperparameterTuningJobAnalytics
     from hpo.strategies import (

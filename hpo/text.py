@@ -99,8 +99,12 @@ def range_text(bounds: Mapping[str, Any]) -> str:
     if "values" in bounds:
         return "one of " + ", ".join(str(value) for value in bounds["values"])
     scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
-    whole = ", whole numbers" if bounds["type"] == "Integer" else ""
-    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{whole}{scaling}"
+    kind = ", whole numbers" if bounds["type"] == "Integer" else ""
+    if bounds["type"] == "Normal":
+        about = "logarithms around" if bounds["scaling_type"] == "Logarithmic" else "around"
+        kind, scaling = f", {about} {bounds['mean']:g} with deviation {bounds['standard_deviation']:g}", ""
+    steps = f", in steps of {bounds['step']:g}" if "step" in bounds else ""
+    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{kind}{scaling}{steps}"
 
 
 def strategy_text(spec: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import sqlalchemy as sa
 
 from hpo.export.columns import as_json
-from hpo.ranges import CategoricalParameter, ContinuousParameter, ParameterRange, range_from_json
+from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange, range_from_json
 from hpo.record import JobRow, ReportRow, Store, TrialRow, best_trial, encode, objective, status_and_reason
 from hpo.text import masked
 from trainers.errors import ConfigurationError, WarmbandError
@@ -70,7 +70,11 @@ def to_optuna(name: str, storage: str | BaseStorage, *, store: str | None = None
 
 
 def distributions(ranges: Mapping[str, ParameterRange]) -> dict[str, BaseDistribution]:
-    """The ranges in Optuna's form. It has no reverse-logarithmic scaling: that becomes a linear one."""
+    """The ranges in Optuna's form.
+
+    Reverse-logarithmic scaling becomes a linear one there, steps of logarithmic scaling any number, and a normal
+    distribution its bounds.
+    """
     from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
     by_name: dict[str, BaseDistribution] = {}
@@ -78,8 +82,10 @@ def distributions(ranges: Mapping[str, ParameterRange]) -> dict[str, BaseDistrib
         if isinstance(bounds, CategoricalParameter):
             by_name[name] = CategoricalDistribution([_choice(bounds, value) for value in bounds.values])
             continue
-        kind: type[Any] = FloatDistribution if isinstance(bounds, ContinuousParameter) else IntDistribution
-        by_name[name] = kind(bounds.min_value, bounds.max_value, log=bounds.resolved_scaling == "Logarithmic")
+        kind: type[Any] = IntDistribution if isinstance(bounds, IntegerParameter) else FloatDistribution
+        log = bounds.resolved_scaling == "Logarithmic"
+        step = {} if log or bounds.step is None else {"step": bounds.step}
+        by_name[name] = kind(bounds.min_value, bounds.max_value, log=log, **step)
     return by_name
 
 

@@ -8,12 +8,12 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from hpo.job_file.cost_models import Cost
 from hpo.job_file.known_keys import LIKENESS, PLACE, Give, Strict, options_model, own_fields
+from hpo.job_file.range_models import Range
 from hpo.job_file.tracker_models import Trackers
 from hpo.job_file.trainer_models import TrainerSpec
-from hpo.job_file.wording import about, placed
+from hpo.job_file.wording import placed
 from hpo.job_file.yaml_file import JobFile
 from hpo.jobs import NamedCode, Options, declared, look_here_too
-from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
 from hpo.strategies import (
     STRATEGIES,
     HyperbandStrategyConfig,
@@ -35,69 +35,6 @@ Positive = Annotated[int, Field(ge=1)]
 
 _TuningOptions = options_model("tuning")
 _JobOptions = options_model("")
-
-
-class _Range(Strict):
-    """Base of ranges, which are checked where they stand."""
-
-    def parameter(self) -> ParameterRange:
-        """In the Python API's form."""
-        raise NotImplementedError
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        with about():
-            self.parameter()
-        return self
-
-
-class ContinuousRange(_Range):
-    """Any number between two."""
-
-    type: Literal["continuous"] = Field(description="any number from min to max")
-    min: float = Field(description="the least value")
-    max: float = Field(description="the greatest value")
-    scaling: Literal["Auto", "Linear", "Logarithmic", "ReverseLogarithmic"] = Field(
-        "Auto",
-        description="where to search most: Linear, alike everywhere; Logarithmic, alike in every order of magnitude "
-        "(needs min above 0); ReverseLogarithmic, the same of the distance to 1 (needs 0 <= min and max < 1); Auto, "
-        "Logarithmic where max is at least 1000 times min",
-    )
-
-    def parameter(self) -> ParameterRange:
-        """In the Python API's form."""
-        return ContinuousParameter(self.min, self.max, self.scaling)
-
-
-class IntegerRange(_Range):
-    """Any whole number between two."""
-
-    type: Literal["integer"] = Field(description="any whole number from min to max")
-    min: int = Field(description="the least value")
-    max: int = Field(description="the greatest value, which is included")
-    scaling: Literal["Auto", "Linear", "Logarithmic"] = Field("Auto", description="as for a continuous range")
-
-    def parameter(self) -> ParameterRange:
-        """In the Python API's form."""
-        return IntegerParameter(self.min, self.max, self.scaling)
-
-
-class CategoricalRange(_Range):
-    """A choice among values, whose types are kept."""
-
-    type: Literal["categorical"] = Field(description="one of some values")
-    values: list[Any] = Field(description="the values: text, numbers, true, false or null; 1 and '1' are two")
-
-    def parameter(self) -> ParameterRange:
-        """In the Python API's form."""
-        return CategoricalParameter(self.values)
-
-
-Range = Annotated[
-    ContinuousRange | IntegerRange | CategoricalRange,
-    Field(discriminator="type"),
-    Give("a range such as {type: continuous, min: 0, max: 1}"),
-]
 
 
 class Files(Strict):
@@ -212,8 +149,8 @@ class Search(Strict):
         Field(
             "Hyperband",
             description="Hyperband stops trials that fall behind; Bayesian and Random train all to the end, what a "
-            "model expects most of or drawn at random, and Grid every combination of categorical and integer ranges; "
-            "module:name is a strategy of your own, which runs with "
+            "model expects most of or drawn at random, and Grid every combination of ranges that are categorical, "
+            "integer or of steps; module:name is a strategy of your own, which runs with "
             "--allow-code alone",
             json_schema_extra={"anyOf": [{"enum": [*STRATEGIES]}, {"pattern": PLACE}]},
         )

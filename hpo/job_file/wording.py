@@ -15,6 +15,7 @@ _WORDS = {
     "ContinuousParameter: ": "",
     "IntegerParameter: ": "",
     "CategoricalParameter: ": "",
+    "NormalParameter: ": "",
     "a ContinuousParameter has": "a range of type continuous has",
     "min_value": "min",
     "max_value": "max",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from hpo.cost import Prices, Tariff
 from hpo.jobs.options import one_of
-from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, check_ranges
+from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange, check_ranges
 from hpo.strategies import MOST_JOBS, STRATEGIES, Strategy, StrategyConfig, WarmStartConfig, check_strategy
 from trainers.checking import check_whole, did_you_mean, is_number, is_whole
 from trainers.errors import ConfigurationError
@@ -357,7 +357,7 @@ def check_name_free(name: str, taken: Iterable[str], where: str) -> None:
 
 def _check_length(name: str, bounds: ParameterRange) -> None:
     values = bounds.values if isinstance(bounds, CategoricalParameter) else [bounds.min_value]
-    whole = not isinstance(bounds, ContinuousParameter)
+    whole = isinstance(bounds, IntegerParameter | CategoricalParameter)
     if not whole or not all(is_whole(value, 1) for value in values):
         raise ConfigurationError(
             f"hyperparameter_ranges[{name!r}] is {bounds!r}, and says how long a trial trains; give an "
@@ -370,7 +370,7 @@ def _extremes(bounds: ParameterRange) -> list[tuple[Any, Any]]:
     if isinstance(bounds, CategoricalParameter):
         return [(value, None) for value in bounds.values]
     low, high = bounds.min_value, bounds.max_value
-    if isinstance(bounds, IntegerParameter) or low == high:
+    if isinstance(bounds, IntegerParameter) or bounds.size is not None:
         return [(low, None), (high, None)]
     return [(low, math.nextafter(low, high)), (high, math.nextafter(high, low))]
 

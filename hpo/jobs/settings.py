@@ -9,7 +9,14 @@ from typing import Any, Self
 from hpo.cost import Prices, Tariff
 from hpo.jobs.checks import check_arguments, check_cost, check_limits, longest
 from hpo.jobs.options import Options, complete, declared
-from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, range_from_json
+from hpo.ranges import (
+    CategoricalParameter,
+    ContinuousParameter,
+    IntegerParameter,
+    NormalParameter,
+    ParameterRange,
+    range_from_json,
+)
 from hpo.record import JobRow, environment, tags_from, tags_of
 from hpo.strategies import (
     Plan,
@@ -39,10 +46,10 @@ _PLAIN = (
 )
 """Settings that are JSON as they are; a record of an older Warmband may lack some."""
 
-_KINDS: dict[str, type[ParameterRange]] = {
-    "ContinuousParameterRanges": ContinuousParameter,
-    "CategoricalParameterRanges": CategoricalParameter,
-    "IntegerParameterRanges": IntegerParameter,
+_KINDS: dict[str, tuple[type[ParameterRange], ...]] = {
+    "ContinuousParameterRanges": (ContinuousParameter, NormalParameter),
+    "CategoricalParameterRanges": (CategoricalParameter,),
+    "IntegerParameterRanges": (IntegerParameter,),
 }
 
 
@@ -230,6 +237,6 @@ CHECKED = frozenset(SETTINGS) - {"tags", "prices", "max_cost", "completion_crite
 def by_kind(ranges: Mapping[str, ParameterRange]) -> dict[str, list[dict[str, Any]]]:
     """Ranges by kind, in the API's form."""
     return {
-        key: [bounds.as_tuning_range(name) for name, bounds in ranges.items() if isinstance(bounds, kind)]
-        for key, kind in _KINDS.items()
+        key: [bounds.as_tuning_range(name) for name, bounds in ranges.items() if isinstance(bounds, kinds)]
+        for key, kinds in _KINDS.items()
     }

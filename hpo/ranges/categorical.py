@@ -92,6 +92,15 @@ class CategoricalParameter:
         domain: Domain = tune.choice(self.points())
         return domain
 
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.values)
+
+    def members(self) -> Sequence[Scalar]:
+        """Every value, in their order."""
+        return self.values
+
     def points(self) -> Sequence[Scalar]:
         """Every point of `domain()`, in the order of the values."""
         return list(range(len(self.values))) if self._by_position else list(self.values)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from hpo.ranges.categorical import CategoricalParameter
+from hpo.ranges.normal import NormalParameter
 from hpo.ranges.numeric import ContinuousParameter, IntegerParameter
 from hpo.ranges.values import Scalar
 from trainers.errors import ConfigurationError
@@ -13,22 +15,26 @@ from trainers.errors import ConfigurationError
 if TYPE_CHECKING:
     from ray.tune.search.sample import Domain
 
-ParameterRange: TypeAlias = ContinuousParameter | IntegerParameter | CategoricalParameter
+ParameterRange: TypeAlias = ContinuousParameter | IntegerParameter | NormalParameter | CategoricalParameter
+
+_KINDS: dict[str, type[ParameterRange]] = {
+    "Continuous": ContinuousParameter,
+    "Integer": IntegerParameter,
+    "Normal": NormalParameter,
+    "Categorical": CategoricalParameter,
+}
 
 
 def range_from_json(state: Mapping[str, Any]) -> ParameterRange:
     """The range that `to_json()` recorded, with its types and its scaling.
 
     Raises:
-        ConfigurationError: the record names no type of range.
+        ConfigurationError: the record is not one of a range.
     """
     match state:
-        case {"type": "Categorical", "values": values}:
-            return CategoricalParameter(values)
-        case {"type": "Continuous", "min_value": low, "max_value": high, "scaling_type": scaling}:
-            return ContinuousParameter(low, high, scaling)
-        case {"type": "Integer", "min_value": low, "max_value": high, "scaling_type": scaling}:
-            return IntegerParameter(low, high, scaling)
+        case {"type": str(kind), **given} if kind in _KINDS:
+            with suppress(TypeError):
+                return _KINDS[kind](**given)
     raise ConfigurationError(f"the record of a range is {state!r}; give what to_json() of a range returns")
 
 
@@ -45,8 +51,8 @@ def check_ranges(ranges: Mapping[str, ParameterRange]) -> None:
             )
         if not isinstance(value, ParameterRange):
             raise ConfigurationError(
-                f"hyperparameter_ranges[{name!r}] is {value!r}; give a ContinuousParameter, an IntegerParameter or a "
-                "CategoricalParameter, or put a fixed value into the trainer's hyperparameters"
+                f"hyperparameter_ranges[{name!r}] is {value!r}; give a ContinuousParameter, an IntegerParameter, a "
+                "NormalParameter or a CategoricalParameter, or put a fixed value into the trainer's hyperparameters"
             )
 
 

@@ -36,6 +36,15 @@ def whole(what: str, value: object) -> int:
     return int(number)
 
 
+def parsed(value: object) -> object:
+    """The number that a string says, if it says one."""
+    if isinstance(value, str):
+        for kind in (int, float):
+            with suppress(ValueError):
+                return kind(value)
+    return value
+
+
 def within(value: float, low: float, high: float, *, slack: int) -> float:
     """The value, if it is off the bounds by no more than `slack` and what rounding explains."""
     slack_in_all = slack + 1e-9 * max(abs(low), abs(high))

@@ -1,12 +1,11 @@
-"""The strategy Grid: every combination of categorical and integer values once, each trial run to its end."""
+"""The strategy Grid: every combination of the values of its ranges once, each trial run to its end."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping
 
-from hpo.ranges import ContinuousParameter, ParameterRange
+from hpo.ranges import ParameterRange
 from hpo.strategies.hyperband import MOST_JOBS, Plan, run_all
 from hpo.strategies.random_strategy import length
 from hpo.strategies.strategy import Prepared, Strategy, Task
@@ -17,16 +16,16 @@ class GridStrategy(Strategy):
     """Grid search; a trial trains as long as the trainer's hyperparameters say.
 
     Source: Amazon SageMaker AI, "Understand the hyperparameter tuning strategies available", Grid search. There all
-    ranges are categorical; here integer ranges count, too.
+    ranges are categorical; here integer ranges and those of steps count, too.
     """
 
     def trials(self, ranges: Mapping[str, ParameterRange], max_jobs: int | None) -> int:
         """See `Strategy.trials`: the product of the ranges, which `max_jobs` has to be where it is given."""
-        combinations = math.prod(map(len, _points(ranges).values()))
+        combinations = math.prod(_size(name, bounds) for name, bounds in ranges.items())
         if combinations > MOST_JOBS:
             raise ConfigurationError(
                 f"the ranges have {combinations} combinations for strategy 'Grid', and a job has at most {MOST_JOBS} "
-                "trials; give fewer values, narrower integer ranges, or the strategy Random"
+                "trials; give fewer values, narrower ranges, larger steps, or the strategy Random"
             )
         if max_jobs is not None and max_jobs != combinations:
             raise ConfigurationError(
@@ -53,21 +52,19 @@ class GridStrategy(Strategy):
         from hpo.strategies.searchers import GridSearch
 
         metric, mode = task.metric, task.mode
+        points = {name: [*map(bounds.encode, bounds.members())] for name, bounds in task.ranges.items()}
         return Prepared(
-            searcher=GridSearch(_points(task.ranges), metric=metric, mode=mode),
+            searcher=GridSearch(points, metric=metric, mode=mode),
             scheduler=SynchronousHyperBandScheduler(task.plan, metric=metric, mode=mode),
             plan=task.plan,
         )
 
 
-def _points(ranges: Mapping[str, ParameterRange]) -> dict[str, Sequence[Any]]:
-    """What a grid has of each range, as points of its domain."""
-    points: dict[str, Sequence[Any]] = {}
-    for name, bounds in ranges.items():
-        if isinstance(bounds, ContinuousParameter):
-            raise ConfigurationError(
-                f"hyperparameter_ranges[{name!r}] is {bounds!r}, which is continuous: it has no end of values for "
-                "strategy 'Grid'; give a categorical range of the values to try, or an integer range"
-            )
-        points[name] = bounds.points()
-    return points
+def _size(name: str, bounds: ParameterRange) -> int:
+    """How many values a grid has of a range."""
+    if bounds.size is None:
+        raise ConfigurationError(
+            f"hyperparameter_ranges[{name!r}] is {bounds!r}, which is continuous: it has no end of values for "
+            "strategy 'Grid'; give it a step, or a categorical range of the values to try"
+        )
+    return bounds.size

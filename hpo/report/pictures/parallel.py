@@ -96,11 +96,11 @@ def _axis(name: str, bounds: ParameterRange) -> Axis:
         ticks = tuple((_place(bounds, value), look.shortened(str(value), 14)) for value in bounds.values)
         return Axis(name=name, ticks=ticks, scatter=0.25 / len(bounds.values))
     low, high = bounds.min_value, bounds.max_value
-    whole = isinstance(bounds, IntegerParameter)
+    step = bounds.step or (1 if isinstance(bounds, IntegerParameter) else 0)
     return Axis(
         name=name + {"Linear": "", "Logarithmic": " (log)"}.get(bounds.resolved_scaling, " (reverse log)"),
         ticks=((0.0, short(low)), (1.0, short(high))),
-        scatter=min(0.03, 0.25 / (high - low)) if whole else 0.0,
+        scatter=min(0.03, 0.25 * step / (high - low)),
     )
 
 

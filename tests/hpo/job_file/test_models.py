@@ -20,9 +20,10 @@ from hpo import (
     IntegerParameter,
     StrategyConfig,
 )
-from hpo.job_file.models import ContinuousRange, JobSpec, Tuning
+from hpo.job_file.models import JobSpec, Tuning
+from hpo.job_file.range_models import ContinuousRange
 from hpo.job_file.reading import read_job
-from hpo.ranges.numeric import SCALING_TYPES
+from hpo.ranges.numeric_range import SCALING_TYPES
 from hpo.strategies.registry import STRATEGIES
 from tests.support.boosting import RANGES, STATIC
 from tests.support.job_files import change

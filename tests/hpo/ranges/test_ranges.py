@@ -6,6 +6,8 @@ import enum
 import json
 import math
 import pickle
+from collections import Counter
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from hpo.ranges import (
     CategoricalParameter,
     ContinuousParameter,
     IntegerParameter,
+    NormalParameter,
     ParameterRange,
     decode,
     encode,
@@ -44,7 +47,43 @@ REAL = st.floats(-1e300, 1e300)
 ABOVE_ZERO = st.floats(1e-300, 1e300)
 BELOW_ONE = st.floats(0, 1, exclude_max=True)
 
+
+@st.composite
+def stepped(draw: st.DrawFn) -> ParameterRange:
+    """Ranges of steps as they are written: few decimals, of any scaling that fits."""
+    if draw(st.booleans()):
+        low, step = draw(st.integers(-1000, 1000)), draw(st.integers(1, 1000))
+        scalings = ["Auto", "Linear", *(["Logarithmic"] if low > 0 else [])]
+        made = IntegerParameter, low, low + step * draw(st.integers(0, 500)), step
+    else:
+        places = 10 ** draw(st.integers(0, 6))
+        first, by, size = draw(st.integers(-1000, 1000)), draw(st.integers(1, 1000)), draw(st.integers(0, 500))
+        low, high = first / places, (first + by * size) / places
+        scalings = ["Auto", "Linear", *(["Logarithmic"] if low > 0 else [])]
+        scalings += ["ReverseLogarithmic"] if 0 <= low <= high < 1 else []
+        made = ContinuousParameter, low, high, by / places
+    kind, low, high, step = made
+    return kind(low, high, draw(st.sampled_from(scalings)), step=step)
+
+
+@st.composite
+def normal(draw: st.DrawFn) -> ParameterRange:
+    scaling = draw(st.sampled_from(["Linear", "Logarithmic"]))
+    mean, deviation = draw(st.floats(-50, 50)), draw(st.floats(0.01, 10))
+    cut = [value if draw(st.booleans()) else None for value in (mean - deviation, mean + deviation)]
+    low, high = [None if value is None or scaling == "Linear" else math.exp(value) for value in cut]
+    return NormalParameter(mean, deviation, scaling, min_value=low, max_value=high)
+
+
+STEPPED = stepped() | st.builds(
+    lambda mean, deviation, step: NormalParameter(mean, deviation, step=step),
+    st.floats(-50, 50),
+    st.floats(1, 10),
+    st.sampled_from([0.01, 0.1, 0.25, 1, 3]),
+)
 NUMERIC = st.one_of(
+    STEPPED,
+    normal(),
     st.builds(lambda pair: ContinuousParameter(*pair), bounds(REAL)),
     st.builds(lambda pair: ContinuousParameter(*pair, "Linear"), bounds(REAL)),
     st.builds(lambda pair: ContinuousParameter(*pair, "Logarithmic"), bounds(ABOVE_ZERO)),
@@ -102,6 +141,26 @@ def draw(ranges: dict[str, ParameterRange], seed: int, size: int = 1) -> list[di
             lambda: IntegerParameter(0, 0, "ReverseLogarithmic"),
             "which only a ContinuousParameter has; give 'Auto', 'Linear' or 'Logarithmic'",
         ),
+        (lambda: ContinuousParameter(0, 1, step=0), "ContinuousParameter: step is 0.0; give a number above 0"),
+        (lambda: ContinuousParameter(0, 1, step=-0.1), "step is -0.1; give a number above 0"),
+        (lambda: ContinuousParameter(0, 1, step=math.nan), "ContinuousParameter: step is nan; give a finite number"),
+        (lambda: IntegerParameter(0, 4, step=0.5), "IntegerParameter: step is 0.5; give a whole number"),
+        (lambda: IntegerParameter(1, 100, step=10), "max_value is 100, which is .* 10 from 1; give 91 or 101"),
+        (lambda: ContinuousParameter(0.1, 1.05, step=0.1), "max_value is 1.05, .*0.1 from 0.1; give 1.0 or 1.1"),
+        (lambda: ContinuousParameter(0, 1, step=1e-10), "step is 1e-10 .* give a larger step"),
+        (lambda: ContinuousParameter(1e15, 1e15 + 2, step=1), "give a larger step, or a narrower range"),
+        (lambda: ContinuousParameter(0, 1.7e308, step=1.7e308), "give a larger step, or a narrower range"),
+        (lambda: NormalParameter(0, 0), "NormalParameter: standard_deviation is 0.0; give a number above 0"),
+        (lambda: NormalParameter(None, 1), "NormalParameter: mean is None; give a finite number"),
+        (lambda: NormalParameter(0, 1, "Auto"), "scaling_type is 'Auto'; give 'Linear' or 'Logarithmic'"),
+        (lambda: NormalParameter(800, 1, "Logarithmic"), "of the natural logarithm, .* give smaller ones"),
+        (lambda: NormalParameter(0, 1e308), "larger than a float can say; give smaller ones"),
+        (
+            lambda: NormalParameter(0, 1, min_value=9),
+            "min_value is 9.*leaves no value of mean 0 .*give others, or none",
+        ),
+        (lambda: NormalParameter(0.5, 0.1, step=3, min_value=0.2), "step 3, which leaves no value"),
+        (lambda: NormalParameter(0, 1, step=-1), "NormalParameter: step is -1.0; give a number above 0"),
         (lambda: CategoricalParameter([]), "values is .*; give at least one value"),
         (lambda: CategoricalParameter(["a", 1, "a"]), "values has 'a' twice; give it once"),
         (lambda: CategoricalParameter(np.array([1, 1])), "values has 1 twice"),
@@ -137,6 +196,10 @@ def test_repr_is_what_makes_it_again():
         ContinuousParameter(0, 0.9, "ReverseLogarithmic"),
         IntegerParameter(1, 9, "Linear"),
         CategoricalParameter(["a", 1, None]),
+        ContinuousParameter(0.1, 1, "Logarithmic", step=0.1),
+        IntegerParameter(32, 256, step=32),
+        NormalParameter(-3, 1, "Logarithmic", max_value=1),
+        NormalParameter(0.5, 0.1, step=0.05),
     ):
         assert eval(repr(made)) == made
 
@@ -153,6 +216,15 @@ def test_sagemaker_form_is_strings():
         "MinValue": "1",
         "MaxValue": "9",
         "ScalingType": "Logarithmic",
+    }
+    assert IntegerParameter(32, 256, step=32).as_tuning_range("units")["Step"] == "32"
+    assert NormalParameter(2, 0.25).as_tuning_range("rate") == {
+        "Name": "rate",
+        "MinValue": "1.0",
+        "MaxValue": "3.0",
+        "ScalingType": "Linear",
+        "Mean": "2.0",
+        "StandardDeviation": "0.25",
     }
     assert CategoricalParameter(["a", 1, True]).as_tuning_range("c") == {"Name": "c", "Values": ["a", "1", "True"]}
 
@@ -270,6 +342,62 @@ def test_both_ends_of_a_range_are_found():
     assert integers == logarithmic == {3, 4, 5}
 
 
+@given(STEPPED)
+def test_steps_come_out_as_they_are_written(made: ParameterRange) -> None:
+    values = made.members()
+    assert len(values) == made.size
+    assert values[0] == made.min_value
+    assert values[-1] == made.max_value
+    for place in {0, len(values) // 3, len(values) - 1}:
+        value = values[place]
+        start = 0 if isinstance(made, NormalParameter) else Decimal(repr(made.min_value))
+        steps = (Decimal(repr(value)) - start) / Decimal(repr(made.step))
+        assert abs(steps - round(steps)) < Decimal("1e-12")
+        assert len(repr(value)) <= 12
+        assert json.loads(json.dumps(value)) == value
+        assert made.at(made.position(value)) == made.decode(made.encode(value)) == value
+        assert made.is_valid(value)
+        assert made.is_valid(value * (1 + 1e-16))
+        assert not made.is_valid(value + 0.4 * made.step)
+
+
+@pytest.mark.parametrize(
+    ("made", "shares_of"),
+    [
+        (ContinuousParameter(0.1, 0.4, step=0.1), {0.1: 0.25, 0.2: 0.25, 0.3: 0.25, 0.4: 0.25}),
+        # As much from 1 to 2 as from 2 to 4 as from 4 to 8.
+        (IntegerParameter(1, 7, "Logarithmic", step=1), {1: 1 / 3, 2: math.log(1.5) / math.log(8)}),
+        (ContinuousParameter(0, 0.9, "ReverseLogarithmic", step=0.1), {0.9: math.log(2) / math.log(11)}),
+        (NormalParameter(0, 1, step=1), {0.0: 0.3829, 1.0: 0.2417, -2.0: 0.0606}),
+        (NormalParameter(0, 1, "Logarithmic", max_value=1.5, step=1), {1.0: 1.0}),
+    ],
+)
+def test_each_step_is_drawn_by_the_scale(made: ParameterRange, shares_of: dict[float, float]) -> None:
+    counted = Counter(row["x"] for row in draw({"x": made}, seed=5, size=4000))
+    for value, share in shares_of.items():
+        assert counted[value] / 4000 == pytest.approx(share, abs=6 * math.sqrt(0.25 / 4000))
+
+
+def test_normal_values_lie_around_the_mean_and_within_four_deviations() -> None:
+    for made, scale in (
+        (NormalParameter(3, 0.5), float),
+        (NormalParameter(-3, 0.5, "Logarithmic"), math.log),
+    ):
+        values = [scale(row["x"]) for row in draw({"x": made}, seed=5, size=4000)]
+        assert np.mean(values) == pytest.approx(made.mean, abs=0.05)
+        assert np.std(values) == pytest.approx(0.5, abs=0.05)
+        assert scale(made.min_value) == pytest.approx(made.mean - 2)
+        assert scale(made.max_value) == pytest.approx(made.mean + 2)
+
+
+def test_bounds_only_cut_a_normal_distribution() -> None:
+    assert NormalParameter(10, 1, min_value=0) == NormalParameter(10, 1)
+    made = NormalParameter(0, 1, min_value=0)
+    values = [row["x"] for row in draw({"x": made}, seed=5, size=4000)]
+    assert min(values) >= 0
+    assert np.mean(values) == pytest.approx(math.sqrt(2 / math.pi), abs=0.05)
+
+
 # From a searcher's suggestion to hyperparameters
 
 
@@ -280,7 +408,7 @@ def test_what_is_drawn_is_in_range_and_of_its_type(ranges, seed):
         for name, value in row.items():
             assert ranges[name].is_valid(value)
             match ranges[name]:
-                case ContinuousParameter():
+                case ContinuousParameter() | NormalParameter():
                     assert type(value) is float
                 case IntegerParameter():
                     assert type(value) is int
@@ -291,7 +419,7 @@ def test_what_is_drawn_is_in_range_and_of_its_type(ranges, seed):
 @given(NUMERIC)
 def test_the_ends_of_a_domain_are_the_ends_of_its_range(made):
     domain = made.domain()
-    assume(hasattr(domain, "lower"))
+    assume(hasattr(domain, "lower") and made.step is None and not isinstance(made, NormalParameter))
     last = domain.upper - isinstance(made, IntegerParameter)
     ends = sorted(made.decode(end) for end in (domain.lower, last))
     assert ends == [made.min_value, made.max_value] or made.resolved_scaling == "ReverseLogarithmic"
@@ -337,6 +465,8 @@ def test_optuna_takes_the_space_and_its_suggestions_decode():
         "gamma": ContinuousParameter(-5, 5),
         "depth": IntegerParameter(2, 10),
         "batch": IntegerParameter(1, 4096, "Logarithmic"),
+        "dropout": ContinuousParameter(0, 0.9, step=0.1),
+        "decay": NormalParameter(-7, 1, "Logarithmic"),
         "fixed": ContinuousParameter(0.5, 0.5),
         "booster": CategoricalParameter(["gbtree", "dart", None]),
         "equal": CategoricalParameter([1, True, 1.0]),
@@ -395,7 +525,9 @@ def test_a_searcher_that_suggests_values_gives_points_of_the_space(bounds: Param
     value = bounds.at(position)
     decoded = decode({"x": bounds}, encode({"x": bounds}, {"x": value}))["x"]
     assert bounds.is_valid(decoded)
-    if isinstance(value, float):
+    if isinstance(bounds, NormalParameter) and bounds.step is None:
+        assert decoded == pytest.approx(value, abs=1e-9 * max(abs(bounds.min_value), abs(bounds.max_value)))
+    elif isinstance(bounds, ContinuousParameter) and bounds.step is None:
         assert decoded == pytest.approx(value, abs=1e-15, rel=1e-12)
     else:
         assert (type(decoded), decoded) == (type(value), value)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, strategies as st
 from ray.tune.search import Searcher
 
-from hpo import CategoricalParameter, ContinuousParameter, IntegerParameter
+from hpo import CategoricalParameter, ContinuousParameter, IntegerParameter, NormalParameter
 from hpo.ranges import ParameterRange, decode
 from hpo.strategies.grid_strategy import GridStrategy
 from hpo.strategies.strategy import Task
@@ -24,7 +24,16 @@ CATEGORICAL = st.lists(
     unique_by=lambda value: (type(value), value),
 ).map(CategoricalParameter)
 INTEGER = st.tuples(st.integers(-9, 9), st.integers(0, 3)).map(lambda drawn: IntegerParameter(drawn[0], sum(drawn)))
-GRIDS = st.dictionaries(st.sampled_from("abcdef"), CATEGORICAL | INTEGER, min_size=1, max_size=4)
+STEPS = st.sampled_from(
+    [
+        ContinuousParameter(0.1, 0.4, step=0.1),
+        ContinuousParameter(0.1, 0.3, "Logarithmic", step=0.1),
+        IntegerParameter(-4, 4, step=4),
+        NormalParameter(0, 1, step=2),
+        ContinuousParameter(2, 2),
+    ]
+)
+GRIDS = st.dictionaries(st.sampled_from("abcdef"), CATEGORICAL | INTEGER | STEPS, min_size=1, max_size=4)
 
 
 def searcher_of(ranges: dict[str, ParameterRange]) -> Searcher:
@@ -42,7 +51,10 @@ def suggested(ranges: dict[str, ParameterRange]) -> list[dict[str, Any]]:
 def values(bounds: ParameterRange) -> list[Any]:
     if isinstance(bounds, CategoricalParameter):
         return bounds.values
-    return list(range(int(bounds.min_value), int(bounds.max_value) + 1))
+    if isinstance(bounds, IntegerParameter):
+        return list(range(int(bounds.min_value), int(bounds.max_value) + 1, int(bounds.step or 1)))
+    first, step = round(10 * bounds.min_value), round(10 * (bounds.step or 1))
+    return [number / 10 for number in range(first, round(10 * bounds.max_value) + 1, step)]
 
 
 @given(GRIDS, st.randoms(use_true_random=False))
@@ -70,7 +82,7 @@ def test_max_jobs_is_the_product_or_refused_with_both_numbers(ranges: Any, max_j
 @pytest.mark.parametrize(
     ("ranges", "message"),
     [
-        ({"eta": ContinuousParameter(0.1, 1)}, r"'eta'\] is Cont.*continuous.*give a categorical range"),
+        ({"eta": ContinuousParameter(0.1, 1)}, r"'eta'\] is Cont.*continuous.*give it a step, or a categ"),
         (
             {"a": IntegerParameter(-(2**53), 2**53), "b": IntegerParameter(0, 2**53)},
             "at most 100000 trials; give few",
