@@ -59,6 +59,8 @@ class HyperparameterTuner(TunedJob):
         verbose: also show Ray's own logs and what workers print.
         prices: what workers cost, so that reports say it in money too.
         max_cost: the job stops once it was billed so much at these prices, with what it has found.
+        points_to_evaluate: values for the first trials, such as [{"eta": 0.3}]; what a point leaves out is the
+            searcher's. Not with Grid.
         **options: those of `hpo.jobs.Options`: `objective_value`, `priority`, `max_wait`, `storage_path` and others.
 
     Raises:
@@ -96,6 +98,7 @@ class HyperparameterTuner(TunedJob):
         verbose: bool = False,
         prices: Prices | None = None,
         max_cost: float | None = None,
+        points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
         **options: Unpack[jobs.Options],
     ) -> None:
         unknown = [name for name in options if name not in jobs.declared()]
@@ -125,6 +128,7 @@ class HyperparameterTuner(TunedJob):
             random_seed=random_seed,
             prices=prices,
             max_cost=max_cost,
+            points_to_evaluate=points_to_evaluate,
             options=options,
             planned=self._planned,
         )

@@ -184,6 +184,13 @@ class Search(Strict):
         min_length=1, description="what to tune: a hyperparameter's name, and the range to search"
     )
 
+    points_to_evaluate: Annotated[list[dict[str, Any]], Give("a list of names and values, such as [{eta: 0.3}]")] = (
+        Field(
+            default_factory=list,
+            description="values for the first trials; what a point leaves out is the searcher's; not with Grid",
+        )
+    )
+
     @field_validator("strategy")
     @classmethod
     def _known(cls, strategy: str) -> str:

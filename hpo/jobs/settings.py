@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
@@ -26,6 +26,7 @@ from hpo.strategies import (
     WarmStartConfig,
     as_given,
     check_plan,
+    check_points,
     name_in_record,
     strategy_code,
     strategy_of,
@@ -43,6 +44,7 @@ _PLAIN = (
     "base_tuning_job_name",
     "early_stopping_type",
     "estimator_name",
+    "points_to_evaluate",
 )
 """Settings that are JSON as they are; a record of an older Warmband may lack some."""
 
@@ -76,6 +78,7 @@ class JobSettings:
         random_seed: None draws one where the job begins.
         prices: what workers cost.
         max_cost: the most that the job may cost.
+        points_to_evaluate: values for the first trials, one after the other; what one leaves out is the searcher's.
         options: what SageMaker's class lacks; those that are left out have their defaults.
         planned: the brackets that the record has, where the job began; they may have been grown since.
 
@@ -101,6 +104,7 @@ class JobSettings:
     random_seed: int | None = None
     prices: Prices | None = None
     max_cost: float | None = None
+    points_to_evaluate: Sequence[Mapping[str, Any]] | None = None
     options: Options = field(default_factory=Options)
     planned: Plan | None = None
     tariff: Tariff | None = field(init=False)
@@ -113,9 +117,11 @@ class JobSettings:
         options = complete(self.options)
         check_limits(max_wait=options["max_wait"], max_runtime_in_seconds=self.max_runtime_in_seconds)
         strategy = strategy_of(self.strategy, self.strategy_config)
+        max_jobs = strategy.trials(self.ranges, self.max_jobs)
         settled = {
             "ranges": dict(self.ranges),
-            "max_jobs": strategy.trials(self.ranges, self.max_jobs),
+            "max_jobs": max_jobs,
+            "points_to_evaluate": check_points(self.points_to_evaluate, self.ranges, strategy, max_jobs),
             "tags": tags_from(self.tags),
             "options": options,
             "search_strategy": strategy,
@@ -231,7 +237,7 @@ class JobSettings:
 SETTINGS = tuple(each.name for each in fields(JobSettings) if each.init and each.name not in ("options", "planned"))
 """The settings that are no options, by name."""
 
-CHECKED = frozenset(SETTINGS) - {"tags", "prices", "max_cost", "completion_criteria_config"}
+CHECKED = frozenset(SETTINGS) - {"tags", "prices", "max_cost", "completion_criteria_config", "points_to_evaluate"}
 
 
 def by_kind(ranges: Mapping[str, ParameterRange]) -> dict[str, list[dict[str, Any]]]:

@@ -3,6 +3,7 @@
 from hpo.ranges.categorical import CategoricalParameter
 from hpo.ranges.normal import NormalParameter
 from hpo.ranges.numeric import ContinuousParameter, IntegerParameter
+from hpo.ranges.points import checked_point, checked_points
 from hpo.ranges.space import ParameterRange, check_ranges, decode, encode, range_from_json, search_space
 from hpo.ranges.values import Scalar
 
@@ -14,6 +15,8 @@ __all__ = [
     "ParameterRange",
     "Scalar",
     "check_ranges",
+    "checked_point",
+    "checked_points",
     "decode",
     "encode",
     "range_from_json",

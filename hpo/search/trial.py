@@ -27,6 +27,10 @@ PROBE = "probe"
 """Id of the first few units that a gang trains, to measure what they cost there."""
 
 
+POINT = "point"
+"""What gave the values of a trial that has them from `Search.points`."""
+
+
 def from_anywhere(hyperparameters: Mapping[str, Any]) -> bool:
     """Every trial goes on exactly from any report where nothing is said."""
     return True
@@ -63,6 +67,7 @@ class Search:
             measured, and those before it warm the gang up.
         limits: what the run may take, in time and money.
         completion: what else ends it before all trials have run.
+        points: values for the first trials, by name; what one leaves out is the searcher's.
         patience: seconds that a gang may serve without a report before it is taken for dead.
     """
 
@@ -85,6 +90,7 @@ class Search:
     probes: tuple[int, ...] = ()
     limits: Limits = field(default_factory=Limits)
     completion: TuningJobCompletionCriteriaConfig | None = None
+    points: tuple[Mapping[str, Any], ...] = ()
     patience: float = 600.0
 
     @property
@@ -104,6 +110,7 @@ class TrialRun:
         seed: what its training's random numbers derive from.
         limit: units at which it ends whatever is decided of it.
         workers: of the gang that it needs.
+        given: what gave its values, or some of them: `POINT`; empty where the searcher suggested all.
         metrics: those of the report that it is compared by, the last or the best.
         checkpoint: its latest; None where it has none yet, or it was dropped.
         manifest: the files of its latest checkpoint, dropped or not.
@@ -127,6 +134,7 @@ class TrialRun:
     seed: int
     limit: int
     workers: int = 1
+    given: str = ""
     bracket: int | None = None
     resource: int = 0
     checkpoint: str | None = None

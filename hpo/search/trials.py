@@ -14,7 +14,7 @@ from hpo.search.demand import Demand
 from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import Recall
-from hpo.search.trial import PROBE, Search, TrialRun, new_run
+from hpo.search.trial import POINT, PROBE, Search, TrialRun, new_run
 from hpo.strategies import Completion, Learner, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
@@ -152,13 +152,21 @@ class Trials:
             return chosen
         if suggested is None:
             return None
-        drawn = self._decode(suggested)
         # If the searcher drew others than before, what was trained is what counts.
-        return self._begin(number, trial_id, drawn if known is None else known)
+        return self._begin(number, trial_id, self._drawn(number, suggested) if known is None else known)
+
+    def _drawn(self, number: int, suggested: dict[str, Any]) -> dict[str, Any]:
+        """The tuned values of a trial: the searcher's, and over them those that a person gave."""
+        return {**self._decode(suggested), **self._point(number)}
+
+    def _point(self, number: int) -> Mapping[str, Any]:
+        points = self.search.points
+        return points[number] if number < len(points) else {}
 
     def _begin(self, number: int, trial_id: str, hyperparameters: Mapping[str, Any]) -> Trial:
         """A trial with these tuned values begins."""
         run = new_run(self.search, number, trial_id, hyperparameters)
+        run.given = POINT if self._point(number) else ""
         if isinstance(self.search_alg, Learner):
             self.search_alg.begun(trial_id, run.hyperparameters)
         self._recall.begin(run)

@@ -13,7 +13,7 @@ from hpo.ranges import ParameterRange, decode
 from hpo.ranking import Ranking
 from hpo.search import Controller, JobState, Search, SimulatedGangs, TrialRun, status_of
 from hpo.simulation.curves import Curves
-from hpo.strategies import Cut, Plan, Strategy, Task
+from hpo.strategies import Cut, Plan, Strategy, Task, check_points
 from trainers.errors import ConfigurationError, DivergedError
 from trainers.gangs import Assignment, Event, Report
 
@@ -90,13 +90,14 @@ def simulate(
         ranges: of the tuned hyperparameters.
 
     Raises:
-        ConfigurationError: trials would train longer than the curves.
+        ConfigurationError: trials would train longer than the curves, or the strategy has no place for the points.
     """
     if plan.max_resource > curves.units:
         raise ConfigurationError(
             f"a trial trains up to {plan.max_resource} units, and the longest curve of {curves.name} has "
             f"{curves.units}; give a max_resource of {curves.units} or less"
         )
+    check_points(search.points, ranges, strategy, plan.trials)
     search = replace(
         search,
         max_jobs=plan.trials,

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         as_recorded as as_recorded,
         check_known as check_known,
         check_plan as check_plan,
+        check_points as check_points,
         check_strategy as check_strategy,
         name_in_record as name_in_record,
         prepared as prepared,

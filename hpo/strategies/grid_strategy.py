@@ -19,6 +19,14 @@ class GridStrategy(Strategy):
     ranges are categorical; here integer ranges and those of steps count, too.
     """
 
+    @property
+    def refuses_given(self) -> str:
+        """See `Strategy.refuses_given`: a grid has each of its combinations once, and no place for another."""
+        return (
+            "strategy 'Grid' tries every combination of its ranges once, and no other; leave given values out and put "
+            "them into the ranges, or give the strategy Random"
+        )
+
     def trials(self, ranges: Mapping[str, ParameterRange], max_jobs: int | None) -> int:
         """See `Strategy.trials`: the product of the ranges, which `max_jobs` has to be where it is given."""
         combinations = math.prod(_size(name, bounds) for name, bounds in ranges.items())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from hpo.ranges import ParameterRange, Scalar, checked_points
 from hpo.strategies.hyperband import Plan
 from hpo.strategies.hyperband_strategy import StrategyConfig
 from hpo.strategies.strategy import Prepared, Strategy, Task
@@ -86,6 +87,25 @@ def check_strategy(
             f"warm_start_config with {name_in_record(made)!r}, which learns nothing from results; leave it out, or "
             "give 'Bayesian', or 'Hyperband' with suggestions 'model'"
         )
+
+
+def check_points(
+    points: object, ranges: Mapping[str, ParameterRange], strategy: Strategy, max_jobs: int
+) -> list[dict[str, Scalar]]:
+    """The points that a job begins with, in the types of their ranges.
+
+    Raises:
+        ConfigurationError: one of them is none, the strategy has no use for any, or there are more than trials.
+    """
+    checked = checked_points(ranges, points)
+    if checked and strategy.refuses_given:
+        raise ConfigurationError(f"points_to_evaluate: {strategy.refuses_given}")
+    if len(checked) > max_jobs:
+        raise ConfigurationError(
+            f"points_to_evaluate has {len(checked)} points and max_jobs is {max_jobs}; give a max_jobs of "
+            f"{len(checked)} or more, or fewer points"
+        )
+    return checked
 
 
 def prepared(strategy: Strategy, task: Task) -> Prepared:

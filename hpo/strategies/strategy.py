@@ -72,6 +72,11 @@ class Strategy(ABC):
         """What it was made with, for the record; empty where nothing was said."""
         return {}
 
+    @property
+    def refuses_given(self) -> str:
+        """Why values that a person gives for a trial cannot go over the searcher's, and a remedy; empty: they can."""
+        return ""
+
     def trials(self, ranges: Mapping[str, ParameterRange], max_jobs: int | None) -> int:
         """How many trials a job has.
 
