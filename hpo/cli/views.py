@@ -16,7 +16,7 @@ from rich.text import Text
 from hpo.cli.snapshot import Overview, Snapshot
 from hpo.cost import Tariff
 from hpo.jobs import raises
-from hpo.record import LedgerKind, TrialRow, holder_of, status_and_reason, tags_of, when
+from hpo.record import EARLIER_BEST, LedgerKind, TrialRow, holder_of, status_and_reason, tags_of, when
 from hpo.text import details_text, forecast_text, money, range_text, strategy_text, untuned_text, workers_text
 
 STYLES = {
@@ -165,6 +165,9 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
         "best": f"{value}, {best.trial_id} after {reached} units",
         "hyperparameters": _settings(best.hyperparameters),
     }
+    if snapshot.job.spec.get(EARLIER_BEST) and (overall := snapshot.overall_best):
+        where = "of this job" if overall is best else f"of the parent {overall.job}"
+        rows["overall best"] = f"{value_text(snapshot.objective(overall))}, {overall.trial_id} {where}"
     if details := details_text(best.details):
         rows["details"] = details
     others = (summary.get("best") or {}).get("metrics") or {}

@@ -7,7 +7,7 @@ import secrets
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
@@ -21,12 +21,15 @@ from hpo.jobs.run import Ended
 from hpo.jobs.settings import JobSettings
 from hpo.jobs.stop_signals import Interrupts
 from hpo.observers import Callback, show_plan
-from hpo.record import JobRow, Store
-from hpo.strategies import EARLIER, earlier_results
+from hpo.record import EARLIER_BEST, JobRow, Store
+from hpo.strategies import EARLIER, earlier_best, earlier_results, observations_of
 from hpo.text import printer
 from trainers import storage
 from trainers.channels import Channel
 from trainers.home import home
+
+if TYPE_CHECKING:
+    from hpo.suggestions import Observation
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,9 +90,10 @@ class NewJob:
             forecast = forecast_from(record, spec, outlook_for(settings, search))
         # Another process, which resumes the job, may have another home.
         spec["storage_path"] = storage.absolute(settings.options["storage_path"] or f"{home()}/jobs")
-        if settings.warm_start_config is not None:
+        if (warm_start := settings.warm_start_config) is not None:
             with Store(store) as record:
-                spec[EARLIER] = earlier_results(settings.warm_start_config, spec, record)
+                spec[EARLIER] = earlier_results(warm_start, spec, record)
+                spec[EARLIER_BEST] = earlier_best(warm_start, record)
         spec[FOLDER_ID] = secrets.token_hex(16)
         if apart:
             copy_inputs(spec["inputs"], channels)
@@ -136,6 +140,23 @@ class NewJob:
             verbose=verbose,
             copied=False,
         )
+
+
+def earlier_of(settings: JobSettings, store: str | None) -> list[Observation]:
+    """The results of a job's parents, for a simulation of it, which reads no data; none where it has no parents.
+
+    Args:
+        settings: the job's.
+        store: database URL of the record; None is the default one.
+
+    Raises:
+        ConfigurationError: the parents are not there, or are of another search.
+    """
+    if settings.warm_start_config is None:
+        return []
+    spec = settings.to_json({}, settings.random_seed or 0)
+    with Store(store) as record:
+        return observations_of(earlier_results(settings.warm_start_config, spec, record, trains=False))
 
 
 def forecast_of(

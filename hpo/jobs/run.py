@@ -32,7 +32,7 @@ from hpo.observers import (
     summarize,
 )
 from hpo.ranges import ParameterRange, decode
-from hpo.record import HEARD_BEFORE, JobRow, JobWriter, Store
+from hpo.record import EARLIER_BEST, HEARD_BEFORE, JobRow, JobWriter, Store
 from hpo.search import INTERRUPTED, STOP_REQUESTED, TERMINATED, Controller, OnProbe, Search, standard_error
 from hpo.strategies import Prepared
 from hpo.text import count
@@ -131,7 +131,7 @@ class Job:
             with self.interrupts.under_way():
                 callbacks.job_start(JobStart.of(job))
                 controller = self._searched(job, record, writer, memory, on_ray)
-            ended = self._ended(controller, checkpoints, memory, record.notes)
+            ended = self._ended(controller, checkpoints, memory, record.notes, job.spec.get(EARLIER_BEST))
         except LeaseError:
             checkpoints.leave()  # All of the job is another driver's now.
             raise
@@ -260,7 +260,12 @@ class Job:
         return Metrics(self.watcher.goal, self.watcher.tally), JobLog(self.search, memory)
 
     def _ended(
-        self, controller: Controller, checkpoints: Checkpoints, memory: Memory, notes: Mapping[str, Any]
+        self,
+        controller: Controller,
+        checkpoints: Checkpoints,
+        memory: Memory,
+        notes: Mapping[str, Any],
+        earlier_best: Mapping[str, Any] | None,
     ) -> Ended:
         """How the search ended, and what it found: nothing that counts if it stopped before it knew all there is."""
         unknown = any(controller.trials.counts(row.number) for row in memory.unanswered)
@@ -268,7 +273,7 @@ class Job:
         if unknown and not controller.trials.verdict:
             return Ended(status="Stopped", reason=controller.stopped)
         summary = {
-            **summarize(controller, self.strategy.plan, self._noise, self.estimator),
+            **summarize(controller, self.strategy.plan, self._noise, self.estimator, earlier_best),
             "checkpoints": kept,
             **known(notes),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from rich.console import Group, RenderableType
@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpo.observers.snippets import as_attached, as_python, as_yaml
-from hpo.search import Controller, TrialRun, status_of
+from hpo.search import Controller, TrialRun, rank_of, status_of
 from hpo.strategies import Plan
 from hpo.text import (
     count,
@@ -31,7 +31,11 @@ DISTINCT_ERRORS = 3
 
 
 def summarize(
-    controller: Controller, plan: Plan, noise: Callable[[float], float | None], trainer: Trainer
+    controller: Controller,
+    plan: Plan,
+    noise: Callable[[float], float | None],
+    trainer: Trainer,
+    earlier_best: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """The summary of a run, as the record keeps it.
 
@@ -40,6 +44,7 @@ def summarize(
         plan: its brackets.
         noise: the standard error of an objective's value, where it is known.
         trainer: what trained.
+        earlier_best: the best trial of the job's parents, as its spec has it.
     """
     statuses = [status_of(run) for run in controller.runs.values()]
     best, untuned = controller.best(), controller.untuned
@@ -67,11 +72,24 @@ def summarize(
             "load": trainer.load_code(best.checkpoint or ""),
             "details": best.details,
         },
+        "overall_best": earlier_best and _overall(controller, earlier_best),
         "untuned": untuned and _beside(controller, untuned),
         "stopped": controller.stopped,
         "trials_not_improving": controller.trials.completion.not_improving,
         "errors": distinct_errors(controller),
     }
+
+
+def _overall(controller: Controller, earlier: Mapping[str, Any]) -> dict[str, Any]:
+    """The better one of the run's best trial and its parents'; ties to the less resource, then to the parents'."""
+    ranking, best = controller.search.ranking, controller.best()
+    value = ranking.counts(earlier["objective"], earlier["best_objective"])
+    resource = ranking.counts(earlier["resource"], earlier["best_resource"])
+    then = {"job": earlier["job"], "trial": earlier["trial_id"], "value": value, "resource": resource}
+    if best is None or ranking.rank(value, resource, -1) < rank_of(ranking, best):
+        return then
+    now = {"job": controller.search.name, "trial": best.id, "value": controller.objective(best)}
+    return {**now, "resource": ranking.counts(best.resource, best.best_resource)}
 
 
 def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:
@@ -215,6 +233,9 @@ def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield "", details
     else:
         yield "best", "none: no trial reported a finite value"
+    if overall := summary.get("overall_best"):
+        where = "of this job" if best and overall["trial"] == best["trial"] else f"of the parent {overall['job']}"
+        yield "overall best", f"{metric} {overall['value']:.5f} ({overall['trial']}, {where})"
     if untuned and "value" in untuned:
         yield "un-tuned", f"{_scores(metric, untuned)} (static hyperparameters, {untuned['resource']} units)"
         if untuned.get("ahead"):

@@ -12,9 +12,12 @@ if TYPE_CHECKING:
         shown as shown,
     )
     from hpo.record.job_view import (
+        EARLIER_BEST as EARLIER_BEST,
         JobView as JobView,
+        as_earlier_best as as_earlier_best,
         best_trial as best_trial,
         objective as objective,
+        overall_best as overall_best,
         runtime as runtime,
         status_and_reason as status_and_reason,
         when as when,

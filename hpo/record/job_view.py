@@ -6,9 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
+from typing import Any
 
 from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, best_of
 from hpo.record.tables import JobRow, TrialRow
+
+EARLIER_BEST = "earlier_best"
+"""Key of a job's spec: the best trial of its parents, where their values count as its own; see `as_earlier_best`."""
 
 
 def status_and_reason(job: JobRow) -> tuple[str, str]:
@@ -31,6 +35,24 @@ def runtime(job: JobRow) -> float:
 def best_trial(job: JobRow, trials: Iterable[TrialRow]) -> TrialRow | None:
     """The trial with the best objective, ties to less resource, then to the first; None if none has one."""
     return best_of(trials, _rank(job))
+
+
+def as_earlier_best(trial: TrialRow) -> dict[str, Any]:
+    """A trial of a parent, for the spec of a job that may outlive that."""
+    kept = ("job", "trial_id", "status", "hyperparameters", "resource", "objective", "best_objective")
+    names = (*kept, "best_resource", "checkpoint", "started_at", "ended_at")
+    return {name: getattr(trial, name) for name in names}
+
+
+def overall_best(job: JobRow, trials: Iterable[TrialRow]) -> TrialRow | None:
+    """The best of a job's trials and of its parents', in the order of `best_trial`; None if none has an objective.
+
+    Only of a job that warm-started from the same data and trainer: what else would have been measured differently.
+    """
+    earlier = job.spec.get(EARLIER_BEST)
+    if earlier is None:
+        return best_trial(job, trials)
+    return best_of([TrialRow(**earlier, number=-1), *trials], _rank(job))  # It was there before all of them.
 
 
 def ranked(job: JobRow, trials: Iterable[TrialRow]) -> list[TrialRow]:
@@ -94,6 +116,11 @@ class JobView:
     def best(self) -> TrialRow | None:
         """The best trial; None where none has a finite objective."""
         return best_trial(self.job, self.trials)
+
+    @cached_property
+    def overall_best(self) -> TrialRow | None:
+        """The best trial of it and of the parents whose values count as its own."""
+        return overall_best(self.job, self.trials)
 
     def objective(self, trial: TrialRow) -> float | None:
         """What the job compares trials by: the last value, or the best."""

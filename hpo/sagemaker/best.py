@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from hpo.jobs import trial_name
-from hpo.record import Store, TrialRow, best_trial
+from hpo.record import JobRow, Store, TrialRow, best_trial, overall_best
 from hpo.sagemaker.analytics import tuned_trials
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError, WarmbandError
@@ -21,8 +21,17 @@ def best_of(store: str | None, job: str) -> TrialRow:
     Raises:
         WarmbandError: none has reported a finite objective.
     """
+    return _first(best_trial, store, job)
+
+
+def overall_best_of(store: str | None, job: str) -> TrialRow:
+    """The best trial of a job and of the parents whose values count as its own; as `best_of`."""
+    return _first(overall_best, store, job)
+
+
+def _first(choice: Callable[[JobRow, Sequence[TrialRow]], TrialRow | None], store: str | None, job: str) -> TrialRow:
     with Store(store) as record:
-        best = best_trial(record.job(job), tuned_trials(record, job))
+        best = choice(record.job(job), tuned_trials(record, job))
     if best is None:
         raise WarmbandError(f"Best training job not available for tuning job: {job}")
     return best

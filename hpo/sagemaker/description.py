@@ -8,12 +8,14 @@ from typing import Any
 
 from hpo.jobs import RAISED
 from hpo.record import (
+    EARLIER_BEST,
     JobRow,
     State,
     TrialRow,
     best_trial,
     is_held,
     objective,
+    overall_best,
     runtime,
     status_and_reason,
     tags_of,
@@ -67,15 +69,17 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
             response["FailureReason"] = reason
     if best is not None:
         response["BestTrainingJob"] = describe_trial(job, best)
+    if spec.get(EARLIER_BEST) and (overall := overall_best(job, trials)) is not None:
+        response["OverallBestTrainingJob"] = describe_trial(job, overall)
     return response
 
 
 def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
-    """One trial, in the form of the response's training jobs."""
+    """One trial, of the job or of a parent of it, in the form of the response's training jobs."""
     value = objective(job, trial)
     described: dict[str, Any] = {
         "TrainingJobName": trial.trial_id,
-        "TuningJobName": job.name,
+        "TuningJobName": trial.job,
         "TrainingJobStatus": training_job_status(trial),
         "TunedHyperParameters": {name: str(value) for name, value in trial.hyperparameters.items()},
         "ObjectiveStatus": "Pending" if trial.ended_at is None else "Failed" if value is None else "Succeeded",

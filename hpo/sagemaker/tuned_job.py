@@ -22,7 +22,7 @@ from hpo.jobs import (
 from hpo.observers import show_summary
 from hpo.record import JobRow, Store, status_and_reason
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
-from hpo.sagemaker.best import best_of, chosen_of
+from hpo.sagemaker.best import best_of, chosen_of, overall_best_of
 from hpo.sagemaker.description import describe
 from hpo.strategies import OWN_STRATEGY, Plan
 from hpo.text import printer
@@ -164,6 +164,14 @@ class TunedJob:
             WarmbandError: none has reported a finite objective.
         """
         return best_of(self._store, self._name()).trial_id
+
+    def overall_best_training_job(self) -> str:
+        """The name of the best trial of the job and of parents with the same data and trainer, where it has such.
+
+        Raises:
+            WarmbandError: none has reported a finite objective.
+        """
+        return overall_best_of(self._store, self._name()).trial_id
 
     def best_estimator(self, best_training_job: str | Mapping[str, Any] | None = None) -> Trainer:
         """A trainer with a trial's hyperparameters, the best's by default; its `model()` is what the trial trained.

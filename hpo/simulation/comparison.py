@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Tariff
 from hpo.ranges import ParameterRange
@@ -14,6 +14,9 @@ from hpo.search import Search
 from hpo.simulation.curves import Curves
 from hpo.simulation.replay import Replayed, simulate
 from hpo.strategies import Strategy, check_plan
+
+if TYPE_CHECKING:
+    from hpo.suggestions import Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +79,7 @@ def compare(
     gangs: Sequence[int],
     max_jobs: Sequence[int],
     seeds: Sequence[int],
+    earlier: Sequence[Observation] = (),
 ) -> list[Row]:
     """Runs every strategy with every number of gangs and every budget.
 
@@ -88,6 +92,7 @@ def compare(
         gangs: how many train at once.
         max_jobs: trials in all.
         seeds: of each.
+        earlier: results of earlier jobs, for strategies that learn.
 
     Raises:
         ConfigurationError: a strategy cannot search so, or trials would train longer than the curves.
@@ -98,7 +103,14 @@ def compare(
             plan = check_plan(strategy.plan(ranges, jobs, units), jobs, name)
             for count in gangs:
                 runs = [
-                    simulate(curves, replace(search, max_parallel_jobs=count, seed=seed), strategy, plan, ranges)
+                    simulate(
+                        curves,
+                        replace(search, max_parallel_jobs=count, seed=seed),
+                        strategy,
+                        plan,
+                        ranges,
+                        earlier=earlier,
+                    )
                     for seed in seeds
                 ]
                 regrets = [curves.regret(_best(run), search.ranking) for run in runs]

@@ -6,7 +6,7 @@ import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Entry
 from hpo.ranges import ParameterRange, decode
@@ -16,6 +16,9 @@ from hpo.simulation.curves import Curves
 from hpo.strategies import Cut, Plan, Strategy, Task, check_points
 from trainers.errors import ConfigurationError, DivergedError
 from trainers.gangs import Assignment, Event, Report
+
+if TYPE_CHECKING:
+    from hpo.suggestions import Observation
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +80,8 @@ def simulate(
     strategy: Strategy,
     plan: Plan,
     ranges: Mapping[str, ParameterRange],
+    *,
+    earlier: Sequence[Observation] = (),
 ) -> Replayed:
     """Runs a search on recorded curves; `Curves.nearest` says which a trial goes along.
 
@@ -88,6 +93,7 @@ def simulate(
         strategy: how it searches.
         plan: the brackets that the strategy laid out.
         ranges: of the tuned hyperparameters.
+        earlier: results of earlier jobs, for a strategy that learns.
 
     Raises:
         ConfigurationError: trials would train longer than the curves, or the strategy has no place for the points.
@@ -115,6 +121,7 @@ def simulate(
             mode=search.mode,
             seed=search.seed,
             parallel=search.max_parallel_jobs,
+            earlier=earlier,
         )
     )
     gangs = _CurveGangs(curves, search)

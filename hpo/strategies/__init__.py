@@ -64,8 +64,10 @@ if TYPE_CHECKING:
         EARLIER as EARLIER,
         WarmStartConfig as WarmStartConfig,
         WarmStartTypes as WarmStartTypes,
+        earlier_best as earlier_best,
         earlier_results as earlier_results,
         observations_in as observations_in,
+        observations_of as observations_of,
     )
 
 load_when_used(__name__)

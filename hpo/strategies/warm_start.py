@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from hpo.ranges import ParameterRange, Scalar, range_from_json
-from hpo.record import JobRow, ReportRow, Store, TrialRow
+from hpo.record import JobRow, ReportRow, Store, TrialRow, as_earlier_best, best_trial
 from hpo.strategies.hyperband import Plan
 from hpo.text import enumerated
 from trainers.checking import did_you_mean
@@ -73,13 +73,17 @@ class WarmStartConfig:
         return f"WarmStartConfig({self.type.value!r}, parents={sorted(self.parents)!r})"
 
 
-def earlier_results(config: WarmStartConfig, spec: Mapping[str, Any], store: Store) -> list[dict[str, Any]]:
+def earlier_results(
+    config: WarmStartConfig, spec: Mapping[str, Any], store: Store, *, trains: bool = True
+) -> list[dict[str, Any]]:
     """The parents' results that a new job can learn from, for its spec.
 
     Args:
         config: names the parents.
         spec: of the new job.
         store: has them all.
+        trains: the job trains, so that parents with values that count as its own have to have its data; False for one
+            that is simulated, which reads none.
 
     Returns:
         Observations as JSON, in the order of parents' names and of their trials.
@@ -96,6 +100,8 @@ def earlier_results(config: WarmStartConfig, spec: Mapping[str, Any], store: Sto
                 f"warm_start_config names job {name!r}, and {store.url} has none{did_you_mean(name, known)}"
             )
         _check_parent(known[name], spec, config.type)
+        if trains and config.type is WarmStartTypes.IDENTICAL_DATA_AND_ALGORITHM:
+            _check_data(known[name], spec)
         own = name if config.type is WarmStartTypes.TRANSFER_LEARNING else ""
         results += _results(known[name], spec, store, own)
     if not results:
@@ -106,14 +112,33 @@ def earlier_results(config: WarmStartConfig, spec: Mapping[str, Any], store: Sto
     return results
 
 
-def observations_in(spec: Mapping[str, Any]) -> list[Observation]:
-    """The earlier results of a job's spec."""
+def earlier_best(config: WarmStartConfig, store: Store) -> dict[str, Any] | None:
+    """The best trial of the parents, for the spec of a job among whose own their values count; None where they do not.
+
+    Whatever its hyperparameters: a trial outside of the new job's ranges may still be the best that is known.
+
+    Args:
+        config: names the parents, which `earlier_results` has checked.
+        store: has them all.
+    """
+    if config.type is WarmStartTypes.TRANSFER_LEARNING:
+        return None
+    jobs = [store.job(name) for name in sorted(config.parents)]
+    trials = [trial for job in jobs for trial in store.trials(job.name) if trial.number >= 0]
+    best = best_trial(jobs[0], trials)  # They have the same objective.
+    return best and as_earlier_best(best)
+
+
+def observations_of(results: Sequence[Mapping[str, Any]]) -> list[Observation]:
+    """Results as `earlier_results` gives them, for a model."""
     from hpo.suggestions import Observation  # imports scikit-learn, which a check of a job file does not wait for
 
-    return [
-        Observation(**{**each, "value": math.nan if each["value"] is None else each["value"]})
-        for each in spec.get(EARLIER, ())
-    ]
+    return [Observation(**{**each, "value": math.nan if each["value"] is None else each["value"]}) for each in results]
+
+
+def observations_in(spec: Mapping[str, Any]) -> list[Observation]:
+    """The earlier results of a job's spec."""
+    return observations_of(spec.get(EARLIER, ()))
 
 
 def _check_parent(parent: JobRow, spec: Mapping[str, Any], kind: WarmStartTypes) -> None:
@@ -138,8 +163,13 @@ def _check_parent(parent: JobRow, spec: Mapping[str, Any], kind: WarmStartTypes)
         return
     if parent.spec["estimator"]["trainer"] != spec["estimator"]["trainer"]:
         raise ConfigurationError(f"{about} has another trainer; give the type 'TransferLearning'")
+
+
+def _check_data(parent: JobRow, spec: Mapping[str, Any]) -> None:
+    """Refuses a parent with other data."""
     prints, had_prints = _fingerprints(spec), _fingerprints(parent.spec)
     if prints != had_prints:
+        about = f"warm_start_config: job {parent.name!r}"
         raise ConfigurationError(f"{about} has other data; give the type 'TransferLearning', or the same data")
 
 

@@ -63,8 +63,15 @@ def write(curves: list[RecordedCurve], path: Path) -> Path:
 
 def keep(store: Store, name: str, curves: list[RecordedCurve], metric: str = "validation:auc") -> None:
     """Puts a job of these curves into a store; it ran on one worker, which started at once."""
-    spec = {"hyperparameter_ranges": {key: each.to_json() for key, each in RANGES.items()}}
-    store.create_job(JobRow(name=name, created_at=0.0, spec={**spec, "objective_metric_name": metric}))
+    spec = {
+        "hyperparameter_ranges": {key: each.to_json() for key, each in RANGES.items()},
+        "objective_metric_name": metric,
+        "objective_type": "Maximize",
+        "objective_value": "last",
+        "estimator": {"trainer": "XGBoostTrainer", "hyperparameters": {"eval_metric": "auc"}},
+        "inputs": {},
+    }
+    store.create_job(JobRow(name=name, created_at=0.0, spec=spec))
     with store.writer(name) as writer:
         for number, curve in enumerate(curves):
             trial, values = f"{name}-{number:03d}", [value for value in curve.values if math.isfinite(value)]
@@ -78,6 +85,7 @@ def keep(store: Store, name: str, curves: list[RecordedCurve], metric: str = "va
                     status=status,  # type: ignore[arg-type]
                     hyperparameters=dict(curve.configuration),
                     resource=len(values),
+                    objective=values[-1] if status == "Completed" else None,
                 )
             )
             writer.report(
@@ -92,3 +100,4 @@ def keep(store: Store, name: str, curves: list[RecordedCurve], metric: str = "va
                     job=name, trial_id=trial, gang="g", kind="training", worker_seconds=seconds, at=0.0, workers=1
                 )
             )
+        writer.job(status="Completed", ended_at=1.0)

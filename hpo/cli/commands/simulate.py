@@ -47,12 +47,14 @@ def simulate(
 
     Regret, wall time and bill of strategies, numbers of gangs and budgets,
     on a simulated clock. A suggestion is mapped to its nearest recorded
-    configuration. Regret is normalised: 0 is the best value of the table, 1
-    the median final one. Nothing is recorded, and no Ray cluster is started.
+    configuration. A model begins with the results of the parents that the
+    job's warm_start names. Regret is normalised: 0 is the best value of the
+    table, 1 the median final one. Nothing is recorded, and no Ray cluster is
+    started.
     """
     from hpo.cli.terminal import show, show_json, working
     from hpo.job_file import read_job
-    from hpo.jobs import search_for
+    from hpo.jobs import earlier_of, search_for
     from hpo.simulation import compare, open_curves
     from hpo.tuner import HyperparameterTuner
 
@@ -71,6 +73,7 @@ def simulate(
             gangs=at_once or [settings.max_parallel_jobs],
             max_jobs=jobs,
             seeds=range(first, first + seeds),
+            earlier=earlier_of(settings, spec.store),
         )
     if as_json:
         show_json({"rows": [row.to_json(settings.tariff) for row in rows], "notes": table.notes})

@@ -6,9 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from hpo.record import TrialRow
+from hpo.record import EARLIER_BEST, TrialRow
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Facts, Measured, Table
+from hpo.report.page.cells import decimal
 from hpo.report.page.conclusion import places, standard_error
 from hpo.report.page.page import Block, Section
 from hpo.text import count, details_text, in_bytes, money, range_text, short
@@ -113,6 +114,10 @@ def _used(data: JobData) -> Iterator[tuple[str, object]]:
     if kept := summary.get("checkpoints"):
         sizes = f"{in_bytes(kept['kept_bytes'])} of {in_bytes(kept['written_bytes'])} written"
         yield "checkpoints", f"{kept['kept']} kept, {sizes}"
+    if data.job.spec.get(EARLIER_BEST) and (overall := data.overall_best):
+        where = "of this job" if overall is data.best else f"of the parent {overall.job}"
+        value = data.objective(overall) or 0.0
+        yield "overall best", f"{data.metric} {decimal(value, places(value))}, {overall.trial_id} {where}"
     if data.best is not None and (details := details_text(data.best.details)):
         yield "best trial", details
     if probed := (summary.get("probe") or {}).get("verdict"):

@@ -92,6 +92,18 @@ def test_an_earlier_job_gives_curves(files: list[str], store: Store, tmp_path: P
     assert of_job["notes"][0].count("of 60 in job before")
 
 
+@pytest.mark.parametrize("kind", ["IdenticalDataAndAlgorithm", "TransferLearning"])
+def test_a_warm_start_is_simulated(kind: str, files: list[str], store: Store) -> None:
+    """A model that knows the table's other curves from the start needs no search to find a good one."""
+    keep(store, "before", recorded())
+    asked = ["--seeds", "2", "--max-jobs", "2", "--strategy", "Bayesian", "--strategy", "Random", "--json"]
+    cold = json.loads(hpo("simulate", *files, *asked))["rows"]
+    warm_start = f"tuning.warm_start={{type: {kind}, parents: [before]}}"
+    warm = json.loads(hpo("simulate", *files, *asked, "--set", warm_start))["rows"]
+    assert warm[0]["regret"] < 0.1 < cold[0]["regret"]
+    assert warm[1] == cold[1], "Random learns nothing"
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
@@ -102,6 +114,7 @@ def test_an_earlier_job_gives_curves(files: list[str], store: Store, tmp_path: P
         (["--set", "tuning.hyperband.max_resource=10"], "trains up to 10 units, and the longest curve of curves.csv"),
         (["--set", "tuning.ranges.gamma={type: continuous, min: 0, max: 1}"], "have no column gamma"),
         (["--curves", "job:none"], "none"),
+        (["--set", "tuning.warm_start={type: TransferLearning, parents: [gone]}"], "names job 'gone', and"),
     ],
 )
 def test_a_mistake_is_said_in_one_line(asked: list[str], said: str, files: list[str]) -> None:

@@ -30,6 +30,7 @@ ALLOWED = REQUIRED | {
     "LastModifiedTime",
     "TrainingJobDefinition",
     "BestTrainingJob",
+    "OverallBestTrainingJob",
     "FailureReason",
     "ConsumedResources",
     "TuningJobCompletionDetails",

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import io
 import math
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
 from hpo import ContinuousParameter, HyperparameterTuner, IntegerParameter, WarmStartConfig, WarmStartTypes
-from hpo.record import Store
+from hpo.observers import show_summary
+from hpo.record import Store, TrialRow
+from hpo.report.data import JobData
+from hpo.report.page.result import _used
 from hpo.strategies.warm_start import EARLIER, observations_in
 from hpo.suggestions import Observation
 from hpo.suggestions.observation import normal_scores, scores_of
 from tests.support.boosting import CHANNELS
+from tests.support.listed import hpo
 from trainers import ScalingConfig, XGBoostTrainer
 from trainers.errors import ConfigurationError
 
@@ -90,6 +96,51 @@ def test_a_job_that_goes_on_keeps_what_it_began_with(store: str, tmp_path: Path)
     assert configurations(store, "cut") == expected
 
 
+def with_one_trial(store: str, name: str, value: float) -> None:
+    """A parent whose only trial came to a value."""
+    tried = {"eta": 0.5, "max_depth": 8}
+    with Store(store) as record:
+        record.create_job(replace(record.job("parent"), name=name, status="InProgress"))
+        with record.writer(name) as writer:
+            row = TrialRow(job=name, trial_id=f"{name}-000", number=0, hyperparameters=tried, resource=3)
+            writer.trial(replace(row, status="Completed", objective=value, best_objective=value, best_resource=3))
+            writer.job(status="Completed", ended_at=1.0)
+
+
+@pytest.mark.parametrize("better", [True, False])
+def test_the_best_of_a_job_and_its_parents_is_named(better: bool, store: str, tmp_path: Path) -> None:
+    parent, child = f"parent-{better}", f"child-{better}"
+    with_one_trial(store, parent, 0.999 if better else 0.001)
+    warm = WarmStartConfig(IDENTICAL, [parent])
+    tuner = make(store, storage_path=str(tmp_path), warm_start_config=warm, max_jobs=1)
+    tuner.fit(CHANNELS, job_name=child)
+    with Store(store) as record:
+        record.delete_job(parent)  # What is known of it is the job's own.
+    described = tuner.describe()
+    overall = described["OverallBestTrainingJob"]
+    assert described["BestTrainingJob"]["TrainingJobName"] == f"{child}-000"
+    assert overall["TrainingJobName"] == tuner.overall_best_training_job() == f"{parent if better else child}-000"
+    assert overall["TuningJobName"] == (parent if better else child)
+    summary = described["Summary"]["overall_best"]
+    assert summary["trial"] == overall["TrainingJobName"]
+    assert summary["value"] == overall["FinalHyperParameterTuningJobObjectiveMetric"]["Value"]
+    where = f"of the parent {parent}" if better else "of this job"
+    console = Console(file=io.StringIO(), width=200)
+    console.print(show_summary(child, "Completed", "validation:auc", described["Summary"]))
+    assert f"{overall['TrainingJobName']}, {where}" in console.file.getvalue()  # type: ignore[attr-defined]
+    with Store(store) as record:
+        page = JobData.read(record, child)
+    assert dict(_used(page))["overall best"].endswith(f"{overall['TrainingJobName']} {where}")
+
+
+def test_of_other_data_the_best_is_no_overall_best(store: str, tmp_path: Path) -> None:
+    warm = WarmStartConfig(TRANSFER, ["parent"])
+    tuner = make(store, storage_path=str(tmp_path), warm_start_config=warm, max_jobs=1)
+    tuner.fit(CHANNELS, job_name="elsewhere")
+    assert "OverallBestTrainingJob" not in tuner.describe()
+    assert tuner.overall_best_training_job() == tuner.best_training_job() == "elsewhere-000"
+
+
 def test_sagemaker_s_methods_make_tuners_with_the_last_job_as_parent(store: str) -> None:
     tuner = HyperparameterTuner.attach("parent", store=store)
     same = tuner.identical_dataset_and_algorithm_tuner(additional_parents=["other"])
@@ -141,6 +192,32 @@ def test_what_does_not_fit_is_refused_before_anything_starts(
     with pytest.raises(ConfigurationError, match=message):
         make(store, warm_start_config=WarmStartConfig(*warm), storage_path=str(tmp_path), **options).fit(CHANNELS)
     assert not list(tmp_path.rglob("*.ubj"))
+
+
+JOB = """
+name: misfit
+store: "{store}"
+storage_path: {folder}/jobs
+data: {{channels: {{train: {{path: {folder}/train.csv}}, validation: {{path: {folder}/validation.csv}}}}}}
+trainer: {{type: xgboost, num_workers: 0, hyperparameters: {{objective: "binary:logistic", eval_metric: auc}}}}
+tuning:
+  objective_metric_name: validation:auc
+  strategy: Hyperband
+  hyperband: {{max_resource: 3}}
+  warm_start: {{type: TransferLearning, parents: [parent]}}
+  ranges: {{eta: {{type: continuous, min: 0.01, max: 1}}, gamma: {{type: continuous, min: 0, max: 1}}}}
+"""
+
+
+def test_a_parent_with_other_hyperparameters_is_refused_from_a_job_file(store: str, tmp_path: Path) -> None:
+    for name, frame in CHANNELS.items():
+        frame.to_csv(tmp_path / f"{name}.csv", index=False)
+    job = tmp_path / "job.yaml"
+    job.write_text(JOB.format(store=store, folder=tmp_path), encoding="utf-8")
+    said = hpo("tune", str(job), code=2, columns=500)
+    assert "warm_start_config: job 'parent': this job tunes gamma, which it has not; give a parent with the" in said
+    with Store(store) as record:
+        assert "misfit" not in [each.name for each in record.jobs()]
 
 
 def test_identical_asks_for_the_same_data_and_a_parent_that_has_ended(store: str, tmp_path: Path) -> None:
