@@ -100,6 +100,7 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         patience=settings.options["max_silence"] or trainer.patience,
         completion=settings.completion_criteria_config,
         points=tuple(settings.points_to_evaluate or ()),
+        in_order=settings.search_strategy.depends_on_timing,
     )
 
 

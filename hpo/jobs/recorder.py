@@ -120,6 +120,7 @@ class JobRecord:
                     **({GOES_ON_FROM: run.back} if run.back else {}),
                     **({DIVERGED_FROM: run.diverged_from} if run.diverged_from else {}),
                 },
+                turns=run.turns,
                 attempts=run.attempts,
                 started_at=run.started_at,
                 ended_at=run.ended_at,

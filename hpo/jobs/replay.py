@@ -1,7 +1,8 @@
 """Replay of a resumed job: answers from the record to assignments that were served before.
 
 The controller of such a job decides anew, from its first trial on. What it hands out is looked for here before a gang
-gets it, so the same decisions follow from the same results, and gangs train what is not known yet.
+gets it, so the same decisions follow from the same results, and gangs train what is not known yet. Where decisions
+also follow from the order of results, the record has that order, and they are told in it once more.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from dataclasses import replace
 from typing import Any, Self
 
 from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.search import Before, TrialRun
+from hpo.search import Before, TrialRun, Turn, turns_in
 from hpo.strategies import FIRST_FAILURES
 from trainers import storage
 from trainers.checkpoint import UNKNOWN, Manifest, is_there
@@ -91,10 +92,15 @@ class Memory:
         row = self._numbered.get(number)
         return None if row is None else row.hyperparameters
 
+    @property
+    def turns(self) -> list[Turn]:
+        """See `Recall.turns`."""
+        return [turn for row in self._numbered.values() for turn in turns_in(row.trial_id, row.turns)]
+
     def begin(self, run: TrialRun) -> None:
         """See `Recall.begin`."""
         if row := self._rows.get(run.id):
-            run.started_at, run.attempts = row.started_at, row.attempts
+            run.started_at, run.attempts, run.turns = row.started_at, row.attempts, row.turns
             if row.status == "Diverged" and DIVERGED_FROM not in row.details:
                 # What its first rung came to: it is answered with no segment, and nobody goes on from it.
                 run.checkpoint, run.manifest = row.checkpoint or None, row.manifest

@@ -88,7 +88,8 @@ class TrialRow:
     `checkpoint` is empty where it was dropped, and `checkpoint_bytes` then says what it took; `files` are the sizes and
     digests of its files, empty where an older Warmband wrote the row. `logs` names the output of the worker that failed
     it, as "address:path". `failure_reason` says why it failed, or diverged; what diverged has no objective. `details`
-    is what happened beside the metrics, over all of it.
+    is what happened beside the metrics, over all of it. `turns` say when it was chosen and told, in a job whose
+    decisions follow from that, as `hpo.search.Turn` has it; empty elsewhere.
     """
 
     job: str
@@ -111,6 +112,7 @@ class TrialRow:
     logs: str = ""
     details: dict[str, Any] = field(default_factory=dict)
     files: dict[str, Any] = field(default_factory=dict)
+    turns: dict[str, Any] = field(default_factory=dict)
 
     @property
     def manifest(self) -> Manifest:

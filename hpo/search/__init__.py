@@ -14,7 +14,13 @@ if TYPE_CHECKING:
         Observer as Observer,
         Record as Record,
     )
-    from hpo.search.recall import Before as Before, FirstRun as FirstRun, Recall as Recall
+    from hpo.search.recall import (
+        Before as Before,
+        FirstRun as FirstRun,
+        Recall as Recall,
+        Turn as Turn,
+        turns_in as turns_in,
+    )
     from hpo.search.reference_runs import OnProbe as OnProbe
     from hpo.search.simulated_gangs import SimulatedGangs as SimulatedGangs
     from hpo.search.trial import (

@@ -88,6 +88,7 @@ class Controller:
         self._beside = Beside(search, on_probe)
         self._budget = Budget(search.limits, self.ledger)
         self._demand = self.trials.demand
+        self._told_before = self.trials.turns.again(self.runs, self.trials.choose)
         self._known = recall
         self._gangs = gangs
         self._record = record
@@ -240,22 +241,24 @@ class Controller:
     def _recall(self) -> None:
         """Decides again what was decided before, on the results that are known; what they do not tell waits for gangs.
 
-        In which order makes no difference, so nothing is held to `max_parallel_jobs`.
+        In which order makes no difference, so nothing is held to `max_parallel_jobs`; where it does, it is that of the
+        turns in the record.
         """
         if not self._known:
             return
         unknown: list[tuple[TrialRun, str]] = []
-        while (run := self._next_known()) is not None:
+        while (known := self._next_known()) is not None:
+            run, stop = known
             status = run.trial.status
             run.trial.set_status(Trial.RUNNING)
             try:
-                answer = self._storage.attempt(partial(self._known.answer, run, self.trials.milestone(run)))
+                answer = self._storage.attempt(partial(self._known.answer, run, stop))
             except StorageError as error:
                 unknown.append((run, status))
                 self._stop_without_storage(str(error))
                 break
             if answer is None:
-                unknown.append((run, status))
+                unknown.append((run, Trial.PENDING if self.trials.turns.known else status))
             else:
                 self._demand.recalled()
                 self.trials.booked(run, answer)
@@ -272,12 +275,14 @@ class Controller:
         if not self._stopping:
             self.stop(STOP_REQUESTED if self._record.stop_requested else reason)
 
-    def _next_known(self) -> TrialRun | None:
-        """The next recalled assignment; once a job turns out to be complete, the un-tuned run alone."""
-        known = None if self._stopping else self.trials.choose_known()
-        if known is None and (self.trials.verdict or not self._stopping) and self._known.knows(UNTUNED):
-            return self._beside.after()
-        return known
+    def _next_known(self) -> tuple[TrialRun, int] | None:
+        """The next recalled assignment and its end; once a job turns out to be complete, the un-tuned run alone."""
+        if not self._stopping and self.trials.turns.known and (told := next(self._told_before, None)):
+            return told
+        run = None if self._stopping or self.trials.turns.known else self.trials.choose_known()
+        if run is None and (self.trials.verdict or not self._stopping) and self._known.knows(UNTUNED):
+            run = self._beside.after()
+        return None if run is None else (run, self.trials.milestone(run))
 
     # ---- taking in what comes back
 

@@ -1,14 +1,23 @@
-"""Recall: the interface to results of an earlier run, asked before a gang is."""
+"""Recall: the interface to results of an earlier run, asked before a gang is; and the order in which they came."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
+
+from ray.tune.experiment import Trial
 
 from hpo.record import LedgerRow
 from hpo.search.trial import TrialRun
 from trainers.gangs import Served
+
+logger = logging.getLogger(__name__)
+
+CHOSEN: Literal["chosen"] = "chosen"
+TOLD: Literal["told"] = "told"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,12 +39,42 @@ class Before:
     unbilled: tuple[LedgerRow, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Turn:
+    """One step of a search whose decisions follow from the order of its steps.
+
+    Args:
+        number: its place among all turns of the job, from 1.
+        trial_id: the trial.
+        kind: `CHOSEN` to be trained on, or `TOLD`: scheduler and searcher were told what its assignment came to.
+        resource: units at which the trial then stood.
+    """
+
+    number: int
+    trial_id: str
+    kind: str
+    resource: int
+
+
+def turns_in(trial_id: str, row: Mapping[str, Any]) -> list[Turn]:
+    """The turns of a trial, as its row of the record has them."""
+    return [
+        Turn(number=number, trial_id=trial_id, kind=kind, resource=resource)
+        for kind, turns in row.items()
+        for number, resource in turns
+    ]
+
+
 class Recall(Protocol):
     """Answers a search, and its observers, from what was recorded before; false once it has answered all."""
 
     @property
     def before(self) -> Before:
         """The job's usage; of a job without trials, too."""
+
+    @property
+    def turns(self) -> Sequence[Turn]:
+        """The order in which trials were chosen and told, as far as it was kept."""
 
     def __bool__(self) -> bool:
         """Whether there is anything left to answer."""
@@ -54,7 +93,7 @@ class Recall(Protocol):
 
         Args:
             run: the trial.
-            stop: the units at which its assignment would end.
+            stop: the units at which its assignment would end, or ended where it was halted.
 
         Raises:
             StorageError: its checkpoint cannot be looked at; ask again later.
@@ -71,6 +110,7 @@ class FirstRun:
     """The recall of a job that begins: there is nothing to answer."""
 
     before = Before()
+    turns = ()
 
     def __bool__(self) -> bool:
         return False
@@ -94,3 +134,69 @@ class FirstRun:
     def reached(self, trial_id: str, resource: int) -> bool:
         """See `Recall.reached`."""
         return False
+
+
+class Turns:
+    """Numbers the turns of a search, behind those of the run before, which it goes through again first.
+
+    A trial's turns are in its row of the record, beside what it was told, and rows are written in their order: whenever
+    a driver dies, the record has every turn up to some number, and none behind it. What was chosen and not told by then
+    waits for a gang again.
+
+    Args:
+        known: those of the run before.
+        kept: whether turns are kept; else their order makes no difference.
+    """
+
+    def __init__(self, known: Iterable[Turn], *, kept: bool) -> None:
+        self._kept = kept
+        self._left = deque(sorted(known) if kept else ())
+        self._last = self._left[-1].number if self._left else 0
+        self.known = bool(self._left)
+        """Whether the run before kept them, so that what it knew is told in their order and no other."""
+
+    def take(self, run: TrialRun, kind: str) -> bool:
+        """A trial has its turn; returns whether it is a new one, which is then to be recorded."""
+        if not self._kept or self._left:
+            return False
+        self._last += 1
+        run.turns = {**run.turns, kind: [*run.turns.get(kind, ()), [self._last, run.resource]]}
+        return True
+
+    def again(
+        self, runs: Mapping[str, TrialRun], choose: Callable[[], TrialRun | None]
+    ) -> Iterator[tuple[TrialRun, int]]:
+        """Goes through the turns of the run before: each trial that is to be told, and the units that it came to.
+
+        Args:
+            runs: every trial so far, by its id.
+            choose: makes the search choose what is trained next, a new trial perhaps.
+        """
+        while self._left:
+            turn = self._left[0]
+            run = runs.get(turn.trial_id)
+            under_way = run is not None and run.trial.status == Trial.RUNNING
+            if run is not None and under_way and turn.kind == TOLD:
+                yield run, turn.resource
+            elif turn.kind == CHOSEN and not under_way:  # One that lost its workers was chosen twice.
+                self._check(turn, choose())
+            if self._left:
+                self._left.popleft()
+        for run in runs.values():
+            if run.trial.status == Trial.RUNNING:
+                run.trial.set_status(Trial.PENDING)
+
+    def _check(self, turn: Turn, chosen: TrialRun | None) -> None:
+        """The trial that was chosen is under way; if it is another than before, the order is given up."""
+        if chosen is not None and chosen.id == turn.trial_id:
+            chosen.trial.set_status(Trial.RUNNING)
+            return
+        logger.warning(
+            "the strategy does not decide as it did: trial %s went on in turn %d, and now %s; what is known is told in "
+            "any order, and what follows may differ",
+            turn.trial_id,
+            turn.number,
+            chosen.id if chosen else "none",
+        )
+        self._left.clear()
+        self.known = False

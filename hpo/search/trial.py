@@ -69,6 +69,7 @@ class Search:
         completion: what else ends it before all trials have run.
         points: values for the first trials, by name; what one leaves out is the searcher's.
         patience: seconds that a gang may serve without a report before it is taken for dead.
+        in_order: its decisions follow from the order in which results come, so that each trial keeps its turns.
     """
 
     name: str
@@ -92,6 +93,7 @@ class Search:
     completion: TuningJobCompletionCriteriaConfig | None = None
     points: tuple[Mapping[str, Any], ...] = ()
     patience: float = 600.0
+    in_order: bool = False
 
     @property
     def ranking(self) -> Ranking:
@@ -116,6 +118,7 @@ class TrialRun:
         manifest: the files of its latest checkpoint, dropped or not.
         logs: where the output of the worker that failed it is, as "address:path".
         details: what happened beside the metrics, over all its assignments.
+        turns: when it was chosen and told, if the order makes a difference; see `hpo.search.recall.Turns`.
         cut: a stop ended it on its way, so that it goes on if the job does.
         judged: no completion criterion has still to look at it.
         ahead: it was suggested behind the trial at which the job was complete, and does not count.
@@ -156,6 +159,7 @@ class TrialRun:
     back: dict[str, Any] = field(default_factory=dict)
     at_rung: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
+    turns: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None
     ended_at: float | None = None
 

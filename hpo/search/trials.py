@@ -13,7 +13,7 @@ from ray.tune.search import Searcher
 from hpo.search.demand import Demand
 from hpo.search.objective import Comparison
 from hpo.search.observer import Record
-from hpo.search.recall import Recall
+from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
 from hpo.search.trial import POINT, PROBE, Search, TrialRun, new_run
 from hpo.strategies import Completion, Learner, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
@@ -59,6 +59,7 @@ class Trials:
         self.rungs = rungs_of(scheduler)
         self.demand = Demand(search, self.rungs.plan)
         self.completion = Completion(search.completion, self.rungs.plan, search.ranking)
+        self.turns = Turns(recall.turns, kept=search.in_order)
         self.verdict: Verdict | None = None
         """Why the job ends before its plan does."""
         self._enough = False
@@ -116,7 +117,10 @@ class Trials:
     def choose(self) -> TrialRun | None:
         """The scheduler's choice, or a new trial; None for nothing yet."""
         trial = self._scheduler.choose_trial_to_run(self) or self._suggest()
-        return self.runs[trial.trial_id] if trial else None
+        run = self.runs[trial.trial_id] if trial else None
+        if run is not None and self.turns.take(run, CHOSEN):
+            self.keep(run)
+        return run
 
     def choose_known(self) -> TrialRun | None:
         """The same among those that there were before; None where all of them are there again, and none is next."""
@@ -229,6 +233,8 @@ class Trials:
                 self.search_alg.on_trial_result(run.id, result)
                 action = self._scheduler.on_trial_result(self, run.trial, result)
         self._record.reports(run, segment.reports)
+        if run.tuned and run.resource > run.at_rung["resource"]:  # One that trains its rungs again had its turn.
+            self.turns.take(run, TOLD)
         if run.resource >= max(rung, run.at_rung["resource"]):
             run.at_rung = {}
         over = not segment.reports or run.resource >= run.limit
@@ -284,6 +290,7 @@ class Trials:
             self.keep(run)
             return
         self._scheduler.on_trial_error(self, run.trial)
+        self.turns.take(run, TOLD)
         self.conclude(run)
 
     def conclude(self, run: TrialRun) -> None:

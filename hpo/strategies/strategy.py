@@ -68,6 +68,15 @@ class Strategy(ABC):
         return False
 
     @property
+    def depends_on_timing(self) -> bool:
+        """Whether decisions follow from the order in which results come, which the record of a job then keeps.
+
+        Such a job, resumed, is told its results in that order once more, so what was decided stays. But another run of
+        the same seed may decide otherwise.
+        """
+        return False
+
+    @property
     def options(self) -> dict[str, Any]:
         """What it was made with, for the record; empty where nothing was said."""
         return {}

@@ -64,9 +64,14 @@ UPDATE warmband_version SET version_num = '0006';
 """
 
 
-VERSIONS = list(
-    itertools.accumulate(text.lstrip() for text in (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6))
-)
+VERSION_7 = """
+ALTER TABLE trials ADD COLUMN files JSON NOT NULL DEFAULT '{}';
+UPDATE warmband_version SET version_num = '0007';
+"""
+
+
+_STEPS = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7)
+VERSIONS = list(itertools.accumulate(text.lstrip() for text in _STEPS))
 
 
 def execute(url: str, *statements: str) -> None:

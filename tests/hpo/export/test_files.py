@@ -64,6 +64,7 @@ def rows_of(kind: type, table: pa.Table) -> list[Any]:
         if "details" in nested:
             nested["details"] = decode(json.loads(values["details"]))
             nested["files"] = json.loads(values["files"])
+            nested["turns"] = json.loads(values["turns"])
         plain = {key: value for key, value in values.items() if "." not in key}
         found.append(kind(**{**plain, **nested}))
     return found
