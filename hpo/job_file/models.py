@@ -122,6 +122,11 @@ class Completion(Strict):
     max_number_of_training_jobs_not_improving: Annotated[int, Field(ge=3)] | None = Field(
         None, description="the job ends when so many trials in a row have not improved the best objective by 1%"
     )
+    complete_on_convergence: bool = Field(
+        False,
+        description="the job ends when the best objective has stood for a while and a model of all results expects "
+        "little more",
+    )
 
 
 class WarmStart(Strict):

@@ -83,6 +83,7 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         max_parallel_jobs=settings.max_parallel_jobs,
         max_resource=settings.plan().max_resource,
         seed=seed,
+        ranges=settings.ranges,
         storage_path=storage.join(settings.options["storage_path"] or f"{home()}/jobs", name),
         suffix=trainer.suffix,
         static=trainer.hyperparameters,

@@ -76,6 +76,7 @@ def summarize(
         "untuned": untuned and _beside(controller, untuned),
         "stopped": controller.stopped,
         "trials_not_improving": controller.trials.completion.not_improving,
+        "converged_at": _converged_at(controller),
         "errors": distinct_errors(controller),
     }
 
@@ -90,6 +91,15 @@ def _overall(controller: Controller, earlier: Mapping[str, Any]) -> dict[str, An
         return then
     now = {"job": controller.search.name, "trial": best.id, "value": controller.objective(best)}
     return {**now, "resource": ranking.counts(best.resource, best.best_resource)}
+
+
+def _converged_at(controller: Controller) -> float | None:
+    """When the last of the trials by which the search had converged ended, in unix seconds; None if it had not."""
+    verdict = controller.trials.verdict
+    if verdict is None or not verdict.converged:
+        return None
+    ends = [run.ended_at for run in controller.runs.values() if run.number <= verdict.last]
+    return max((at for at in ends if at is not None), default=None)
 
 
 def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:

@@ -56,7 +56,8 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
         "LastModifiedTime": when(job.heard),
         **counters(Counter(_state(job, trial) for trial in trials)),
         "TuningJobCompletionDetails": {
-            "NumberOfTrainingJobsObjectiveNotImproving": job.summary.get("trials_not_improving", 0)
+            "NumberOfTrainingJobsObjectiveNotImproving": job.summary.get("trials_not_improving", 0),
+            **({"ConvergenceDetectedTime": when(at)} if (at := job.summary.get("converged_at")) else {}),
         },
         "ConsumedResources": {"RuntimeInSeconds": round(runtime(job))},
         "Summary": {**job.summary, **whose(job), RAISED: job.spec.get(RAISED, [])},

@@ -13,6 +13,7 @@ import ray.train  # noqa: F401
 from ray.tune.experiment import Trial
 
 from hpo.cost import Limits
+from hpo.ranges import ParameterRange
 from hpo.ranking import DIVERGED, FAILED, Rank, Ranking
 from hpo.record import TrialStatus
 from hpo.strategies import TuningJobCompletionCriteriaConfig
@@ -53,6 +54,7 @@ class Search:
         max_parallel_jobs: trials at once.
         max_resource: units of a trial that runs to the end.
         seed: what every random number of the job derives from.
+        ranges: a range a tuned hyperparameter.
         storage_path: where checkpoints go, one folder a trial.
         suffix: ending of their names.
         static: the trainer's own hyperparameters, which tuned values override.
@@ -80,6 +82,7 @@ class Search:
     max_resource: int
     seed: int
     storage_path: str
+    ranges: Mapping[str, ParameterRange] = field(default_factory=dict)
     static: dict[str, Any] = field(default_factory=dict)
     workers: Callable[[Mapping[str, Any]], int] = one_worker
     exact_from: Callable[[Mapping[str, Any]], bool] = from_anywhere

@@ -58,8 +58,14 @@ class Trials:
         self.search_alg = searcher
         self.rungs = rungs_of(scheduler)
         self.demand = Demand(search, self.rungs.plan)
-        self.completion = Completion(search.completion, self.rungs.plan, search.ranking)
         self.turns = Turns(recall.turns, kept=search.in_order)
+        self.completion = Completion(
+            search.completion,
+            self.rungs.plan,
+            search.ranking,
+            ranges=search.ranges,
+            max_resource=search.max_resource,
+        )
         self.verdict: Verdict | None = None
         """Why the job ends before its plan does."""
         self._enough = False
@@ -174,6 +180,7 @@ class Trials:
         if isinstance(self.search_alg, Learner):
             self.search_alg.begun(trial_id, run.hyperparameters)
         self._recall.begin(run)
+        self.completion.begun(number, run.hyperparameters)
         self.runs[trial_id] = self.live[trial_id] = run
         self._by_number.append(run)
         self.demand.drawn(run)
@@ -305,7 +312,7 @@ class Trials:
         self.search_alg.on_trial_complete(run.id, result=result, error=lost)
         if not run.cut:
             value = math.nan if run.failure else self.objective(run)
-            self.completion.ended(run.number, value, failed=bool(run.failure))
+            self.completion.ended(run.number, value, resource=run.resource, failed=bool(run.failure))
             run.judged = not self.completion.open
         self.keep(run)
         self._judge()

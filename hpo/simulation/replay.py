@@ -108,6 +108,7 @@ def simulate(
         search,
         max_jobs=plan.trials,
         max_resource=plan.max_resource,
+        ranges=ranges,
         storage_path="/simulated",
         untuned=False,
         probes=(),

@@ -1,4 +1,4 @@
-"""Completion criteria: a value to reach, or trials without improvement."""
+"""Completion criteria: a value to reach, trials without improvement, or a search that has converged."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hpo.ranges import ParameterRange, Scalar
 from hpo.ranking import Ranking
 from hpo.strategies.hyperband import MOST_JOBS, MOST_RESOURCE, Bracket, Plan
 from hpo.strategies.median_rule import without_median_rule
 from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hpo.suggestions import Convergence
 
 FIRST_FAILURES = 5
 """A job whose first so many trials all fail before their first rung is not going to get better."""
@@ -27,7 +31,9 @@ class TuningJobCompletionCriteriaConfig:
         max_number_of_training_jobs_not_improving: the job ends when so many trials in a row, 3 or more, have not
             improved the best objective by 1%. The trials of a Hyperband bracket are judged together, when the last of
             them has ended: those that were cut early never had the time to be better.
-        complete_on_convergence: not there; SageMaker's detector is not published.
+        complete_on_convergence: the job ends when the best objective has stood for a while, and a model of all results
+            expects little more; see `hpo.suggestions.Convergence`. (SageMaker does not publish its own detector.) Asked
+            where the trials in a row are counted, with any strategy.
         target_objective_metric_value: the job ends when a trial reaches this value at a rung, or at its end.
 
     Trials are judged in the order in which they were suggested, so that the job ends at the same one for any number of
@@ -48,11 +54,8 @@ class TuningJobCompletionCriteriaConfig:
             raise ConfigurationError(
                 f"max_number_of_training_jobs_not_improving is {count!r}; give a whole number, 3 or more"
             )
-        if complete_on_convergence:
-            raise ConfigurationError(
-                "complete_on_convergence is not there: SageMaker does not publish how it detects convergence; "
-                "give max_number_of_training_jobs_not_improving instead"
-            )
+        if not isinstance(complete_on_convergence, bool | None):
+            raise ConfigurationError(f"complete_on_convergence is {complete_on_convergence!r}; give True or False")
         if target is not None and (
             isinstance(target, bool) or not isinstance(target, int | float) or not math.isfinite(target)
         ):
@@ -69,7 +72,8 @@ class TuningJobCompletionCriteriaConfig:
                 "MaxNumberOfTrainingJobsNotImproving": self.max_number_of_training_jobs_not_improving
             }
         if self.complete_on_convergence is not None:
-            request["ConvergenceDetected"] = {"CompleteOnConvergence": "Disabled"}
+            state = "Enabled" if self.complete_on_convergence else "Disabled"
+            request["ConvergenceDetected"] = {"CompleteOnConvergence": state}
         if self.target_objective_metric_value is not None:
             request["TargetObjectiveMetricValue"] = self.target_objective_metric_value
         return request
@@ -96,11 +100,13 @@ class Verdict:
         reason: which criterion was met, and by what.
         last: number of the trial at which it was; those behind it do not count.
         hopeless: its first trials all failed.
+        converged: the search has converged.
     """
 
     reason: str
     last: int
     hopeless: bool = False
+    converged: bool = False
 
 
 class Completion:
@@ -114,11 +120,26 @@ class Completion:
         criteria: what was asked for; None never ends a job.
         plan: the job's brackets, which trials fill in the order of suggestion; None: a bracket that cuts none.
         ranking: which value is better.
+        ranges: a range a tuned hyperparameter.
+        max_resource: units of a trial that runs to the end.
     """
 
-    def __init__(self, criteria: TuningJobCompletionCriteriaConfig | None, plan: Plan | None, ranking: Ranking) -> None:
+    def __init__(
+        self,
+        criteria: TuningJobCompletionCriteriaConfig | None,
+        plan: Plan | None,
+        ranking: Ranking,
+        *,
+        ranges: Mapping[str, ParameterRange],
+        max_resource: int,
+    ) -> None:
         self._patience = criteria.max_number_of_training_jobs_not_improving if criteria else None
         self._target = criteria.target_objective_metric_value if criteria else None
+        self._convergence: Convergence | None = None
+        if criteria and criteria.complete_on_convergence:
+            from hpo.suggestions import Convergence  # imports scikit-learn, which nobody else waits for
+
+            self._convergence = Convergence(ranges, max_resource=max_resource, ranking=ranking)
         brackets = without_median_rule(plan).brackets if plan else [Bracket(rungs=(MOST_RESOURCE,), sizes=(MOST_JOBS,))]
         self._brackets = [(bracket.rungs, bracket.sizes[0]) for bracket in brackets]
         self._trials = MOST_JOBS
@@ -139,7 +160,7 @@ class Completion:
     @property
     def asked(self) -> bool:
         """Whether there is anything to judge."""
-        return self._patience is not None or self._target is not None
+        return self._patience is not None or self._target is not None or self._convergence is not None
 
     @property
     def open(self) -> bool:
@@ -153,20 +174,29 @@ class Completion:
             return 0 if self.open else MOST_JOBS
         return self._next if self._is_flat else self._first
 
+    def begun(self, number: int, hyperparameters: Mapping[str, Scalar]) -> None:
+        """A trial was begun with these tuned values."""
+        if self._convergence is not None:
+            self._convergence.begun(number, hyperparameters)
+
     def reached(self, number: int, resource: int, value: float) -> None:
         """A trial's objective at a rung, perhaps once more."""
         self._trains |= number < FIRST_FAILURES
         if self.asked and number >= self.judged:
             self._reached[number].setdefault(resource, value)
+            if self._convergence is not None:
+                self._convergence.reached(number, resource, self._reached[number][resource])
 
-    def ended(self, number: int, value: float, *, failed: bool = False) -> None:
-        """A trial has ended with this objective; NaN if it failed."""
+    def ended(self, number: int, value: float, *, resource: int = 1, failed: bool = False) -> None:
+        """A trial has ended with this objective, after so many units; NaN if it failed."""
         if failed:
             self._first_left.discard(number)
         else:
             self._trains |= number < FIRST_FAILURES
         if self.asked and number >= self.judged:
             self._ended.setdefault(number, value)
+            if self._convergence is not None:
+                self._convergence.ended(number, resource, self._ended[number])
 
     def no_more_trials(self, trials: int) -> None:
         """There are so many trials, and no more will come."""
@@ -224,7 +254,7 @@ class Completion:
         verdict = self._target_met(number, value)
         if self._is_flat:
             self._forget(number)
-            verdict = verdict or self._improvement(value, trials=1, last=number)
+            verdict = verdict or self._improvement(value, trials=1, last=number) or self._converged(number)
         return verdict
 
     def _pass(self, end: int) -> Verdict | None:
@@ -235,7 +265,7 @@ class Completion:
             for number in trials:
                 best = self._ended[number] if self._ranking.better(self._ended[number], best) else best
                 self._forget(number)
-            verdict = self._improvement(best, trials=len(trials), last=end - 1)
+            verdict = self._improvement(best, trials=len(trials), last=end - 1) or self._converged(end - 1)
         self._bracket, self._rung, self._first, self._next = self._bracket + 1, 0, end, end
         return verdict
 
@@ -261,3 +291,13 @@ class Completion:
             return None
         reason = f"the best objective has not improved by 1% over {self.not_improving} trials"
         return Verdict(reason=reason, last=last)
+
+    def _converged(self, last: int) -> Verdict | None:
+        """Whether the search has converged with a trial, before which all have ended."""
+        if self._convergence is None or (found := self._convergence.judge(last + 1)) is None:
+            return None
+        reason = (
+            f"converged: the best objective has stood since trial {found.since}, of {last + 1}, and the model expects "
+            f"at most {found.gain:.3g} more"
+        )
+        return Verdict(reason=reason, last=last, converged=True)

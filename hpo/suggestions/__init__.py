@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from hpo.suggestions.convergence import Converged as Converged, Convergence as Convergence
     from hpo.suggestions.observation import Observation as Observation
     from hpo.suggestions.proposal import FEWEST_TRIALS as FEWEST_TRIALS, propose as propose
     from hpo.suggestions.space import Space as Space

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from threading import Lock
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
-from threadpoolctl import threadpool_limits
 
 from hpo.ranges import Scalar
 from hpo.suggestions.observation import Observation, scores_of
+from hpo.suggestions.one_thread import one_thread
 from hpo.suggestions.process import Process
 from hpo.suggestions.space import Space
 
@@ -25,8 +24,6 @@ MOST_POINTS = 140
 
 ANYWHERE, AROUND = 700, 100
 """Candidates drawn from the whole space, and around each of the best configurations."""
-
-_one_at_a_time = Lock()
 
 
 def propose(
@@ -55,9 +52,7 @@ def propose(
         maximize: whether larger values are better.
         stream: what draws candidates.
     """
-    # Sums of several threads differ in their last digits, and with them the choice of two that are nearly equal. The
-    # limit is the process's: of two jobs in it, the one that ends first would lift the other's.
-    with _one_at_a_time, threadpool_limits(1, user_api="blas"):
+    with one_thread():
         return _propose(space, observations, begun, max_resource, maximize, stream)
 
 

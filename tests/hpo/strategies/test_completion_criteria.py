@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 
-from hpo import TuningJobCompletionCriteriaConfig
+from hpo import ContinuousParameter, TuningJobCompletionCriteriaConfig
 from hpo.ranking import Ranking
 from hpo.strategies.completion_criteria import Completion
 from hpo.strategies.hyperband import lay_out, run_all
@@ -18,10 +18,12 @@ from trainers import ConfigurationError
 from trainers.gangs.messages import Assignment
 
 PLAN = lay_out(30, 1, 30)
+RANGES = {"eta": ContinuousParameter(0, 1)}
 
 
 def completion(plan: Any = None, *, maximize: bool = True, **criteria: Any) -> Completion:
-    return Completion(TuningJobCompletionCriteriaConfig(**criteria), plan, Ranking(maximize=maximize))
+    config = TuningJobCompletionCriteriaConfig(**criteria)
+    return Completion(config, plan, Ranking(maximize=maximize), ranges=RANGES, max_resource=30)
 
 
 @pytest.mark.parametrize(
@@ -29,7 +31,7 @@ def completion(plan: Any = None, *, maximize: bool = True, **criteria: Any) -> C
     [
         ({"max_number_of_training_jobs_not_improving": 2}, ["max_number_of_training_jobs_not_improving", "2", "3 or"]),
         ({"max_number_of_training_jobs_not_improving": True}, ["True", "whole number"]),
-        ({"complete_on_convergence": True}, ["complete_on_convergence", "max_number_of_training_jobs_not_improving"]),
+        ({"complete_on_convergence": "yes"}, ["complete_on_convergence is 'yes'", "give True or False"]),
         ({"target_objective_metric_value": math.nan}, ["target_objective_metric_value", "nan", "finite"]),
         ({"target_objective_metric_value": "0.9"}, ["'0.9'", "finite number"]),
     ],
@@ -67,7 +69,7 @@ def test_a_target_is_reached_by_what_is_as_good_or_better(value: float, target: 
 
 
 def test_without_criteria_nothing_ends_a_job() -> None:
-    assert not any(told(Completion(None, None, Ranking(maximize=True)), *[0.5] * 1000, 1e9))
+    assert not any(told(Completion(None, None, Ranking(maximize=True), ranges={}, max_resource=1), *[0.5] * 1000, 1e9))
 
 
 def test_trials_that_do_not_improve_by_one_percent_are_counted() -> None:
@@ -172,3 +174,47 @@ def test_criteria_that_are_never_met_change_nothing() -> None:
     controller, _, _ = simulate(completion=met_never)
     assert outcome(controller) == outcome(simulate()[0])
     assert not controller.completed
+
+
+def test_convergence_is_enabled_in_the_form_of_the_api() -> None:
+    asked = criteria(complete_on_convergence=True)
+    assert asked.to_input_req() == {"ConvergenceDetected": {"CompleteOnConvergence": "Enabled"}}
+
+
+FLAT = run_all(80, 3)
+
+
+def peak(assignment: Assignment, step: int) -> float:
+    """A curve whose end is highest where eta is 0.3."""
+    return (1 - (float(assignment.hyperparameters["eta"]) - 0.3) ** 2) * (1 - 0.5**step)
+
+
+@pytest.mark.parametrize("plan", [FLAT, lay_out(80, 1, 9)])
+def test_a_job_that_converged_ends_at_the_same_trial_for_any_number_of_gangs(plan: Any) -> None:
+    options: dict[str, Any] = {"plan": plan, "curve": peak, "ranges": RANGES}
+    found = set()
+    for parallel in (1, 3, 8):
+        controller, _, _ = simulate(
+            **options, parallel=parallel, completion=criteria(complete_on_convergence=True), losses=frozenset({5, 9})
+        )
+        verdict = controller.trials.verdict
+        assert verdict is not None
+        assert verdict.converged
+        assert "converged: the best objective has stood since trial" in controller.completed
+        assert all(run.ahead for run in controller.runs.values() if run.number > verdict.last)
+        found.add((verdict, controller.best().id))
+    [(verdict, best)] = found
+    assert verdict.last + 1 < plan.trials
+    whole, _, _ = simulate(**options)
+    assert whole.objective(whole.best()) - whole.objective(whole.runs[best]) < 0.01
+
+
+def test_a_job_that_still_finds_better_ones_goes_on() -> None:
+    def better_and_better(assignment: Assignment, step: int) -> float:
+        return float(assignment.trial_id[4:])
+
+    controller, _, _ = simulate(
+        plan=FLAT, curve=better_and_better, ranges=RANGES, completion=criteria(complete_on_convergence=True)
+    )
+    assert controller.trials.verdict is None
+    assert len(controller.runs) == FLAT.trials
