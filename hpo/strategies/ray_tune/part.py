@@ -31,14 +31,14 @@ class Part:
 
     Args:
         role: "searcher" or "scheduler"; of a part of a part, such as "searcher.sampler".
-        type: its class, as "module:name".
+        place: its class, as "module:name".
         arguments: JSON, in which a nested part is a mapping of "type" and "arguments"; None where it was given as an
             object, whose arguments nothing can tell.
         thing: that object; None where it comes out of a record.
     """
 
     role: str
-    type: str
+    place: str
     arguments: Mapping[str, Any] | None
     thing: Any = None
 
@@ -66,7 +66,7 @@ class Part:
                     "'ray.tune.search.optuna:OptunaSearch', or either with its arguments: (OptunaSearch, {'seed': 1})"
                 )
             case _:
-                return cls(role=role, type=name_of(type(value)), arguments=None, thing=value)
+                return cls(role=role, place=name_of(type(value)), arguments=None, thing=value)
         name = kind if isinstance(kind, str) else name_of(kind)
         if not PLACE.fullmatch(name) and ".<locals>." not in name:
             raise ConfigurationError(
@@ -74,22 +74,22 @@ class Part:
             )
         if arguments is not None:
             arguments = _json(role, arguments)
-        return cls(role=role, type=name, arguments=arguments)
+        return cls(role=role, place=name, arguments=arguments)
 
     def to_json(self) -> dict[str, Any]:
         """As a record has it."""
-        return {"type": self.type, "arguments": self.arguments}
+        return {"type": self.place, "arguments": self.arguments}
 
     @property
     def name(self) -> str:
         """The name of its class."""
-        return self.type.rpartition(":")[2].rpartition(".")[2]
+        return self.place.rpartition(":")[2].rpartition(".")[2]
 
     def code(self) -> dict[str, str]:
         """The user's own code that it is made of, by role."""
         if self.arguments is None:
             return {}
-        own = {} if _LIBRARIES.fullmatch(self.type) else {self.role: self.type}
+        own = {} if _LIBRARIES.fullmatch(self.place) else {self.role: self.place}
         return {**own, **{role: name for part in self._nested() for role, name in part.code().items()}}
 
     @property
@@ -126,7 +126,7 @@ class Part:
                 ) from error
         if self.arguments is None:
             raise ConfigurationError(f"{self.bound}; then it can be made anew")
-        kind = load(self.type, self.role, "class")
+        kind = load(self.place, self.role, "class")
         if not isinstance(kind, type) or not issubclass(kind, kinds):
             raise self._of_another_kind(kinds)
         arguments = {name: self._argument(name, value, seed) for name, value in self.arguments.items()}
@@ -153,10 +153,10 @@ class Part:
 
     def _of_another_kind(self, kinds: tuple[type, ...]) -> ConfigurationError:
         wanted = " or ".join(f"{kind.__module__}.{kind.__qualname__}" for kind in kinds)
-        return ConfigurationError(f"{self.role} is {self.type}; give a {wanted}")
+        return ConfigurationError(f"{self.role} is {self.place}; give a {wanted}")
 
     def _extra(self, error: Exception) -> str:
-        about = f"{self.type} {error}".lower() if isinstance(error, AssertionError | ImportError) else ""
+        about = f"{self.place} {error}".lower() if isinstance(error, AssertionError | ImportError) else ""
         extra = next((extra for word, extra in _EXTRAS.items() if word in about), "")
         return f"; install it: pip install 'warmband[{extra}]'" if extra else ""
 

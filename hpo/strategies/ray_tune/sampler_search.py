@@ -9,6 +9,7 @@ from typing import Any
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
+from optuna.study import StudyDirection
 from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
@@ -52,7 +53,7 @@ class SamplerSearch(Searcher):
         length_names: Sequence[str] = (),
     ) -> None:
         super().__init__(metric=metric, mode=mode)
-        direction = "maximize" if mode == "max" else "minimize"
+        direction = StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE
         with quiet():
             self._study = optuna.create_study(sampler=sampler, direction=direction)
         self._space = space

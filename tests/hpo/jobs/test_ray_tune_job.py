@@ -199,5 +199,5 @@ def test_a_job_file_has_them(tmp_path: Path) -> None:
     del job["tuning"]["strategy"]
     job["tuning"]["searcher"] = {"type": "shop.search:Mine"}
     path.write_text(yaml.safe_dump(job))
-    with pytest.raises(ConfigurationError, match="names Python code.*tuning.searcher 'shop.search:Mine'.*--allow-code"):
+    with pytest.raises(ConfigurationError, match=r"names Python code.*searcher 'shop.search:Mine'.*--allow-code"):
         read_job(path)
