@@ -35,7 +35,7 @@ class GuardedSearcher(Searcher):
         self._drawn: dict[str, dict[str, Scalar] | None] = {}
         """What it suggested for each trial that lives; None for nothing."""
         self._other: dict[str, dict[str, Scalar]] = {}
-        """The values of those that had others than it suggested."""
+        """The values of those that have others than it suggested: a person's, or those of the record."""
 
     @property
     def searcher(self) -> GuardedSearcher:
@@ -62,13 +62,8 @@ class GuardedSearcher(Searcher):
                 self._drawn[trial_id] = None
         if self._drawn[trial_id] != hyperparameters:
             self._other[trial_id] = dict(hyperparameters)
-            logger.warning(
-                "%s now suggests %s for %s, which the record has with %s: that counts",
-                self._who,
-                self._drawn[trial_id],
-                trial_id,
-                dict(hyperparameters),
-            )
+            drawn = self._drawn[trial_id]
+            logger.info("%s suggested %s for %s, which has %s", self._who, drawn, trial_id, self._other[trial_id])
 
     def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
         """Tells it of a report."""

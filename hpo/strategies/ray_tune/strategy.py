@@ -10,7 +10,7 @@ from hpo.strategies.hyperband import Plan, run_all
 from hpo.strategies.random_strategy import at_random
 from hpo.strategies.ray_tune.part import Part
 from hpo.strategies.strategy import Prepared, Strategy, Task
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, in_words
 
 if TYPE_CHECKING:
     from ray.tune.schedulers import TrialScheduler
@@ -111,19 +111,26 @@ def _searcher(part: Part, task: Task) -> Searcher:
 
     made = part.made((Searcher, BaseSampler), task.seed, {})
     space = search_space(task.ranges)
-    if isinstance(made, BaseSampler):
-        return SamplerSearch(
-            made,
-            OptunaSearch.convert_search_space(space),
-            metric=task.metric,
-            mode=task.mode,
-            longest=task.plan.max_resource,
-            length_names=task.length_names,
-        )
-    searcher: Searcher = made
-    _check_objective(part, task, searcher.metric, searcher.mode)
-    with quiet():
-        searcher.set_search_properties(task.metric, task.mode, space)
+    try:
+        if isinstance(made, BaseSampler):
+            return SamplerSearch(
+                made,
+                OptunaSearch.convert_search_space(space),
+                metric=task.metric,
+                mode=task.mode,
+                longest=task.plan.max_resource,
+                length_names=task.length_names,
+            )
+        searcher: Searcher = made
+        _check_objective(part, task, searcher.metric, searcher.mode)
+        with quiet():
+            searcher.set_search_properties(task.metric, task.mode, space)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"{part.role} {part.name} does not take the ranges {', '.join(task.ranges)}: {in_words(error)}"
+        ) from error
     return searcher
 
 
