@@ -22,6 +22,7 @@ from hpo.strategies import (
     TuningJobCompletionCriteriaConfig,
     WarmStartConfig,
     WarmStartTypes,
+    in_place_of,
 )
 from trainers.errors import ConfigurationError
 from trainers.trainer import Trainer
@@ -61,6 +62,9 @@ class HyperparameterTuner(TunedJob):
         max_cost: the job stops once it was billed so much at these prices, with what it has found.
         points_to_evaluate: values for the first trials, such as [{"eta": 0.3}]; what a point leaves out is the
             searcher's. Not with Grid.
+        searcher: in the place of a strategy, what suggests: any searcher of Ray Tune's or sampler of Optuna's, as a
+            class or its import path, with a dict of arguments where it takes some, or as an object.
+        scheduler: likewise what stops trials: any scheduler of Ray Tune's.
         **options: those of `hpo.jobs.Options`: `objective_value`, `priority`, `max_wait`, `storage_path` and others.
 
     Raises:
@@ -99,6 +103,8 @@ class HyperparameterTuner(TunedJob):
         prices: Prices | None = None,
         max_cost: float | None = None,
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        searcher: Any = None,
+        scheduler: Any = None,
         **options: Unpack[jobs.Options],
     ) -> None:
         unknown = [name for name in options if name not in jobs.declared()]
@@ -113,7 +119,7 @@ class HyperparameterTuner(TunedJob):
             estimator=estimator,
             objective_metric_name=objective_metric_name,
             ranges=hyperparameter_ranges,
-            strategy=strategy,
+            strategy=in_place_of(strategy, searcher=searcher, scheduler=scheduler),
             objective_type=objective_type,
             max_jobs=max_jobs,
             max_parallel_jobs=max_parallel_jobs,
@@ -282,5 +288,7 @@ class HyperparameterTuner(TunedJob):
 
     def _apart(self) -> jobs.JobsServer | None:
         """Where the job goes that another process runs; what cannot follow it there is refused."""
+        if bound := self.settings.search_strategy.bound:
+            raise ConfigurationError(f"{bound}, or call fit(wait=True)")
         jobs.launch.check_can_follow(self.settings.code(), self.callbacks)
         return jobs.launch.cluster_for(self.settings.estimator)

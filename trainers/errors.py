@@ -9,6 +9,7 @@
     │   └── CheckpointError  a checkpoint is gone, cut short or changed; its trial can be trained again
     ├── ResourcesError       the cluster cannot hold what was asked for
     ├── GangError            a gang could not start, or was lost and did not come back
+    ├── SearchError          a searcher or scheduler did not answer as it has to
     └── TrialError           one trial failed: the trainer's own message and traceback
         └── DivergedError    its loss or parameters are no finite numbers any more
 
@@ -54,6 +55,10 @@ class ResourcesError(WarmbandError):
 
 class GangError(WarmbandError):
     """A gang could not start, or was lost and did not come back."""
+
+
+class SearchError(WarmbandError):
+    """A searcher or a scheduler did not answer as it has to; what was trained until then is kept."""
 
 
 class TrialError(WarmbandError):

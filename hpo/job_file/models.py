@@ -8,6 +8,7 @@ from pydantic import Field, PrivateAttr, field_validator, model_validator
 
 from hpo.job_file.cost_models import Cost
 from hpo.job_file.known_keys import LIKENESS, PLACE, Give, Strict, options_model, own_fields
+from hpo.job_file.part_models import SearchPart, code_of, strategy_of_parts
 from hpo.job_file.range_models import Range
 from hpo.job_file.tracker_models import Trackers
 from hpo.job_file.trainer_models import TrainerSpec
@@ -17,6 +18,7 @@ from hpo.jobs import NamedCode, Options, declared, look_here_too
 from hpo.strategies import (
     STRATEGIES,
     HyperbandStrategyConfig,
+    RayTuneStrategy,
     Strategy,
     StrategyConfig,
     TuningJobCompletionCriteriaConfig,
@@ -166,6 +168,10 @@ class Search(Strict):
     hyperband: Hyperband | None = Field(
         None, description="for the strategy Hyperband; null trains from 1 unit to the trainer's num_round, or epochs"
     )
+    searcher: SearchPart | None = Field(
+        None, description="what suggests in the place of a strategy: a searcher of Ray Tune's or a sampler of Optuna's"
+    )
+    scheduler: SearchPart | None = Field(None, description="what stops trials in the place of a strategy: Ray Tune's")
     max_jobs: Positive | None = Field(
         None, description="trials in all; null is 1, and with Grid as many as there are combinations"
     )
@@ -204,7 +210,9 @@ class Search(Strict):
 
     def code(self) -> list[NamedCode]:
         """What it names of Python code, which would be imported and called."""
-        return [NamedCode(key=f"tuning.{key}", name=name) for key, name in strategy_code(self.strategy).items()]
+        own = strategy_code(self.strategy, None).items()
+        parts = code_of({"searcher": self.searcher, "scheduler": self.scheduler})
+        return [*(NamedCode(key=f"tuning.{key}", name=name) for key, name in own), *parts]
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -213,8 +221,21 @@ class Search(Strict):
                 raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")
         if self.strategy != "Hyperband" and self.hyperband is not None:
             raise ConfigurationError(f"hyperband is for the strategy Hyperband, not for {self.strategy}; leave it out")
+        given = "hyperband" if self.hyperband else "strategy" if "strategy" in self.model_fields_set else ""
+        if given and self._parts is not None:
+            raise ConfigurationError(
+                f"{given} is given beside searcher or scheduler, which take its place; leave it out"
+            )
         run_all(self.max_jobs or 1, 1)
         return self
+
+    @property
+    def _parts(self) -> RayTuneStrategy | None:
+        return strategy_of_parts(self.searcher, self.scheduler)
+
+
+_MADE = ("strategy_options", "hyperband", "searcher", "scheduler", "completion", "warm_start")
+"""Fields that others are made of."""
 
 
 class Tuning(_TuningOptions, Search):  # type: ignore[misc, valid-type]  # made of the declarations of options
@@ -223,7 +244,7 @@ class Tuning(_TuningOptions, Search):  # type: ignore[misc, valid-type]  # made 
     def arguments(self) -> dict[str, Any]:
         """In the Python API's form."""
         return {
-            **own_fields(self, "ranges", "strategy_options", "hyperband", "completion", "warm_start"),
+            **own_fields(self, "ranges", *_MADE),
             "hyperparameter_ranges": {name: bounds.parameter() for name, bounds in self.ranges.items()},
             "strategy": self._strategy(),
             "strategy_config": self.hyperband
@@ -237,8 +258,8 @@ class Tuning(_TuningOptions, Search):  # type: ignore[misc, valid-type]  # made 
         if self.code():
             look_here_too()
         elif not self.strategy_options:
-            return self.strategy
-        return strategy_from_json(self.strategy, self.strategy_options)
+            return self._parts or self.strategy
+        return self._parts or strategy_from_json(self.strategy, self.strategy_options)
 
 
 class JobKeys(Strict):

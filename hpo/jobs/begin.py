@@ -22,7 +22,7 @@ from hpo.jobs.settings import JobSettings
 from hpo.jobs.stop_signals import Interrupts
 from hpo.observers import Callback, show_plan
 from hpo.record import EARLIER_BEST, JobRow, Store
-from hpo.strategies import EARLIER, earlier_best, earlier_results, observations_of
+from hpo.strategies import EARLIER, Prepared, earlier_best, earlier_results, observations_of
 from hpo.text import printer
 from trainers import storage
 from trainers.channels import Channel
@@ -39,6 +39,7 @@ class NewJob:
     Args:
         settings: the job's.
         row: of the record.
+        strategy: ready to begin.
         channels: what it reads.
         forecast: what earlier jobs say that it takes.
         store: database URL of the record; None is the default one.
@@ -46,6 +47,7 @@ class NewJob:
 
     settings: JobSettings
     row: JobRow
+    strategy: Prepared
     channels: Mapping[str, Channel]
     forecast: Forecast | None
     store: str | None
@@ -95,10 +97,11 @@ class NewJob:
                 spec[EARLIER] = earlier_results(warm_start, spec, record)
                 spec[EARLIER_BEST] = earlier_best(warm_start, record)
         spec[FOLDER_ID] = secrets.token_hex(16)
+        row = JobRow(name=name, created_at=now, spec=spec, plan=settings.plan().to_json(), owner=owner())
+        strategy = driver.made_ready(settings, row)
         if apart:
             copy_inputs(spec["inputs"], channels)
-        row = JobRow(name=name, created_at=now, spec=spec, plan=settings.plan().to_json(), owner=owner())
-        return cls(settings=settings, row=row, channels=channels, forecast=forecast, store=store)
+        return cls(settings=settings, row=row, strategy=strategy, channels=channels, forecast=forecast, store=store)
 
     def write(self) -> str:
         """Puts the job into the record; returns where that is."""
@@ -131,6 +134,7 @@ class NewJob:
         return driver.run(
             self.settings,
             self.row,
+            self.strategy,
             self.channels,
             self.forecast,
             interrupts,

@@ -51,7 +51,13 @@ _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
 
 
 _LIMITS = ("max_jobs", "max_parallel_jobs", "max_runtime_in_seconds")
-_RAY_TUNES = ("search_alg", "searcher", "scheduler", "param_space", "tune_config", "run_config")
+_RAY_TUNES = {
+    "search_alg": "searcher, and a scheduler as scheduler",
+    "param_space": "hyperparameter_ranges",
+    "tune_config": "searcher and scheduler, num_samples as max_jobs, and max_concurrent_trials as max_parallel_jobs",
+    "run_config": "base_tuning_job_name and storage_path",
+}
+"""Arguments of Ray Tune's, and what they are called here."""
 
 
 def check_arguments(estimator: object, objective_metric_name: object, ranges: object, **options: Any) -> None:
@@ -158,10 +164,7 @@ def check_no_others(others: Iterable[str], known: Iterable[str]) -> None:
     """
     for name in others:
         if name in _RAY_TUNES:
-            raise ConfigurationError(
-                f"{name} is Ray Tune's; a HyperparameterTuner has its searchers and schedulers by name: give strategy "
-                f"{_NAMES}"
-            )
+            raise ConfigurationError(f"{name} is Ray Tune's; give it to a HyperparameterTuner as {_RAY_TUNES[name]}")
         raise ConfigurationError(
             f"a HyperparameterTuner has no argument {name!r}; leave it out" + did_you_mean(name, known)
         )

@@ -25,7 +25,7 @@ from hpo.jobs.stop_signals import EXIT_CODES, LOOK_SECONDS, Interrupts
 from hpo.observers import Callback, show_next, show_summary, watcher_for
 from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
 from hpo.search import INTERRUPTED
-from hpo.strategies import Task, observations_in, prepared
+from hpo.strategies import Prepared, Task, observations_in, prepared
 from hpo.text import printer
 from trainers import steady
 from trainers.channels import Channel
@@ -89,6 +89,7 @@ def drive(
     if inputs is not None:
         check_same(job.spec["inputs"], channels)
     forecast = _forecast(settings, job, store)
+    strategy = made_ready(settings, job)
     with Interrupts(say) as interrupts:
         taken_up = replace(job, status="InProgress", reason="", ended_at=None) if resume else job
         if changed := changes(recorded, taken_up):
@@ -104,6 +105,7 @@ def drive(
         return run(
             settings,
             job,
+            strategy,
             channels,
             forecast,
             interrupts,
@@ -197,9 +199,35 @@ def wait_for_lease(
         sleep(LOOK_SECONDS)
 
 
+def made_ready(settings: JobSettings, job: JobRow) -> Prepared:
+    """A job's strategy, ready to begin or to decide anew.
+
+    Args:
+        settings: what its row says.
+        job: its row.
+
+    Raises:
+        ConfigurationError: it cannot be made, or not here.
+    """
+    search = search_for(settings, job.name, job.spec["random_seed"])
+    task = Task(
+        plan=settings.plan(),
+        ranges=settings.ranges,
+        metric=search.metric,
+        mode=search.mode,
+        seed=search.seed,
+        parallel=search.max_parallel_jobs,
+        length_names=search.length_names,
+        in_process=settings.estimator.in_hand,
+        earlier=observations_in(job.spec),
+    )
+    return prepared(settings.search_strategy, task)
+
+
 def run(
     settings: JobSettings,
     job: JobRow,
+    strategy: Prepared,
     channels: Mapping[str, Channel],
     forecast: Forecast | None,
     interrupts: Interrupts,
@@ -215,6 +243,7 @@ def run(
     Args:
         settings: what the job's row says.
         job: its row.
+        strategy: as `made_ready` gives it.
         channels: as `hpo.jobs.build.opened` gives them.
         forecast: what earlier jobs say that it takes.
         interrupts: in whose block it runs, and says its last words.
@@ -229,21 +258,10 @@ def run(
         KeyboardInterrupt: a second Ctrl-C.
     """
     search = search_for(settings, job.name, job.spec["random_seed"])
-    plan, ranges = settings.plan(), settings.ranges
-    task = Task(
-        plan=plan,
-        ranges=ranges,
-        metric=search.metric,
-        mode=search.mode,
-        seed=search.seed,
-        parallel=search.max_parallel_jobs,
-        in_process=settings.estimator.in_hand,
-        earlier=observations_in(job.spec),
-    )
     ended = Job(
         search=search,
-        strategy=prepared(settings.search_strategy, task),
-        ranges=ranges,
+        strategy=strategy,
+        ranges=settings.ranges,
         estimator=settings.estimator,
         channels=channels,
         recorded={} if copied else job.spec["inputs"],

@@ -271,7 +271,7 @@ class Job:
         unknown = any(controller.trials.counts(row.number) for row in memory.unanswered)
         kept = checkpoints.close(sweep=not unknown)
         if unknown and not controller.trials.verdict:
-            return Ended(status="Stopped", reason=controller.stopped)
+            return Ended(status="Failed" if controller.search_failure else "Stopped", reason=controller.stopped)
         summary = {
             **summarize(controller, self.strategy.plan, self._noise, self.estimator, earlier_best),
             "checkpoints": kept,
@@ -286,6 +286,8 @@ class Job:
             distinct = "; ".join(f"{error['error']} ({error['first']})" for error in summary["errors"])
             what = controller.trials.verdict.reason if controller.trials.verdict else "every trial failed"
             return Ended(status="Failed", reason=f"{what}: {distinct}", summary=summary)
+        if controller.search_failure:
+            return Ended(status="Failed", reason=controller.search_failure, summary=summary)
         if controller.stopped and not controller.completed:
             return Ended(status="Stopped", reason=controller.stopped, summary=summary)
         return Ended(status="Completed", reason=controller.completed, summary=summary)

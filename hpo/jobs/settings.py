@@ -147,7 +147,7 @@ class JobSettings:
 
     def code(self) -> dict[str, str]:
         """The user's own code that the job runs, as "module:name" by what it was given as."""
-        return {**self.estimator.code(), **strategy_code(self.strategy_name)}
+        return {**self.estimator.code(), **strategy_code(self.strategy_name, self.search_strategy.options)}
 
     def changed(self, **changes: Any) -> Self:
         """The same settings with some changed, options among them; the brackets are laid out anew."""

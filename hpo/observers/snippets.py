@@ -61,7 +61,7 @@ def as_attached(name: str, configuration: dict[str, Any], store: str | None = No
         strategy: the job's, as its record has it.
     """
     arguments = [f"store={store!r}"] if store else []
-    allowed = ["allow_code=True"] if OWN_CLASS in code_in(configuration) or strategy_code(strategy) else []
+    allowed = ["allow_code=True"] if OWN_CLASS in code_in(configuration) or strategy_code(strategy, None) else []
     return f"HyperparameterTuner.attach({', '.join([repr(name), *arguments, *allowed])})"
 
 

@@ -20,7 +20,7 @@ from hpo.search.roster import Roster, Work
 from hpo.search.trial import UNTUNED, Search, TrialRun, goes_on_from
 from hpo.search.trials import Trials
 from trainers import steady
-from trainers.errors import StorageError
+from trainers.errors import SearchError, StorageError
 from trainers.gangs import Assignment, Event, GangEnded, GangLost, Gangs, GangUp, Progress, Segment, Served, StorageAway
 from trainers.patient_storage import PatientStorage
 
@@ -36,8 +36,7 @@ class Controller:
     Args:
         search: what to carry out.
         searcher: any `ray.tune.search.Searcher`.
-        scheduler: any `ray.tune.schedulers.TrialScheduler`. One that is a `RungScheduler` says how far an assignment
-            may go; for others every assignment is one unit, so that they decide at each.
+        scheduler: any `ray.tune.schedulers.TrialScheduler`; one that is no `RungScheduler` decides at every unit.
         decode: turns what the searcher suggests into hyperparameters.
         gangs: what executes.
         record: what keeps it.
@@ -110,6 +109,7 @@ class Controller:
         """Why checkpoints cannot be read or written at present; empty while they can."""
         self._storage = PatientStorage(self._tell_away, lambda: bool(self._stopping) or record.stop_requested)
         self._stopping = ""
+        self.search_failure = ""  # Why searcher or scheduler could not go on.
         self._over = False  # What comes is the closing of gangs.
 
     def run(self) -> None:
@@ -120,13 +120,7 @@ class Controller:
             GangError: gangs cannot start or serve.
         """
         try:
-            while not self._stopping:
-                self._recall()
-                if self._stopping:
-                    break
-                self._dispatch.hand_out()
-                if not self._roster.busy and (self._stopping or self._dispatch.nothing_left()):
-                    break
+            while not self._stopping and not self._decided_all():
                 self._listen()
             in_time = self._drain()
             self._over = True
@@ -141,6 +135,18 @@ class Controller:
                 self._gangs.close()
             finally:  # Also where Ctrl-C comes while they close.
                 self.ledger.close()
+
+    def _decided_all(self) -> bool:
+        """Hands out what there is to train; returns whether nothing is left."""
+        try:
+            self._recall()
+            if not self._stopping:
+                self._dispatch.hand_out()
+            return not self._roster.busy and (bool(self._stopping) or self._dispatch.nothing_left())
+        except SearchError as error:  # What trains is waited for, as in every stop.
+            self.stop(str(error))
+            self.search_failure = self._stopping
+            return True
 
     def stop(self, reason: str) -> None:
         """Hands out nothing more, and ends what is being served at its next report.

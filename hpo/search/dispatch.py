@@ -12,7 +12,8 @@ from hpo.search.reference_runs import Beside
 from hpo.search.roster import Roster
 from hpo.search.trial import Search, TrialRun, next_assignment
 from hpo.search.trials import Trials
-from trainers.errors import GangError
+from hpo.text import count
+from trainers.errors import SearchError
 from trainers.gangs import Gangs
 
 
@@ -54,6 +55,8 @@ class Dispatch:
         self._ledger = ledger
         self._clock = clock
         self._stop = stop
+        self._idle_since: float | None = None
+        """Since when gangs are free, trials are to come, and nobody has one."""
         self._chosen: list[TrialRun] = []
         """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
 
@@ -115,14 +118,25 @@ class Dispatch:
         """Whether all that there was to train has ended.
 
         Raises:
-            GangError: the scheduler neither runs nor ends what is left.
+            SearchError: the scheduler neither runs nor ends what is left, or the searcher suggests nothing.
         """
         unfinished = len(self._trials.live)
         new = self._demand.to_come > 0
-        if unfinished and self._roster.free and not new and not self._chosen:
-            names = ", ".join(list(self._trials.live)[:5])
-            raise GangError(f"the scheduler neither runs nor ends {unfinished} trials: {names}")
-        return not unfinished and self._beside.finished and not new
+        stuck = self._roster.free and not self._chosen
+        names = ", ".join(list(self._trials.live)[:5])
+        if stuck and unfinished and not new:
+            raise SearchError(f"the scheduler neither runs nor ends {count(unfinished, 'trial')}: {names}")
+        if not (stuck and new):
+            self._idle_since = None
+            return not unfinished and self._beside.finished and not new
+        self._idle_since = self._idle_since or self._clock()
+        if (seconds := self._clock() - self._idle_since) >= self._search.patience:
+            waiting = f", and {names} wait" if unfinished else ""
+            raise SearchError(
+                f"the searcher suggested nothing for {seconds:.0f} s in which nothing trained: "
+                f"{self._demand.to_come} of {count(self._search.max_jobs, 'trial')} are still to come{waiting}"
+            )
+        return False
 
     @property
     def gang_seconds_left(self) -> float | None:

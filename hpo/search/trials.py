@@ -15,7 +15,7 @@ from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
 from hpo.search.trial import POINT, PROBE, Search, TrialRun, new_run
-from hpo.strategies import Completion, Learner, Verdict, rungs_of
+from hpo.strategies import Completion, Learner, LooksAhead, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
 
@@ -73,6 +73,7 @@ class Trials:
         self._settled = 0
         """How many trials no criterion has still to look at."""
         self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
+        self._ahead = scheduler if isinstance(scheduler, LooksAhead) else None
         self._decode = decode
         self._record = record
         self._recall = recall
@@ -122,6 +123,8 @@ class Trials:
 
     def choose(self) -> TrialRun | None:
         """The scheduler's choice, or a new trial; None for nothing yet."""
+        if self._ahead is not None and self._ahead.wants_another():
+            self._suggest()
         trial = self._scheduler.choose_trial_to_run(self) or self._suggest()
         run = self.runs[trial.trial_id] if trial else None
         if run is not None and self.turns.take(run, CHOSEN):
@@ -130,10 +133,16 @@ class Trials:
 
     def choose_known(self) -> TrialRun | None:
         """The same among those that there were before; None where all of them are there again, and none is next."""
+        if self._ahead is not None and self._knows_next and self._ahead.wants_another():
+            self._suggest()
         trial = self._scheduler.choose_trial_to_run(self)
-        if trial is None and self._recall.suggested(len(self.runs)) is not None:
+        if trial is None and self._knows_next:
             trial = self._suggest()
         return self.runs[trial.trial_id] if trial else None
+
+    @property
+    def _knows_next(self) -> bool:
+        return self._recall.suggested(len(self.runs)) is not None
 
     def _may_go_on(self, trial: Trial) -> bool:
         run = self.runs[trial.trial_id]
@@ -237,8 +246,9 @@ class Trials:
                 self.completion.reached(run.number, rung, self.objective(run))
             if run.tuned:
                 result = self.comparison.result(run, report.step, self.objective(run), report.metrics)
-                self.search_alg.on_trial_result(run.id, result)
+                # In Tune's order: `HyperBandForBOHB` writes into the result what its searcher reads.
                 action = self._scheduler.on_trial_result(self, run.trial, result)
+                self.search_alg.on_trial_result(run.id, result)
         self._record.reports(run, segment.reports)
         if run.tuned and run.resource > run.at_rung["resource"]:  # One that trains its rungs again had its turn.
             self.turns.take(run, TOLD)

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     )
     from hpo.strategies.model_strategy import by_model as by_model
     from hpo.strategies.random_strategy import at_random as at_random
+    from hpo.strategies.ray_tune import RayTuneStrategy as RayTuneStrategy, named_code as named_code
     from hpo.strategies.registry import (
         OWN_STRATEGY as OWN_STRATEGY,
         STRATEGIES as STRATEGIES,
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
         check_plan as check_plan,
         check_points as check_points,
         check_strategy as check_strategy,
+        in_place_of as in_place_of,
         name_in_record as name_in_record,
         prepared as prepared,
         strategy_code as strategy_code,
@@ -54,6 +56,7 @@ if TYPE_CHECKING:
     from hpo.strategies.searchers import RandomSearch as RandomSearch
     from hpo.strategies.strategy import (
         Learner as Learner,
+        LooksAhead as LooksAhead,
         Prepared as Prepared,
         RungScheduler as RungScheduler,
         Strategy as Strategy,

@@ -9,6 +9,7 @@ from typing import Any
 from hpo.ranges import ParameterRange, Scalar, checked_points
 from hpo.strategies.hyperband import Plan
 from hpo.strategies.hyperband_strategy import StrategyConfig
+from hpo.strategies.ray_tune import RayTuneStrategy, named_code
 from hpo.strategies.strategy import Prepared, Strategy, Task
 from hpo.strategies.warm_start import WarmStartConfig
 from trainers.checking import did_you_mean
@@ -21,7 +22,16 @@ STRATEGIES = {
     "Random": "hpo.strategies.random_strategy:RandomStrategy",
     "Grid": "hpo.strategies.grid_strategy:GridStrategy",
 }
-"""The classes of the strategies that have a name."""
+"""The classes of the strategies that are given by a name."""
+
+_DEFAULT = "Bayesian"
+"""The tuner's, as SageMaker's class has it."""
+
+RAY_TUNE = "RayTune"
+"""What the record calls the strategy of a searcher or a scheduler of Ray Tune's."""
+
+_HOMES = {**STRATEGIES, RAY_TUNE: "hpo.strategies.ray_tune.strategy:RayTuneStrategy"}
+"""The classes of the strategies that the record has by a name."""
 
 
 OWN_STRATEGY = "strategy"
@@ -39,7 +49,7 @@ def strategy_of(strategy: str | Strategy, config: StrategyConfig | None) -> Stra
         ConfigurationError: naming the field, the value and what is there.
     """
     if isinstance(strategy, str):
-        check_known(strategy)
+        _check_given(strategy)
     name = strategy if isinstance(strategy, str) else name_in_record(strategy)
     if config is not None and config.strategy != name:
         raise ConfigurationError(
@@ -60,9 +70,35 @@ def check_known(name: str) -> None:
     """
     known = ", ".join(STRATEGIES)
     check_outside(name, OWN_STRATEGY, "class")
-    if name not in STRATEGIES and not PLACE.fullmatch(name):
+    if name not in _HOMES and not PLACE.fullmatch(name):
         hint = did_you_mean(name, STRATEGIES)
         raise ConfigurationError(f"strategy {name!r} is unknown; give one of {known}{hint}")
+
+
+def _check_given(name: str) -> None:
+    """Refuses the name of a strategy that is not given by its name alone."""
+    check_known(name)
+    if name == RAY_TUNE:
+        raise ConfigurationError(f"strategy is {name!r}; give searcher or scheduler, and leave strategy out")
+
+
+def in_place_of(strategy: str | Strategy, *, searcher: Any, scheduler: Any) -> str | Strategy:
+    """The strategy of a tuner: that of its searcher and its scheduler, where it has one.
+
+    Args:
+        strategy: as the tuner was given it.
+        searcher: likewise; None for none.
+        scheduler: likewise.
+
+    Raises:
+        ConfigurationError: it was given a strategy, too, or one of the two is none.
+    """
+    if searcher is None and scheduler is None:
+        return strategy
+    if strategy != _DEFAULT:
+        given = "searcher" if searcher is not None else "scheduler"
+        raise ConfigurationError(f"strategy is {strategy!r}, and {given} was given, which takes its place; give one")
+    return RayTuneStrategy(searcher=searcher, scheduler=scheduler)
 
 
 def check_strategy(
@@ -79,7 +115,7 @@ def check_strategy(
     made = strategy_of(strategy, config)
     if early_stopping_type not in ("Off", "Auto"):
         raise ConfigurationError(f"early_stopping_type is {early_stopping_type!r}; give 'Off' or 'Auto'")
-    if early_stopping_type == "Auto" and made.rations:
+    if early_stopping_type == "Auto" and made.stops:
         name = name_in_record(made)
         raise ConfigurationError(f"early_stopping_type 'Auto' with {name!r}: {name} stops trials itself; give 'Off'")
     if warm_start_config is not None and not made.learns:
@@ -121,7 +157,7 @@ def prepared(strategy: Strategy, task: Task) -> Prepared:
 def name_in_record(strategy: Strategy) -> str:
     """What a record calls a strategy: its name, or "module:name" of a user's own class."""
     own = name_of(type(strategy))
-    return next((name for name, home in STRATEGIES.items() if home == own), own)
+    return next((name for name, home in _HOMES.items() if home == own), own)
 
 
 def strategy_from_json(name: str, options: Mapping[str, Any] | None) -> Strategy:
@@ -135,7 +171,7 @@ def strategy_from_json(name: str, options: Mapping[str, Any] | None) -> Strategy
         ConfigurationError: there is no such strategy, or it does not take these options.
     """
     check_known(name)
-    kind = load(STRATEGIES.get(name, name), OWN_STRATEGY, "class")
+    kind = load(_HOMES.get(name, name), OWN_STRATEGY, "class")
     if not isinstance(kind, type) or not issubclass(kind, Strategy):
         raise ConfigurationError(f"{OWN_STRATEGY} {name!r} is {kind!r}; give a subclass of hpo.strategies.Strategy")
     try:
@@ -179,6 +215,13 @@ def as_recorded(name: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
     return {**before, **(options or {})}
 
 
-def strategy_code(name: str) -> dict[str, str]:
-    """The user's code that a strategy is by its name in a record, by what it is called; nothing of it is imported."""
+def strategy_code(name: str, options: Mapping[str, Any] | None) -> dict[str, str]:
+    """The user's code that a strategy is or is made of, by what it is called; nothing of it is imported.
+
+    Args:
+        name: the strategy's, as a record has it.
+        options: likewise.
+    """
+    if name == RAY_TUNE:
+        return named_code(options or {})
     return {OWN_STRATEGY: name} if ":" in name else {}

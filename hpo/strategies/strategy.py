@@ -29,6 +29,7 @@ class Task:
         mode: "max" or "min".
         seed: everything random derives from it.
         parallel: trials at once.
+        length_names: hyperparameters that say how long a trial trains, the one that counts first.
         in_process: trials train in this process, where nothing else may calculate meanwhile.
         earlier: results of earlier jobs, for a strategy that learns.
     """
@@ -39,6 +40,7 @@ class Task:
     mode: str
     seed: int
     parallel: int = 1
+    length_names: Sequence[str] = ()
     in_process: bool = False
     earlier: Sequence[Observation] = ()
 
@@ -61,6 +63,16 @@ class Strategy(ABC):
 
     rations: ClassVar[bool] = False
     """Whether it says how long each trial trains: hyperparameters of the trainer then do not, nor do other rules."""
+
+    @property
+    def stops(self) -> bool:
+        """Whether it stops trials itself, so that the median rule does not."""
+        return self.rations
+
+    @property
+    def bound(self) -> str:
+        """Why no other process can make it again out of a record, with the remedy; empty where one can."""
+        return ""
 
     @property
     def learns(self) -> bool:
@@ -169,6 +181,14 @@ class RungScheduler(Protocol):
     def set_gate(self, may_go_on: Callable[[Trial], bool]) -> None:
         """Something else says, too, whether a trial may train on from the rung where it stands."""
         return
+
+
+@runtime_checkable
+class LooksAhead(Protocol):
+    """What a search asks a scheduler that takes those trials which it has been shown for all that there are."""
+
+    def wants_another(self) -> bool:
+        """Whether it has to be shown another new trial before it chooses, as Ray Tune shows its schedulers one."""
 
 
 class EveryUnit(RungScheduler):

@@ -77,9 +77,9 @@ def test_what_names_no_trial_is_named(tuner: HyperparameterTuner, wrong: Any) ->
     [
         (
             {"search_alg": object()},
-            "search_alg is Ray Tune's; .* give strategy 'Bayesian' or 'Hyperband' or 'Random' or 'Grid'",
+            "search_alg is Ray Tune's; give it to a HyperparameterTuner as searcher, and a scheduler as scheduler",
         ),
-        ({"scheduler": object()}, "scheduler is Ray Tune's"),
+        ({"tune_config": object()}, "tune_config is Ray Tune's"),
         ({"max_job": 3}, "no argument 'max_job'; leave it out; did you mean 'max_jobs'"),
         ({"role": "me"}, "no argument 'role'; leave it out$"),
     ],

@@ -101,7 +101,7 @@ def _strategies(settings: JobSettings, names: Sequence[str] | None, *, allow_cod
     found = {}
     for name in names or [settings.strategy_name]:
         check_known(name)
-        if name != settings.strategy_name and strategy_code(name):
+        if name != settings.strategy_name and strategy_code(name, None):
             check_allowed([NamedCode(key="--strategy", name=name)], allow_code, "the command")
             look_here_too()
         found[name] = settings.search_strategy if name == settings.strategy_name else strategy_of(name, None)

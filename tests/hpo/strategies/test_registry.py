@@ -196,7 +196,7 @@ def test_the_record_of_a_strategy_makes_it_again(name: str, strategy: Strategy, 
     again = strategy_from_json(name, strategy.options or None)
     assert (type(again), again.options) == (type(strategy), options)
     assert again.plan(DISCRETE, 20, 27) == strategy.plan(DISCRETE, 20, 27)
-    assert strategy_code(name) == ({} if name in STRATEGIES else {"strategy": name})
+    assert strategy_code(name, options) == ({} if name in STRATEGIES else {"strategy": name})
 
 
 def test_a_subclass_of_a_strategy_is_the_user_s_own() -> None:

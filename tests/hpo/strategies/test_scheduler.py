@@ -77,6 +77,7 @@ def test_a_trial_that_fails_after_a_halving_blocks_nothing(scheduler: Any) -> No
 
     controller, _, _ = simulate(scheduler(), parallel=30, curve=curve, unit_seconds=slow, untuned=False)
     assert controller.runs["job-012"].failure
+    assert not controller.search_failure
     assert all(run.trial.is_finished() for run in controller.runs.values())
 
 

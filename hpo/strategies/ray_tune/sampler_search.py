@@ -1,0 +1,110 @@
+"""Search by a sampler of Optuna's, without Ray Tune's wrapper: what was stopped early is told as such."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+from optuna.study import StudyDirection
+from optuna.trial import TrialState
+from ray.tune.search import Searcher
+
+from hpo.strategies.scheduler import RESOURCE
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keeps Optuna from saying that there is a study, in a memory that nobody looks into."""
+    level = optuna.logging.get_verbosity()
+    optuna.logging.set_verbosity(max(level, optuna.logging.WARNING))
+    try:
+        yield
+    finally:
+        optuna.logging.set_verbosity(level)
+
+
+class SamplerSearch(Searcher):
+    """Suggestions of any sampler of Optuna's.
+
+    Reports are intermediate values. A trial that ended before its length is pruned, and its last value counts as
+    samplers count those; one that failed has failed. Ray Tune's `OptunaSearch` tells both ends as complete.
+
+    Args:
+        sampler: it.
+        space: a distribution a hyperparameter.
+        metric: of results.
+        mode: "max" or "min".
+        longest: units of a trial that runs to its end.
+        length_names: hyperparameters that say how long a trial trains, if that is less.
+    """
+
+    def __init__(
+        self,
+        sampler: BaseSampler,
+        space: dict[str, BaseDistribution],
+        *,
+        metric: str,
+        mode: str,
+        longest: int,
+        length_names: Sequence[str] = (),
+    ) -> None:
+        super().__init__(metric=metric, mode=mode)
+        direction = StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE
+        with quiet():
+            self._study = optuna.create_study(sampler=sampler, direction=direction)
+        self._space = space
+        self._longest, self._length_names = longest, length_names
+        self._live: dict[str, optuna.Trial] = {}
+        self._steps: dict[str, int] = {}
+        """The last unit that each reported."""
+
+    def suggest(self, trial_id: str) -> dict[str, Any]:
+        """The sampler's next point."""
+        self._live[trial_id] = trial = self._study.ask(self._space)
+        return dict(trial.params)
+
+    def on_trial_result(self, trial_id: str, result: dict[str, Any]) -> None:
+        """An intermediate value; a unit that is trained again has been told."""
+        step = int(result[RESOURCE])
+        if step > self._steps.get(trial_id, 0):
+            self._steps[trial_id] = step
+            self._live[trial_id].report(float(result[self.metric]), step)
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        """The end of a trial."""
+        trial = self._live.pop(trial_id)
+        self._steps.pop(trial_id, None)
+        if error or result is None:
+            self._study.tell(trial, state=TrialState.FAIL)
+        elif result[RESOURCE] < self._length(result["config"]):
+            self._study.tell(trial, state=TrialState.PRUNED)
+        else:
+            self._study.tell(trial, float(result[self.metric]))
+
+    def add_evaluated_point(
+        self,
+        parameters: dict[str, Any],
+        value: float,
+        error: bool = False,
+        pruned: bool = False,
+        intermediate_values: list[float] | None = None,
+    ) -> None:
+        """A trial that the sampler did not suggest."""
+        self._study.add_trial(optuna.create_trial(params=parameters, distributions=self._space, value=value))
+
+    def save(self, checkpoint_path: str) -> None:
+        """Not there: a job that is resumed tells it of its trials again."""
+        raise NotImplementedError
+
+    def restore(self, checkpoint_path: str) -> None:
+        """Not there, as `save`."""
+        raise NotImplementedError
+
+    def _length(self, config: dict[str, Any]) -> int:
+        """The units of a configuration's trial that runs to its end."""
+        told = [int(config[name]) for name in self._length_names if config.get(name) is not None]
+        return min([self._longest, *told[:1]])

@@ -1,0 +1,105 @@
+"""Scheduler of another library: its errors held back until all is in the record, and the rungs where it decides."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import TrialScheduler
+
+from hpo.strategies.ray_tune.guard import Guard
+from hpo.strategies.ray_tune.known import Milestones, pauses
+from hpo.strategies.strategy import RungScheduler
+
+_ACTIONS = (TrialScheduler.CONTINUE, TrialScheduler.PAUSE, TrialScheduler.STOP)
+
+
+class GuardedScheduler(TrialScheduler, RungScheduler):
+    """Any scheduler of Ray Tune's.
+
+    Args:
+        scheduler: it.
+        milestones: where it decides.
+        guard: calls it.
+    """
+
+    def __init__(self, scheduler: TrialScheduler, *, milestones: Milestones, guard: Guard) -> None:
+        TrialScheduler.__init__(self)  # type: ignore[no-untyped-call]
+        self.scheduler: Any = scheduler  # Ray types its callers as its own controller.
+        self._milestones = milestones
+        self._guard = guard
+        self._who = f"scheduler {type(scheduler).__name__}"
+        self._pauses = pauses(scheduler)
+        self._fresh: dict[str, Trial] = {}
+        """Trials that have reported nothing."""
+        self._stopped: set[str] = set()
+
+    # ---- what a search asks beyond Tune's interface
+
+    def next_rung(self, trial: Trial, resource: int) -> int:
+        """See `RungScheduler.next_rung`."""
+        return self._milestones(trial, resource)
+
+    def wants_another(self) -> bool:
+        """See `LooksAhead.wants_another`."""
+        return self._pauses and not any(trial.status == Trial.PENDING for trial in self._fresh.values())
+
+    # ---- Ray Tune's interface
+
+    def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
+        """Tells it of a new trial."""
+        self._fresh[trial.trial_id] = trial
+        self._tell("on_trial_add", tune_controller, trial)
+
+    def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
+        """Its decision; a trial that it has stopped stays so, whatever else was trained meanwhile."""
+        self._fresh.pop(trial.trial_id, None)
+        if trial.trial_id in self._stopped:
+            return TrialScheduler.STOP
+        action = self._tell("on_trial_result", tune_controller, trial, result, otherwise=TrialScheduler.PAUSE)
+        if action not in _ACTIONS:
+            raise_it = partial(_refuse, action)
+            return str(self._guard.tell(self._who, f"a result of {trial.trial_id}", raise_it, TrialScheduler.PAUSE))
+        if action == TrialScheduler.STOP:
+            self._stopped.add(trial.trial_id)
+        return str(action)
+
+    def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
+        """Tells it of a failure."""
+        self._leave("on_trial_error", tune_controller, trial)
+
+    def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
+        """Tells it of an end."""
+        self._leave("on_trial_complete", tune_controller, trial, result)
+
+    def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:
+        """Tells it that a trial was stopped while it waited."""
+        self._leave("on_trial_remove", tune_controller, trial)
+
+    def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
+        """Its choice.
+
+        Raises:
+            SearchError: it raised, now or when it was told something.
+        """
+        chosen = self._guard.ask(
+            self._who, "the next trial", partial(self.scheduler.choose_trial_to_run, tune_controller)
+        )
+        return chosen if chosen is None or chosen.status in (Trial.PENDING, Trial.PAUSED) else None
+
+    def debug_string(self) -> str:
+        """Its own words."""
+        return str(self.scheduler.debug_string())
+
+    def _leave(self, method: str, tune_controller: Any, trial: Trial, *rest: Any) -> None:
+        self._fresh.pop(trial.trial_id, None)
+        self._tell(method, tune_controller, trial, *rest)
+
+    def _tell(self, method: str, tune_controller: Any, trial: Trial, *rest: Any, otherwise: Any = None) -> Any:
+        call = partial(getattr(self.scheduler, method), tune_controller, trial, *rest)
+        return self._guard.tell(self._who, f"{method} of {trial.trial_id}", call, otherwise)
+
+
+def _refuse(action: object) -> str:
+    raise ValueError(f"its answer is {action!r}, and it can be CONTINUE, PAUSE or STOP")

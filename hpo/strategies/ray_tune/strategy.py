@@ -1,0 +1,168 @@
+"""The strategy RayTune: any searcher and any scheduler of Ray Tune's, or a sampler of Optuna's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from hpo.ranges import ParameterRange, search_space
+from hpo.strategies.hyperband import Plan, run_all
+from hpo.strategies.random_strategy import at_random
+from hpo.strategies.ray_tune.part import Part
+from hpo.strategies.strategy import Prepared, Strategy, Task
+from trainers.errors import ConfigurationError, in_words
+
+if TYPE_CHECKING:
+    from ray.tune.schedulers import TrialScheduler
+    from ray.tune.search import Searcher
+
+    from hpo.strategies.ray_tune.guard import Guard
+
+_FAULTS = {
+    "HyperBandScheduler": "its first bracket stops no trial, so that few trials stop none; a trial that fails after a "
+    "halving leaves the others of its bracket waiting, which ends the job; give strategy='Hyperband' for neither",
+    "HyperBandForBOHB": "a trial that fails after a halving leaves the others of its bracket waiting, which ends the "
+    "job; strategy='Hyperband' has a model, too, and goes on",
+}
+"""What users get with a scheduler of Ray Tune's, by its name (ray 2.60.0)."""
+
+
+class RayTuneStrategy(Strategy):
+    """Trials that a searcher suggests and a scheduler stops; one trains as long as the trainer's hyperparameters say.
+
+    Args:
+        searcher: as `Part.of` takes it; None is random search.
+        scheduler: likewise; None trains every trial to its end.
+
+    Raises:
+        ConfigurationError: both are None, or one is none of what it can be.
+    """
+
+    def __init__(self, *, searcher: Any = None, scheduler: Any = None) -> None:
+        if searcher is None and scheduler is None:
+            raise ConfigurationError("searcher and scheduler are both None; give one, or strategy 'Random'")
+        self._searcher = None if searcher is None else Part.of("searcher", searcher)
+        self._scheduler = None if scheduler is None else Part.of("scheduler", scheduler)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See `Strategy.options`."""
+        return {part.role: part.to_json() for part in self._parts}
+
+    @property
+    def stops(self) -> bool:
+        """See `Strategy.stops`."""
+        return self._scheduler is not None
+
+    @property
+    def bound(self) -> str:
+        """See `Strategy.bound`."""
+        return next((part.bound for part in self._parts if part.bound), "")
+
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        """See `Strategy.plan`; what its scheduler will stop is not known before."""
+        if units is None:
+            raise ConfigurationError(
+                "nothing says how long a trial trains: give num_round, or epochs, in the trainer's hyperparameters"
+            )
+        return run_all(max_jobs, units)
+
+    def grown(self, plan: Plan, max_jobs: int) -> Plan:
+        """See `Strategy.grown`."""
+        return run_all(max_jobs, plan.max_resource)
+
+    def warnings(self, plan: Plan) -> Sequence[str]:
+        """See `Strategy.warnings`."""
+        bound = [f"{each.bound}: this job cannot be resumed otherwise" for each in self._parts if each.bound]
+        faults = [f"scheduler {part.name}: {_FAULTS[part.name]}" for part in self._parts if part.name in _FAULTS]
+        return [*bound, *faults]
+
+    def prepare(self, task: Task) -> Prepared:
+        """See `Strategy.prepare`.
+
+        Raises:
+            ConfigurationError: a part cannot be made, or counts, compares or stops by something else than the job.
+        """
+        # Imported here: a job file is checked without waiting for Ray.
+        from hpo.strategies.ray_tune.guard import Guard
+        from hpo.strategies.ray_tune.searcher import GuardedSearcher
+
+        guard = Guard(task.seed % 2**32)
+        made = at_random(task)
+        inner = made.searcher if self._searcher is None else _searcher(self._searcher, task)
+        return Prepared(
+            searcher=GuardedSearcher(inner, ranges=task.ranges, guard=guard),
+            scheduler=made.scheduler if self._scheduler is None else _scheduler(self._scheduler, task, guard),
+            plan=task.plan,
+        )
+
+    @property
+    def _parts(self) -> list[Part]:
+        return [part for part in (self._searcher, self._scheduler) if part is not None]
+
+
+def _searcher(part: Part, task: Task) -> Searcher:
+    """A searcher that knows the space and the objective."""
+    from optuna.samplers import BaseSampler
+    from ray.tune.search import Searcher
+    from ray.tune.search.optuna import OptunaSearch
+
+    from hpo.strategies.ray_tune.sampler_search import SamplerSearch, quiet
+
+    made = part.made((Searcher, BaseSampler), task.seed, {})
+    space = search_space(task.ranges)
+    try:
+        if isinstance(made, BaseSampler):
+            return SamplerSearch(
+                made,
+                OptunaSearch.convert_search_space(space),
+                metric=task.metric,
+                mode=task.mode,
+                longest=task.plan.max_resource,
+                length_names=task.length_names,
+            )
+        searcher: Searcher = made
+        _check_objective(part, task, searcher.metric, searcher.mode)
+        with quiet():
+            searcher.set_search_properties(task.metric, task.mode, space)
+    except ConfigurationError:
+        raise
+    except Exception as error:
+        raise ConfigurationError(
+            f"{part.role} {part.name} does not take the ranges {', '.join(task.ranges)}: {in_words(error)}"
+        ) from error
+    return searcher
+
+
+def _scheduler(part: Part, task: Task, guard: Guard) -> TrialScheduler:
+    """A scheduler that counts units and compares by the objective."""
+    from ray.tune.schedulers import TrialScheduler
+
+    from hpo.strategies.ray_tune import known
+    from hpo.strategies.ray_tune.scheduler import GuardedScheduler
+    from hpo.strategies.scheduler import RESOURCE
+
+    made: TrialScheduler = part.made((TrialScheduler,), task.seed, {"time_attr": RESOURCE})
+    known.check_served(made)
+    metric, mode, counts = made.metric, known.mode(made), known.counts(made)
+    _check_objective(part, task, metric, mode)
+    if counts not in (None, RESOURCE, "training_iteration"):
+        raise ConfigurationError(
+            f"scheduler {part.name} counts {counts!r}, and a job counts reports, one a unit; give "
+            "time_attr='training_iteration'"
+        )
+    made.set_search_properties(None if metric else task.metric, None if mode else task.mode)
+    return GuardedScheduler(made, milestones=known.milestones(made, task.plan.max_resource), guard=guard)
+
+
+def _check_objective(part: Part, task: Task, metric: Any, mode: Any) -> None:
+    """Refuses an objective of its own that is not the job's."""
+    if metric not in (None, task.metric):
+        raise ConfigurationError(
+            f"{part.role} {part.name} has the metric {metric!r}, and objective_metric_name is {task.metric!r}; leave "
+            "metric out"
+        )
+    if mode not in (None, task.mode):
+        raise ConfigurationError(
+            f"{part.role} {part.name} has the mode {mode!r}, and objective_type means {task.mode!r}; leave mode out"
+        )

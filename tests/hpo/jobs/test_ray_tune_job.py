@@ -1,0 +1,203 @@
+"""Searchers and schedulers of Ray Tune's and samplers of Optuna's as jobs: what they try, stop, record and resume."""
+
+from __future__ import annotations
+
+import io
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from optuna.samplers import TPESampler
+from ray.train import ScalingConfig
+from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, MedianStoppingRule
+from ray.tune.search.optuna import OptunaSearch
+from rich.console import Console
+
+from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, IntegerParameter
+from hpo.job_file.reading import read_job
+from tests.support.driving import CHANNELS, Counting, answer, row
+from tests.support.small_job import write_job
+from trainers import ConfigurationError, XGBoostTrainer
+
+ASHA = (ASHAScheduler, {"max_t": 9, "grace_period": 1, "reduction_factor": 3})
+
+
+def tuner(folder: Path, callbacks: Any = (), **options: Any) -> HyperparameterTuner:
+    return HyperparameterTuner(
+        XGBoostTrainer(
+            scaling=ScalingConfig(num_workers=0),
+            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 9},
+        ),
+        "validation:auc",
+        {
+            "eta": ContinuousParameter(0.01, 1, "Logarithmic"),
+            "max_depth": IntegerParameter(1, 8),
+            "booster": CategoricalParameter(["gbtree", "dart"]),
+        },
+        storage_path=str(folder),
+        callbacks=callbacks,
+        **{
+            "random_seed": 1729,
+            "max_jobs": 9,
+            "store": f"sqlite:///{folder}/record.db",
+            "console": Console(file=io.StringIO()),
+            **options,
+        },
+    )
+
+
+def fitted(folder: Path, **options: Any) -> dict[str, Any]:
+    tuner(folder, **options).fit(CHANNELS, job_name="job")
+    return answer(folder, "job")
+
+
+def units(found: dict[str, Any]) -> list[int]:
+    return [resource for name, _, resource, *_ in found["trials"] if name != "untuned"]
+
+
+@pytest.fixture(scope="module")
+def both(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    return fitted(tmp_path_factory.mktemp("both"), searcher=OptunaSearch, scheduler=ASHA)
+
+
+def test_a_searcher_and_a_scheduler_try_and_stop(both: dict[str, Any]) -> None:
+    assert both["status"] == ("Completed", "")
+    assert set(units(both)) <= {1, 3, 9}
+    assert {1, 9} <= set(units(both))
+
+
+def test_the_same_seed_gives_the_same_trials_however_the_parts_are_given(both: dict[str, Any], tmp_path: Path) -> None:
+    found = fitted(
+        tmp_path,
+        searcher={"type": "ray.tune.search.optuna:OptunaSearch"},
+        scheduler=("ray.tune.schedulers:ASHAScheduler", ASHA[1]),
+    )
+    assert found == both
+
+
+def test_stopped_and_resumed_it_gives_the_same_answer(both: dict[str, Any], tmp_path: Path) -> None:
+    made = tuner(
+        tmp_path,
+        (Counting(20, lambda: signal.raise_signal(signal.SIGINT)),),
+        searcher=OptunaSearch,
+        scheduler=ASHA,
+    )
+    with pytest.raises(KeyboardInterrupt):
+        made.fit(CHANNELS, job_name="job")
+    assert answer(tmp_path, "job")["status"][0] == "Stopped"
+    HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/record.db").resume(inputs=CHANNELS)
+    assert {**answer(tmp_path, "job"), "used": 0} == {**both, "used": 0}
+
+
+def test_a_searcher_alone_trains_every_trial_to_its_end_and_is_given_the_jobs_seed(tmp_path: Path) -> None:
+    first = fitted(tmp_path, searcher=TPESampler)
+    assert units(first) == [9] * 9
+    for folder, seed in (("again", 1729), ("other", 1)):
+        (tmp_path / folder).mkdir()
+        found = fitted(tmp_path / folder, searcher=TPESampler, random_seed=seed)
+        assert (found["trials"] == first["trials"]) == (seed == 1729)
+
+
+def test_a_scheduler_alone_has_random_configurations(tmp_path: Path) -> None:
+    random, stopped = tmp_path / "random", tmp_path / "stopped"
+    random.mkdir()
+    stopped.mkdir()
+    expected = fitted(random, strategy="Random")
+    found = fitted(stopped, scheduler=(MedianStoppingRule, {"grace_period": 2, "min_samples_required": 2}))
+    assert [trial[4] for trial in found["trials"]] == [trial[4] for trial in expected["trials"]]
+    assert min(units(found)) < 9
+
+
+def test_an_object_serves_jobs_here_and_none_that_is_resumed(tmp_path: Path, both: dict[str, Any]) -> None:
+    out = io.StringIO()
+    made = tuner(
+        tmp_path,
+        (Counting(20, lambda: signal.raise_signal(signal.SIGINT)),),
+        searcher=OptunaSearch(),
+        scheduler=ASHAScheduler(**ASHA[1]),
+        console=Console(file=out, width=1000),
+    )
+    with pytest.raises(ConfigurationError, match=r"searcher OptunaSearch was given as an object.*fit\(wait=True\)"):
+        made.fit(CHANNELS, job_name="away", wait=False)
+    with pytest.raises(KeyboardInterrupt):
+        made.fit(CHANNELS, job_name="job")
+    assert "warning: searcher OptunaSearch was given as an object" in out.getvalue()
+    with pytest.raises(ConfigurationError, match=r"searcher OptunaSearch was given as an object.*\(OptunaSearch, {"):
+        made.resume(inputs=CHANNELS)
+    assert row(tmp_path).status == "Stopped"
+    made.callbacks = ()
+    made.fit(CHANNELS, job_name="second")
+    assert len(units(answer(tmp_path, "second"))) == 9, "it knows nothing of the first"
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"searcher": OptunaSearch, "strategy": "Hyperband"}, "strategy is 'Hyperband', and searcher was given"),
+        ({"strategy": "RayTune"}, "strategy is 'RayTune'; give searcher or scheduler"),
+        ({"searcher": 3}, "searcher is 3; give an object of Ray Tune's, a class or its import path"),
+        ({"searcher": "optuna"}, "searcher is 'optuna'; give a module and a class"),
+        (
+            {"searcher": (OptunaSearch, {"sampler": TPESampler()})},
+            r"searcher.sampler is <optuna.*\(TPESampler, {'seed'",
+        ),
+        ({"scheduler": ASHA, "early_stopping_type": "Auto"}, "RayTune stops trials itself; give 'Off'"),
+    ],
+)
+def test_what_is_none_is_refused_by_the_tuner(tmp_path: Path, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        tuner(tmp_path, **given)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"searcher": FIFOScheduler}, "searcher is ray.tune.*FIFOScheduler; give a ray.tune.*Searcher or optuna"),
+        ({"scheduler": OptunaSearch()}, "scheduler is ray.tune.*OptunaSearch; give a ray.tune.*TrialScheduler"),
+        ({"searcher": (OptunaSearch, {"sed": 3})}, "OptunaSearch cannot be made with {'sed': 3}: TypeError"),
+        ({"searcher": "optuna.samplers:Nobody"}, "searcher 'optuna.samplers:Nobody' cannot be loaded"),
+        ({"searcher": OptunaSearch(metric="loss", mode="min")}, "has the metric 'loss', and objective_metric_name is"),
+        ({"scheduler": (ASHAScheduler, {"mode": "min"})}, "has the mode 'min', and objective_type means 'max'"),
+        ({"scheduler": MedianStoppingRule()}, "counts 'time_total_s', and a job counts reports.*'training_iteration'"),
+        ({"scheduler": (ASHAScheduler, {"time_attr": "epoch"})}, "counts 'epoch'"),
+        ({"scheduler": "ray.tune.schedulers:PopulationBasedTraining"}, "PopulationBasedTraining cannot be made with"),
+    ],
+)
+def test_what_does_not_fit_the_job_is_refused_before_it_is_recorded(
+    tmp_path: Path, given: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        tuner(tmp_path, **given).fit(CHANNELS, job_name="job")
+    with pytest.raises(ConfigurationError, match="no job"):
+        row(tmp_path)
+
+
+def test_a_job_file_has_them(tmp_path: Path) -> None:
+    path = write_job(tmp_path)
+    job = yaml.safe_load(path.read_text())
+    del job["tuning"]["hyperband"]
+    job["trainer"]["hyperparameters"]["num_round"] = 9
+    job["tuning"] |= {
+        "searcher": {
+            "type": "ray.tune.search.optuna:OptunaSearch",
+            "arguments": {"sampler": {"type": "optuna.samplers:TPESampler", "arguments": {"n_startup_trials": 2}}},
+        },
+        "scheduler": {"type": "ray.tune.schedulers:ASHAScheduler", "arguments": {"max_t": 9}},
+    }
+    path.write_text(yaml.safe_dump(job))
+    read = read_job(path)
+    assert not read.code()
+    made = HyperparameterTuner(**read.arguments())
+    assert made.settings.strategy_name == "RayTune"
+    assert made.strategy.options["scheduler"] == job["tuning"]["scheduler"]
+    job["tuning"]["strategy"] = "Random"
+    path.write_text(yaml.safe_dump(job))
+    with pytest.raises(ConfigurationError, match="strategy is given beside searcher or scheduler"):
+        read_job(path)
+    del job["tuning"]["strategy"]
+    job["tuning"]["searcher"] = {"type": "shop.search:Mine"}
+    path.write_text(yaml.safe_dump(job))
+    with pytest.raises(ConfigurationError, match=r"names Python code.*searcher 'shop.search:Mine'.*--allow-code"):
+        read_job(path)
