@@ -9,6 +9,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.report.data import JobData as JobData
+    from hpo.report.figures import comparison_figures as comparison_figures, job_figures as job_figures
     from hpo.report.notebook import job_html as job_html, plan_html as plan_html
     from hpo.report.page import (
         Block as Block,
@@ -25,11 +26,6 @@ if TYPE_CHECKING:
         job_sections as job_sections,
         with_error as with_error,
     )
-    from hpo.report.pictures import (
-        Figure as Figure,
-        comparison_figures as comparison_figures,
-        job_figures as job_figures,
-        look as look,
-    )
+    from hpo.report.pictures import Figure as Figure, look as look
 
 load_when_used(__name__)

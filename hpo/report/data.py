@@ -77,6 +77,17 @@ class JobData(JobView):
             unit = unit_in(self.job.spec.get("estimator", {}))
         return unit
 
+    def compared(self, trial_id: str) -> dict[int, float]:
+        """By resource, what a trial is compared by there: its value, or its best one so far."""
+        better = max if self.maximize else min
+        values: dict[int, float] = {}
+        best = None
+        for report in self.reports.get(trial_id, ()):
+            if report.objective is not None:
+                best = report.objective if best is None else better(best, report.objective)
+                values[report.step] = best if self.by_best else report.objective
+        return values
+
     @property
     def max_resource(self) -> int:
         """Units of a trial that runs to the end, as planned, or as the longest has reached."""

@@ -6,8 +6,9 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.suggestions.convergence import Converged as Converged, Convergence as Convergence
-    from hpo.suggestions.observation import Observation as Observation
+    from hpo.suggestions.observation import Observation as Observation, scores_of as scores_of
     from hpo.suggestions.proposal import FEWEST_TRIALS as FEWEST_TRIALS, propose as propose
     from hpo.suggestions.space import Space as Space
+    from hpo.suggestions.surface import Surface as Surface
 
 load_when_used(__name__)

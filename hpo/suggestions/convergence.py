@@ -19,6 +19,7 @@ from hpo.suggestions.observation import Observation
 from hpo.suggestions.one_thread import one_thread
 from hpo.suggestions.process import Process
 from hpo.suggestions.space import Space
+from hpo.suggestions.surface import MOST_POINTS
 
 STANDS_SHARE, STANDS_LEAST = 0.3, 20
 """The best has to have stood for this share of the trials, and for so many at least."""
@@ -37,9 +38,6 @@ PAUSE_SHARE, PAUSE_LEAST = 0.1, 5
 
 LIMIT = 2.0
 """Values are cut off so many spreads away from the best: how bad a bad trial is says nothing of the best ones."""
-
-MOST_POINTS = 140
-"""Results that the model learns from, those of the largest resource first: its time grows with their cube."""
 
 ANYWHERE, AROUND = 1400, 100
 """Configurations at which it is asked what there may be: from everywhere, and around each of the best three."""

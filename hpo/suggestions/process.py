@@ -6,12 +6,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_solve, cholesky
 from scipy.optimize import minimize
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
 
 STEPS = 20
 """Of the search for the kernel's scales, which is over by then: the likelihood moves by less than a choice needs."""
+
+NUGGET = 1e-5
+"""Added to variances where functions are drawn: of points that are nearly one, rounding makes the matrix indefinite."""
 
 
 class Process:
@@ -66,6 +70,45 @@ class Process:
         mean, deviation = self._regressor.predict(features, return_std=True)
         noise = self._regressor.kernel_.k2.noise_level
         return mean, np.sqrt(np.maximum(deviation**2 - noise, 1e-10))
+
+    def drawn(self, features: NDArray[Any], normal: NDArray[Any]) -> NDArray[Any]:
+        """Values at points as the process takes them to be possible, without noise: functions drawn from it.
+
+        Args:
+            features: shape (n, d).
+            normal: draws of the standard normal distribution, a function a column, shape (n, functions).
+
+        Returns:
+            Shape (n, functions).
+        """
+        mean, covariance = self._regressor.predict(features, return_cov=True)
+        covariance[np.diag_indices_from(covariance)] += NUGGET - self._regressor.kernel_.k2.noise_level
+        values: NDArray[Any] = mean[:, None] + cholesky(covariance, lower=True) @ normal
+        return values
+
+    def left_out(self, groups: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Mean and standard deviation of each target, noise included, as all groups but its own foretell it.
+
+        The kernel's scales stay, which all points chose.
+
+        Source: Rasmussen and Williams (2006), section 5.4.2, equation 5.12, for one point; of a group, with its block
+        of the inverse in place of one number.
+
+        Args:
+            groups: which points are left out together, shape (n,).
+
+        Returns:
+            Two arrays of shape (n,).
+        """
+        regressor = self._regressor
+        inverse = cho_solve((regressor.L_, True), np.eye(len(regressor.L_)))
+        weights, means, deviations = inverse @ self._targets, self._targets.copy(), np.empty(len(self._targets))
+        for group in np.unique(groups):
+            places = np.flatnonzero(groups == group)
+            covariance = np.linalg.inv(inverse[np.ix_(places, places)])
+            means[places] -= covariance @ weights[places]
+            deviations[places] = np.sqrt(np.diag(covariance))
+        return means, deviations
 
     def _fitted(self, kernel: Any) -> GaussianProcessRegressor:
         """The process with the scales that a kernel has."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,16 +10,13 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from hpo.ranges import Scalar
-from hpo.suggestions.observation import Observation, scores_of
+from hpo.suggestions.observation import Observation
 from hpo.suggestions.one_thread import one_thread
-from hpo.suggestions.process import Process
 from hpo.suggestions.space import Space
+from hpo.suggestions.surface import Surface
 
 FEWEST_TRIALS = 8
 """Trials that have to be seen before a model is asked: with fewer it is no better than chance."""
-
-MOST_POINTS = 140
-"""Observations that a model learns from, those of the largest resource first: its time grows with their cube."""
 
 ANYWHERE, AROUND = 700, 100
 """Candidates drawn from the whole space, and around each of the best configurations."""
@@ -64,34 +60,18 @@ def _propose(
     maximize: bool,
     stream: np.random.RandomState,
 ) -> dict[str, Scalar]:
-    scores = scores_of(observations, maximize=maximize)
-    # The first of equals stay where there are too many: sorted() keeps their order. The job's own are worth most.
-    kept = sorted(range(len(observations)), key=lambda i: (-observations[i].resource, observations[i].job != ""))
-    kept = kept[:MOST_POINTS]
-    points = np.array([space.point(observations[i].hyperparameters) for i in kept])
-    share = _share([observations[i].resource for i in kept], max_resource)
-    process = Process(np.column_stack([space.features(points), share]), scores[kept])
-
-    def at_the_end(points: NDArray[Any]) -> NDArray[Any]:
-        return np.column_stack([space.features(points), np.ones(len(points))])
-
+    surface = Surface(space, observations, max_resource=max_resource, maximize=maximize)
     pending = np.array([space.point(each) for each in begun]).reshape(-1, space.sides)
     if begun:
-        process.believing(at_the_end(pending))
-    tried = np.unique(points, axis=0)
-    believed, _ = process.predict(at_the_end(tried))
+        surface.believing(pending)
+    tried = np.unique(surface.points, axis=0)
+    believed, _ = surface.predict(tried)
     best = tried[np.argsort(-believed, kind="stable")]
-    candidates = _others(_candidates(space, best, stream), np.vstack([points, pending]))
-    mean, deviation = process.predict(at_the_end(candidates))
+    candidates = _others(_candidates(space, best, stream), np.vstack([surface.points, pending]))
+    mean, deviation = surface.predict(candidates)
     gain = mean - believed.max()
     improvement = gain * norm.cdf(gain / deviation) + deviation * norm.pdf(gain / deviation)
     return space.hyperparameters(candidates[int(np.argmax(improvement))])
-
-
-def _share(resources: Sequence[int], max_resource: int) -> NDArray[Any]:
-    """Resource as a side of the cube: its logarithm, so that each rung lies as far from the next."""
-    longest = math.log(max(2, max_resource))  # Of an earlier job, trials may have been longer.
-    return np.array([min(1.0, math.log(max(1, resource)) / longest) for resource in resources])
 
 
 def _candidates(space: Space, best: NDArray[Any], stream: np.random.RandomState) -> NDArray[Any]:

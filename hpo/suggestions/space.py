@@ -22,6 +22,11 @@ class Space:
         self._ranges = dict(sorted(ranges.items()))  # The order in which a space was written says nothing.
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """The hyperparameter of each side."""
+        return tuple(self._ranges)
+
+    @property
     def sides(self) -> int:
         """How many hyperparameters there are."""
         return len(self._ranges)

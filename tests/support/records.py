@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from hpo.ranges import ContinuousParameter, ParameterRange
 from hpo.record.store import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.report.data import JobData
-from hpo.strategies.hyperband import Hyperband, Plan, State, lay_out
+from hpo.strategies.hyperband import Hyperband, Plan, State, lay_out, run_all
 
 CREATED = 1_700_000_000.0
 START_SECONDS = 8.0
@@ -318,3 +321,50 @@ def _staleness(number: int, epochs: int) -> dict:
             "servers": [17226],
         }
     }
+
+
+def by_function(
+    value: Callable[[Any], float],
+    configurations: Sequence[Mapping[str, Any]],
+    ranges: Mapping[str, ParameterRange] | None = None,
+    *,
+    maximize: bool = True,
+) -> JobData:
+    """A job of one unit a trial, whose objective is a function of the configuration; one that is not finite diverged.
+
+    Args:
+        value: the function.
+        configurations: of the trials, in their order.
+        ranges: the hyperparameters'; where nothing is said, from 0 to 1 each.
+        maximize: whether larger values are better.
+    """
+    ranges = ranges or {name: ContinuousParameter(0.0, 1.0) for name in configurations[0]}
+    trials, reports = [], {}
+    for number, configuration in enumerate(configurations):
+        trial, objective = f"f-{number:03}", value(configuration)
+        known = objective if math.isfinite(objective) else None
+        trials.append(
+            TrialRow(
+                job="f",
+                trial_id=trial,
+                number=number,
+                status="Diverged" if known is None else "Completed",
+                hyperparameters=dict(configuration),
+                resource=1,
+                objective=known,
+                best_objective=known,
+                best_resource=1,
+            )
+        )
+        reports[trial] = (ReportRow(job="f", trial_id=trial, step=1, objective=known, metrics={}, at=CREATED),)
+    spec = {
+        "estimator": {"trainer": "XGBoostTrainer", "scaling": {}, "hyperparameters": {}},
+        "objective_metric_name": "validation:auc",
+        "objective_type": "Maximize" if maximize else "Minimize",
+        "objective_value": "last",
+        "hyperparameter_ranges": {name: bounds.to_json() for name, bounds in ranges.items()},
+        "strategy": "Bayesian",
+        "max_jobs": len(trials),
+    }
+    job = JobRow(name="f", status="Completed", created_at=CREATED, spec=spec, plan=run_all(len(trials), 1).to_json())
+    return JobData(job=job, trials=tuple(trials), reports=reports)

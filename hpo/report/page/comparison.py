@@ -6,10 +6,10 @@ import math
 from collections.abc import Iterator, Sequence
 
 from hpo.report.data import JobData
+from hpo.report.figures import comparison_figures
 from hpo.report.page.blocks import Column, Measured, Table
 from hpo.report.page.conclusion import comparison, places, standard_error, subtitle
 from hpo.report.page.page import Page, Section
-from hpo.report.pictures import comparison_figures
 from hpo.text import count, short
 
 NAMED = 3

@@ -100,8 +100,11 @@ const load = () => {
   library.remove();
 };
 
+const views = (plot) => JSON.parse(document.getElementById(plot.dataset.drawing).textContent);
+const chooser = (plot) => plot.closest("figure").querySelector("select");
+
 const draw = (plot, colours = scheme()) => {
-  const given = JSON.parse(document.getElementById(plot.dataset.drawing).textContent);
+  const given = views(plot)[chooser(plot)?.selectedIndex ?? 0];
   const layout = { ...given.layout, template: templates[colours], autosize: true };
   const touch = matchMedia("(pointer: coarse)").matches;
   if (touch) layout.dragmode = false;
@@ -127,9 +130,10 @@ const watch = new IntersectionObserver((entries) => {
 }, { rootMargin: "300px" });
 
 for (const plot of all(".plot")) {
-  const { height } = JSON.parse(document.getElementById(plot.dataset.drawing).textContent).layout;
+  const { height } = views(plot)[0].layout;
   if (height) plot.style.minHeight = `${height}px`;
   watch.observe(plot);
+  chooser(plot)?.addEventListener("change", () => draw(plot));
 }
 const redraw = () => drawn.forEach((plot) => draw(plot));
 document.getElementById("scheme").addEventListener("click", () => {

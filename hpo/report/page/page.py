@@ -165,10 +165,11 @@ def _table(table: Table) -> dict[str, Any]:
 
 
 def _drawing(figure: Figure) -> str:
-    """A figure's data and layout; the page's script adds the template of the reader's colour scheme."""
-    drawn = figure.interactive.to_plotly_json()
-    drawn["layout"].pop("template", None)
-    return str(to_json_plotly({"data": drawn["data"], "layout": drawn["layout"]}))
+    """Data and layout of each view; the page's script adds the template of the reader's colour scheme."""
+    views = [view.to_plotly_json() for view in figure.views.values() or [figure.interactive]]
+    for view in views:
+        view["layout"].pop("template", None)
+    return str(to_json_plotly([{"data": view["data"], "layout": view["layout"]} for view in views]))
 
 
 def _templates() -> dict[str, Any]:

@@ -5,22 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from hpo.report.data import JobData
+from hpo.report.figures import job_figures
 from hpo.report.page.blocks import Code, Column, Table, Text
 from hpo.report.page.conclusion import places, subtitle, verdict
 from hpo.report.page.origin import origin
 from hpo.report.page.page import Block, Page, Section
 from hpo.report.page.result import configuration, result
 from hpo.report.page.spending import spending
-from hpo.report.pictures import Figure, job_figures
+from hpo.report.pictures import Figure
 from hpo.text import first_line
 
 FIGURES = {
     "Learning": ("learning-curves", "brackets"),
     "Cost": ("cost", "progress"),
     "Hyperparameters": ("importance", "parallel-coordinates"),
+    "Model": ("slices", "contours", "predictions"),
     "Staleness": ("staleness",),
 }
 """In which section a picture stands, by its name."""
+
+NOTES = {
+    "Model": "The Gaussian process of a search with a model, fitted afterwards to this job's results. It learns their "
+    "ranks; these come back to values by the quantiles of what the job has seen, so that no line goes beyond the best "
+    "and the worst of that."
+}
+"""What has to be known to read the pictures of a section."""
 
 OPENED_FAILURES = 50
 """Failures whose tracebacks a page holds."""
@@ -39,11 +48,12 @@ def job_sections(data: JobData) -> list[Section]:
 
 def _pictures(data: JobData, figures: Sequence[Figure]) -> Iterator[Section]:
     """The pictures in their sections; beside those of cost, what they draw."""
-    homes = {name: title for title, names in FIGURES.items() for name in names}
-    own = [figure.title for figure in figures if figure.name not in homes]
-    for title in (*FIGURES, *own):
-        blocks: list[Block] = [figure for figure in figures if homes.get(figure.name, figure.title) == title]
-        yield Section(title, blocks + (spending(data) if title == "Cost" else []))
+    by_name = {figure.name: figure for figure in figures}
+    known = {name for names in FIGURES.values() for name in names}
+    own = {figure.title: (figure.name,) for figure in figures if figure.name not in known}
+    for title, names in {**FIGURES, **own}.items():
+        blocks: list[Block] = [by_name[name] for name in names if name in by_name]
+        yield Section(title, blocks + (spending(data) if title == "Cost" else []), note=NOTES.get(title, ""))
 
 
 def _trials(data: JobData) -> Section:

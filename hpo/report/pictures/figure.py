@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import plotly.graph_objects as go
@@ -23,6 +23,8 @@ class Figure:
         interactive: for the page. It has no title and a transparent background; `look.TEMPLATES` has its
             layout's template for each colour scheme.
         still: draws it for a file, title and all.
+        views: by what each shows, the pictures that the reader of a page can choose from, `interactive` first; empty
+            where there is nothing to choose.
     """
 
     name: str
@@ -30,6 +32,7 @@ class Figure:
     note: str
     interactive: go.Figure
     still: Callable[[], Still]
+    views: Mapping[str, go.Figure] = field(default_factory=dict)
 
     @styled
     def save(self, folder: str | Path) -> list[Path]:

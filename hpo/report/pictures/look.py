@@ -42,6 +42,9 @@ HEIGHT = 420
 WIDTH, STILL_HEIGHT = 9.0, 5.0
 """Inches of a still."""
 
+PANEL_HEIGHT = 2.1
+"""Inches of a row of panels."""
+
 _INK, _PALE = "#2b3138", "#e3e6ea"
 
 styled = mpl.rc_context(
@@ -127,6 +130,15 @@ def still_rows(axes: Axes, names: Sequence[str]) -> None:
 
 def canvas(title: str, subtitle: str, *, height: float = STILL_HEIGHT) -> tuple[Still, Axes]:
     """A still with its title and one pair of axes; call it within `styled`."""
+    still, (axes,) = panels(title, subtitle, 1, 1, height=height)
+    return still, axes
+
+
+def panels(
+    title: str, subtitle: str, rows: int, columns: int, *, height: float | None = None
+) -> tuple[Still, list[Axes]]:
+    """A still with its title and rows of axes; call it within `styled`."""
+    height = height or 1.3 + PANEL_HEIGHT * rows
     lines = textwrap.wrap(title, 90)
     # Inches from the top: the title's first line, and what its lines and the subtitle take.
     top, line = 0.12, 0.22
@@ -137,10 +149,11 @@ def canvas(title: str, subtitle: str, *, height: float = STILL_HEIGHT) -> tuple[
     left = 0.1 / WIDTH
     still.suptitle("\n".join(lines), x=left, y=1 - top / height, ha="left", fontsize=12.5, weight="bold")
     still.text(left, 1 - (header - 0.23) / height, shortened(subtitle, 110), va="top", fontsize=9.5, color="#66707c")
-    axes = still.subplots()
-    axes.grid()
-    axes.spines[["top", "right"]].set_visible(False)
-    return still, axes
+    panels = [*still.subplots(rows, columns, squeeze=False).flat]
+    for axes in panels:
+        axes.grid()
+        axes.spines[["top", "right"]].set_visible(False)
+    return still, panels
 
 
 def narrowed(whole: NDArray[np.int64]) -> NDArray[Any]:

@@ -115,7 +115,7 @@ def _place(bounds: ParameterRange, value: Any) -> float:
 # ---- the picture
 
 
-def parallel(data: JobData) -> Figure | None:
+def parallel_coordinates(data: JobData) -> Figure | None:
     """The picture; None where no trial has a score."""
     axes, lines = coordinates(data)
     if not lines:

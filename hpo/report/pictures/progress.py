@@ -113,7 +113,7 @@ def full_scores(data: JobData) -> dict[str, float]:
     without a single score is left out unless it failed.
     """
     sign = 1.0 if data.maximize else -1.0
-    curves = {trial.trial_id: _compared(data, trial.trial_id) for trial in data.trials}
+    curves = {trial.trial_id: data.compared(trial.trial_id) for trial in data.trials}
     ended = {
         trial.trial_id: score
         for trial in data.trials
@@ -139,18 +139,6 @@ def full_scores(data: JobData) -> dict[str, float]:
         worst = sign * min(sign * score for score in scores.values())
         scores |= {trial.trial_id: worst for trial in data.trials if trial.status in ("Failed", "Diverged")}
     return {trial.trial_id: scores[trial.trial_id] for trial in data.trials if trial.trial_id in scores}
-
-
-def _compared(data: JobData, trial: str) -> dict[int, float]:
-    """By resource, what a trial is compared by there: its value, or its best one so far."""
-    better = max if data.maximize else min
-    values: dict[int, float] = {}
-    best = None
-    for report in data.reports.get(trial, ()):
-        if report.objective is not None:
-            best = report.objective if best is None else better(best, report.objective)
-            values[report.step] = best if data.by_best else report.objective
-    return values
 
 
 def baseline(data: JobData) -> Baseline | None:

@@ -25,7 +25,17 @@ pytestmark = pytest.mark.system
 See = Callable[..., Opened]
 
 TRIALS = "section[aria-labelledby=trials]"
-SECTIONS = ["result", "learning", "cost", "hyperparameters", "staleness", "configuration", "trials", "failures"]
+SECTIONS = [
+    "result",
+    "learning",
+    "cost",
+    "hyperparameters",
+    "model",
+    "staleness",
+    "configuration",
+    "trials",
+    "failures",
+]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 
 from hpo.record.store import JobRow, Store
 from hpo.report.data import JobData
-from hpo.report.pictures.figures import job_figures
+from hpo.report.figures import job_figures
 from hpo.report.pictures.gantt import brackets
 from tests.support.records import HOSTILE, made_up, write
 from trainers import TRAINERS

@@ -5,12 +5,13 @@ import re
 
 import pytest
 
+from hpo.report.figures import comparison_figures, job_figures
 from hpo.report.pictures import look
-from hpo.report.pictures.figures import comparison_figures, job_figures
 from hpo.report.pictures.gantt import brackets
 from tests.support.records import HOSTILE, large, made_up
 
-NAMES = ["learning-curves", "brackets", "cost", "progress", "importance", "parallel-coordinates"]
+TRIALS = ["learning-curves", "brackets", "cost", "progress", "parallel-coordinates"]
+MODEL = ["importance", "slices", "contours", "predictions"]
 
 
 @pytest.fixture(scope="module")
@@ -26,9 +27,9 @@ def hostile():
 
 
 def test_a_job_has_all_its_pictures_in_order(figures):
-    assert [figure.name for figure in figures] == NAMES
+    assert [figure.name for figure in figures] == [*TRIALS, *MODEL]
     with_servers = made_up(trainer="ParameterServerTrainer")
-    assert [figure.name for figure in job_figures(with_servers)] == [*NAMES, "staleness"]
+    assert [figure.name for figure in job_figures(with_servers)] == [*TRIALS, "staleness", *MODEL]
     assert [figure.name for figure in comparison_figures([made_up(), made_up(name="b")])] == [
         "progress-compared",
         "cost-compared",
@@ -71,7 +72,7 @@ def test_names_are_no_templates(hostile):
     for figure in hostile:
         for trace in figure.interactive.data:
             fields = set(re.findall(r"%\{(\w+)", trace.hovertemplate or ""))
-            assert fields <= {"x", "y", "text", "hovertext", "customdata"}
+            assert fields <= {"x", "y", "z", "text", "hovertext", "customdata"}
 
 
 def test_pictures_have_no_title_or_background_of_their_own(figures):
@@ -86,7 +87,7 @@ def test_pictures_have_no_title_or_background_of_their_own(figures):
 
 def test_a_thousand_long_trials_stay_small():
     sizes = {figure.name: len(figure.interactive.to_json()) for figure in job_figures(large())}
-    assert list(sizes) == NAMES
+    assert list(sizes) == [*TRIALS, *MODEL]
     assert sum(sizes.values()) < 1_000_000, sizes
 
 

@@ -62,7 +62,7 @@ def test_what_a_picture_holds_cannot_leave_its_script(text: str) -> None:
 
 def test_a_picture_comes_with_its_numbers_and_without_the_colours_of_one_scheme() -> None:
     read = Read(Page("t", "v", [Section("s", [picture("</script>\u2028")])]).html())
-    (drawing,) = [json.loads(text) for text in read.of("script") if text.startswith('{"data"')]
+    ((drawing,),) = [json.loads(text) for text in read.of("script") if text.startswith('[{"data"')]
     assert drawing["layout"]["meta"] == {"text": "</script>\u2028"}
     assert "template" not in drawing["layout"]
     (templates,) = [json.loads(text) for text in read.of("script") if text.startswith('{"light"')]

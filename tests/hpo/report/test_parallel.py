@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
-from hpo.report.pictures.parallel import GROUPS, LOST, MOST_LINES, coordinates, parallel
+from hpo.report.pictures.parallel import GROUPS, LOST, MOST_LINES, coordinates, parallel_coordinates
 from hpo.report.pictures.scales import fixed, position
 from tests.support.records import made_up
 
@@ -68,12 +68,12 @@ def test_fixed_and_too_many_hyperparameters_are_left_out():
     many = replace(data, job=replace(data.job, spec=spec), trials=trials)
     axes, _ = coordinates(many)
     assert [axis.name for axis in axes] == [*[f"h{place}" for place in range(12)], "validation:auc"]
-    assert "9 hyperparameters left out" in parallel(many).note
+    assert "9 hyperparameters left out" in parallel_coordinates(many).note
 
 
 def test_the_interactive_form_is_a_trace_a_group():
     data = made_up()
-    figure = parallel(data).interactive
+    figure = parallel_coordinates(data).interactive
     assert [trace.name for trace in figure.data if trace.mode == "lines"] == [
         "failed or diverged (3)",
         "the worst quarter (10)",
@@ -89,7 +89,7 @@ def test_the_interactive_form_is_a_trace_a_group():
 
 
 def test_of_many_trials_some_are_drawn_and_the_note_says_so():
-    figure = parallel(made_up(trials=400, resource=9))
+    figure = parallel_coordinates(made_up(trials=400, resource=9))
     assert f"{MOST_LINES} at most are drawn" in figure.note
     lines = [trace for trace in figure.interactive.data if trace.mode == "lines"]
     assert all(len(trace.y) <= MOST_LINES * 9 for trace in lines)

@@ -42,8 +42,8 @@ def data() -> JobData:
 
 def test_the_parts_come_in_the_order_in_which_they_are_asked_for(data: JobData) -> None:
     assert titles(data) == [
-        *("Result", "Learning", "Cost", "Hyperparameters", "Staleness", "Configuration", "Trials", "Failures"),
-        "Environment",
+        *("Result", "Learning", "Cost", "Hyperparameters", "Model", "Staleness", "Configuration", "Trials"),
+        *("Failures", "Environment"),
     ]
 
 
@@ -61,6 +61,9 @@ def test_every_picture_has_a_place_in_a_section(data: JobData) -> None:
         "progress": "Cost",
         "importance": "Hyperparameters",
         "parallel-coordinates": "Hyperparameters",
+        "slices": "Model",
+        "contours": "Model",
+        "predictions": "Model",
         "staleness": "Staleness",
     }
 

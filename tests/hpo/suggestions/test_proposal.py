@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
 from hpo.suggestions import Observation, Space, propose
 from hpo.suggestions.observation import normal_scores
-from hpo.suggestions.proposal import MOST_POINTS
+from hpo.suggestions.surface import MOST_POINTS
 
 RANGES = {
     "rate": ContinuousParameter(1e-4, 1, "Logarithmic"),

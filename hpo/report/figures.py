@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hpo.report.data import JobData
-from hpo.report.pictures.costs import cost, costs_compared
-from hpo.report.pictures.curves import learning_curves
-from hpo.report.pictures.figure import Figure
-from hpo.report.pictures.gantt import brackets
-from hpo.report.pictures.importance import importance
-from hpo.report.pictures.parallel import parallel
-from hpo.report.pictures.progress import best_by_cost, best_compared
-from hpo.report.pictures.staleness import staleness_histograms
+from hpo.report.model import model_figures
+from hpo.report.pictures import (
+    Figure,
+    best_by_cost,
+    best_compared,
+    brackets,
+    cost,
+    costs_compared,
+    learning_curves,
+    parallel_coordinates,
+    staleness_histograms,
+)
 
-_OF_A_JOB = (learning_curves, brackets, cost, best_by_cost, importance, parallel, staleness_histograms)
+_OF_TRIALS = (learning_curves, brackets, cost, best_by_cost, parallel_coordinates, staleness_histograms)
 _OF_SEVERAL = (best_compared, costs_compared)
 
 
 def job_figures(data: JobData) -> list[Figure]:
     """A job's pictures; one that the record has nothing for is not among them."""
-    return [figure for draw in _OF_A_JOB if (figure := draw(data)) is not None]
+    return [*(figure for draw in _OF_TRIALS if (figure := draw(data)) is not None), *model_figures(data)]
 
 
 def comparison_figures(jobs: Sequence[JobData]) -> list[Figure]:

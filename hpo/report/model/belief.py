@@ -1,0 +1,164 @@
+"""Belief: the search's model of a job, fitted to all that its record has, in the objective's units."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hpo.ranges import Scalar
+from hpo.record import TrialRow
+from hpo.report.data import JobData
+from hpo.report.pictures import fixed
+from hpo.strategies import observations_in
+from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from hpo.suggestions import Observation, Space, Surface
+
+Floats = NDArray[np.float64]
+
+FEWEST = 8
+"""Configurations below which nothing is said."""
+
+WITHIN = 0.8
+"""The probability with which the model expects a value within its intervals."""
+
+_QUANTILE = 1.2815515655446004
+"""How many standard deviations that is to either side."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Expected:
+    """What the model expects of configurations: the value that it takes to be as likely exceeded as not, and bounds.
+
+    Args:
+        middle: shape (n,).
+        low: the lesser bounds of the intervals, shape (n,).
+        high: the greater ones.
+    """
+
+    middle: Floats
+    low: Floats
+    high: Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class Belief:
+    """A Gaussian process that learned from a job's trials, and from the earlier jobs that it began with.
+
+    Args:
+        data: the job's.
+        space: of its configurations.
+        observations: values at the rungs and ends of trials that belong to the space, the job's own first.
+        trials: of each of the job's own observations, the trial.
+    """
+
+    data: JobData
+    space: Space
+    observations: Sequence[Observation]
+    trials: Sequence[TrialRow]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The hyperparameters among whose values there was a choice."""
+        return tuple(name for name, bounds in self.data.ranges.items() if not fixed(bounds))
+
+    @cached_property
+    def surface(self) -> Surface:
+        """The fitted process."""
+        return self.surface_of(range(len(self.observations)))
+
+    @cached_property
+    def groups(self) -> NDArray[np.int64]:
+        """The number of each observation's configuration: repeats of one have the same."""
+        known: dict[bytes, int] = {}
+        points = (self.space.point(each.hyperparameters).tobytes() for each in self.observations)
+        return np.array([known.setdefault(point, len(known)) for point in points])
+
+    def surface_of(self, places: Sequence[int]) -> Surface:
+        """The process of some of the observations."""
+        from hpo.suggestions import Surface  # Imports scikit-learn, for which jobs without a model do not wait.
+
+        seen = [self.observations[place] for place in places]
+        return Surface(self.space, seen, max_resource=self.data.max_resource, maximize=self.data.maximize)
+
+    def through(self, *names: str) -> Mapping[str, Scalar] | None:
+        """The configuration of the best trial that has hyperparameters of these names; None where none has."""
+        ranked = (trial for trial in self.data.ranked() if self.data.objective(trial) is not None)
+        return next((t.hyperparameters for t in ranked if all(name in t.hyperparameters for name in names)), None)
+
+    def expected(self, configurations: Sequence[Mapping[str, Scalar]]) -> Expected:
+        """What the surface says of configurations that train to the end."""
+        return self.in_units(*self.surface.predict(np.array([self.space.point(each) for each in configurations])))
+
+    def in_units(self, scores: NDArray[Any], deviations: NDArray[Any]) -> Expected:
+        """Scores as values of the objective, by the quantiles of what the job itself has seen."""
+        rising, values = self._quantiles
+        ends = [np.interp(scores + sign * _QUANTILE * deviations, rising, values) for sign in (-1, 1)]
+        return Expected(middle=np.interp(scores, rising, values), low=np.minimum(*ends), high=np.maximum(*ends))
+
+    @cached_property
+    def _quantiles(self) -> tuple[Floats, Floats]:
+        """Scores, rising, and the finite values of the job that have them."""
+        from hpo.suggestions import scores_of
+
+        scores = scores_of(self.observations, maximize=self.data.maximize)
+        own = {
+            float(score): each.value
+            for score, each in zip(scores, self.observations[: len(self.trials)], strict=False)
+            if math.isfinite(each.value)
+        }
+        rising = sorted(own)
+        return np.array(rising), np.array([own[score] for score in rising])
+
+    @classmethod
+    def of(cls, data: JobData) -> Self | None:
+        """A job's; None where too little is there to learn from: configurations, values, or hyperparameters."""
+        from hpo.suggestions import Space
+
+        space = Space(data.ranges)
+        seen = list(_seen(data, space))
+        earlier = [each for each in observations_in(data.job.spec) if _belongs(space, each.hyperparameters)]
+        belief = cls(
+            data=data,
+            space=space,
+            observations=(*(observation for _, observation in seen), *earlier),
+            trials=tuple(trial for trial, _ in seen),
+        )
+        tried = {str(each.hyperparameters) for _, each in seen}
+        values = {each.value for _, each in seen if math.isfinite(each.value)}
+        return belief if len(tried) >= FEWEST and len(values) > 1 and belief.names else None
+
+
+def _seen(data: JobData, space: Space) -> Iterator[tuple[TrialRow, Observation]]:
+    """Trials' values at their rungs and their ends; one that failed or diverged has none at its end."""
+    from hpo.suggestions import Observation
+
+    rungs = set(data.rungs)
+    for trial in data.trials:
+        if not _belongs(space, trial.hyperparameters):
+            continue
+        lost = trial.status in ("Failed", "Diverged")
+        end = None if lost else data.objective(trial)
+        values = {
+            step: v for step, v in data.compared(trial.trial_id).items() if step in rungs and step < trial.resource
+        }
+        if lost or (end is not None and trial.resource):
+            values[max(1, trial.resource)] = math.nan if end is None else end
+        for resource, value in values.items():
+            yield trial, Observation(hyperparameters=dict(trial.hyperparameters), resource=resource, value=value)
+
+
+def _belongs(space: Space, hyperparameters: Mapping[str, Scalar]) -> bool:
+    """Whether a configuration has a place in the space."""
+    try:
+        space.point(hyperparameters)
+    except (KeyError, ConfigurationError):
+        return False
+    return True
