@@ -96,15 +96,19 @@ def short(value: object) -> str:
 
 def range_text(bounds: Mapping[str, Any]) -> str:
     """A hyperparameter's range, in the form that the record keeps it."""
+    when = "".join(
+        f"{', if ' if not place else ' and '}{name} is {' or '.join(map(str, values))}"
+        for place, (name, values) in enumerate(bounds.get("when", {}).items())
+    )
     if "values" in bounds:
-        return "one of " + ", ".join(str(value) for value in bounds["values"])
+        return "one of " + ", ".join(str(value) for value in bounds["values"]) + when
     scaling = "" if bounds["scaling_type"] == "Auto" else f", {bounds['scaling_type'].lower()}"
     kind = ", whole numbers" if bounds["type"] == "Integer" else ""
     if bounds["type"] == "Normal":
         about = "logarithms around" if bounds["scaling_type"] == "Logarithmic" else "around"
         kind, scaling = f", {about} {bounds['mean']:g} with deviation {bounds['standard_deviation']:g}", ""
     steps = f", in steps of {bounds['step']:g}" if "step" in bounds else ""
-    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{kind}{scaling}{steps}"
+    return f"{bounds['min_value']:g} to {bounds['max_value']:g}{kind}{scaling}{steps}{when}"
 
 
 def strategy_text(spec: Mapping[str, Any]) -> str:

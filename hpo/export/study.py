@@ -183,16 +183,18 @@ def _frozen(
     frozen = []
     for trial in tuned:
         state = TrialState.COMPLETE if trial is best else _state(trial, trial.trial_id in ends)
+        params = {
+            name: _choice(bounds, trial.hyperparameters[name])
+            if isinstance(bounds, CategoricalParameter)
+            else trial.hyperparameters[name]
+            for name, bounds in ranges.items()
+            if name in trial.hyperparameters or not bounds.when
+        }
         made = create_trial(
             state=state,
             value=objective(job, trial) if state in (TrialState.COMPLETE, TrialState.PRUNED) else None,
-            params={
-                name: _choice(bounds, trial.hyperparameters[name])
-                if isinstance(bounds, CategoricalParameter)
-                else trial.hyperparameters[name]
-                for name, bounds in ranges.items()
-            },
-            distributions=spaces,
+            params=params,
+            distributions={name: spaces[name] for name in params},
             user_attrs=encode(_about_trial(trial, last.get(trial.trial_id, {}), billed.get(trial.trial_id, 0.0))),
             intermediate_values=curves[trial.trial_id],
         )

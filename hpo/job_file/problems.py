@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -15,6 +15,7 @@ from hpo.job_file.trainer_models import CustomSpec, ParameterServerSpec, TorchSp
 from hpo.job_file.wording import HYPERPARAMETERS, RANGES, in_its_words
 from hpo.job_file.yaml_file import Keys, Problem
 from hpo.jobs import TakesValues, check_objective, check_objective_name, check_trainer_ranges, longest
+from hpo.ranges import check_conditions
 from hpo.strategies import strategy_of
 from trainers.errors import ConfigurationError
 
@@ -43,7 +44,7 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
         _drop(left, problem.keys)
     trainer = _valid(TypeAdapter[Spec](TrainerSpec), left.get("trainer"))
     tuning, data = _valid(TypeAdapter(Tuning), left.get("tuning")), _valid(TypeAdapter(Data), left.get("data"))
-    problems: list[Problem] = []
+    problems: list[Problem] = [] if tuning is None else list(_of_conditions(tuning))
     takes: _Takes | None = None
     if isinstance(trainer, XGBoostSpec):
         takes = _Takes(hyperparameters=dict(trainer.hyperparameters))
@@ -120,10 +121,21 @@ def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
         yield _said(RANGES if tuning.strategy == "Grid" else ("tuning", "hyperband"), error)
 
 
+def _of_conditions(tuning: Tuning) -> Iterator[Problem]:
+    """The first problem of what ranges say of one another."""
+    try:
+        check_conditions({name: bounds.parameter() for name, bounds in tuning.ranges.items()})
+    except ConfigurationError as error:
+        named = re.findall(r"'([^']+)'", str(error))
+        yield _said((*RANGES, named[0], "when"), error)
+
+
 def _of_ranges(tuning: Tuning, takes: TakesValues, gone: Sequence[str | int]) -> Iterator[Problem]:
     for name, bounds in tuning.ranges.items():
         try:
-            check_trainer_ranges(takes, {name: bounds.parameter()})
+            check_trainer_ranges(
+                takes, {name: replace(bounds.parameter(), when={})}
+            )  # By itself: others are not there.
         except ConfigurationError as error:
             if not any(f"'{other}'" in str(error) for other in gone if other != name):
                 yield _said((*RANGES, name), error)

@@ -10,6 +10,15 @@ from hpo.job_file.known_keys import Give, Strict
 from hpo.job_file.wording import about
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, NormalParameter, ParameterRange
 
+When = Annotated[
+    dict[str, Any] | None,
+    Field(
+        description="values of other hyperparameters, by name, with which alone there is this one; without them the "
+        "trainer's own value holds; null is always"
+    ),
+    Give("names of hyperparameters and their values, such as {optimizer: [sgd]}"),
+]
+
 
 class _Range(Strict):
     """Base of ranges, which are checked where they stand."""
@@ -40,10 +49,11 @@ class ContinuousRange(_Range):
     step: float | None = Field(
         None, description="values are this far from one another, from min to max; null is any number"
     )
+    when: When = None
 
     def parameter(self) -> ParameterRange:
         """In the Python API's form."""
-        return ContinuousParameter(self.min, self.max, self.scaling, step=self.step)
+        return ContinuousParameter(self.min, self.max, self.scaling, step=self.step, when=self.when or {})
 
 
 class IntegerRange(_Range):
@@ -54,10 +64,11 @@ class IntegerRange(_Range):
     max: int = Field(description="the greatest value, which is included")
     scaling: Literal["Auto", "Linear", "Logarithmic"] = Field("Auto", description="as for a continuous range")
     step: int | None = Field(None, description="as for a continuous range; null is any whole number")
+    when: When = None
 
     def parameter(self) -> ParameterRange:
         """In the Python API's form."""
-        return IntegerParameter(self.min, self.max, self.scaling, step=self.step)
+        return IntegerParameter(self.min, self.max, self.scaling, step=self.step, when=self.when or {})
 
 
 class NormalRange(_Range):
@@ -74,11 +85,18 @@ class NormalRange(_Range):
     min: float | None = Field(None, description="no value is below; null cuts nothing more off")
     max: float | None = Field(None, description="no value is above; null cuts nothing more off")
     step: float | None = Field(None, description="values are whole multiples of it; null is any number")
+    when: When = None
 
     def parameter(self) -> ParameterRange:
         """In the Python API's form."""
         return NormalParameter(
-            self.mean, self.standard_deviation, self.scaling, min_value=self.min, max_value=self.max, step=self.step
+            self.mean,
+            self.standard_deviation,
+            self.scaling,
+            min_value=self.min,
+            max_value=self.max,
+            step=self.step,
+            when=self.when or {},
         )
 
 
@@ -87,10 +105,11 @@ class CategoricalRange(_Range):
 
     type: Literal["categorical"] = Field(description="one of some values")
     values: list[Any] = Field(description="the values: text, numbers, true, false or null; 1 and '1' are two")
+    when: When = None
 
     def parameter(self) -> ParameterRange:
         """In the Python API's form."""
-        return CategoricalParameter(self.values)
+        return CategoricalParameter(self.values, when=self.when or {})
 
 
 Range = Annotated[

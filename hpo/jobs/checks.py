@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from hpo.cost import Prices, Tariff
 from hpo.jobs.options import one_of
-from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange, check_ranges
+from hpo.ranges import (
+    CategoricalParameter,
+    IntegerParameter,
+    ParameterRange,
+    check_conditions,
+    check_ranges,
+    corners,
+    extremes,
+)
 from hpo.strategies import MOST_JOBS, STRATEGIES, Strategy, StrategyConfig, WarmStartConfig, check_strategy
 from trainers.checking import check_whole, did_you_mean, is_number, is_whole
 from trainers.errors import ConfigurationError
@@ -92,6 +99,8 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
         raise ConfigurationError(
             f"base_tuning_job_name is {base!r}; give letters, digits and hyphens, a letter or digit first and last"
         )
+    check_ranges(ranges)
+    check_conditions(ranges)
     check_trainer_ranges(estimator, ranges)
     check_strategy(
         options["strategy"], options["strategy_config"], options["early_stopping_type"], options["warm_start_config"]
@@ -251,23 +260,25 @@ def check_trainer_ranges(estimator: TakesValues, ranges: Mapping[str, ParameterR
 
     An end that only the end itself is wrong at is let pass where values between are drawn: nobody draws it.
 
+    Args:
+        estimator: says what it takes.
+        ranges: of the form that `check_ranges` and `check_conditions` want.
+
     Raises:
         ConfigurationError: naming the range and its wrong value.
     """
-    check_ranges(ranges)
     for name, bounds in ranges.items():
         if name in estimator.resource_names:
             _check_length(name, bounds)
-        for value, inside in _extremes(bounds):
+        for value, inside in extremes(bounds):
             error = _refusal(estimator, {name: value})
             if error and (inside is None or _refusal(estimator, {name: inside})):
                 raise ConfigurationError(f"hyperparameter_ranges[{name!r}] is {bounds!r}: {error}") from error
-    together = {name: _extremes(bounds)[0] for name, bounds in ranges.items()}
-    error = _refusal(
-        estimator, {name: value if inside is None else inside for name, (value, inside) in together.items()}
-    )
-    if error:
-        raise ConfigurationError(f"hyperparameter_ranges {', '.join(map(repr, ranges))} do not go together: {error}")
+    for together in corners(ranges):
+        if error := _refusal(estimator, together):
+            raise ConfigurationError(
+                f"hyperparameter_ranges {', '.join(map(repr, together))} do not go together: {error}"
+            )
 
 
 def gang_sizes(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> tuple[int, int]:
@@ -276,7 +287,7 @@ def gang_sizes(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> tupl
     for choose in (min, max):
         values = dict(estimator.hyperparameters)
         for name, bounds in ranges.items():
-            ends = [value for value, _ in _extremes(bounds)]
+            ends = [value for value, _ in extremes(bounds)]
             values[name] = choose(ends, key=lambda value: estimator.workers_for({**values, name: value}))
         sizes.append(estimator.workers_for(values))
     return min(sizes), max(sizes)
@@ -360,22 +371,17 @@ def check_name_free(name: str, taken: Iterable[str], where: str) -> None:
 
 def _check_length(name: str, bounds: ParameterRange) -> None:
     values = bounds.values if isinstance(bounds, CategoricalParameter) else [bounds.min_value]
+    if bounds.when:
+        raise ConfigurationError(
+            f"hyperparameter_ranges[{name!r}] is {bounds!r}, and says how long every trial trains; leave its condition "
+            "out"
+        )
     whole = isinstance(bounds, IntegerParameter | CategoricalParameter)
     if not whole or not all(is_whole(value, 1) for value in values):
         raise ConfigurationError(
             f"hyperparameter_ranges[{name!r}] is {bounds!r}, and says how long a trial trains; give an "
             "IntegerParameter with a min_value of 1 or more"
         )
-
-
-def _extremes(bounds: ParameterRange) -> list[tuple[Any, Any]]:
-    """Values to try of a range, each with the next that may be drawn instead of it, or None."""
-    if isinstance(bounds, CategoricalParameter):
-        return [(value, None) for value in bounds.values]
-    low, high = bounds.min_value, bounds.max_value
-    if isinstance(bounds, IntegerParameter) or bounds.size is not None:
-        return [(low, None), (high, None)]
-    return [(low, math.nextafter(low, high)), (high, math.nextafter(high, low))]
 
 
 def _refusal(estimator: TakesValues, values: Mapping[str, Any]) -> ConfigurationError | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -10,7 +9,19 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from hpo.ranges.values import Scalar, either, whole, within
+from hpo.ranges.values import (
+    Scalar,
+    When,
+    condition,
+    either,
+    plain,
+    same,
+    scalar,
+    when_as_strings,
+    when_to_json,
+    whole,
+    within,
+)
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -23,6 +34,7 @@ class CategoricalParameter:
 
     Args:
         values: a list of None, booleans, numbers and strings; one of them alone stands for a list of one.
+        when: values of other hyperparameters, by name, with which alone there is this one; None is always.
 
     Raises:
         ConfigurationError: there are no values, one of them twice, or one of another type.
@@ -31,8 +43,9 @@ class CategoricalParameter:
     __name__: ClassVar[str] = "Categorical"
 
     values: list[Scalar]
+    when: When
 
-    def __init__(self, values: Sequence[Scalar] | Scalar) -> None:
+    def __init__(self, values: Sequence[Scalar] | Scalar, *, when: When | None = None) -> None:
         choices: Any = values
         if isinstance(choices, np.ndarray):
             choices = choices.tolist()
@@ -41,13 +54,14 @@ class CategoricalParameter:
         # A set has no order of its own, and the order decides what a seed draws.
         if not isinstance(choices, Sequence) or isinstance(choices, (bytes, bytearray)):
             raise ConfigurationError(f"CategoricalParameter: values is {choices!r}; give a list")
-        checked = [_scalar(f"CategoricalParameter: values[{place}]", value) for place, value in enumerate(choices)]
+        checked = [scalar(f"CategoricalParameter: values[{place}]", value) for place, value in enumerate(choices)]
         if not checked:
             raise ConfigurationError(f"CategoricalParameter: values is {choices!r}; give at least one value")
         for place, value in enumerate(checked):
-            if any(_same(value, other) for other in checked[:place]):
+            if any(same(value, other) for other in checked[:place]):
                 raise ConfigurationError(f"CategoricalParameter: values has {value!r} twice; give it once")
         object.__setattr__(self, "values", checked)
+        object.__setattr__(self, "when", condition("CategoricalParameter", when))
 
     def is_valid(self, value: object) -> bool:
         """Whether `value` is one of the values, of the same type."""
@@ -64,18 +78,18 @@ class CategoricalParameter:
             return matches[0]
         raise ConfigurationError(f"value is {value!r}; give {either(self.values)}")
 
-    def as_tuning_range(self, name: str) -> dict[str, str | list[str]]:
+    def as_tuning_range(self, name: str) -> dict[str, Any]:
         """The form that SageMaker's API gives it: everything as strings."""
-        return {"Name": name, "Values": [str(value) for value in self.values]}
+        return {"Name": name, "Values": [str(value) for value in self.values], **when_as_strings(self.when)}
 
     def to_json(self) -> dict[str, Any]:
         """Everything it was made with, for `range_from_json`."""
-        return {"type": self.__name__, "values": list(self.values)}
+        return {"type": self.__name__, "values": list(self.values), **when_to_json(self.when)}
 
     def position(self, value: object) -> float:
         """Where a value lies if each has an equal piece of 0 to 1: in the middle of its own."""
         own = self.cast_to_type(value)
-        return (next(i for i, other in enumerate(self.values) if _same(own, other)) + 0.5) / len(self.values)
+        return (next(i for i, other in enumerate(self.values) if same(own, other)) + 0.5) / len(self.values)
 
     def at(self, position: float) -> Scalar:
         """The value whose piece a position from 0 to 1 is in."""
@@ -108,7 +122,7 @@ class CategoricalParameter:
     def encode(self, value: object) -> object:
         """The point of `domain()` that stands for a value."""
         own = self.cast_to_type(value)
-        return self.points()[next(i for i, other in enumerate(self.values) if _same(own, other))]
+        return self.points()[next(i for i, other in enumerate(self.values) if same(own, other))]
 
     def decode(self, suggested: object) -> Scalar:
         """The value that a point of `domain()` stands for."""
@@ -122,8 +136,8 @@ class CategoricalParameter:
 
     def _own(self, value: object) -> list[Scalar]:
         """The value of this range that is the same, in type too; empty where there is none."""
-        plain = _plain(value)
-        return [own for own in self.values if _same(plain, own)]
+        wanted = plain(value)
+        return [own for own in self.values if same(wanted, own)]
 
     @property
     def _by_position(self) -> bool:
@@ -133,28 +147,9 @@ class CategoricalParameter:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, CategoricalParameter):
             return NotImplemented
-        return len(self.values) == len(other.values) and all(map(_same, self.values, other.values))
+        alike = len(self.values) == len(other.values) and all(map(same, self.values, other.values))
+        return alike and self.when == other.when
 
     def __repr__(self) -> str:
-        return f"CategoricalParameter({self.values!r})"
-
-
-def _plain(value: object) -> object:
-    """A NumPy scalar as Python's own."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
-def _scalar(what: str, value: object) -> Scalar:
-    plain = _plain(value)
-    if isinstance(plain, float) and not math.isfinite(plain):
-        raise ConfigurationError(f"{what} is {value!r}; give a finite number")
-    if isinstance(plain, str) and ("\0" in plain or any("\ud800" <= letter <= "\udfff" for letter in plain)):
-        raise ConfigurationError(f"{what} is {value!r}; give text that UTF-8 can say, without NUL")
-    # Exactly these types: an enum's member, though it is a string, would come back from the record as another type.
-    if plain is None or type(plain) in (bool, int, float, str):
-        return plain  # type: ignore[return-value]
-    raise ConfigurationError(f"{what} is {value!r}; give None, a boolean, a number or a string")
-
-
-def _same(one: object, other: object) -> bool:
-    return type(one) is type(other) and one == other
+        when = f", when={self.when!r}" if self.when else ""
+        return f"CategoricalParameter({self.values!r}{when})"

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import NormalDist
 from typing import Any, ClassVar
 
 from hpo.ranges.numeric_range import NumericRange
 from hpo.ranges.steps import exactly
-from hpo.ranges.values import parsed, real
+from hpo.ranges.values import When, parsed, real
 from trainers.errors import ConfigurationError
 
 FURTHEST = 4.0
@@ -27,6 +27,7 @@ class NormalParameter(NumericRange):
         min_value: no value is below; None cuts nothing more off.
         max_value: no value is above; None cuts nothing more off.
         step: values are whole multiples of it, as they are written; None is any value.
+        when: see `ContinuousParameter`; None is always.
 
     Attributes:
         min_value: the least value.
@@ -39,8 +40,8 @@ class NormalParameter(NumericRange):
     __name__: ClassVar[str] = "Normal"
     scaling_types: ClassVar[tuple[str, ...]] = ("Linear", "Logarithmic")
 
-    mean: float
-    standard_deviation: float
+    mean: float = field(kw_only=True)
+    standard_deviation: float = field(kw_only=True)
 
     def __init__(
         self,
@@ -51,6 +52,7 @@ class NormalParameter(NumericRange):
         min_value: float | None = None,
         max_value: float | None = None,
         step: float | None = None,
+        when: When | None = None,
     ) -> None:
         given: dict[str, Any] = {"mean": mean, "standard_deviation": standard_deviation, "step": step}
         for name, value in given.items():
@@ -61,6 +63,7 @@ class NormalParameter(NumericRange):
                 f"NormalParameter: standard_deviation is {self.standard_deviation}; give a number above 0"
             )
         object.__setattr__(self, "scaling_type", scaling_type)
+        object.__setattr__(self, "when", when)
         object.__setattr__(self, "min_value", self._bound("min_value", min_value, -1))
         object.__setattr__(self, "max_value", self._bound("max_value", max_value, 1))
         if self.min_value > self.max_value:
@@ -93,7 +96,7 @@ class NormalParameter(NumericRange):
         """The value as a float, from a number or from its string."""
         return real("value", parsed(value))
 
-    def as_tuning_range(self, name: str) -> dict[str, str]:
+    def as_tuning_range(self, name: str) -> dict[str, Any]:
         """The form that SageMaker's API gives a continuous range, and beyond it the distribution."""
         return {
             **NumericRange.as_tuning_range(self, name),

@@ -23,6 +23,8 @@ class ContinuousParameter(NumericRange):
             times as large, otherwise "Linear").
         step: between one value and the next, of values that come out as they are written: 0.3, and not
             0.30000000000000004. `max_value` is a whole number of steps from `min_value`. None is any value between.
+        when: values of other hyperparameters, by name, with which alone there is this one, as in
+            `when={"optimizer": ["sgd"]}`. Where there is not, the trainer's own value holds.
 
     Raises:
         ConfigurationError: a bound is not a finite number, or scaling type or step do not fit the range.
@@ -64,6 +66,7 @@ class IntegerParameter(NumericRange):
             "Linear").
         step: between one value and the next, a whole number; `max_value` is a whole number of steps from `min_value`.
             None is any whole number between.
+        when: see `ContinuousParameter`.
 
     Raises:
         ConfigurationError: a bound is not a whole number, or scaling type or step do not fit the range.

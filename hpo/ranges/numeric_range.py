@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from hpo.ranges.steps import FINEST, MOST_STEPS, Steps, exactly, steps_between
-from hpo.ranges.values import Scalar, either, real, whole, within
+from hpo.ranges.values import Scalar, When, condition, either, real, when_as_strings, when_to_json, whole, within
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 
@@ -34,6 +34,7 @@ class NumericRange:
     max_value: float
     scaling_type: str = "Auto"
     step: float | None = field(default=None, kw_only=True)
+    when: When = field(default_factory=dict, kw_only=True, hash=False)
 
     def __post_init__(self) -> None:
         cls = type(self).__name__
@@ -52,6 +53,7 @@ class NumericRange:
         self._check_scaling(cls)
         if self.step is not None:
             self._check_step(cls)
+        object.__setattr__(self, "when", condition(cls, self.when))
 
     def _check_scaling(self, cls: str) -> None:
         scaling: Any = self.scaling_type
@@ -136,7 +138,7 @@ class NumericRange:
             return self.min_value <= number <= self.max_value
         return abs(number - self._steps.value(self._steps.nearest(number))) <= 1e-9 * self.step
 
-    def as_tuning_range(self, name: str) -> dict[str, str]:
+    def as_tuning_range(self, name: str) -> dict[str, Any]:
         """The form that SageMaker's API gives it: everything as strings."""
         return {
             "Name": name,
@@ -144,6 +146,7 @@ class NumericRange:
             "MaxValue": str(self.max_value),
             "ScalingType": self.scaling_type,
             **({} if self.step is None else {"Step": str(self.step)}),
+            **when_as_strings(self.when),
         }
 
     def to_json(self) -> dict[str, Any]:
@@ -154,6 +157,7 @@ class NumericRange:
             "max_value": self.max_value,
             "scaling_type": self.scaling_type,
             **({} if self.step is None else {"step": self.step}),
+            **when_to_json(self.when),
         }
 
     def __repr__(self) -> str:
@@ -162,7 +166,8 @@ class NumericRange:
 
     def _named(self) -> str:
         """The arguments that are given by name, as `repr` has them."""
-        return "" if self.step is None else f", step={self.step!r}"
+        step = "" if self.step is None else f", step={self.step!r}"
+        return f"{step}, when={self.when!r}" if self.when else step
 
     def _number(self, what: str, value: object) -> float:
         return whole(what, value) if self.__name__ == "Integer" else real(what, value)
@@ -226,13 +231,15 @@ class NumericRange:
         """Its form in Ray Tune."""
         from ray import tune
 
+        domain: Domain
         if self._by_position:
-            return tune.uniform(0, 1)
+            domain = tune.uniform(0, 1)
+            return domain
         low, high = self._searched()
         linear, logarithmic, beyond = self._drawn
         draw = getattr(tune, linear if self.resolved_scaling == "Linear" else logarithmic)
         # Not every searcher takes an interval without width.
-        domain: Domain = tune.choice([low]) if low == high else draw(low, high + beyond)
+        domain = tune.choice([low]) if low == high else draw(low, high + beyond)
         return domain
 
     def encode(self, value: object) -> float:

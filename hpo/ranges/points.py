@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from hpo.ranges.space import ParameterRange
-from hpo.ranges.values import Scalar
+from hpo.ranges.categorical import CategoricalParameter
+from hpo.ranges.conditions import among, required
+from hpo.ranges.kinds import ParameterRange
+from hpo.ranges.values import Scalar, either
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 
@@ -19,7 +21,7 @@ def checked_point(ranges: Mapping[str, ParameterRange], values: object, what: st
         what: what errors call the point.
 
     Raises:
-        ConfigurationError: a name has no range, or a value is not of its range.
+        ConfigurationError: a name has no range, a value is not of its range, or a condition is not met.
     """
     if not isinstance(values, Mapping) or not values:
         raise ConfigurationError(f"{what} is {values!r}; give a value for one tuned hyperparameter or more, by name")
@@ -32,8 +34,20 @@ def checked_point(ranges: Mapping[str, ParameterRange], values: object, what: st
             )
         if not ranges[name].is_valid(value):
             raise ConfigurationError(f"{what} has {name!r} {value!r}; give a value of {ranges[name]!r}")
-        point[name] = ranges[name].cast_to_type(value)
+        point[name] = _own(ranges[name], value)
+    for name in point:
+        for other, accepted in required(ranges, name).items():
+            if other not in point or not among(ranges[other], point[other], accepted):
+                wanted = f"{what} has {name!r}, which there is only if {other!r} is {either(accepted)}"
+                remedy = "leave it out" if other in point else f"give {other!r}, too"
+                raise ConfigurationError(f"{wanted}; {remedy}")
     return point
+
+
+def _own(bounds: ParameterRange, value: object) -> Scalar:
+    """A value in the type of its range; of steps, as it is written."""
+    own = bounds.cast_to_type(value)
+    return own if isinstance(bounds, CategoricalParameter) or bounds.step is None else bounds.at(bounds.position(own))
 
 
 def checked_points(ranges: Mapping[str, ParameterRange], points: object) -> list[dict[str, Scalar]]:

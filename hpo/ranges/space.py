@@ -3,39 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
-from hpo.ranges.categorical import CategoricalParameter
-from hpo.ranges.normal import NormalParameter
-from hpo.ranges.numeric import ContinuousParameter, IntegerParameter
+from hpo.ranges.conditions import check_conditions, present
+from hpo.ranges.kinds import ParameterRange
 from hpo.ranges.values import Scalar
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from ray.tune.search.sample import Domain
-
-ParameterRange: TypeAlias = ContinuousParameter | IntegerParameter | NormalParameter | CategoricalParameter
-
-_KINDS: dict[str, type[ParameterRange]] = {
-    "Continuous": ContinuousParameter,
-    "Integer": IntegerParameter,
-    "Normal": NormalParameter,
-    "Categorical": CategoricalParameter,
-}
-
-
-def range_from_json(state: Mapping[str, Any]) -> ParameterRange:
-    """The range that `to_json()` recorded, with its types and its scaling.
-
-    Raises:
-        ConfigurationError: the record is not one of a range.
-    """
-    match state:
-        case {"type": str(kind), **given} if kind in _KINDS:
-            with suppress(TypeError):
-                return _KINDS[kind](**given)
-    raise ConfigurationError(f"the record of a range is {state!r}; give what to_json() of a range returns")
 
 
 def check_ranges(ranges: Mapping[str, ParameterRange]) -> None:
@@ -59,37 +35,53 @@ def check_ranges(ranges: Mapping[str, ParameterRange]) -> None:
 def search_space(ranges: Mapping[str, ParameterRange]) -> dict[str, Domain]:
     """The ranges as Ray Tune's own domains, for any of its searchers.
 
-    What a searcher suggests from it has to go through `decode`.
+    What a searcher suggests from it has to go through `decode`. There are no conditions in it: `decode` leaves out what
+    is not there.
 
     Raises:
-        ConfigurationError: a name or a range is not one.
+        ConfigurationError: a name, a range or a condition is not one.
     """
     check_ranges(ranges)
+    check_conditions(ranges)
     return {name: value.domain() for name, value in ranges.items()}
 
 
 def encode(ranges: Mapping[str, ParameterRange], hyperparameters: Mapping[str, Scalar]) -> dict[str, Any]:
-    """Hyperparameters as points of the space that `search_space` makes of their ranges: what `decode` takes back."""
-    return {name: value.encode(hyperparameters[name]) for name, value in ranges.items()}
+    """Hyperparameters as points of the space that `search_space` makes of their ranges: what `decode` takes back.
+
+    One that is not there has the point in the middle.
+    """
+    values = {**{name: bounds.at(0.5) for name, bounds in ranges.items() if bounds.when}, **hyperparameters}
+    return {name: bounds.encode(values[name]) for name, bounds in ranges.items()}
 
 
-def decode(ranges: Mapping[str, ParameterRange], suggested: Mapping[str, Any]) -> dict[str, Scalar]:
-    """Hyperparameters from what a searcher suggested: within their ranges, and of their types.
+def decode(
+    ranges: Mapping[str, ParameterRange], suggested: Mapping[str, Any], given: Mapping[str, Scalar] | None = None
+) -> dict[str, Scalar]:
+    """Hyperparameters from what a searcher suggested: within their ranges, of their types, and those that there are.
+
+    Args:
+        ranges: of all hyperparameters.
+        suggested: a point for each; for those that are not there, with it or without.
+        given: values that go over the suggested ones, and decide what there is.
 
     Raises:
         ConfigurationError: the suggestion is not from the space that `search_space` makes of these ranges.
     """
-    if suggested.keys() != ranges.keys():
+    values: dict[str, Scalar] = {}
+    for name, bounds in ranges.items():
+        if name in suggested:
+            try:
+                values[name] = bounds.decode(suggested[name])
+            except ConfigurationError as error:
+                raise ConfigurationError(
+                    f"{name}: {error}; give the searcher the space that search_space() makes of the ranges"
+                ) from error
+    values |= given or {}
+    there = present(ranges, values)
+    if suggested.keys() - ranges.keys() or not values.keys() >= set(there):
         raise ConfigurationError(
             f"the searcher suggested {sorted(suggested)} for the ranges {sorted(ranges)}; "
             "give the searcher the space that search_space() makes of them"
         )
-    values: dict[str, Scalar] = {}
-    for name, value in ranges.items():
-        try:
-            values[name] = value.decode(suggested[name])
-        except ConfigurationError as error:
-            raise ConfigurationError(
-                f"{name}: {error}; give the searcher the space that search_space() makes of the ranges"
-            ) from error
-    return values
+    return {name: values[name] for name in there}

@@ -43,7 +43,7 @@ class Steps:
         return min(max(place, 0), self.size - 1)
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024, typed=True)  # 1 and 1.0 are equal, and their values are of two types.
 def steps_between(low: float, high: float, step: float) -> Steps:
     """The values `low`, `low + step` and so on, up to `high` at most.
 

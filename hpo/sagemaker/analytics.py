@@ -34,11 +34,12 @@ class HyperparameterTuningJobAnalytics:
     def dataframe(self, force_refresh: bool = False) -> pandas.DataFrame:
         """A row a trial, in the order in which they were suggested.
 
-        Columns: one a tuned hyperparameter, with its Python type; TrainingJobName, TrainingJobStatus,
-        FinalObjectiveValue, TrainingStartTime, TrainingEndTime, TrainingElapsedTimeSeconds; and beyond SageMaker's:
-        Status (as Warmband says it, which has one more: Diverged), BestObjectiveValue, BestObjectiveResource, Resource
-        (units trained), Bracket, BilledWorkerSeconds, BilledCost (where the job has prices), Checkpoint, FailureReason,
-        Details (what happened beside the metrics, as JSON).
+        Columns: one a tuned hyperparameter, with its Python type, empty where its condition is not met;
+        TrainingJobName, TrainingJobStatus, FinalObjectiveValue, TrainingStartTime, TrainingEndTime,
+        TrainingElapsedTimeSeconds; and beyond SageMaker's: Status (as Warmband says it, which has one more:
+        Diverged), BestObjectiveValue, BestObjectiveResource, Resource (units trained), Bracket, BilledWorkerSeconds,
+        BilledCost (where the job has prices), Checkpoint, FailureReason, Details (what happened beside the metrics, as
+        JSON).
         """
         if self._frame is None or force_refresh:
             import pandas
@@ -101,15 +102,16 @@ def tuned_trials(store: Store, name: str) -> list[TrialRow]:
 
 
 def _blank(job: JobRow) -> TrialRow:
-    """A trial as it is before anything is known of it but what is tuned."""
-    tuned = dict.fromkeys(job.spec["hyperparameter_ranges"])
-    return TrialRow(job=job.name, trial_id="", number=0, hyperparameters=tuned)
+    """A trial as it is before anything is known of it."""
+    return TrialRow(job=job.name, trial_id="", number=0, hyperparameters={})
 
 
 def _row(job: JobRow, trial: TrialRow, billed: float) -> dict[str, Any]:
     tariff = Tariff.of_spec(job.spec)
+    tuned = dict.fromkeys(job.spec["hyperparameter_ranges"])  # A trial lacks those whose condition it does not meet.
     ended = trial.started_at is not None and trial.ended_at is not None
     return {
+        **tuned,
         **trial.hyperparameters,
         "TrainingJobName": trial.trial_id,
         "TrainingJobStatus": training_job_status(trial),

@@ -37,7 +37,7 @@ class Controller:
         search: what to carry out.
         searcher: any `ray.tune.search.Searcher`.
         scheduler: any `ray.tune.schedulers.TrialScheduler`; one that is no `RungScheduler` decides at every unit.
-        decode: turns what the searcher suggests into hyperparameters.
+        decode: turns what the searcher suggests into hyperparameters; values that a person gave follow it.
         gangs: what executes.
         record: what keeps it.
         on_probe: see `hpo.search.reference_runs.OnProbe`.
@@ -53,7 +53,7 @@ class Controller:
         *,
         searcher: Searcher,
         scheduler: TrialScheduler,
-        decode: Callable[[dict[str, Any]], dict[str, Any]],
+        decode: Callable[..., dict[str, Any]],
         gangs: Gangs,
         record: Record,
         on_probe: OnProbe = lambda probed: None,

@@ -27,7 +27,7 @@ class Trials:
         search: whose.
         searcher: any `ray.tune.search.Searcher`.
         scheduler: any `ray.tune.schedulers.TrialScheduler`.
-        decode: turns what the searcher suggests into hyperparameters.
+        decode: turns what the searcher suggests into hyperparameters; values that a person gave follow it.
         record: what keeps them.
         recall: what is known of them already.
         clock: seconds since the epoch.
@@ -40,7 +40,7 @@ class Trials:
         *,
         searcher: Searcher,
         scheduler: TrialScheduler,
-        decode: Callable[[dict[str, Any]], dict[str, Any]],
+        decode: Callable[..., dict[str, Any]],
         record: Record,
         recall: Recall,
         clock: Callable[[], float],
@@ -176,7 +176,8 @@ class Trials:
 
     def _drawn(self, number: int, suggested: dict[str, Any]) -> dict[str, Any]:
         """The tuned values of a trial: the searcher's, and over them those that a person gave."""
-        return {**self._decode(suggested), **self._point(number)}
+        given = self._point(number)
+        return self._decode(suggested, given) if given else self._decode(suggested)
 
     def _point(self, number: int) -> Mapping[str, Any]:
         points = self.search.points

@@ -24,6 +24,9 @@ COLUMNS = ("trial", "unit", "seconds", "value")
 """Columns of a curve file beside one a tuned hyperparameter; docs/simulating.md says what they hold."""
 
 SUFFIXES = (".csv", ".parquet", ".npz")
+_EMPTY = object()
+"""Stands for a cell of a hyperparameter whose condition is not met."""
+
 JOB = "job:"
 """What a job of the record begins with where curves are named."""
 
@@ -109,7 +112,11 @@ def _rows(table: pd.DataFrame, where: str, ranges: Mapping[str, ParameterRange])
                 raise ConfigurationError(f"{about} has several values of {name}; give one a trial")
         first = curve.iloc[0]
         yield RecordedCurve(
-            configuration={name: _typed(bounds, first[name], f"{about}: {name}") for name, bounds in ranges.items()},
+            configuration={
+                name: value
+                for name, bounds in ranges.items()
+                if (value := _typed(bounds, first[name], f"{about}: {name}")) is not _EMPTY
+            },
             values=curve["value"].to_numpy(float).tolist(),
             seconds=seconds.tolist(),
         )
@@ -145,8 +152,14 @@ def _numbers(column: pd.Series[Any], where: str, name: str) -> pd.Series[Any]:
 
 
 def _typed(bounds: ParameterRange, value: Any, about: str) -> Any:
-    """A cell as a value of its range's type; a category that the range does not have stays as it is."""
+    """A cell as a value of its range's type; a category that the range does not have stays as it is.
+
+    An empty one is no value of a range with a condition.
+    """
     plain = value.item() if isinstance(value, np.generic) else value
+    empty = plain is None or (isinstance(plain, float) and math.isnan(plain))
+    if empty and bounds.when and not bounds.is_valid(None):
+        return _EMPTY
     if isinstance(bounds, CategoricalParameter):
         plain = None if isinstance(plain, float) and math.isnan(plain) else plain
         return next((each for each in _readings(plain) if bounds.is_valid(each)), plain)

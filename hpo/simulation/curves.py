@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hpo.ranges import CategoricalParameter, ParameterRange
+from hpo.ranges import CategoricalParameter, ParameterRange, present
 from hpo.ranking import Ranking
 from trainers.errors import ConfigurationError
 
@@ -59,7 +59,7 @@ class Curves:
     ) -> None:
         whole = list(recorded)
         inside = [
-            curve for curve in whole if all(ranges[key].is_valid(curve.configuration[key]) for key in sorted(ranges))
+            replace(curve, configuration=tried) for curve in whole if (tried := _tried(ranges, curve.configuration))
         ]
         if not inside:
             raise ConfigurationError(
@@ -82,7 +82,7 @@ class Curves:
         lost = ~np.isfinite(self.values)
         self.diverged_at = np.where(lost.any(axis=1), lost.argmax(axis=1) + 1, self.units + 1)
         """The unit in which each curve diverged; one more than there are where it did not."""
-        places = [[ranges[key].position(each[key]) for key in ranges] for each in self.configurations]
+        places = [self._place(each) for each in self.configurations]
         self._places: NDArray[np.float64] = np.array(places, dtype=float).reshape(len(inside), len(ranges))
         self._categorical = np.array([isinstance(each, CategoricalParameter) for each in ranges.values()], dtype=bool)
 
@@ -97,16 +97,26 @@ class Curves:
     def nearest(self, configuration: Mapping[str, Any], taken: Collection[int] = ()) -> int:
         """The curve whose configuration is nearest in the unit cube of the ranges; ties to the first.
 
-        A number's distance is along the scale of its range; another category is as far as the other end of a range.
+        A number's distance is along the scale of its range; another category is as far as the other end of a range,
+        and so is a hyperparameter that only one of the two has.
 
         Args:
-            configuration: a value a range, and perhaps others, which do not count.
+            configuration: a value a range whose condition is met, and perhaps others, which do not count.
             taken: curves that are left out; not all of them.
         """
-        place = np.array([bounds.position(configuration[key]) for key, bounds in self._ranges.items()])
-        apart = (np.where(self._categorical, self._places != place, self._places - place) ** 2).sum(axis=1)
+        place = np.array(self._place(configuration))
+        there, both = ~np.isnan(place), ~np.isnan(place) & ~np.isnan(self._places)
+        far = np.where(self._categorical, self._places != place, self._places - place)
+        apart = (np.where(both, far, np.isnan(self._places) == there) ** 2).sum(axis=1)
         apart[list(taken)] = np.inf
         return int(np.argmin(apart))
+
+    def _place(self, configuration: Mapping[str, Any]) -> list[float]:
+        """Where a configuration lies in the unit cube; NaN for a hyperparameter that is not there."""
+        there = set(present(self._ranges, configuration))
+        return [
+            bounds.position(configuration[key]) if key in there else math.nan for key, bounds in self._ranges.items()
+        ]
 
     def gives_each_once(self, trials: int) -> bool:
         """Whether a search of so many trials takes no curve twice: where there are `PER_TRIAL` to a trial, or more.
@@ -155,6 +165,13 @@ class Curves:
                 "not known, and there is no regret."
             )
         return notes
+
+
+def _tried(ranges: Mapping[str, ParameterRange], recorded: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The hyperparameters of a recorded configuration that there are; None where one is outside of its range."""
+    there = present(ranges, recorded)
+    inside = all(key in recorded and ranges[key].is_valid(recorded[key]) for key in there)
+    return {key: recorded[key] for key in there} if inside else None
 
 
 def _held(values: Sequence[float], units: int) -> list[float]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Entry
-from hpo.ranges import ParameterRange, decode
+from hpo.ranges import ParameterRange, decode, present
 from hpo.ranking import Ranking
 from hpo.search import Controller, JobState, Search, SimulatedGangs, TrialRun, status_of
 from hpo.simulation.curves import Curves
@@ -127,11 +127,17 @@ def simulate(
     )
     gangs = _CurveGangs(curves, search)
     record = _Reports(gangs, search.metric)
+
+    def tried(suggested: Mapping[str, Any], given: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        asked = decode(ranges, suggested, given)
+        values = {**asked, **gangs.recorded(asked), **(given or {})}
+        return {name: values[name] for name in present(ranges, values)}
+
     controller = Controller(
         search,
         searcher=prepared.searcher,
         scheduler=prepared.scheduler,
-        decode=lambda suggested: gangs.recorded(decode(ranges, suggested)),
+        decode=tried,
         gangs=gangs,
         record=record,
         clock=gangs.clock,

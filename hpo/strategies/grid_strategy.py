@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 
-from hpo.ranges import ParameterRange
+from hpo.ranges import ParameterRange, count_combinations
 from hpo.strategies.hyperband import MOST_JOBS, Plan, run_all
 from hpo.strategies.random_strategy import length
 from hpo.strategies.strategy import Prepared, Strategy, Task
@@ -16,7 +15,8 @@ class GridStrategy(Strategy):
     """Grid search; a trial trains as long as the trainer's hyperparameters say.
 
     Source: Amazon SageMaker AI, "Understand the hyperparameter tuning strategies available", Grid search. There all
-    ranges are categorical; here integer ranges and those of steps count, too.
+    ranges are categorical; here integer ranges and those of steps count, too, and a hyperparameter is left out of the
+    combinations in which its condition is not met.
     """
 
     @property
@@ -28,12 +28,18 @@ class GridStrategy(Strategy):
         )
 
     def trials(self, ranges: Mapping[str, ParameterRange], max_jobs: int | None) -> int:
-        """See `Strategy.trials`: the product of the ranges, which `max_jobs` has to be where it is given."""
-        combinations = math.prod(_size(name, bounds) for name, bounds in ranges.items())
+        """See `Strategy.trials`: the combinations of the ranges, which `max_jobs` has to be where it is given."""
+        for name, bounds in ranges.items():
+            if bounds.size is None:
+                raise ConfigurationError(
+                    f"hyperparameter_ranges[{name!r}] is {bounds!r}, which is continuous: it has no end of values for "
+                    "strategy 'Grid'; give it a step, or a categorical range of the values to try"
+                )
+        combinations = count_combinations(ranges, MOST_JOBS)
         if combinations > MOST_JOBS:
             raise ConfigurationError(
-                f"the ranges have {combinations} combinations for strategy 'Grid', and a job has at most {MOST_JOBS} "
-                "trials; give fewer values, narrower ranges, larger steps, or the strategy Random"
+                f"the ranges have at least {combinations} combinations for strategy 'Grid', and a job has at most "
+                f"{MOST_JOBS} trials; give fewer values, narrower ranges, larger steps, or the strategy Random"
             )
         if max_jobs is not None and max_jobs != combinations:
             raise ConfigurationError(
@@ -60,19 +66,8 @@ class GridStrategy(Strategy):
         from hpo.strategies.searchers import GridSearch
 
         metric, mode = task.metric, task.mode
-        points = {name: [*map(bounds.encode, bounds.members())] for name, bounds in task.ranges.items()}
         return Prepared(
-            searcher=GridSearch(points, metric=metric, mode=mode),
+            searcher=GridSearch(task.ranges, metric=metric, mode=mode),
             scheduler=SynchronousHyperBandScheduler(task.plan, metric=metric, mode=mode),
             plan=task.plan,
         )
-
-
-def _size(name: str, bounds: ParameterRange) -> int:
-    """How many values a grid has of a range."""
-    if bounds.size is None:
-        raise ConfigurationError(
-            f"hyperparameter_ranges[{name!r}] is {bounds!r}, which is continuous: it has no end of values for "
-            "strategy 'Grid'; give it a step, or a categorical range of the values to try"
-        )
-    return bounds.size

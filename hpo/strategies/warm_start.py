@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any
 
-from hpo.ranges import ParameterRange, Scalar, range_from_json
+from hpo.ranges import ParameterRange, Scalar, present, range_from_json
 from hpo.record import JobRow, ReportRow, Store, TrialRow, as_earlier_best, best_trial
 from hpo.strategies.hyperband import Plan
 from hpo.text import enumerated
@@ -205,12 +205,13 @@ def _as_tried(
     had: Mapping[str, Any], ranges: Mapping[str, ParameterRange], spec: Mapping[str, Any], *, exact: bool
 ) -> dict[str, Scalar] | None:
     """The hyperparameters of a trial as the new job would have them; None if it could not."""
-    if not all(bounds.is_valid(had[name]) for name, bounds in ranges.items()):
+    there = present(ranges, had)
+    if not all(name in had and ranges[name].is_valid(had[name]) for name in there):
         return None
     static = {name: value for name, value in _static(spec).items() if name not in ranges}
     if exact and any(had.get(name, value) != value for name, value in static.items()):
         return None
-    return {name: bounds.cast_to_type(had[name]) for name, bounds in ranges.items()}
+    return {name: ranges[name].cast_to_type(had[name]) for name in there}
 
 
 def _values(trial: TrialRow, rungs: set[int], reports: Mapping[int, ReportRow]) -> list[tuple[int, float | None]]:

@@ -18,7 +18,7 @@ from hpo.record import TrialRow
 from hpo.report.data import JobData
 from hpo.report.pictures import look
 from hpo.report.pictures.figure import Figure
-from hpo.report.pictures.scales import fixed, position
+from hpo.report.pictures.scales import fixed, has_all, position
 from hpo.text import count, short
 
 MOST_LINES = 60
@@ -26,6 +26,9 @@ MOST_LINES = 60
 
 MOST_AXES = 12
 """Hyperparameters that are shown at most."""
+
+ABOVE_ABSENT = 0.15
+"""The least place of a value on an axis at whose bottom are the trials that have none."""
 
 GROUPS = ("the worst quarter", "the third quarter", "the second quarter", "the best quarter")
 LOST = "failed or diverged"
@@ -65,7 +68,7 @@ def coordinates(data: JobData) -> tuple[list[Axis], list[Line]]:
     """The axes, the objective's last, and the lines of all trials that have a score or failed; none without a score."""
     ranges = {name: bounds for name, bounds in data.ranges.items() if not fixed(bounds)}
     ranges = dict([*ranges.items()][:MOST_AXES])
-    over = [trial for trial in data.trials if all(name in trial.hyperparameters for name in ranges)]
+    over = [trial for trial in data.trials if has_all(ranges, trial.hyperparameters)]
     scores = {
         trial.trial_id: score
         for trial in over
@@ -85,31 +88,37 @@ def coordinates(data: JobData) -> tuple[list[Axis], list[Line]]:
         score = scores.get(trial.trial_id, math.nan)
         if trial.trial_id in scores or trial.status in ("Failed", "Diverged"):
             height = float(np.clip((score - low) / (high - low), 0, 1)) if high > low else score - low + 0.5
-            places = [_place(bounds, trial.hyperparameters[name]) for name, bounds in ranges.items()]
+            places = [
+                _place(bounds, trial.hyperparameters[name]) if name in trial.hyperparameters else 0.0
+                for name, bounds in ranges.items()
+            ]
             group = groups.get(trial.trial_id, LOST)
             lines.append(Line(trial=trial, group=group, places=(*places, height)))
     return axes, lines
 
 
 def _axis(name: str, bounds: ParameterRange) -> Axis:
+    absent = ((0.0, "not there"),) if bounds.when else ()
     if isinstance(bounds, CategoricalParameter):
         ticks = tuple((_place(bounds, value), look.shortened(str(value), 14)) for value in bounds.values)
-        return Axis(name=name, ticks=ticks, scatter=0.25 / len(bounds.values))
+        return Axis(name=name, ticks=absent + ticks, scatter=0.25 / len(bounds.values))
     low, high = bounds.min_value, bounds.max_value
     step = bounds.step or (1 if isinstance(bounds, IntegerParameter) else 0)
     return Axis(
         name=name + {"Linear": "", "Logarithmic": " (log)"}.get(bounds.resolved_scaling, " (reverse log)"),
-        ticks=((0.0, short(low)), (1.0, short(high))),
+        ticks=(*absent, (_place(bounds, low), short(low)), (1.0, short(high))),
         scatter=min(0.03, 0.25 * step / (high - low)),
     )
 
 
 def _place(bounds: ParameterRange, value: Any) -> float:
-    """Where on its axis a value is."""
+    """Where on its axis a value is: above the bottom, where its hyperparameter may not be there."""
     if isinstance(bounds, CategoricalParameter):
-        return (position(bounds, value) + 0.5) / len(bounds.values)
-    low, high = position(bounds, bounds.min_value), position(bounds, bounds.max_value)
-    return (position(bounds, value) - low) / (high - low)
+        place = (position(bounds, value) + 0.5) / len(bounds.values)
+    else:
+        low, high = position(bounds, bounds.min_value), position(bounds, bounds.max_value)
+        place = (position(bounds, value) - low) / (high - low)
+    return ABOVE_ABSENT + (1 - ABOVE_ABSENT) * place if bounds.when else place
 
 
 # ---- the picture
@@ -231,8 +240,8 @@ def _trace(drawn: _Drawn, lines: Sequence[Line], **look_of: Any) -> go.Scatter:
 
 
 def _says(drawn: _Drawn, trial: TrialRow) -> list[str]:
-    names = [*drawn.data.ranges]
-    values = [f"{name}: {short(trial.hyperparameters[name])}" for name in names if not fixed(drawn.data.ranges[name])]
+    names = [name for name in drawn.data.ranges if name in trial.hyperparameters and not fixed(drawn.data.ranges[name])]
+    values = [f"{name}: {short(trial.hyperparameters[name])}" for name in names]
     score = f"{drawn.data.metric}: {look.score(drawn.data.objective(trial))}"
     return [look.plain(look.shortened(text, 60)) for text in [*values[:MOST_AXES], score]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 from hpo.ranges import CategoricalParameter, ParameterRange
@@ -25,3 +26,8 @@ def position(bounds: ParameterRange, value: Any) -> float:
     if bounds.resolved_scaling == "ReverseLogarithmic":
         return -math.log10(1 - value)
     return float(value)
+
+
+def has_all(bounds: Mapping[str, ParameterRange], hyperparameters: Mapping[str, Any]) -> bool:
+    """Whether a trial has every hyperparameter of the ranges, but for those whose condition it may not meet."""
+    return all(name in hyperparameters or each.when for name, each in bounds.items())

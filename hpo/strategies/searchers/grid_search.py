@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -11,33 +12,33 @@ from typing import Any
 import ray.train  # noqa: F401
 from ray.tune.search import Searcher
 
+from hpo.ranges import ParameterRange, Scalar, combinations, encode
+
 
 class GridSearch(Searcher):
-    """Suggests every combination once: hyperparameters in the order of their names, the last changing fastest.
+    """Suggests every combination once, in the order of `combinations`.
 
     Args:
-        points: what to try of each hyperparameter, by name.
+        ranges: a range a tuned hyperparameter, each of which has a `size`.
         metric: the name of the objective. Grid search does not look at it; Ray Tune asks for it.
         mode: "min" or "max".
     """
 
     def __init__(
-        self, points: Mapping[str, Sequence[Any]], *, metric: str | None = None, mode: str | None = None
+        self, ranges: Mapping[str, ParameterRange], *, metric: str | None = None, mode: str | None = None
     ) -> None:
         super().__init__(metric=metric, mode=mode)
-        self._points = dict(points)
+        self._ranges = dict(ranges)
+        self._left: Iterator[dict[str, Scalar]] = combinations(self._ranges)
         self._suggested = 0
 
     def suggest(self, trial_id: str) -> dict[str, Any] | None:
         """The next combination, whichever trial it is for; `FINISHED` behind the last."""
-        left, place = self._suggested, {}
-        # In the order of names, so that the order in which the ranges were written or restored does not matter.
-        for name in sorted(self._points, reverse=True):
-            left, place[name] = divmod(left, len(self._points[name]))
-        if left:
+        values = next(self._left, None)
+        if values is None:
             return Searcher.FINISHED  # type: ignore[return-value]  # a string, against its own annotation
         self._suggested += 1
-        return {name: points[place[name]] for name, points in self._points.items()}
+        return encode(self._ranges, values)
 
     def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
         """Nothing: no result changes what comes next."""
@@ -49,3 +50,4 @@ class GridSearch(Searcher):
     def restore(self, checkpoint_path: str) -> None:
         """Goes on where the search that wrote the file was."""
         self._suggested = json.loads(Path(checkpoint_path).read_text())["suggested"]
+        self._left = islice(combinations(self._ranges), self._suggested, None)

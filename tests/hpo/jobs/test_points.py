@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ def tried(gangs: int, points: tuple[dict[str, Any], ...]) -> list[dict[str, Any]
         search_of(plan, parallel=gangs, workers=lambda hyperparameters: 1, untuned=False, points=points),
         searcher=made.searcher,
         scheduler=made.scheduler,
-        decode=lambda suggested: decode(RANGES, suggested),
+        decode=partial(decode, RANGES),
         gangs=simulated,
         record=Kept(),
         clock=simulated.clock,

@@ -378,6 +378,11 @@ def test_each_step_is_drawn_by_the_scale(made: ParameterRange, shares_of: dict[f
         assert counted[value] / 4000 == pytest.approx(share, abs=6 * math.sqrt(0.25 / 4000))
 
 
+def test_equal_bounds_of_two_kinds_have_values_of_two_types() -> None:
+    assert repr(ContinuousParameter(0, 2, step=1).members()) == "[0.0, 1.0, 2.0]"
+    assert repr(IntegerParameter(0, 2, step=1).at(0.4)) == "1"
+
+
 def test_normal_values_lie_around_the_mean_and_within_four_deviations() -> None:
     for made, scale in (
         (NormalParameter(3, 0.5), float),
