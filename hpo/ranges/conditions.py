@@ -85,7 +85,8 @@ def check_conditions(ranges: Mapping[str, ParameterRange]) -> None:
             about = f"hyperparameter_ranges[{name!r}]: when is {bounds.when!r}"
             if other not in ranges:
                 raise ConfigurationError(
-                    f"{about}, and {other!r} is not tuned; give the name of another range{did_you_mean(other, ranges)}"
+                    f"{about}, and {other!r} is not tuned; give the name of another range"
+                    f"{did_you_mean(other, [each for each in ranges if each != name])}"
                 )
             parent = ranges[other]
             names = [str(each) for each in parent.values] if isinstance(parent, CategoricalParameter) else []

@@ -40,8 +40,9 @@ class Space:
     def point(self, hyperparameters: Mapping[str, Scalar]) -> NDArray[Any]:
         """Where a configuration lies in the cube, shape (sides,)."""
         there = set(present(self._ranges, hyperparameters))
+        absent = {name for name, side in self._ranges.items() if side.when and name not in there & {*hyperparameters}}
         return np.array(
-            [side.position(hyperparameters[name]) if name in there else ABSENT for name, side in self._ranges.items()]
+            [ABSENT if name in absent else side.position(hyperparameters[name]) for name, side in self._ranges.items()]
         )
 
     def hyperparameters(self, point: Sequence[float] | NDArray[Any]) -> dict[str, Scalar]:
