@@ -15,7 +15,7 @@ from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
 from hpo.search.trial import POINT, PROBE, Search, TrialRun, new_run
-from hpo.strategies import Completion, Learner, Verdict, rungs_of
+from hpo.strategies import AsTheyCome, Completion, Learner, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
 
@@ -58,7 +58,9 @@ class Trials:
         self.search_alg = searcher
         self.rungs = rungs_of(scheduler)
         self.demand = Demand(search, self.rungs.plan)
-        self.completion = Completion(search.completion, self.rungs.plan, search.ranking)
+        plan = self.rungs.plan
+        judges = AsTheyCome if plan is not None and plan.eta else Completion
+        self.completion = judges(search.completion, plan, search.ranking)
         self.turns = Turns(recall.turns, kept=search.in_order)
         self.verdict: Verdict | None = None
         """Why the job ends before its plan does."""
