@@ -39,7 +39,7 @@ class HyperparameterTuner(TunedJob):
         objective_metric_name: "channel:metric", such as "validation:auc".
         hyperparameter_ranges: a range a tuned hyperparameter; its values override static ones.
         metric_definitions: not used: trainers report their metrics, and nothing is read from logs.
-        strategy: "Bayesian", "Hyperband", "Random" or "Grid", or a `hpo.strategies.Strategy` of your own.
+        strategy: "Bayesian", "Hyperband", "ASHA", "Random" or "Grid", or a `hpo.strategies.Strategy` of your own.
         objective_type: "Maximize" or "Minimize".
         max_jobs: trials in all; None is 1, and with Grid every combination.
         max_parallel_jobs: trials at once; each holds a gang of workers.

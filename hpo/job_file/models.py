@@ -155,10 +155,10 @@ class Search(Strict):
     strategy: Annotated[str, Give(f"one of {', '.join(STRATEGIES)}, or a module and a class, such as shop:Halves")] = (
         Field(
             "Hyperband",
-            description="Hyperband stops trials that fall behind; Bayesian and Random train all to the end, what a "
-            "model expects most of or drawn at random, and Grid every combination of ranges that are categorical, "
-            "integer or of steps; module:name is a strategy of your own, which runs with "
-            "--allow-code alone",
+            description="Hyperband stops trials that fall behind, and ASHA does without waiting for a rung to fill; "
+            "Bayesian and Random train all to the end, what a model expects most of or drawn at random, and Grid every "
+            "combination of ranges that are categorical, integer or of steps; module:name is a strategy of your own, "
+            "which runs with --allow-code alone",
             json_schema_extra={"anyOf": [{"enum": [*STRATEGIES]}, {"pattern": PLACE}]},
         )
     )
@@ -166,7 +166,8 @@ class Search(Strict):
         default_factory=dict, description="what the class of a strategy of your own takes"
     )
     hyperband: Hyperband | None = Field(
-        None, description="for the strategy Hyperband; null trains from 1 unit to the trainer's num_round, or epochs"
+        None,
+        description="for Hyperband and ASHA; null trains from 1 unit to the trainer's num_round, or epochs",
     )
     searcher: SearchPart | None = Field(
         None, description="what suggests in the place of a strategy: a searcher of Ray Tune's or a sampler of Optuna's"
@@ -182,7 +183,7 @@ class Search(Strict):
     early_stopping_type: Literal["Off", "Auto"] = Field(
         "Off",
         description="Auto stops a trial that is behind the median of those before it, at a ninth or a third of its "
-        "length; not for Hyperband, which stops trials itself",
+        "length; not for Hyperband and ASHA, which stop trials themselves",
     )
     completion: Completion | None = Field(None, description="what else ends the job early; null is nothing")
     warm_start: WarmStart | None = Field(
@@ -219,8 +220,9 @@ class Search(Strict):
         for name in self.ranges:
             if not name or "/" in name:
                 raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")
-        if self.strategy != "Hyperband" and self.hyperband is not None:
-            raise ConfigurationError(f"hyperband is for the strategy Hyperband, not for {self.strategy}; leave it out")
+        if self.strategy not in StrategyConfig.strategies and self.hyperband is not None:
+            names = " or ".join(StrategyConfig.strategies)
+            raise ConfigurationError(f"hyperband is for the strategy {names}, not for {self.strategy}; leave it out")
         given = "hyperband" if self.hyperband else "strategy" if "strategy" in self.model_fields_set else ""
         if given and self._parts is not None:
             raise ConfigurationError(

@@ -63,7 +63,7 @@ class JobSettings:
         estimator: the trainer.
         objective_metric_name: "channel:metric".
         ranges: a range a tuned hyperparameter.
-        strategy: "Bayesian", "Hyperband", "Random" or "Grid", or one of a user's own.
+        strategy: "Bayesian", "Hyperband", "ASHA", "Random" or "Grid", or one of a user's own.
         objective_type: "Maximize" or "Minimize".
         max_jobs: trials in all; None is 1, and with Grid every combination.
         max_parallel_jobs: trials at once.

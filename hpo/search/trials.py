@@ -15,7 +15,7 @@ from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
 from hpo.search.trial import POINT, PROBE, Search, TrialRun, new_run
-from hpo.strategies import Completion, Learner, LooksAhead, Verdict, rungs_of
+from hpo.strategies import AsTheyCome, Completion, Learner, LooksAhead, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
 
@@ -59,9 +59,11 @@ class Trials:
         self.rungs = rungs_of(scheduler)
         self.demand = Demand(search, self.rungs.plan)
         self.turns = Turns(recall.turns, kept=search.in_order)
-        self.completion = Completion(
+        plan = self.rungs.plan
+        judges = AsTheyCome if plan is not None and plan.eta else Completion
+        self.completion = judges(
             search.completion,
-            self.rungs.plan,
+            plan,
             search.ranking,
             ranges=search.ranges,
             max_resource=search.max_resource,

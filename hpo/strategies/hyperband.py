@@ -49,11 +49,13 @@ class Plan:
         max_resource: units of a trial that runs to the end.
         apart: each trial is stopped or not by itself, as `hpo.strategies.median_rule` has it, and not with the others
             of its bracket; sizes are then the most that may train so far.
+        eta: as `apart`, but as `hpo.strategies.asha` has it: one in so many goes on, as results come; else None.
     """
 
     brackets: tuple[Bracket, ...]
     max_resource: int
     apart: bool = False
+    eta: int | None = None
 
     @property
     def trials(self) -> int:
@@ -81,13 +83,15 @@ class Plan:
             "max_resource": self.max_resource,
             "brackets": [{"rungs": list(b.rungs), "sizes": list(b.sizes)} for b in self.brackets],
             **({"apart": True} if self.apart else {}),
+            **({"eta": self.eta} if self.eta else {}),
         }
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Plan:
         """As `to_json` recorded it."""
         brackets = [Bracket(rungs=tuple(b["rungs"]), sizes=tuple(b["sizes"])) for b in state["brackets"]]
-        return cls(brackets=tuple(brackets), max_resource=state["max_resource"], apart=state.get("apart", False))
+        more = {key: state[key] for key in ("apart", "eta") if key in state}
+        return cls(brackets=tuple(brackets), max_resource=state["max_resource"], **more)
 
 
 def lay_out(max_jobs: int, min_resource: int, max_resource: int, reduction_factor: int = 3) -> Plan:
@@ -107,7 +111,7 @@ def lay_out(max_jobs: int, min_resource: int, max_resource: int, reduction_facto
     Raises:
         ConfigurationError: a value is out of range.
     """
-    halvings = _halvings(max_jobs, min_resource, max_resource, reduction_factor)
+    halvings = halvings_of(max_jobs, min_resource, max_resource, reduction_factor)
     depths = range(halvings, -1, -1)
     whole = [-(-(halvings + 1) * reduction_factor**s // (s + 1)) for s in depths]
     brackets = [
@@ -134,7 +138,7 @@ def lay_out_cutting(max_jobs: int, min_resource: int, max_resource: int, reducti
     Raises:
         ConfigurationError: a value is out of range.
     """
-    halvings = _halvings(max_jobs, min_resource, max_resource, reduction_factor)
+    halvings = halvings_of(max_jobs, min_resource, max_resource, reduction_factor)
     if not halvings:
         return run_all(max_jobs, max_resource)
     depths = range(halvings, 0, -1)
@@ -142,24 +146,24 @@ def lay_out_cutting(max_jobs: int, min_resource: int, max_resource: int, reducti
     brackets = []
     for trials, depth in _shared_out(max_jobs, whole, depths):
         sizes = [max(1, trials // reduction_factor**s) for s in range(depth + 1)]
-        rungs = [_nearest(max_resource, reduction_factor**s) for s in range(depth, -1, -1)]
+        rungs = [nearest(max_resource, reduction_factor**s) for s in range(depth, -1, -1)]
         brackets.append(Bracket(rungs=tuple(rungs), sizes=tuple(sizes)))
     return Plan(brackets=tuple(brackets), max_resource=max_resource)
 
 
 def run_all(max_jobs: int, max_resource: int) -> Plan:
     """The plan of a search without early stopping: one bracket, nothing cut."""
-    _within("max_jobs", max_jobs, 1, MOST_JOBS)
-    _within("max_resource", max_resource, 1, MOST_RESOURCE)
+    check_within("max_jobs", max_jobs, 1, MOST_JOBS)
+    check_within("max_resource", max_resource, 1, MOST_RESOURCE)
     return Plan(brackets=(Bracket(rungs=(max_resource,), sizes=(max_jobs,)),), max_resource=max_resource)
 
 
-def _halvings(max_jobs: int, min_resource: int, max_resource: int, reduction_factor: int) -> int:
+def halvings_of(max_jobs: int, min_resource: int, max_resource: int, reduction_factor: int) -> int:
     """How many rungs there are at most before the last one."""
-    _within("max_jobs", max_jobs, 1, MOST_JOBS)
-    _within("min_resource", min_resource, 1, MOST_RESOURCE)
-    _within("max_resource", max_resource, 1, MOST_RESOURCE)
-    _within("reduction_factor", reduction_factor, 2, MOST_RESOURCE)
+    check_within("max_jobs", max_jobs, 1, MOST_JOBS)
+    check_within("min_resource", min_resource, 1, MOST_RESOURCE)
+    check_within("max_resource", max_resource, 1, MOST_RESOURCE)
+    check_within("reduction_factor", reduction_factor, 2, MOST_RESOURCE)
     if max_resource < min_resource:
         raise ConfigurationError(
             f"max_resource is {max_resource}, less than min_resource, {min_resource}; give max_resource >= min_resource"
@@ -177,12 +181,13 @@ def _shared_out(max_jobs: int, whole: list[int], depths: Sequence[int]) -> Itera
     return ((count, depth) for count, depth in zip(counts, [*depths] * (rounds + 1), strict=False) if count)
 
 
-def _nearest(dividend: int, divisor: int) -> int:
+def nearest(dividend: int, divisor: int) -> int:
     """The whole number nearest to a fraction, of two the larger; whole numbers alone, so that nothing is rounded."""
     return (2 * dividend + divisor) // (2 * divisor)
 
 
-def _within(name: str, value: int, least: int, most: int) -> None:
+def check_within(name: str, value: int, least: int, most: int) -> None:
+    """Refuses a value that is out of range."""
     if value < least:
         raise ConfigurationError(f"{name} is {value}; give at least {least}")
     if value > most:

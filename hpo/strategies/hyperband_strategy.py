@@ -84,14 +84,14 @@ class StrategyConfig:
     """A strategy's own configuration.
 
     Args:
-        hyperband_strategy_config: for the strategy "Hyperband".
+        hyperband_strategy_config: for the strategies "Hyperband" and "ASHA".
 
     Raises:
         ConfigurationError: it is none.
     """
 
-    strategy: ClassVar[str] = "Hyperband"
-    """The strategy that it is for."""
+    strategies: ClassVar[tuple[str, ...]] = ("Hyperband", "ASHA")
+    """The strategies that it is for."""
 
     def __init__(self, hyperband_strategy_config: HyperbandStrategyConfig) -> None:
         if not isinstance(hyperband_strategy_config, HyperbandStrategyConfig):
@@ -136,6 +136,7 @@ class HyperbandStrategy(Strategy):
             hyperparameters say, from 1, or with a model from a 27th of them.
     """
 
+    name: ClassVar[str] = "Hyperband"
     rations: ClassVar[bool] = True
 
     def __init__(self, *, suggestions: str = "model", **options: Any) -> None:
@@ -175,7 +176,7 @@ class HyperbandStrategy(Strategy):
         config = self._config or self._from_trainer(plan.max_resource)
         least, factor = config.min_resource, config.reduction_factor
         return [
-            f"Hyperband stops no trial, all of them train {plan.max_resource} units: max_resource is less than "
+            f"{self.name} stops no trial, all of them train {plan.max_resource} units: max_resource is less than "
             f"reduction_factor times min_resource, {factor} x {least}; give a max_resource of {factor * least} or "
             "more, a smaller min_resource or reduction_factor, or the strategy Random"
         ]

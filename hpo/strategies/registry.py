@@ -21,6 +21,7 @@ STRATEGIES = {
     "Hyperband": "hpo.strategies.hyperband_strategy:HyperbandStrategy",
     "Random": "hpo.strategies.random_strategy:RandomStrategy",
     "Grid": "hpo.strategies.grid_strategy:GridStrategy",
+    "ASHA": "hpo.strategies.asha.asha_strategy:AshaStrategy",
 }
 """The classes of the strategies that are given by a name."""
 
@@ -51,9 +52,9 @@ def strategy_of(strategy: str | Strategy, config: StrategyConfig | None) -> Stra
     if isinstance(strategy, str):
         _check_given(strategy)
     name = strategy if isinstance(strategy, str) else name_in_record(strategy)
-    if config is not None and config.strategy != name:
+    if config is not None and name not in config.strategies:
         raise ConfigurationError(
-            f"strategy_config is for the strategy {config.strategy!r}, not for {name!r}; leave it out"
+            f"strategy_config is for the strategy {' or '.join(config.strategies)}, not for {name!r}; leave it out"
         )
     if not isinstance(strategy, str):
         if config is not None:
@@ -121,7 +122,7 @@ def check_strategy(
     if warm_start_config is not None and not made.learns:
         raise ConfigurationError(
             f"warm_start_config with {name_in_record(made)!r}, which learns nothing from results; leave it out, or "
-            "give 'Bayesian', or 'Hyperband' with suggestions 'model'"
+            "give 'Bayesian', or 'Hyperband' or 'ASHA' with suggestions 'model'"
         )
 
 
@@ -204,14 +205,14 @@ def as_given(name: str, options: Mapping[str, Any] | None) -> tuple[str | Strate
     options = as_recorded(name, options)
     if name in STRATEGIES and not options:
         return name, None
-    if name == StrategyConfig.strategy and "max_resource" in options:
+    if name in StrategyConfig.strategies and "max_resource" in options:
         return name, StrategyConfig.from_json(options)
     return strategy_from_json(name, options), None
 
 
 def as_recorded(name: str, options: Mapping[str, Any] | None) -> dict[str, Any]:
     """Options of a record, which an older Warmband may have made: its Hyperband drew configurations at random."""
-    before = {"suggestions": "random"} if name == StrategyConfig.strategy else {}
+    before = {"suggestions": "random"} if name == "Hyperband" else {}
     return {**before, **(options or {})}
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
 
 # Ray Train first: threads that enter Ray by Tune and by Train at once meet in its import cycle.
 import ray.train  # noqa: F401
@@ -17,6 +17,42 @@ from trainers.errors import ConfigurationError
 
 RESOURCE = "resource"
 """The result key that counts units over a trial's life; Tune's `training_iteration` counts from 1 after a pause."""
+
+
+class Core(Protocol):
+    """Pure decisions over a plan; each method that is told something returns the trials that this decides."""
+
+    cuts: list[Cut]
+
+    def add(self, trial: str) -> int:
+        """Takes a new trial; returns the index of its bracket."""
+
+    def close(self) -> set[str]:
+        """No more trials will come."""
+
+    def state(self, trial: str) -> State:
+        """Where a trial stands."""
+
+    def bracket(self, trial: str) -> int:
+        """The index of its bracket."""
+
+    def milestone(self, trial: str) -> int:
+        """The units at which it next waits, or ends."""
+
+    def next_rung(self, trial: str, resource: int) -> int:
+        """The first rung of it behind `resource` units."""
+
+    def runnable(self) -> Iterable[str]:
+        """Trials that have units to train, running or not, in the order in which they are to get gangs."""
+
+    def report(self, trial: str, resource: int, value: float) -> set[str]:
+        """A trial's value after so many units, absolute."""
+
+    def fail(self, trial: str) -> set[str]:
+        """A trial failed."""
+
+    def finish(self, trial: str) -> set[str]:
+        """A trial ended by itself, or was stopped from outside."""
 
 
 class SynchronousHyperBandScheduler(HyperBandScheduler):
@@ -41,7 +77,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
     ) -> None:
         super().__init__(time_attr=time_attr, metric=metric, mode=mode, max_t=plan.max_resource)
         self.plan = plan
-        self._core: Hyperband | MedianRule | None = None
+        self._core: Core | None = None
         self._trials: dict[str, Trial] = {}
         self._may_go_on: Callable[[Trial], bool] = lambda trial: True
 
@@ -73,7 +109,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
         self._may_go_on = may_go_on
 
     @property
-    def core(self) -> Hyperband | MedianRule:
+    def core(self) -> Core:
         """The pure decisions; made when the mode is known."""
         if self._core is None:
             if not self._metric or self._mode not in ("max", "min"):
@@ -81,9 +117,11 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
                     f"the scheduler's metric is {self._metric!r} and its mode {self._mode!r}; "
                     "give both here or in the tuner, mode as 'max' or 'min'"
                 )
-            kind = MedianRule if self.plan.apart else Hyperband
-            self._core = kind(self.plan, maximize=self._mode == "max")
+            self._core = self._made(maximize=self._mode == "max")
         return self._core
+
+    def _made(self, *, maximize: bool) -> Core:
+        return (MedianRule if self.plan.apart else Hyperband)(self.plan, maximize=maximize)
 
     # ---- Ray Tune's interface
 

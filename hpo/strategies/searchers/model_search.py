@@ -41,6 +41,7 @@ class ModelSearch(Searcher):
         earlier: results of earlier jobs; with enough of them, a model suggests the first trial already.
         ahead: compute a suggestion while trials train. It keeps linear algebra to one thread, so not where a trial
             trains in this process, whose sums would then depend on the time.
+        history: what opens results to a suggestion, in place of that `History`.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class ModelSearch(Searcher):
         lag: int,
         earlier: Sequence[Observation] = (),
         ahead: bool = True,
+        history: History | None = None,
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         self._ranges = dict(ranges)
@@ -65,7 +67,7 @@ class ModelSearch(Searcher):
         left = FEWEST_TRIALS - len({str(each.hyperparameters) for each in earlier})
         self._first = left + lag - 1 if left > 0 else 0
         """The number of the first trial that a model suggests."""
-        self._history = History(plan, lag)
+        self._history = history or History(plan, lag)
         self._numbers: dict[str, int] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="suggestion")
         self._may_compute_ahead = ahead

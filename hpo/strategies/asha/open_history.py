@@ -1,0 +1,37 @@
+"""Results of a search, all of which a suggestion reads that have come by the time it is computed."""
+
+from __future__ import annotations
+
+from hpo.ranges import Scalar
+from hpo.strategies.hyperband import Plan
+from hpo.strategies.searchers import History
+from hpo.suggestions import Observation
+
+Read = tuple[list[Observation], list[dict[str, Scalar]]]
+
+
+class OpenHistory(History):
+    """Opens every rung of every trial to every suggestion, so that what is tried depends on what was faster.
+
+    Args:
+        plan: the brackets.
+    """
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan, lag=1)
+        self._taken: dict[int, Read] = {}
+
+    def ready(self, number: int) -> bool:
+        """It always is; what there is now is what the suggestion reads, also where it is computed in a thread."""
+        self._taken[number] = super().read(number)
+        return True
+
+    def read(self, number: int) -> Read:
+        """See `History.read`."""
+        return self._taken.pop(number)
+
+    def _open(self, index: int, number: int, other: int | None = None) -> int:
+        return len(self._plan.brackets[index].rungs)
+
+    def _settle(self, number: int) -> None:
+        """Nobody waits for anything."""

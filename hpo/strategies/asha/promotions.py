@@ -1,0 +1,242 @@
+"""Promotions of ASHA: which trial goes on from its rung when a gang is free; pure.
+
+Source: Li, Jamieson, Rostamizadeh, Gonina, Ben-tzur, Hardt, Recht, Talwalkar, "A System for Massively Parallel
+Hyperparameter Tuning", MLSys 2020, algorithm 2.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from hpo.ranking import Rank, Ranking
+from hpo.strategies.hyperband import Bracket, Cut, Plan, State, halvings_of, nearest
+from trainers.errors import ConfigurationError
+
+
+def lay_out_asynchronous(max_jobs: int, min_resource: int, max_resource: int, reduction_factor: int = 3) -> Plan:
+    """One bracket for `max_jobs` trials, with the most trials that can come to each rung.
+
+    That is one for each promotion: in whatever order values come, a trial goes on only if all but one in
+    `reduction_factor` of its rung are worse than it, so that the `reduction_factor` - 1 worst of a rung never do.
+    A search whose values come in no particular order promotes about one in `reduction_factor`.
+
+    Args:
+        max_jobs: trials in all.
+        min_resource: units before the first rung.
+        max_resource: units of a trial that runs to the end.
+        reduction_factor: eta; one in so many goes on at each rung.
+
+    Raises:
+        ConfigurationError: a value is out of range.
+    """
+    depth = halvings_of(max_jobs, min_resource, max_resource, reduction_factor)
+    rungs = tuple(nearest(max_resource, reduction_factor**s) for s in range(depth, -1, -1))
+    return Plan(
+        brackets=(_bracket(max_jobs, rungs, reduction_factor),), max_resource=max_resource, eta=reduction_factor
+    )
+
+
+def grown(plan: Plan, max_jobs: int) -> Plan:
+    """The plan of a job that is to have more trials: they have a bracket of their own, behind those that there are."""
+    assert plan.eta is not None, "it was laid out here"
+    more = _bracket(max_jobs - plan.trials, plan.brackets[0].rungs, plan.eta)
+    return Plan(brackets=(*plan.brackets, more), max_resource=plan.max_resource, eta=plan.eta)
+
+
+def _bracket(trials: int, rungs: tuple[int, ...], eta: int) -> Bracket:
+    return Bracket(rungs=rungs, sizes=tuple(max(1, trials - place * (eta - 1)) for place in range(len(rungs))))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Entry:
+    number: int
+    bracket: int
+    rung: int = 0
+    state: State = State.TRAINING
+    rank: Rank = ()
+
+
+@dataclass(slots=True, kw_only=True)
+class _Rung:
+    """A rung of a bracket: what came to it, and what went on from it."""
+
+    resource: int
+    came: int = 0
+    """Trials that trained to it, or were lost on their way: those count as worse than any other."""
+    ranks: list[Rank] = field(default_factory=list)
+    """Of those with a value, the best first."""
+    waiting: list[tuple[Rank, str]] = field(default_factory=list)
+    """Those that have not gone on, the best first."""
+    went_on: list[tuple[Rank, str]] = field(default_factory=list)
+
+
+class Promotions:
+    """Decides which trials go on, by what has come so far: another order of the same values gives other decisions.
+
+    A trial goes on from a rung once it is among the best of those that came there, one in eta, and a gang is free to
+    train it: that is asked with `promote`, from the last rung down, before a new trial is begun. Ties go to the trial
+    that was added first; a value that is not finite never goes on.
+
+    The paper's search has no end, and grows its base for as long as a rung needs it. A bracket here has so many trials:
+    when all were begun, none is being trained and none may be promoted, the best goes on from the last rung that any
+    came to, so that one trains to the end; then those that wait are stopped.
+
+    Args:
+        plan: the brackets, from `lay_out_asynchronous`.
+        maximize: whether larger values are better.
+    """
+
+    def __init__(self, plan: Plan, *, maximize: bool) -> None:
+        assert plan.eta is not None, "it was laid out here"
+        self.plan = plan
+        self._eta = plan.eta
+        self._ranking = Ranking(maximize=maximize)
+        self._entries: dict[str, _Entry] = {}
+        self._rungs = [[_Rung(resource=resource) for resource in bracket.rungs[:-1]] for bracket in plan.brackets]
+        self._added = [0] * len(plan.brackets)
+        self._training: list[dict[str, None]] = [{} for _ in plan.brackets]
+        self._filling = 0
+        self._first = 0
+        """Brackets before this one are over."""
+        self._closed = False
+        self.cuts: list[Cut] = []
+        """Every rung of brackets that are over, with all that went on from it."""
+
+    def add(self, trial: str) -> int:
+        """Puts a new trial into the first bracket with room; returns the bracket's index.
+
+        Raises:
+            ConfigurationError: the plan holds no more trials.
+        """
+        while self._filling < len(self.plan.brackets):
+            index = self._filling
+            if self._added[index] < self.plan.brackets[index].sizes[0]:
+                self._entries[trial] = _Entry(number=len(self._entries), bracket=index)
+                self._added[index] += 1
+                self._training[index][trial] = None
+                return index
+            self._filling += 1
+        raise ConfigurationError(f"the plan is for {self.plan.trials} trials and holds as many; give a larger max_jobs")
+
+    def close(self) -> set[str]:
+        """No more trials will come. Returns the trials this decides."""
+        self._closed = True
+        return self._end()
+
+    def state(self, trial: str) -> State:
+        """Where it stands."""
+        return self._entries[trial].state
+
+    def bracket(self, trial: str) -> int:
+        """The index of its bracket."""
+        return self._entries[trial].bracket
+
+    def milestone(self, trial: str) -> int:
+        """The units at which it next waits, or ends."""
+        entry = self._entries[trial]
+        return self.plan.brackets[entry.bracket].rungs[entry.rung]
+
+    def next_rung(self, trial: str, resource: int) -> int:
+        """The first rung behind `resource` units."""
+        rungs = self.plan.brackets[self._entries[trial].bracket].rungs
+        return next((rung for rung in rungs if rung > resource), self.plan.max_resource)
+
+    def runnable(self) -> Iterable[str]:
+        """Trials that have units to train, running or not, in the order in which they got them."""
+        for training in self._training[self._first :]:
+            yield from training
+
+    def promote(self) -> str | None:
+        """The trial that goes on now, from the last rung down; None where none may."""
+        for index in range(self._first, len(self._rungs)):
+            for rung in reversed(self._rungs[index]):
+                if self._may_promote(rung):
+                    return self._promoted(index, rung)
+            if self._is_still(index) and (last := self._last_come_to(index)) is not None:
+                return self._promoted(index, last)
+        return None
+
+    def report(self, trial: str, resource: int, value: float) -> set[str]:
+        """A trial's value after so many units, absolute. Returns the trials this decides, perhaps itself."""
+        entry = self._entries[trial]
+        if entry.state is not State.TRAINING or resource < self.milestone(trial):
+            return set()
+        if self.milestone(trial) == self.plan.max_resource:
+            return self._leave(trial, State.FINISHED) | {trial}
+        rung = self._rungs[entry.bracket][entry.rung]
+        del self._training[entry.bracket][trial]
+        rung.came += 1
+        entry.rank = self._ranking.rank(value, 0, entry.number)
+        entry.state = State.WAITING if math.isfinite(value) else State.STOPPED
+        if math.isfinite(value):
+            insort(rung.ranks, entry.rank)
+            insort(rung.waiting, (entry.rank, trial))
+        return self._end() | ({trial} if entry.state is State.STOPPED else set())
+
+    def fail(self, trial: str) -> set[str]:
+        """A trial failed. Returns the trials this decides."""
+        return self._leave(trial, State.FAILED)
+
+    def finish(self, trial: str) -> set[str]:
+        """A trial ended by itself, or was stopped from outside. Returns the trials this decides."""
+        return self._leave(trial, State.FINISHED)
+
+    # ---- within
+
+    def _leave(self, trial: str, state: State) -> set[str]:
+        entry = self._entries[trial]
+        if entry.state not in (State.TRAINING, State.WAITING):
+            return set()
+        rungs = self._rungs[entry.bracket]
+        if entry.state is State.TRAINING:
+            del self._training[entry.bracket][trial]
+            if entry.rung < len(rungs):
+                rungs[entry.rung].came += 1
+        else:
+            rungs[entry.rung].waiting.remove((entry.rank, trial))
+        entry.state = state
+        return self._end()
+
+    def _may_promote(self, rung: _Rung) -> bool:
+        """Whether the best that waits at a rung is among the best of all that came there."""
+        return bool(rung.waiting) and bisect_left(rung.ranks, rung.waiting[0][0]) < rung.came // self._eta
+
+    def _promoted(self, index: int, rung: _Rung) -> str:
+        rank, trial = rung.waiting.pop(0)
+        rung.went_on.append((rank, trial))
+        entry = self._entries[trial]
+        entry.rung, entry.state = entry.rung + 1, State.TRAINING
+        self._training[index][trial] = None
+        return trial
+
+    def _is_still(self, index: int) -> bool:
+        """Whether all trials of a bracket were begun and none of them is being trained."""
+        whole = self._closed or self._added[index] == self.plan.brackets[index].sizes[0]
+        return whole and not self._training[index]
+
+    def _last_come_to(self, index: int) -> _Rung | None:
+        """The last rung of a bracket that trials came to, if none went on from it and one of them may."""
+        came = [rung for rung in self._rungs[index] if rung.came]
+        return came[-1] if came and came[-1].waiting and not came[-1].went_on else None
+
+    def _end(self) -> set[str]:
+        """Ends the brackets in which nothing can be promoted any more: stops those that wait there."""
+        stopped: set[str] = set()
+        while self._first < len(self._rungs) and self._is_still(self._first) and self._added[self._first]:
+            rungs = self._rungs[self._first]
+            if any(map(self._may_promote, rungs)) or self._last_come_to(self._first) is not None:
+                break
+            for rung in rungs:
+                left = tuple(trial for _, trial in rung.waiting)
+                for trial in left:
+                    self._entries[trial].state = State.STOPPED
+                stopped.update(left)
+                if rung.came:
+                    went_on = tuple(trial for _, trial in sorted(rung.went_on))
+                    self.cuts.append(Cut(bracket=self._first, resource=rung.resource, went_on=went_on, stopped=left))
+                rung.waiting.clear()
+            self._first += 1
+        return stopped

@@ -1,0 +1,59 @@
+"""Completion criteria of a search that does not know an order of its trials."""
+
+from __future__ import annotations
+
+import math
+
+from hpo.ranking import Ranking
+from hpo.strategies import TuningJobCompletionCriteriaConfig, Verdict
+from hpo.strategies.asha import AsTheyCome
+from hpo.strategies.asha.promotions import lay_out_asynchronous
+from hpo.strategies.hyperband import MOST_JOBS
+
+
+def judges(criteria: TuningJobCompletionCriteriaConfig | None) -> AsTheyCome:
+    return AsTheyCome(criteria, lay_out_asynchronous(20, 1, 9), Ranking(maximize=True))
+
+
+def test_a_target_is_met_by_whoever_meets_it_first_and_every_trial_counts() -> None:
+    completion = judges(TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.9))
+    completion.reached(7, 1, 0.8)
+    assert completion.judge() is None
+    completion.reached(7, 3, 0.91)
+    completion.reached(3, 1, 0.95)
+    verdict = Verdict(reason="target_objective_metric_value 0.9 reached with 0.91", last=MOST_JOBS)
+    assert completion.judge() == verdict
+
+
+def test_trials_that_come_without_improving_the_best_are_counted_once() -> None:
+    completion = judges(TuningJobCompletionCriteriaConfig(3))
+    completion.reached(0, 1, 0.5)
+    completion.reached(1, 1, 0.4)
+    completion.reached(1, 3, 0.45)
+    completion.ended(2, math.nan, failed=True)
+    assert (completion.not_improving, completion.judge()) == (2, None)
+    completion.reached(0, 3, 0.6)
+    assert completion.not_improving == 0
+    for number in (3, 4, 5):
+        completion.reached(number, 1, 0.2)
+    verdict = completion.judge()
+    assert verdict is not None
+    assert verdict.reason == "the best objective has not improved by 1% over 3 trials"
+
+
+def test_nobody_waits_to_be_judged() -> None:
+    completion = judges(TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.9))
+    assert not completion.asked
+    completion.reached(0, 1, 0.5)
+    assert not completion.open
+    assert completion.judged == MOST_JOBS
+
+
+def test_a_job_whose_first_trials_all_fail_is_hopeless() -> None:
+    completion = judges(None)
+    for number in range(5):
+        assert completion.judge() is None
+        completion.ended(number, math.nan, failed=True)
+    verdict = completion.judge()
+    assert verdict is not None
+    assert verdict.hopeless

@@ -1,0 +1,88 @@
+"""The strategy ASHA: what it takes, what it says before the start, and what it reads."""
+
+from __future__ import annotations
+
+import pytest
+
+from hpo import ContinuousParameter, HyperbandStrategyConfig, StrategyConfig
+from hpo.strategies import Task
+from hpo.strategies.asha.asha_strategy import TIMING, AshaStrategy
+from hpo.strategies.asha.open_history import OpenHistory
+from hpo.strategies.asha.promotions import lay_out_asynchronous
+from hpo.strategies.registry import (
+    as_given,
+    check_strategy,
+    name_in_record,
+    strategy_from_json,
+    strategy_of,
+)
+from hpo.strategies.searchers import ModelSearch, RandomSearch
+from hpo.strategies.warm_start import WarmStartConfig
+from tests.support.simulated import METRIC
+from trainers.errors import ConfigurationError
+
+CONFIG = StrategyConfig(HyperbandStrategyConfig(max_resource=27, min_resource=1, suggestions="random"))
+RANGES = {"eta": ContinuousParameter(0.0, 1.0)}
+
+
+def task(**options: object) -> Task:
+    plan = lay_out_asynchronous(9, 1, 9)
+    return Task(plan=plan, ranges=RANGES, metric=METRIC, mode="max", seed=1, **options)  # type: ignore[arg-type]
+
+
+def test_it_takes_the_configuration_of_hyperband_and_comes_back_from_the_record() -> None:
+    made = strategy_of("ASHA", CONFIG)
+    assert isinstance(made, AshaStrategy)
+    assert made.depends_on_timing
+    assert name_in_record(made) == "ASHA"
+    again = strategy_from_json("ASHA", made.options)
+    assert again.options == made.options
+    name, config = as_given("ASHA", made.options)
+    assert name == "ASHA"
+    assert config is not None
+    assert config.to_json() == CONFIG.to_json()
+    assert made.plan({}, 30, None) == lay_out_asynchronous(30, 1, 27)
+
+
+def test_without_a_configuration_it_trains_as_long_as_the_trainer_says() -> None:
+    plan = strategy_of("ASHA", None).plan({}, 30, 54)
+    assert (plan.brackets[0].rungs, plan.trials, plan.eta) == ((2, 6, 18, 54), 30, 3)
+
+
+def test_it_says_that_its_answer_depends_on_timing_and_where_it_stops_no_trial() -> None:
+    made = strategy_of("ASHA", StrategyConfig(HyperbandStrategyConfig(max_resource=2, min_resource=1)))
+    timing, inert = made.warnings(made.plan({}, 5, None))
+    assert timing == TIMING
+    assert inert.startswith("ASHA stops no trial, all of them train 2 units")
+
+
+def test_it_stops_trials_itself_and_learns_where_it_has_a_model() -> None:
+    with pytest.raises(ConfigurationError, match="early_stopping_type 'Auto' with 'ASHA': ASHA stops trials itself"):
+        check_strategy("ASHA", None, "Auto")
+    warm = WarmStartConfig("IdenticalDataAndAlgorithm", ["earlier"])
+    check_strategy("ASHA", None, "Off", warm)
+    with pytest.raises(ConfigurationError, match="learns nothing from results"):
+        check_strategy("ASHA", CONFIG, "Off", warm)
+    with pytest.raises(ConfigurationError, match="strategy_config is for the strategy Hyperband or ASHA, not for"):
+        strategy_of("Random", CONFIG)
+
+
+def test_its_searcher_is_random_or_a_model() -> None:
+    assert isinstance(strategy_of("ASHA", CONFIG).prepare(task()).searcher, RandomSearch)
+    assert isinstance(strategy_of("ASHA", None).prepare(task(parallel=4)).searcher, ModelSearch)
+
+
+def test_a_suggestion_reads_what_had_come_when_it_was_begun() -> None:
+    history = OpenHistory(lay_out_asynchronous(9, 1, 9))
+    for number in range(3):
+        history.begin({"eta": number / 10})
+    history.reported(2, 1, 0.5)
+    history.reported(2, 3, 0.75)
+    assert history.ready(3)
+    history.reported(0, 1, 0.25)
+    seen, unseen = history.read(3)
+    assert [(each.hyperparameters["eta"], each.resource, each.value) for each in seen] == [
+        (0.2, 1, 0.5),
+        (0.2, 3, 0.75),
+    ]
+    assert unseen == [{"eta": 0.0}, {"eta": 0.1}]
