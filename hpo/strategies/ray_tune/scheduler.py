@@ -25,7 +25,7 @@ class GuardedScheduler(TrialScheduler, RungScheduler):
     """
 
     def __init__(self, scheduler: TrialScheduler, *, milestones: Milestones, guard: Guard) -> None:
-        TrialScheduler.__init__(self)  # type: ignore[no-untyped-call]
+        TrialScheduler.__init__(self)
         self.scheduler: Any = scheduler  # Ray types its callers as its own controller.
         self._milestones = milestones
         self._guard = guard
