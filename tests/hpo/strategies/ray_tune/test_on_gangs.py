@@ -81,6 +81,9 @@ SEARCHERS = {
     "a limited one": (ConcurrencyLimiter, {"searcher": (OptunaSearch, {}), "max_concurrent": 2}),
     "a repeated one": (Repeater, {"searcher": (OptunaSearch, {}), "repeat": 2}),
 }
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::RuntimeWarning")
+"""HpBandSter 0.7.4 with ConfigSpace 1.2 and statsmodels 0.15."""
+
 SCHEDULERS = {
     "none": None,
     "FIFO": FIFOScheduler,
@@ -122,6 +125,44 @@ def test_one_after_another_the_seed_decides(searcher: str, scheduler: str) -> No
     first = trials(searched(jobs=9, **parts))
     assert trials(searched(jobs=9, **parts)) == first
     assert trials(searched(jobs=9, seed=8, **parts)) != first
+
+
+def test_the_stock_hyperband_sees_its_brackets_full_for_any_number_at_once() -> None:
+    """4 trials to the end, 6 from 9 units and 10 of 12 from 3: as in Tune where it shows the scheduler a next one."""
+    assert [searched(parallel, scheduler=SCHEDULERS["HyperBand"]).trained for parallel in (1, 2, 4)] == [288] * 3
+
+
+@pytest.mark.parametrize(("scheduler", "least"), [("HyperBand", 3), ("HyperBandForBOHB", 1)])
+def test_where_the_stock_hyperband_waits_for_ever_the_search_ends_and_says_so(scheduler: str, least: int) -> None:
+    """The last to come to a rung fails, after its bracket was halved: `is_being_processed` stays set, and others wait.
+
+    HyperBandForBOHB does not: it looks at its brackets again where nothing trains.
+    """
+    beyond: set[str] = set()
+
+    def failing(assignment: Assignment, step: int) -> float:
+        if assignment.start == least:
+            beyond.add(assignment.trial_id)
+            if len(beyond) == 4:
+                raise ValueError("no further")
+        return near(assignment, step)
+
+    found = searched(
+        searcher=TuneBOHB if scheduler == "HyperBandForBOHB" else None, scheduler=SCHEDULERS[scheduler], curve=failing
+    )
+    assert any(run.failure for run in found.runs.values())
+    assert ("the scheduler neither runs nor ends 3 trials" in found.search_failure) == (scheduler == "HyperBand")
+    assert found.best() is not None
+    assert all(run.trial.is_finished() for run in found.runs.values())
+
+
+def test_bohb_learns_what_its_scheduler_says_of_budgets() -> None:
+    strategy = RayTuneStrategy(searcher=TuneBOHB, scheduler=SCHEDULERS["HyperBandForBOHB"])
+    task = Task(plan=strategy.plan(RANGES, JOBS, UNITS), ranges=RANGES, metric=METRIC, mode="max", seed=7)
+    made = prepared(strategy, task)
+    simulate(made.scheduler, searcher=made.searcher, plan=made.plan, curve=near, decode=partial(decode, RANGES))
+    told: Any = made.searcher
+    assert sorted(told._searcher.bohber.configs) == [1, 3, 9, 27]
 
 
 def test_a_repeated_searcher_repeats() -> None:
