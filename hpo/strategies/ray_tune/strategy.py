@@ -64,6 +64,11 @@ class RayTuneStrategy(Strategy):
             raise ConfigurationError(
                 "nothing says how long a trial trains: give num_round, or epochs, in the trainer's hyperparameters"
             )
+        if units == 1 and self._scheduler is not None:
+            raise ConfigurationError(
+                f"scheduler {self._scheduler.name} stops trials at their reports, and a trial gives one, at its end; "
+                "leave scheduler out, or let the trainer's hyperparameters give more rounds, or epochs"
+            )
         return run_all(max_jobs, units)
 
     def grown(self, plan: Plan, max_jobs: int) -> Plan:
