@@ -35,6 +35,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo "Installing Warmband, Ray, XGBoost and PyTorch into $(VENV). The first time takes minutes; each package as it comes:"
 	@# A pipe has the status of its last command, so that of pip is kept as the stamp.
 	@{ $(VENV)/bin/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt -e '.[dev]' \
+	  && $(VENV)/bin/python -m pip install --progress-bar off --disable-pip-version-check -c constraints.txt --no-deps hpbandster \
 	  && touch $@; } | sed -un -e '/\.metadata/d' -e 's/^ *Downloading /  /p' -e 's/^ *Using cached /  /p' \
 	  -e 's|^Processing .*/|  |p' \
 	  -e 's/^Installing collected packages.*/Unpacking them; this takes a while too./p'

@@ -125,9 +125,9 @@ class Trials:
 
     def choose(self) -> TrialRun | None:
         """The scheduler's choice, or a new trial; None for nothing yet."""
-        if self._ahead is not None and self._ahead.wants_another():
-            self._suggest()
+        self._look_ahead()
         trial = self._scheduler.choose_trial_to_run(self) or self._suggest()
+        self._look_ahead()
         run = self.runs[trial.trial_id] if trial else None
         if run is not None and self.turns.take(run, CHOSEN):
             self.keep(run)
@@ -135,16 +135,23 @@ class Trials:
 
     def choose_known(self) -> TrialRun | None:
         """The same among those that there were before; None where all of them are there again, and none is next."""
-        if self._ahead is not None and self._knows_next and self._ahead.wants_another():
-            self._suggest()
+        if self._knows_next:
+            self._look_ahead()
         trial = self._scheduler.choose_trial_to_run(self)
         if trial is None and self._knows_next:
             trial = self._suggest()
+        if self._knows_next:
+            self._look_ahead()
         return self.runs[trial.trial_id] if trial else None
 
     @property
     def _knows_next(self) -> bool:
         return self._recall.suggested(len(self.runs)) is not None
+
+    def _look_ahead(self) -> None:
+        """Shows the scheduler another trial, if it takes those that it has been shown for all that there are."""
+        if self._ahead is not None and self._ahead.wants_another():
+            self._suggest()
 
     def _may_go_on(self, trial: Trial) -> bool:
         run = self.runs[trial.trial_id]

@@ -128,6 +128,7 @@ def simulate(
     room: int | None = None,
     gangs: type[SimulatedGangs] = SimulatedGangs,
     details: dict[str, Any] | None = None,
+    decode: Callable[[dict[str, Any]], dict[str, Any]] = dict,
     **options: Any,
 ) -> tuple[Controller, SimulatedGangs, Any]:
     """Runs a search to its end."""
@@ -146,7 +147,7 @@ def simulate(
         search,
         searcher=searcher or Draws(),
         scheduler=scheduler or SynchronousHyperBandScheduler(plan, metric=METRIC, mode="max"),
-        decode=dict,
+        decode=decode,
         gangs=simulated,
         record=record,
         on_probe=getattr(record, "probe", lambda probed: None),

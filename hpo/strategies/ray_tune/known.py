@@ -63,6 +63,15 @@ def pauses(scheduler: TrialScheduler) -> bool:
     return isinstance(scheduler, HyperBandScheduler)
 
 
+def holds(scheduler: TrialScheduler, resource: int) -> bool:
+    """Whether a trial that has trained so many units keeps its place in a bracket until all have.
+
+    Tune's trials do not end by themselves there. One that does would be taken out, and its place given to another:
+    `_Bracket.filled` counts those that live.
+    """
+    return isinstance(scheduler, HyperBandScheduler) and resource >= scheduler._max_t_attr
+
+
 def milestones(scheduler: TrialScheduler, longest: int) -> Milestones:
     """Where it decides: for one that is not Ray's own, after every unit.
 

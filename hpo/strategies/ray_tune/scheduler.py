@@ -9,7 +9,8 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 
 from hpo.strategies.ray_tune.guard import Guard
-from hpo.strategies.ray_tune.known import Milestones, pauses
+from hpo.strategies.ray_tune.known import Milestones, holds, pauses
+from hpo.strategies.scheduler import RESOURCE
 from hpo.strategies.strategy import RungScheduler
 
 _ACTIONS = (TrialScheduler.CONTINUE, TrialScheduler.PAUSE, TrialScheduler.STOP)
@@ -25,14 +26,14 @@ class GuardedScheduler(TrialScheduler, RungScheduler):
     """
 
     def __init__(self, scheduler: TrialScheduler, *, milestones: Milestones, guard: Guard) -> None:
-        TrialScheduler.__init__(self)  # type: ignore[no-untyped-call]
+        TrialScheduler.__init__(self)
         self.scheduler: Any = scheduler  # Ray types its callers as its own controller.
         self._milestones = milestones
         self._guard = guard
         self._who = f"scheduler {type(scheduler).__name__}"
         self._pauses = pauses(scheduler)
-        self._fresh: dict[str, Trial] = {}
-        """Trials that have reported nothing."""
+        self._fresh: set[str] = set()
+        """Trials that it has not chosen yet."""
         self._stopped: set[str] = set()
 
     # ---- what a search asks beyond Tune's interface
@@ -43,18 +44,17 @@ class GuardedScheduler(TrialScheduler, RungScheduler):
 
     def wants_another(self) -> bool:
         """See `LooksAhead.wants_another`."""
-        return self._pauses and not any(trial.status == Trial.PENDING for trial in self._fresh.values())
+        return self._pauses and not self._fresh
 
     # ---- Ray Tune's interface
 
     def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
         """Tells it of a new trial."""
-        self._fresh[trial.trial_id] = trial
+        self._fresh.add(trial.trial_id)
         self._tell("on_trial_add", tune_controller, trial)
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
         """Its decision; a trial that it has stopped stays so, whatever else was trained meanwhile."""
-        self._fresh.pop(trial.trial_id, None)
         if trial.trial_id in self._stopped:
             return TrialScheduler.STOP
         action = self._tell("on_trial_result", tune_controller, trial, result, otherwise=TrialScheduler.PAUSE)
@@ -70,7 +70,10 @@ class GuardedScheduler(TrialScheduler, RungScheduler):
         self._leave("on_trial_error", tune_controller, trial)
 
     def on_trial_complete(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> None:
-        """Tells it of an end."""
+        """Tells it of an end, unless it has the trial for one that waits until its bracket is done."""
+        if result.get(RESOURCE) and holds(self.scheduler, result[RESOURCE]):
+            self._fresh.discard(trial.trial_id)
+            return
         self._leave("on_trial_complete", tune_controller, trial, result)
 
     def on_trial_remove(self, tune_controller: Any, trial: Trial) -> None:
@@ -86,14 +89,17 @@ class GuardedScheduler(TrialScheduler, RungScheduler):
         chosen = self._guard.ask(
             self._who, "the next trial", partial(self.scheduler.choose_trial_to_run, tune_controller)
         )
-        return chosen if chosen is None or chosen.status in (Trial.PENDING, Trial.PAUSED) else None
+        if chosen is None or chosen.status not in (Trial.PENDING, Trial.PAUSED):
+            return None
+        self._fresh.discard(chosen.trial_id)
+        return chosen
 
     def debug_string(self) -> str:
         """Its own words."""
         return str(self.scheduler.debug_string())
 
     def _leave(self, method: str, tune_controller: Any, trial: Trial, *rest: Any) -> None:
-        self._fresh.pop(trial.trial_id, None)
+        self._fresh.discard(trial.trial_id)
         self._tell(method, tune_controller, trial, *rest)
 
     def _tell(self, method: str, tune_controller: Any, trial: Trial, *rest: Any, otherwise: Any = None) -> Any:

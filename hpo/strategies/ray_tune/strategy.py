@@ -19,10 +19,9 @@ if TYPE_CHECKING:
     from hpo.strategies.ray_tune.guard import Guard
 
 _FAULTS = {
-    "HyperBandScheduler": "its first bracket stops no trial, so that few trials stop none; a trial that fails after a "
-    "halving leaves the others of its bracket waiting, which ends the job; give strategy='Hyperband' for neither",
-    "HyperBandForBOHB": "a trial that fails after a halving leaves the others of its bracket waiting, which ends the "
-    "job; strategy='Hyperband' has a model, too, and goes on",
+    "HyperBandScheduler": "it fills the bracket that stops no trial first, and where the last trial to come to a rung "
+    "fails after its bracket was halved, the others wait for ever, which ends the job; give strategy='Hyperband' for "
+    "neither",
 }
 """What users get with a scheduler of Ray Tune's, by its name (ray 2.60.0)."""
 
@@ -64,6 +63,11 @@ class RayTuneStrategy(Strategy):
         if units is None:
             raise ConfigurationError(
                 "nothing says how long a trial trains: give num_round, or epochs, in the trainer's hyperparameters"
+            )
+        if units == 1 and self._scheduler is not None:
+            raise ConfigurationError(
+                f"scheduler {self._scheduler.name} stops trials at their reports, and a trial gives one, at its end; "
+                "leave scheduler out, or let the trainer's hyperparameters give more rounds, or epochs"
             )
         return run_all(max_jobs, units)
 

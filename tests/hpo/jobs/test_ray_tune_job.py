@@ -18,17 +18,18 @@ from rich.console import Console
 from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, IntegerParameter
 from hpo.job_file.reading import read_job
 from tests.support.driving import CHANNELS, Counting, answer, row
+from tests.support.own_search import Wayward
 from tests.support.small_job import write_job
-from trainers import ConfigurationError, XGBoostTrainer
+from trainers import ConfigurationError, WarmbandError, XGBoostTrainer
 
 ASHA = (ASHAScheduler, {"max_t": 9, "grace_period": 1, "reduction_factor": 3})
 
 
-def tuner(folder: Path, callbacks: Any = (), **options: Any) -> HyperparameterTuner:
+def tuner(folder: Path, callbacks: Any = (), rounds: int | None = 9, **options: Any) -> HyperparameterTuner:
     return HyperparameterTuner(
         XGBoostTrainer(
             scaling=ScalingConfig(num_workers=0),
-            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 9},
+            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": rounds},
         ),
         "validation:auc",
         {
@@ -133,6 +134,45 @@ def test_an_object_serves_jobs_here_and_none_that_is_resumed(tmp_path: Path, bot
 
 
 @pytest.mark.parametrize(
+    ("then", "message"),
+    [
+        ("outside", "searcher Wayward, asked for the values of job-003: eta: the suggestion is 7.0, outside 0.01 to 1"),
+        ("nothing", "the searcher suggested nothing for 1 s in which nothing trained: 6 of 9 trials are still to come"),
+    ],
+)
+def test_a_searcher_that_fails_ends_the_job_which_keeps_what_it_found(tmp_path: Path, then: str, message: str) -> None:
+    made = tuner(tmp_path, searcher=(Wayward, {"trials": 3, "then": then}), max_silence=1)
+    with pytest.raises(WarmbandError, match=f"tuning job job failed: {message}"):
+        made.fit(CHANNELS, job_name="job")
+    found = answer(tmp_path, "job")
+    assert found["status"][0] == "Failed"
+    assert units(found) == [9] * 3
+    assert made.best_estimator().model()
+    refused = HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/record.db")
+    with pytest.raises(ConfigurationError, match=r"searcher 'tests.support.own_search:Wayward'.*allow_code=True"):
+        refused.resume(inputs=CHANNELS)
+    with pytest.raises(WarmbandError, match=message):
+        made.resume(inputs=CHANNELS)
+    assert {**answer(tmp_path, "job"), "status": 0} == {**found, "status": 0}
+
+
+def test_a_searcher_that_is_finished_ends_the_job_as_completed(tmp_path: Path) -> None:
+    found = fitted(tmp_path, searcher=(Wayward, {"trials": 3, "then": "finished"}))
+    assert found["status"] == ("Completed", "")
+    assert units(found) == [9] * 3
+
+
+def test_more_trials_go_on_with_what_was_learned(tmp_path: Path) -> None:
+    """As a job that had so many from its start."""
+    for name, trials in (("six", 6), ("nine", 9)):
+        (tmp_path / name).mkdir()
+        fitted(tmp_path / name, searcher=TPESampler, scheduler=ASHA, max_jobs=trials)
+    again = HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/six/record.db")
+    again.resume(inputs=CHANNELS, max_jobs=9)
+    assert answer(tmp_path / "six", "job")["trials"] == answer(tmp_path / "nine", "job")["trials"]
+
+
+@pytest.mark.parametrize(
     ("given", "message"),
     [
         ({"searcher": OptunaSearch, "strategy": "Hyperband"}, "strategy is 'Hyperband', and searcher was given"),
@@ -143,6 +183,11 @@ def test_an_object_serves_jobs_here_and_none_that_is_resumed(tmp_path: Path, bot
             {"searcher": (OptunaSearch, {"sampler": TPESampler()})},
             r"searcher.sampler is <optuna.*\(TPESampler, {'seed'",
         ),
+        (
+            {"scheduler": ASHA, "rounds": 1},
+            "AsyncHyperBandScheduler stops trials at their reports, and a trial gives one, at its end",
+        ),
+        ({"scheduler": ASHA, "rounds": None}, "nothing says how long a trial trains: give num_round, or epochs"),
         ({"scheduler": ASHA, "early_stopping_type": "Auto"}, "RayTune stops trials itself; give 'Off'"),
     ],
 )

@@ -1,0 +1,78 @@
+"""What is known of Ray Tune's schedulers from their private attributes: it fails where ray changes them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import (
+    AsyncHyperBandScheduler,
+    FIFOScheduler,
+    HyperBandForBOHB,
+    HyperBandScheduler,
+    MedianStoppingRule,
+    PopulationBasedTraining,
+    TrialScheduler,
+)
+
+from hpo.strategies.hyperband import run_all
+from hpo.strategies.ray_tune import known
+from hpo.strategies.ray_tune.guard import Guard
+from hpo.strategies.ray_tune.scheduler import GuardedScheduler
+from hpo.strategies.scheduler import RESOURCE
+from tests.support.simulated import METRIC, outcome, simulate
+from trainers.errors import ConfigurationError
+
+PLAN = run_all(20, 27)
+COUNTED: dict[str, Any] = {"time_attr": RESOURCE, "metric": METRIC, "mode": "max"}
+
+
+def guarded(scheduler: TrialScheduler) -> GuardedScheduler:
+    return GuardedScheduler(scheduler, milestones=known.milestones(scheduler, 27), guard=Guard(1))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        FIFOScheduler,
+        lambda: AsyncHyperBandScheduler(max_t=27, **COUNTED),
+        lambda: AsyncHyperBandScheduler(max_t=20, grace_period=2, reduction_factor=2.5, **COUNTED),
+        lambda: MedianStoppingRule(grace_period=4.5, min_samples_required=2, **COUNTED),
+    ],
+)
+def test_a_scheduler_asked_where_it_decides_decides_as_one_asked_at_every_unit(make: Any) -> None:
+    often, every, _ = simulate(make(), plan=PLAN, parallel=1)
+    seldom, some, _ = simulate(guarded(make()), plan=PLAN, parallel=1)
+    assert outcome(seldom) == outcome(often)
+    assert len(some.served) < len(every.served)
+
+
+@pytest.mark.parametrize("kind", [HyperBandScheduler, HyperBandForBOHB])
+def test_a_bracket_says_how_far_its_trials_go(kind: type[HyperBandScheduler]) -> None:
+    scheduler = kind(max_t=27, **COUNTED)
+    trial = Trial("warmband", stub=True)
+    scheduler.on_trial_add(None, trial)
+    first = 27 if kind is HyperBandScheduler else 1
+    assert known.milestones(scheduler, 27)(trial, 0) == first
+    assert known.pauses(scheduler)
+    assert (known.holds(scheduler, 26), known.holds(scheduler, 27)) == (False, True)
+
+
+@pytest.mark.parametrize("kind", [AsyncHyperBandScheduler, HyperBandScheduler, HyperBandForBOHB, MedianStoppingRule])
+def test_it_is_known_what_they_count_and_which_end_is_the_better_one(kind: Any) -> None:
+    scheduler = kind(time_attr="epoch", metric="loss", mode="min")
+    assert (known.counts(scheduler), known.mode(scheduler), scheduler.metric) == ("epoch", "min", "loss")
+    assert known.mode(kind()) is None
+
+
+def test_one_of_a_users_own_decides_at_every_unit_and_counts_as_it_likes() -> None:
+    own = type("Own", (FIFOScheduler,), {})()
+    assert known.milestones(own, 27)(Trial("warmband", stub=True), 4) == 5
+    assert (known.counts(own), known.mode(own), known.pauses(own)) == (None, None, False)
+
+
+def test_a_scheduler_that_does_more_is_refused() -> None:
+    scheduler = PopulationBasedTraining(hyperparam_mutations={"eta": [0.1, 1]})
+    with pytest.raises(ConfigurationError, match=r"PopulationBasedTraining copies checkpoints.*give one that stops"):
+        known.check_served(scheduler)

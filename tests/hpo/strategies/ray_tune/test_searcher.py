@@ -1,0 +1,212 @@
+"""Searchers and schedulers that misbehave: one clear error each, and what was trained until then stays."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+from ray.tune.schedulers import FIFOScheduler
+from ray.tune.search import Searcher
+
+from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, decode
+from hpo.search.controller import Controller
+from hpo.strategies.hyperband import run_all
+from hpo.strategies.ray_tune.guard import Guard
+from hpo.strategies.ray_tune.scheduler import GuardedScheduler
+from hpo.strategies.ray_tune.searcher import GuardedSearcher
+from tests.support.simulated import METRIC, rising, simulate
+from trainers.errors import SearchError
+
+RANGES: dict[str, ParameterRange] = {
+    "eta": ContinuousParameter(0.1, 1),
+    "depth": IntegerParameter(1, 8),
+    "booster": CategoricalParameter(["gbtree", "dart"]),
+}
+FINE: dict[str, Any] = {"eta": 0.5, "depth": 3, "booster": "dart"}
+
+
+class Scripted(Searcher):
+    """Suggests what it is told to; after that nothing but fine values."""
+
+    def __init__(self, *script: Any) -> None:
+        super().__init__(metric=METRIC, mode="max")
+        self.script = list(script)
+        self.told: list[tuple[str, Any, bool]] = []
+        self.added: list[tuple[dict[str, Any], float]] = []
+
+    def suggest(self, trial_id: str) -> Any:
+        given = self.script.pop(0) if self.script else FINE
+        if isinstance(given, Exception):
+            raise given
+        return given
+
+    def on_trial_complete(self, trial_id: str, result: dict[str, Any] | None = None, error: bool = False) -> None:
+        self.told.append((trial_id, result and result[METRIC], error))
+
+    def add_evaluated_point(self, parameters: Any, value: float, *rest: Any) -> None:
+        self.added.append((parameters, value))
+
+
+def searched(searcher: Searcher, scheduler: Any = None, jobs: int = 6, **options: Any) -> Controller:
+    guard = Guard(1)
+    controller, _, _ = simulate(
+        GuardedScheduler(scheduler or FIFOScheduler(), milestones=lambda trial, resource: resource + 1, guard=guard),
+        searcher=GuardedSearcher(searcher, ranges=RANGES, guard=guard),
+        plan=run_all(jobs, 3),
+        parallel=2,
+        curve=rising,
+        decode=partial(decode, RANGES),
+        untuned=False,
+        **options,
+    )
+    return controller
+
+
+@pytest.mark.parametrize(
+    ("suggested", "message"),
+    [
+        (
+            {**FINE, "eta": 2.0},
+            "Scripted, asked for the values of job-003: eta: the suggestion is 2.0, outside 0.1",
+        ),
+        ({**FINE, "eta": float("nan")}, "eta: the suggestion is nan; give a finite number"),
+        ({**FINE, "depth": 2.5}, "depth: the suggestion is 2.5; give a whole number"),
+        ({**FINE, "booster": "linear"}, "booster: the suggestion is 'linear'; the range has 'gbtree' or 'dart'"),
+        ({**FINE, "eta": None}, "eta: the suggestion is None; give a finite number"),
+        ({"eta": 0.5}, r"suggested \['eta'\] for the ranges \['booster', 'depth', 'eta'\]"),
+        ({**FINE, "more": 1}, "suggested .*'more'"),
+        ({}, r"suggested \[\] for the ranges"),
+        ([0.5, 3, "dart"], r"suggested \[0.5, 3, 'dart'\] for job-003; it has to be a dict"),
+        (ZeroDivisionError("by zero"), "Scripted raised, asked for the values of job-003: ZeroDivisionError: by zero"),
+    ],
+)
+def test_a_wrong_suggestion_ends_the_search_with_what_it_found(suggested: Any, message: str) -> None:
+    found = searched(Scripted(FINE, FINE, FINE, suggested))
+    assert re.search(message, found.search_failure), found.search_failure
+    assert found.stopped == found.search_failure
+    assert len(found.runs) == 3
+    assert all(run.trial.is_finished() and run.resource for run in found.runs.values())
+    assert found.best() is not None
+
+
+def test_values_of_numpy_are_values() -> None:
+    numpy = {"eta": np.float32(0.5), "depth": np.int64(3), "booster": np.str_("dart")}
+    found = searched(Scripted(numpy))
+    assert not found.search_failure
+    first = found.runs["job-000"].hyperparameters
+    assert first == FINE
+    assert [type(value) for value in first.values()] == [float, int, str]
+
+
+def test_a_searcher_that_is_finished_ends_the_search_as_complete() -> None:
+    found = searched(Scripted(FINE, FINE, Searcher.FINISHED))
+    assert not found.stopped
+    assert [run.resource for run in found.runs.values()] == [3, 3]
+
+
+def test_nothing_for_the_moment_is_asked_again() -> None:
+    found = searched(Scripted(FINE, None, None, FINE))
+    assert not found.stopped
+    assert len(found.runs) == 6
+
+
+class Raising(FIFOScheduler):
+    """Raises in one of its methods, once it was called so often."""
+
+    def __init__(self, method: str, calls: int) -> None:
+        super().__init__()
+        original: Callable[..., Any] = getattr(self, method)
+
+        def raising(*arguments: Any) -> Any:
+            nonlocal calls
+            calls -= 1
+            if calls < 0:
+                raise KeyError("lost")
+            return original(*arguments)
+
+        setattr(self, method, raising)
+
+
+@pytest.mark.parametrize("method", ["on_trial_add", "on_trial_result", "on_trial_complete", "choose_trial_to_run"])
+def test_a_scheduler_that_raises_ends_the_search_and_what_it_was_told_of_is_kept(method: str) -> None:
+    found = searched(Scripted(), Raising(method, 2))
+    assert "scheduler Raising raised" in found.search_failure
+    assert "KeyError: 'lost'" in found.search_failure
+    assert all(run.trial.is_finished() for run in found.runs.values())
+    if method == "on_trial_result":
+        assert sum(run.resource for run in found.runs.values()) >= 3
+
+
+def test_an_answer_that_is_none_is_said() -> None:
+    unsure = FIFOScheduler()
+    unsure.on_trial_result = lambda *arguments: "PERHAPS"
+    assert (
+        "its answer is 'PERHAPS', and it can be CONTINUE, PAUSE or STOP" in searched(Scripted(), unsure).search_failure
+    )
+
+
+def test_a_searcher_that_raises_when_it_is_told_ends_the_search_at_the_next_question() -> None:
+    class Deaf(Scripted):
+        def on_trial_complete(self, *told: Any, **more: Any) -> None:
+            raise RuntimeError("I do not want to know")
+
+    found = searched(Deaf())
+    assert "searcher Deaf raised, told on_trial_complete of job-000: RuntimeError" in found.search_failure
+
+
+# ---- trials that it did not suggest
+
+
+def test_of_a_trial_with_other_values_it_is_told_what_they_were_and_that_its_own_failed() -> None:
+    scripted = Scripted()
+    searcher = GuardedSearcher(scripted, ranges=RANGES, guard=Guard(1))
+    searcher.begun("t0", {**FINE, "eta": 0.9})
+    searcher.on_trial_result("t0", {METRIC: 0.1})
+    searcher.on_trial_complete("t0", {METRIC: 0.7})
+    assert scripted.told == [("t0", None, True)]
+    assert scripted.added == [({**FINE, "eta": 0.9}, 0.7)]
+    searcher.begun("t1", FINE)
+    searcher.on_trial_complete("t1", {METRIC: 0.7})
+    assert scripted.told[1:] == [("t1", 0.7, False)]
+
+
+def test_a_point_of_a_person_is_one_of_them() -> None:
+    scripted = Scripted()
+    found = searched(scripted, points=({"eta": 0.9},))
+    assert found.runs["job-000"].hyperparameters == {**FINE, "eta": 0.9}
+    assert [point for point, _ in scripted.added] == [{**FINE, "eta": 0.9}]
+
+
+# ---- the guard
+
+
+def test_global_random_numbers_are_its_own_and_those_of_the_process_go_on() -> None:
+    def draw() -> tuple[float, float]:
+        return random.random(), np.random.rand()  # noqa: NPY002
+
+    def drawn(guard: Guard) -> list[tuple[float, float]]:
+        return [guard.ask("who", "what", draw) for _ in range(3)]
+
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    before = [draw() for _ in range(4)]
+    random.seed(1)
+    np.random.seed(1)  # noqa: NPY002
+    first = draw()
+    guard = Guard(5)
+    own = [guard.ask("who", "what", draw), guard.tell("who", "what", draw, (0.0, 0.0)), guard.ask("who", "what", draw)]
+    assert [first, *(draw() for _ in range(3))] == before
+    assert own == drawn(Guard(5)) != drawn(Guard(6))
+
+
+def test_what_is_raised_when_told_is_raised_at_the_next_question() -> None:
+    guard = Guard(1)
+    assert guard.tell("the scheduler", "a result", lambda: 1 // 0, 7) == 7
+    assert guard.tell("the scheduler", "another", lambda: [][1], 8) == 8
+    with pytest.raises(SearchError, match="the scheduler raised, told a result: ZeroDivisionError"):
+        guard.ask("the searcher", "values", lambda: 1)
