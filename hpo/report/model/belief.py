@@ -149,6 +149,11 @@ class Belief:
         return belief if len(tried) >= FEWEST and len(values) > 1 and belief.names else None
 
 
+def evenly(trials: Sequence[TrialRow], most: int) -> list[TrialRow]:
+    """So many trials at most, spread evenly over all."""
+    return [trials[place] for place in sorted({place * len(trials) // most for place in range(most)})] if trials else []
+
+
 def _seen(data: JobData, space: Space) -> Iterator[tuple[TrialRow, Observation]]:
     """Trials' values at their rungs and their ends; one that failed or diverged has none at its end."""
     from hpo.suggestions import Observation

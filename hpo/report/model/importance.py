@@ -102,7 +102,7 @@ def importance_bars(belief: Belief, shares: Sequence[Importance]) -> Figure | No
     tried = len(np.unique(belief.groups[: len(belief.trials)]))
     note = (
         f"The part of the variance of the model's surface, over all configurations at {belief.data.max_resource:,} "
-        f"{belief.data.unit}s, that is due to each hyperparameter: dark by itself, pale together with others "
+        f"{belief.data.unit}s, that is due to each hyperparameter: strong by itself, faint together with others "
         "(Sobol' indices; Saltelli et al. 2010). The surface is one of ranks, so that far-off values do not "
         "outweigh all others. Lines are one standard deviation over functions that the model takes to be possible."
     )
@@ -145,7 +145,13 @@ def _interactive(shares: Sequence[Importance]) -> go.Figure:
             customdata=total,
             name="together with others",
             marker={"color": look.faded(look.BLUE, 0.4), "line": {"width": 0}},
-            error_x={"array": spread, "color": look.GREY, "width": 4},
+            error_x={
+                "array": np.minimum(spread, 1 - total),
+                "arrayminus": np.minimum(spread, total),
+                "symmetric": False,
+                "color": look.GREY,
+                "width": 4,
+            },
             hovertemplate="%{hovertext}, with others: %{customdata:.0%}<extra></extra>",
             **shared,
         ),
@@ -176,7 +182,10 @@ def _still(belief: Belief, shares: Sequence[Importance], title: str) -> Still:
         places,
         more,
         left=alone,
-        xerr=[each.spread for each in shares],
+        xerr=[
+            [min(each.spread, each.total) for each in shares],
+            [min(each.spread, 1 - each.total) for each in shares],
+        ],
         height=0.62,
         color=look.BLUE + "66",
         ecolor=look.GREY,

@@ -16,7 +16,7 @@ from hpo.ranges import Scalar
 from hpo.record import TrialRow
 from hpo.report.data import JobData
 from hpo.report.model.axes import Axis
-from hpo.report.model.belief import WITHIN, Belief, Expected
+from hpo.report.model.belief import WITHIN, Belief, Expected, evenly
 from hpo.report.pictures import Figure, look
 from hpo.text import count, enumerated
 
@@ -128,11 +128,7 @@ def _groups(data: JobData) -> dict[str, list[TrialRow]]:
             groups[LOST].append(trial)
         elif data.objective(trial) is not None and trial != data.best:
             groups[ENDED if trial.resource >= data.max_resource else STOPPED].append(trial)
-    return {
-        name: [trials[place] for place in np.unique(np.linspace(0, len(trials) - 1, MOST_TRIALS).round().astype(int))]
-        for name, trials in groups.items()
-        if trials
-    }
+    return {name: evenly(trials, MOST_TRIALS) for name, trials in groups.items() if trials}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
