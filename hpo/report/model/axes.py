@@ -10,12 +10,15 @@ from typing import Any, Self
 import numpy as np
 from matplotlib.ticker import MaxNLocator
 
-from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange, Scalar
+from hpo.ranges import CategoricalParameter, IntegerParameter, NormalParameter, ParameterRange, Scalar
 from hpo.report.pictures import look
 from hpo.text import short
 
-TICKS = 4
-"""Ticks of an axis at most: a panel on a phone has room for no more."""
+TICKS, APART = 4, 0.24
+"""Ticks that an axis is to have about, and how far from each other: a panel on a phone has room for no more."""
+
+OUTERMOST = 0.02
+"""Of a normal range, ticks stand between this place and as far from the other end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +51,7 @@ class Axis:
     @property
     def title(self) -> str:
         """Its name, and the scale where it is not even in the values."""
-        scaling = "Linear" if self.categorical else getattr(self.bounds, "resolved_scaling", "Linear")
+        scaling = "Linear" if isinstance(self.bounds, CategoricalParameter) else self.bounds.resolved_scaling
         return self.name + {"Linear": "", "Logarithmic": " (log)"}.get(scaling, " (reverse log)")
 
     def place(self, value: Scalar) -> float:
@@ -93,7 +96,8 @@ def _round(bounds: ParameterRange) -> Iterator[Scalar]:
     if isinstance(bounds, CategoricalParameter):
         yield from bounds.values
         return
-    low, high = float(bounds.at(0.0)), float(bounds.at(1.0))
+    edge = OUTERMOST if isinstance(bounds, NormalParameter) else 0.0
+    low, high = float(bounds.at(edge)), float(bounds.at(1 - edge))
     if bounds.resolved_scaling == "Logarithmic":
         yield from _decades(low, high)
     elif bounds.resolved_scaling == "ReverseLogarithmic":
@@ -118,8 +122,12 @@ def _decades(low: float, high: float) -> Iterator[float]:
 
 
 def _apart(ticks: Sequence[tuple[float, str]]) -> list[tuple[float, str]]:
-    """Every so many-th tick, so that there are not more than have room."""
-    return list(ticks[:: math.ceil(len(ticks) / TICKS)]) if ticks else []
+    """The ticks that have room beside those before them."""
+    kept: list[tuple[float, str]] = []
+    for place, text in ticks:
+        if not kept or place - kept[-1][0] >= APART:
+            kept.append((place, text))
+    return kept
 
 
 def _text(value: Scalar) -> str:

@@ -89,9 +89,22 @@ class Belief:
         return Surface(self.space, seen, max_resource=self.data.max_resource, maximize=self.data.maximize)
 
     def through(self, *names: str) -> Mapping[str, Scalar] | None:
-        """The configuration of the best trial that has hyperparameters of these names; None where none has."""
-        ranked = (trial for trial in self.data.ranked() if self.data.objective(trial) is not None)
-        return next((t.hyperparameters for t in ranked if all(name in t.hyperparameters for name in names)), None)
+        """The configuration of the best trial that has hyperparameters of these names; None where none has.
+
+        A hyperparameter that it has not, as one with a condition, is as in the best trial that has it.
+        """
+        for trial in self.data.ranked():
+            if self.data.objective(trial) is not None and all(name in trial.hyperparameters for name in names):
+                return {**self._elsewhere, **trial.hyperparameters}
+        return None
+
+    @cached_property
+    def _elsewhere(self) -> Mapping[str, Scalar]:
+        """Of each hyperparameter, the value of the best trial that has it, or the middle of its range."""
+        values = {name: bounds.at(0.5) for name, bounds in self.data.ranges.items()}
+        for trial in reversed(self.data.ranked()):
+            values |= trial.hyperparameters
+        return values
 
     def expected(self, configurations: Sequence[Mapping[str, Scalar]]) -> Expected:
         """What the surface says of configurations that train to the end."""
@@ -134,6 +147,11 @@ class Belief:
         tried = {str(each.hyperparameters) for _, each in seen}
         values = {each.value for _, each in seen if math.isfinite(each.value)}
         return belief if len(tried) >= FEWEST and len(values) > 1 and belief.names else None
+
+
+def evenly(trials: Sequence[TrialRow], most: int) -> list[TrialRow]:
+    """So many trials at most, spread evenly over all."""
+    return [trials[place] for place in sorted({place * len(trials) // most for place in range(most)})] if trials else []
 
 
 def _seen(data: JobData, space: Space) -> Iterator[tuple[TrialRow, Observation]]:

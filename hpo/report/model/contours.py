@@ -18,7 +18,7 @@ from hpo.ranges import Scalar
 from hpo.record import TrialRow
 from hpo.report.data import JobData
 from hpo.report.model.axes import Axis
-from hpo.report.model.belief import Belief
+from hpo.report.model.belief import Belief, evenly
 from hpo.report.pictures import Figure, look
 
 STEPS = 25
@@ -123,8 +123,7 @@ def _shown(data: JobData, contour: Contour) -> list[TrialRow]:
     """Trials that have both hyperparameters, without the best; of too many, some."""
     names = (contour.across.name, contour.upward.name)
     having = [t for t in data.trials if all(name in t.hyperparameters for name in names) and t != data.best]
-    picked = np.unique(np.linspace(0, len(having) - 1, MOST_TRIALS).round().astype(int)) if having else []
-    return [having[place] for place in picked]
+    return evenly(having, MOST_TRIALS)
 
 
 def _at(contour: Contour, trials: Sequence[TrialRow]) -> tuple[list[float], list[float]]:

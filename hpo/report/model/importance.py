@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 import plotly.graph_objects as go
@@ -17,9 +16,6 @@ from scipy.stats.qmc import Sobol
 from hpo.report.model.belief import Belief, Floats
 from hpo.report.pictures import Figure, look
 from hpo.text import count, enumerated
-
-if TYPE_CHECKING:
-    from hpo.suggestions import Space
 
 SAMPLES = 512
 """Configurations at which the surface is asked, twice and once more a hyperparameter; a power of two."""
@@ -57,13 +53,13 @@ def importances(belief: Belief) -> list[Importance]:
     """
     if len(belief.names) < 2:
         return []
-    points = _points(belief.space, SAMPLES)
+    points = _points(belief, SAMPLES)
     means, _ = belief.surface.predict(points)
     if np.ptp(means) < FLAT:
         return []
     alone, total = _indices(means, SAMPLES)
     fewer = 2 ** int(np.log2(MOST_POINTS / (belief.space.sides + 2)))
-    points = _points(belief.space, fewer)
+    points = _points(belief, fewer)
     normal = np.random.default_rng(0).standard_normal((len(points), FUNCTIONS))
     possible = belief.surface.drawn(points, normal)
     spread = np.std([_indices(function, fewer)[1] for function in possible.T], axis=0)
@@ -75,10 +71,14 @@ def importances(belief: Belief) -> list[Importance]:
     return sorted(told, key=lambda each: -each.total)
 
 
-def _points(space: Space, samples: int) -> Floats:
-    """Two sets of configurations spread evenly over a space, and the first with each side of the second in turn."""
+def _points(belief: Belief, samples: int) -> Floats:
+    """Two sets of configurations spread evenly over the space, and the first with each side of the second in turn."""
+    space = belief.space
     drawn = Sobol(2 * space.sides, rng=np.random.default_rng(0)).random(samples)
-    one, other = space.nearest(drawn[:, : space.sides]), space.nearest(drawn[:, space.sides :])
+    for column, name in enumerate(space.names * 2):
+        bounds = belief.data.ranges[name]
+        drawn[:, column] = [bounds.position(bounds.at(float(place))) for place in drawn[:, column]]
+    one, other = drawn[:, : space.sides], drawn[:, space.sides :]
     mixed = np.repeat(one[None], space.sides, axis=0)
     for side, points in enumerate(mixed):
         points[:, side] = other[:, side]
@@ -102,7 +102,7 @@ def importance_bars(belief: Belief, shares: Sequence[Importance]) -> Figure | No
     tried = len(np.unique(belief.groups[: len(belief.trials)]))
     note = (
         f"The part of the variance of the model's surface, over all configurations at {belief.data.max_resource:,} "
-        f"{belief.data.unit}s, that is due to each hyperparameter: dark by itself, pale together with others "
+        f"{belief.data.unit}s, that is due to each hyperparameter: strong by itself, faint together with others "
         "(Sobol' indices; Saltelli et al. 2010). The surface is one of ranks, so that far-off values do not "
         "outweigh all others. Lines are one standard deviation over functions that the model takes to be possible."
     )
@@ -145,7 +145,13 @@ def _interactive(shares: Sequence[Importance]) -> go.Figure:
             customdata=total,
             name="together with others",
             marker={"color": look.faded(look.BLUE, 0.4), "line": {"width": 0}},
-            error_x={"array": spread, "color": look.GREY, "width": 4},
+            error_x={
+                "array": np.minimum(spread, 1 - total),
+                "arrayminus": np.minimum(spread, total),
+                "symmetric": False,
+                "color": look.GREY,
+                "width": 4,
+            },
             hovertemplate="%{hovertext}, with others: %{customdata:.0%}<extra></extra>",
             **shared,
         ),
@@ -176,7 +182,10 @@ def _still(belief: Belief, shares: Sequence[Importance], title: str) -> Still:
         places,
         more,
         left=alone,
-        xerr=[each.spread for each in shares],
+        xerr=[
+            [min(each.spread, each.total) for each in shares],
+            [min(each.spread, 1 - each.total) for each in shares],
+        ],
         height=0.62,
         color=look.BLUE + "66",
         ecolor=look.GREY,

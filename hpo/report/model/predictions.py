@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -55,7 +54,8 @@ def predictions(belief: Belief) -> list[Prediction]:
     expected = belief.in_units(*belief.surface.left_out([int(belief.groups[place]) for place in learned]))
     last: dict[str, Prediction] = {}
     for row in sorted(range(len(learned)), key=lambda row: learned[row]):
-        if (place := learned[row]) >= len(belief.trials) or not math.isfinite(belief.observations[place].value):
+        place = learned[row]
+        if place >= len(belief.trials) or belief.trials[place].status in ("Failed", "Diverged"):
             continue
         trial, seen = belief.trials[place], belief.observations[place]
         last[trial.trial_id] = Prediction(

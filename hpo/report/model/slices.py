@@ -16,7 +16,7 @@ from hpo.ranges import Scalar
 from hpo.record import TrialRow
 from hpo.report.data import JobData
 from hpo.report.model.axes import Axis
-from hpo.report.model.belief import WITHIN, Belief, Expected
+from hpo.report.model.belief import WITHIN, Belief, Expected, evenly
 from hpo.report.pictures import Figure, look
 from hpo.text import count, enumerated
 
@@ -97,7 +97,7 @@ def value_slices(belief: Belief, order: Sequence[str]) -> Figure | None:
         "their other hyperparameters differ, so that they need not lie on the line."
     )
     if drawn.groups.get(STOPPED):
-        note += " A trial that was stopped earlier stands where it stopped."
+        note += " A trial that was stopped earlier stands at the value it had then, if the panel goes so far."
     if (left_out := len(belief.names) - len(cut)) > 0:
         note += f" {count(left_out, 'hyperparameter')} of less importance left out."
     return Figure(
@@ -128,11 +128,7 @@ def _groups(data: JobData) -> dict[str, list[TrialRow]]:
             groups[LOST].append(trial)
         elif data.objective(trial) is not None and trial != data.best:
             groups[ENDED if trial.resource >= data.max_resource else STOPPED].append(trial)
-    return {
-        name: [trials[place] for place in np.unique(np.linspace(0, len(trials) - 1, MOST_TRIALS).round().astype(int))]
-        for name, trials in groups.items()
-        if trials
-    }
+    return {name: evenly(trials, MOST_TRIALS) for name, trials in groups.items() if trials}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,16 +157,18 @@ class _Drawn:
         return value
 
     def points(self, axis: Axis, group: str) -> tuple[list[int], list[float], list[float]]:
-        """Numbers, places and scores of a group's trials; those that were lost lie on the edge."""
+        """Numbers, places and scores of a group's trials; those that were lost lie along the worst edge."""
         low, high = self.bounds
-        worst = low if self.data.maximize else high
-        having = [trial for trial in self.groups.get(group, ()) if axis.name in trial.hyperparameters]
-        scores = [worst if group == LOST else min(max(self.score(trial), low), high) for trial in having]
-        return (
-            [trial.number for trial in having],
-            [axis.aside(trial.hyperparameters[axis.name], trial.number) for trial in having],
-            scores,
-        )
+        inside = 0.03 * (high - low)
+        worst = low + inside if self.data.maximize else high - inside
+        scored = {trial.number: worst if group == LOST else self.score(trial) for trial in self.groups.get(group, ())}
+        shown = [
+            trial
+            for trial in self.groups.get(group, ())
+            if axis.name in trial.hyperparameters and low <= scored[trial.number] <= high
+        ]
+        places = [axis.aside(trial.hyperparameters[axis.name], trial.number) for trial in shown]
+        return [trial.number for trial in shown], places, [scored[trial.number] for trial in shown]
 
 
 def _interactive(drawn: _Drawn) -> go.Figure:
@@ -182,7 +180,7 @@ def _interactive(drawn: _Drawn) -> go.Figure:
     for place, each in enumerate(drawn.slices):
         row, column = divmod(place, COLUMNS)
         number = "" if place == 0 else str(place + 1)
-        top, bottom = 1 - row / rows, 1 - (row + 1) / rows + 66 / height
+        top, bottom = 1 - row / rows, 1 - (row + 1) / rows + 58 / height
         width = 1 / min(COLUMNS, len(drawn.slices))
         layout[f"xaxis{number}"] = {
             **each.axis.plotly(),
@@ -263,7 +261,7 @@ def _points(drawn: _Drawn, axis: Axis) -> list[Any]:
             symbol = (
                 {"symbol": "x-thin-open", "color": colour, "line": {"width": 1.5}}
                 if group == LOST
-                else {"color": look.faded(colour, 0.45 if group == STOPPED else 0.85)}
+                else {"color": look.faded(colour, 0.65 if group == STOPPED else 0.9)}
             )
             marks.append(
                 go.Scatter(

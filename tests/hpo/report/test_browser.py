@@ -252,6 +252,27 @@ def test_colours_change_in_the_text_and_in_the_pictures(light: Opened) -> None:
     assert opened.complaints == []
 
 
+def test_two_hyperparameters_are_chosen_from_a_menu(light: Opened) -> None:
+    opened = light
+    figure = opened.tab.locator("figure", has=opened.tab.locator("[data-name=contours]"))
+    figure.locator(".plot").scroll_into_view_if_needed()
+    names = figure.locator("option").all_inner_texts()
+    assert len(names) == 10
+    title = figure.locator(".xtitle")
+    title.wait_for(state="attached")
+    first, other = title.text_content(), names[-1]
+    figure.get_by_label("Show").select_option(other)
+    opened.tab.wait_for_function(
+        "[first, e] => e.querySelector('.xtitle').textContent !== first", arg=[first, figure.element_handle()]
+    )
+    assert (title.text_content() or "").split(" ")[0] == other.split(" ")[0]
+    opened.tab.get_by_role("button", name="Colours").click()
+    opened.tab.get_by_role("button", name="Colours").click()
+    assert (title.text_content() or "").split(" ")[0] == other.split(" ")[0]
+    figure.get_by_label("Show").select_option(names[0])
+    assert opened.complaints == []
+
+
 def test_a_picture_can_be_taken_along(light: Opened) -> None:
     opened = light
     first = opened.tab.locator(".plot").first

@@ -99,7 +99,10 @@ def test_both_forms_show_bars_with_their_spread() -> None:
     assert figure is not None
     alone, together = figure.interactive.data
     assert alone.x + together.x == pytest.approx([each.total for each in found], abs=1e-5)
-    assert together.error_x.array == pytest.approx([each.spread for each in found], rel=1e-5)
+    ends = [(max(0, each.total - each.spread), min(1, each.total + each.spread)) for each in found]
+    totals = alone.x + together.x
+    assert totals - together.error_x.arrayminus == pytest.approx([low for low, _ in ends], abs=1e-5)
+    assert totals + together.error_x.array == pytest.approx([high for _, high in ends], abs=1e-5)
     assert not any("<script" in text or "<img" in text for text in alone.hovertext)
     assert any(f"colsample{HOSTILE}" == each.name for each in found)
     (axes,) = figure.still().axes
