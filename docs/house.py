@@ -20,6 +20,7 @@ SCRIPTS = (
     "mnist",
     "early_stopping",
     "search_quality",
+    "completion",
     "startup",
     "one_process",
     "overhead",
