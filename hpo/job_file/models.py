@@ -249,7 +249,14 @@ class Search(Strict):
         None, description="the same seed gives the same trials, rungs and winner; null draws one and records it"
     )
     ranges: Annotated[dict[str, Range], Give("names of hyperparameters and their ranges")] = Field(
-        min_length=1, description="what to tune: a hyperparameter's name, and the range to search"
+        default_factory=dict,
+        description="what to tune: a hyperparameter's name, and the range to search; one at least without autotune",
+    )
+    autotune: bool = Field(
+        False, description="choose ranges, length and budget that are not given, for XGBoost and for PyTorch by name"
+    )
+    hyperparameters_to_keep_static: list[str] | None = Field(
+        None, description="names of the trainer's hyperparameters that autotune leaves as they are"
     )
 
     @field_validator("strategy")
@@ -264,6 +271,10 @@ class Search(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if not self.ranges and not self.autotune:
+            raise ConfigurationError(
+                "ranges is empty; give names of hyperparameters and their ranges, or autotune: true"
+            )
         for name in self.ranges:
             if not name or "/" in name:
                 raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")
@@ -292,8 +303,8 @@ class Tuning(_TuningOptions, Search):  # type: ignore[misc, valid-type]  # made 
     def _strategy(self) -> str | Strategy:
         if self.code():
             look_here_too()
-        elif not self.strategy_options:
-            return self.strategy
+        elif not self.strategy_options and not (self.autotune and self.strategy == "Bayesian"):
+            return self.strategy  # For the constructor's default, autotune takes another; a file's is meant.
         return strategy_from_json(self.strategy, self.strategy_options)
 
 
