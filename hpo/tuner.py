@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 from rich.console import Console
 
 from hpo import jobs
+from hpo.autotune import Autotuned
 from hpo.cost import Prices
 from hpo.forecasts import Forecast
 from hpo.observers import Callback, console_for
@@ -37,7 +38,7 @@ class HyperparameterTuner(TunedJob):
     Args:
         estimator: the trainer: workers and static hyperparameters.
         objective_metric_name: "channel:metric", such as "validation:auc".
-        hyperparameter_ranges: a range a tuned hyperparameter; its values override static ones.
+        hyperparameter_ranges: a range a tuned hyperparameter; its values override static ones. None with `autotune`.
         metric_definitions: not used: trainers report their metrics, and nothing is read from logs.
         strategy: "Bayesian", "Hyperband", "ASHA", "Random" or "Grid", or a `hpo.strategies.Strategy` of your own.
         objective_type: "Maximize" or "Minimize".
@@ -52,8 +53,8 @@ class HyperparameterTuner(TunedJob):
         early_stopping_type: "Auto" stops trials that are behind the median of those before them; not with Hyperband.
         estimator_name: kept in the record.
         random_seed: everything random derives from it; None draws one, and records it.
-        autotune: not there yet.
-        hyperparameters_to_keep_static: not there yet.
+        autotune: True chooses ranges, length, strategy and budget that are not given, and says so; see `Autotuned`.
+        hyperparameters_to_keep_static: names of the trainer's hyperparameters that `autotune` leaves as they are.
         store: database URL of the record; None is `WARMBAND_STORE`, or a SQLite file in `WARMBAND_HOME`.
         callbacks: your own code, called while the job runs.
         console: where plan, progress and summary are printed; None is standard output, and False prints nothing.
@@ -78,7 +79,7 @@ class HyperparameterTuner(TunedJob):
         self,
         estimator: Trainer,
         objective_metric_name: str,
-        hyperparameter_ranges: Mapping[str, ParameterRange],
+        hyperparameter_ranges: Mapping[str, ParameterRange] | None,
         metric_definitions: list[dict[str, str]] | None = None,
         strategy: str | Strategy = "Bayesian",
         objective_type: str = "Maximize",
@@ -93,8 +94,8 @@ class HyperparameterTuner(TunedJob):
         early_stopping_type: str = "Off",
         estimator_name: str | None = None,
         random_seed: int | None = None,
-        autotune: bool = False,
-        hyperparameters_to_keep_static: None = None,
+        autotune: bool | Autotuned = False,
+        hyperparameters_to_keep_static: Sequence[str] | None = None,
         *,
         store: str | None = None,
         callbacks: Sequence[Callback] = (),
@@ -109,16 +110,11 @@ class HyperparameterTuner(TunedJob):
     ) -> None:
         unknown = [name for name in options if name not in jobs.declared()]
         jobs.check_no_others(unknown, inspect.signature(type(self)).parameters)
-        jobs.check_unused(
-            metric_definitions,
-            store,
-            autotune=autotune,
-            hyperparameters_to_keep_static=hyperparameters_to_keep_static,
-        )
+        jobs.check_unused(metric_definitions, store)
         settings = jobs.JobSettings(
             estimator=estimator,
             objective_metric_name=objective_metric_name,
-            ranges=hyperparameter_ranges,
+            ranges={} if autotune and hyperparameter_ranges is None else hyperparameter_ranges,  # type: ignore[arg-type]
             strategy=in_place_of(strategy, searcher=searcher, scheduler=scheduler),
             objective_type=objective_type,
             max_jobs=max_jobs,
@@ -135,6 +131,8 @@ class HyperparameterTuner(TunedJob):
             prices=prices,
             max_cost=max_cost,
             points_to_evaluate=points_to_evaluate,
+            autotune=autotune,
+            hyperparameters_to_keep_static=hyperparameters_to_keep_static,
             options=options,
             planned=self._planned,
         )

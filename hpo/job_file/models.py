@@ -193,7 +193,14 @@ class Search(Strict):
         None, description="the same seed gives the same trials, rungs and winner; null draws one and records it"
     )
     ranges: Annotated[dict[str, Range], Give("names of hyperparameters and their ranges")] = Field(
-        min_length=1, description="what to tune: a hyperparameter's name, and the range to search"
+        default_factory=dict,
+        description="what to tune: a hyperparameter's name, and the range to search; one at least without autotune",
+    )
+    autotune: bool = Field(
+        False, description="choose ranges, length and budget that are not given, for XGBoost and for PyTorch by name"
+    )
+    hyperparameters_to_keep_static: list[str] | None = Field(
+        None, description="names of the trainer's hyperparameters that autotune leaves as they are"
     )
 
     points_to_evaluate: Annotated[list[dict[str, Any]], Give("a list of names and values, such as [{eta: 0.3}]")] = (
@@ -217,6 +224,10 @@ class Search(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if not self.ranges and not self.autotune:
+            raise ConfigurationError(
+                "ranges is empty; give names of hyperparameters and their ranges, or autotune: true"
+            )
         for name in self.ranges:
             if not name or "/" in name:
                 raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")
@@ -259,7 +270,8 @@ class Tuning(_TuningOptions, Search):  # type: ignore[misc, valid-type]  # made 
     def _strategy(self) -> str | Strategy:
         if self.code():
             look_here_too()
-        elif not self.strategy_options:
+        elif not self.strategy_options and not (self.autotune and self.strategy == "Bayesian"):
+            # For the constructor's default, autotune takes another; a file's is meant.
             return self._parts or self.strategy
         return self._parts or strategy_from_json(self.strategy, self.strategy_options)
 

@@ -109,7 +109,7 @@ def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
     if takes.hyperparameters.get("eval_metric") is None:
         text = "trainer: hyperparameters have no 'eval_metric', so nothing would be reported; give one, such as auc"
         yield Problem(keys=(*HYPERPARAMETERS, "eval_metric"), text=text)
-    if tuning is None or tuning.code():
+    if tuning is None or tuning.code() or tuning.autotune:
         return
     try:
         made = tuning.arguments()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 
+from hpo.autotune import Autotuned
 from hpo.forecasts import LOOK_SECONDS, PROBE, Forecast, Look, forecast_from, joins, rehearse, threads_for
 from hpo.jobs import driver
 from hpo.jobs.build import NAME_LENGTH, new_name, opened, outlook_for, search_for, warnings
@@ -123,6 +125,8 @@ class NewJob:
             f"Tuning job {self.row.name}: {settings.strategy_name}, {settings.max_jobs} trials, "
             f"{settings.max_parallel_jobs} at once"
         )
+        if isinstance(settings.autotune, Autotuned):
+            say(f"Autotune chose\n{textwrap.indent(str(settings.autotune), '  ')}")
         console.print(show_plan(settings.plan()))
         if self.forecast is not None:
             say(self.forecast.text)

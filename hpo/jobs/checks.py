@@ -88,7 +88,7 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
     if not isinstance(ranges, Mapping) or not ranges:
         raise ConfigurationError(
             f"hyperparameter_ranges is {ranges!r}; give a dict with a range for each hyperparameter to "
-            "tune, such as {'eta': ContinuousParameter(0.01, 0.3)}"
+            "tune, such as {'eta': ContinuousParameter(0.01, 0.3)}, or autotune=True"
         )
     check_limits(**{field: options[field] for field in _LIMITS})
     for field, (kind, remedy) in _KINDS.items():
@@ -111,13 +111,12 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
     check_whole("random_seed", options["random_seed"], 0)
 
 
-def check_unused(metric_definitions: object, store: object, **later: object) -> None:
+def check_unused(metric_definitions: object, store: object) -> None:
     """Refuses arguments of a tuner that no setting of a job is made of.
 
     Args:
         metric_definitions: a list, empty, or None.
         store: a database URL or None.
-        **later: those that nothing stands behind yet: empty or None.
 
     Raises:
         ConfigurationError: naming the argument, its value and what to give.
@@ -132,11 +131,6 @@ def check_unused(metric_definitions: object, store: object, **later: object) -> 
         raise ConfigurationError(
             "metric_definitions are regular expressions for logs, and trainers report their metrics; leave them out"
         )
-    check_not_there_yet(**{field: None if _is_empty(value) else value for field, value in later.items()})
-
-
-def _is_empty(value: object) -> bool:
-    return isinstance(value, int | float | str | list | tuple | dict) and not value  # An array does not say.
 
 
 def check_limits(**limits: Any) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
+from hpo.autotune import Autotuned, check_static, chosen
 from hpo.cost import Prices, Tariff
 from hpo.jobs.checks import check_arguments, check_cost, check_limits, longest
 from hpo.jobs.options import Options, complete, declared
@@ -32,6 +33,7 @@ from hpo.strategies import (
     strategy_of,
     with_median_rule,
 )
+from trainers.errors import ConfigurationError
 from trainers.registry import trainer_from_json
 from trainers.trainer import Trainer
 
@@ -45,6 +47,7 @@ _PLAIN = (
     "early_stopping_type",
     "estimator_name",
     "points_to_evaluate",
+    "hyperparameters_to_keep_static",
 )
 """Settings that are JSON as they are; a record of an older Warmband may lack some."""
 
@@ -79,6 +82,8 @@ class JobSettings:
         prices: what workers cost.
         max_cost: the most that the job may cost.
         points_to_evaluate: values for the first trials, one after the other; what one leaves out is the searcher's.
+        autotune: True chooses ranges, length and budget that are not given; then it is what was chosen.
+        hyperparameters_to_keep_static: the trainer's own that are not tuned then.
         options: what SageMaker's class lacks; those that are left out have their defaults.
         planned: the brackets that the record has, where the job began; they may have been grown since.
 
@@ -105,6 +110,8 @@ class JobSettings:
     prices: Prices | None = None
     max_cost: float | None = None
     points_to_evaluate: Sequence[Mapping[str, Any]] | None = None
+    autotune: bool | Autotuned = False
+    hyperparameters_to_keep_static: Sequence[str] | None = None
     options: Options = field(default_factory=Options)
     planned: Plan | None = None
     tariff: Tariff | None = field(init=False)
@@ -113,6 +120,7 @@ class JobSettings:
     """The strategy itself, made with its configuration."""
 
     def __post_init__(self) -> None:
+        self._choose()
         check_arguments(**{each.name: getattr(self, each.name) for each in fields(self) if each.name in CHECKED})
         options = complete(self.options)
         check_limits(max_wait=options["max_wait"], max_runtime_in_seconds=self.max_runtime_in_seconds)
@@ -130,6 +138,19 @@ class JobSettings:
         for name, value in settled.items():
             object.__setattr__(self, name, value)
         self.plan()
+
+    def _choose(self) -> None:
+        """Chooses what its user leaves to autotune."""
+        if not isinstance(self.autotune, bool | Autotuned):
+            raise ConfigurationError(f"autotune is {self.autotune!r}; give True or False")
+        if not isinstance(self.estimator, Trainer) or not isinstance(self.ranges, Mapping):
+            return  # Which is refused next.
+        keep, static = self.hyperparameters_to_keep_static, self.estimator.hyperparameters
+        check_static(keep, autotune=bool(self.autotune), static=static, ranges=self.ranges)
+        if self.autotune is True:
+            asked = {name: getattr(self, name) for name in CHOSEN} | {"ranges": dict(self.ranges)}
+            for name, value in chosen(keep, **asked).items():
+                object.__setattr__(self, name, value)
 
     def plan(self) -> Plan:
         """The brackets of the job: those of the record, where it began."""
@@ -191,6 +212,7 @@ class JobSettings:
             "warm_start": warm_start.to_json() if warm_start else None,
             "warm_start_request": warm_start.to_input_req() if warm_start else None,
             "random_seed": seed,
+            "autotune": self.autotune.to_json() if isinstance(self.autotune, Autotuned) else None,
             "inputs": dict(inputs),
             "environment": environment(),
             "prices": self.prices.to_json() if self.prices else None,
@@ -214,7 +236,7 @@ class JobSettings:
         spec = job.spec
         strategy, strategy_config = as_given(spec["strategy"], spec["strategy_config"])
         criteria, prices = spec.get("completion_criteria"), spec.get("prices")
-        warm_start = spec.get("warm_start")
+        warm_start, autotuned = spec.get("warm_start"), spec.get("autotune")
         return cls(
             estimator=trainer_from_json(spec["estimator"], allow_code=allow_code),
             objective_metric_name=spec["objective_metric_name"],
@@ -226,6 +248,7 @@ class JobSettings:
             else TuningJobCompletionCriteriaConfig.from_json(criteria),
             warm_start_config=None if warm_start is None else WarmStartConfig(**warm_start),
             random_seed=spec["random_seed"],
+            autotune=False if autotuned is None else Autotuned.from_json(autotuned),
             tags=tags_of(spec.get("tags")) or None,
             prices=None if prices is None else Prices.from_json(prices),
             options=Options(**{name: spec[name] for name in declared() if name in spec}),  # type: ignore[typeddict-item]
@@ -234,10 +257,29 @@ class JobSettings:
         )
 
 
+CHOSEN = (
+    "estimator",
+    "ranges",
+    "strategy",
+    "strategy_config",
+    "early_stopping_type",
+    "max_jobs",
+    "completion_criteria_config",
+)
+"""The settings that autotune looks at, and may choose."""
+
 SETTINGS = tuple(each.name for each in fields(JobSettings) if each.init and each.name not in ("options", "planned"))
 """The settings that are no options, by name."""
 
-CHECKED = frozenset(SETTINGS) - {"tags", "prices", "max_cost", "completion_criteria_config", "points_to_evaluate"}
+CHECKED = frozenset(SETTINGS) - {
+    "tags",
+    "prices",
+    "max_cost",
+    "completion_criteria_config",
+    "points_to_evaluate",
+    "autotune",
+    "hyperparameters_to_keep_static",
+}
 
 
 def by_kind(ranges: Mapping[str, ParameterRange]) -> dict[str, list[dict[str, Any]]]:

@@ -50,6 +50,7 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
             "RandomSeed": spec["random_seed"],
         },
         **({"WarmStartConfig": parents} if (parents := spec.get("warm_start_request")) else {}),
+        **({"Autotune": {"Mode": "Enabled"}} if spec.get("autotune") is not None else {}),
         "TrainingJobDefinition": {"StaticHyperParameters": spec["estimator"]["hyperparameters"]},
         "HyperParameterTuningJobStatus": status,
         "CreationTime": when(job.created_at),

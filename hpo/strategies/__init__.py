@@ -31,7 +31,7 @@ if TYPE_CHECKING:
         with_median_rule as with_median_rule,
         without_median_rule as without_median_rule,
     )
-    from hpo.strategies.model_strategy import by_model as by_model
+    from hpo.strategies.model_strategy import BayesianStrategy as BayesianStrategy, by_model as by_model
     from hpo.strategies.random_strategy import at_random as at_random
     from hpo.strategies.ray_tune import RayTuneStrategy as RayTuneStrategy, named_code as named_code
     from hpo.strategies.registry import (

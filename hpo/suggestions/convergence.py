@@ -64,7 +64,7 @@ class Convergence:
 
     Source: Makarova et al., "Automatic Termination for Hyperparameter Optimization" (AutoML-Conf 2022), section 4: the
     bound. There, it has to fall below the noise of a cross-validation, which nobody knows here; and while trials differ
-    little, its process alone is too sure of itself (`experiments.convergence_study`), so that the best has to stand.
+    little, its process alone is too sure of itself (`experiments.completion`), so that the best has to stand.
 
     Args:
         ranges: a range a tuned hyperparameter.

@@ -320,7 +320,7 @@ def test_a_fit_behind_an_attach_has_its_own_brackets(home: Path) -> None:
 def test_the_first_argument_that_is_not_known_is_named() -> None:
     with pytest.raises(ConfigurationError, match="no argument 'zz'"):
         make(workers=0, zz=1, aa=2, bb=3)
-    assert make(workers=0, autotune=0).plan()
+    assert make(workers=0, autotune=False).plan()
 
 
 @pytest.mark.process

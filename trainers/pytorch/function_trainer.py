@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from ray.train import ScalingConfig
@@ -13,6 +13,7 @@ from trainers.gangs import check_workers
 from trainers.process import name_of
 from trainers.pytorch.function import ARGUMENT, resolve, unloaded
 from trainers.trainer import Trainer
+from trainers.tunable import Tunable
 
 if TYPE_CHECKING:
     from trainers.pytorch.function import TrainFunction
@@ -129,6 +130,17 @@ class FunctionTrainer(Trainer):
     def metrics(self, channels: Iterable[str]) -> list[str] | None:
         """See `Trainer.metrics`."""
         return None if self._metrics is None else list(self._metrics)
+
+    @property
+    def usual_units(self) -> None:
+        """See `Tunes.usual_units`: how many epochs a training takes is its user's to say."""
+        return
+
+    def tunable(self, ranged: Collection[str]) -> dict[str, Tunable]:
+        """See `Tunes.tunable`."""
+        from trainers.pytorch.tunable import tunable  # As for `check`.
+
+        return tunable(self.hyperparameters, ranged, self.check)
 
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint of the function's last `report(checkpoint=...)`; tensors are on the CPU."""

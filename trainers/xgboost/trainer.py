@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, ClassVar
 
 from ray.train import ScalingConfig
@@ -13,6 +13,7 @@ from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, check_alone, check_workers
 from trainers.trainer import Trainer
+from trainers.tunable import Tunable
 from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
@@ -20,6 +21,7 @@ from trainers.xgboost.labels import check_names, label_rules
 from trainers.xgboost.parameters import ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
+from trainers.xgboost.tunable import USUAL_ROUNDS, tunable
 
 
 class XGBoostTrainer(Trainer):
@@ -143,6 +145,15 @@ class XGBoostTrainer(Trainer):
             )
         names = metric_names(given)
         return [f"{channel}:{name}" for channel in channels if channel != "train" for name in names]
+
+    @property
+    def usual_units(self) -> int:
+        """See `Tunes.usual_units`."""
+        return USUAL_ROUNDS
+
+    def tunable(self, ranged: Collection[str]) -> dict[str, Tunable]:
+        """See `Tunes.tunable`."""
+        return tunable(self.hyperparameters, ranged, self.units)
 
     def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
         """See `Trainer.label_rules`."""

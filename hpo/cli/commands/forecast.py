@@ -39,5 +39,7 @@ def forecast(
     if as_json:
         show_json({"plan": tuner.plan().to_json(), "forecast": outlook.to_json()})
         return
+    if tuner.autotune:
+        printer(out)(str(tuner.autotune))
     out.print(show_plan(tuner.plan()))
     printer(out)(outlook.text)
