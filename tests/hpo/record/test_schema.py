@@ -25,7 +25,7 @@ from trainers.checkpoint import sized
 from trainers.errors import ConfigurationError
 
 
-@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4", "5", "6", "7"])
+@pytest.fixture(params=VERSIONS, ids=["1", "2", "3", "4", "5", "6", "7", "8"])
 def older_version(database, request) -> str:
     """The URL of a store that an older version made."""
     execute(database, *request.param.split(";\n")[:-1])
@@ -53,7 +53,7 @@ def check_upgraded(store: Store) -> None:
     (trial,) = store.trials("bank")
     assert (trial.hyperparameters, trial.failure_reason, trial.logs, trial.details) == ({"eta": 0.5}, "boom", "", {})
     assert (trial.checkpoint, trial.files, trial.manifest) == ("file:///c", {}, sized("file:///c", 9))
-    assert trial.turns == {}
+    assert (trial.turns, trial.given, store.additions("bank")) == ({}, "", [])
     found = store.job("bank")
     assert (found.spec, found.owner, found.lease, found.driver) == ({"max_jobs": 1}, "", "", {})
     assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]
