@@ -185,6 +185,7 @@ class Trials:
         if isinstance(self.search_alg, Learner):
             self.search_alg.begun(trial_id, run.hyperparameters)
         self._recall.begin(run)
+        self._given.took(run.given)
         self.completion.begun(number, run.hyperparameters)
         self.runs[trial_id] = self.live[trial_id] = run
         self._by_number.append(run)
