@@ -21,7 +21,7 @@ from hpo import ContinuousParameter, IntegerParameter
 from hpo.cost import Entry
 from hpo.jobs import JobRecord
 from hpo.ranges import ParameterRange, decode, search_space
-from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
+from hpo.record import AdditionRow, JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.search import Controller, JobState, Search, SimulatedGangs, TrialRun
 from hpo.strategies import RESOURCE, Cut, Plan, RandomSearch, SynchronousHyperBandScheduler, lay_out, run_all
 from trainers.gangs import Assignment, Report
@@ -86,6 +86,7 @@ class NoRecord:
     """A record that keeps nothing."""
 
     stop_requested = False
+    additions: Sequence[AdditionRow] = ()
 
     def trial(self, run: TrialRun) -> None: ...
 

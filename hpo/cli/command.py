@@ -66,6 +66,7 @@ _add(
 _add("jobs", records.jobs, "hpo jobs", "hpo jobs --store postgresql://me@host/jobs")
 _add("describe", records.describe, "hpo describe churn-1", "hpo describe churn-1 --json")
 _add("trials", records.trials, "hpo trials churn-1", "hpo trials churn-1 --csv trials.csv")
+_add("trials add", records.add_trial, "hpo trials add churn-1 --set eta=0.1 --set max_depth=3")
 _add("report", report.report, "hpo report churn-1", "hpo report churn-1 churn-2 -o both.html --pictures pictures")
 _add(
     "export",

@@ -57,11 +57,21 @@ class Command(TyperCommand):
 
 
 class Group(TyperGroup):
-    """The same for a group of commands."""
+    """The same for a group of commands, of which some have names of two words.
+
+    Of the first word alone, or with one more word, the command is that of one word: a job may have the name "add".
+    """
 
     def get_params(self, ctx: Any) -> list[Any]:
         """See typer's."""
         return _bare(super().get_params(ctx))
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
+        """See typer's."""
+        two = " ".join(args[:2])
+        if two in self.commands and (len(args) > 2 or ctx.resilient_parsing):
+            return two, self.commands[two], args[2:]
+        return super().resolve_command(ctx, args)
 
 
 def _bare(parameters: list[Any]) -> list[Any]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hpo.cost import Tariff
-from hpo.record import JobRow, JobView, Store, Totals
+from hpo.record import AdditionRow, JobRow, JobView, Store, Totals
 from hpo.sagemaker import counters, describe, describe_trial, tuned_trials
 
 
@@ -20,10 +21,12 @@ class Snapshot(JobView):
         trials: see `JobView`.
         seconds: billed worker-seconds, by kind.
         trial_seconds: the same by trial.
+        waiting: values that persons gave for trials, and no trial has taken yet.
     """
 
     seconds: dict[str, float]
     trial_seconds: dict[str, float]
+    waiting: Sequence[AdditionRow] = ()
 
     @classmethod
     def of(cls, store: Store, job: JobRow) -> Snapshot:
@@ -33,8 +36,10 @@ class Snapshot(JobView):
         for (trial, kind), billed in store.billed(job.name).items():
             seconds[kind] += billed
             by_trial[trial] += billed
-        trials = tuned_trials(store, job.name)
-        return cls(job=job, trials=trials, seconds=dict(seconds), trial_seconds=dict(by_trial))
+        additions, trials = store.additions(job.name), tuned_trials(store, job.name)
+        taken = {trial.given for trial in trials}
+        waiting = [addition for addition in additions if addition.id not in taken]
+        return cls(job=job, trials=trials, seconds=dict(seconds), trial_seconds=dict(by_trial), waiting=waiting)
 
     @property
     def done(self) -> int:

@@ -17,7 +17,8 @@ from hpo.cli.snapshot import Overview, Snapshot
 from hpo.cost import Tariff
 from hpo.jobs import raises
 from hpo.record import EARLIER_BEST, LedgerKind, TrialRow, holder_of, status_and_reason, tags_of, when
-from hpo.text import details_text, forecast_text, money, range_text, strategy_text, untuned_text, workers_text
+from hpo.sagemaker import Added
+from hpo.text import count, details_text, forecast_text, money, range_text, strategy_text, untuned_text, workers_text
 
 STYLES = {
     "Completed": "green",
@@ -126,6 +127,24 @@ def failures(trials: Sequence[TrialRow], *, limit: int | None = None, tracebacks
     return Group(*parts) if parts else None
 
 
+def waiting_lines(snapshot: Snapshot) -> list[str]:
+    """What persons gave for trials and no trial has taken yet, a line each."""
+    return [
+        f"Waits for a trial: {_settings(addition.hyperparameters)}, added {ago(snapshot.job.now - addition.at)} ago"
+        for addition in snapshot.waiting
+    ]
+
+
+def added_lines(added: Added) -> list[str]:
+    """What becomes of values that were added, and where that is seen."""
+    name, (status, reason) = added.job.name, status_and_reason(added.job)
+    takes = "The next trial that is suggested" if not added.ahead else f"A trial behind {count(added.ahead, 'other')}"
+    lines = [f"{takes} of {name} takes {_settings(added.values)}; {count(added.places, 'place')} left of its trials."]
+    if status not in ("InProgress", "Stopping"):
+        lines.append(f"{name} is {status}: {reason}; it goes on with: hpo resume {name}")
+    return [*lines, f"Look with: hpo trials {name}"]
+
+
 def value_text(value: float | None) -> str:
     """An objective, or a dash."""
     return "-" if value is None else f"{value:.5f}" if abs(value) < 1e4 else f"{value:.6g}"
@@ -223,6 +242,8 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
     grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for name, bounds in spec["hyperparameter_ranges"].items():
         grid.add_row(Text(name), Text(range_text(bounds)))
+    if waiting := waiting_lines(snapshot):
+        rows["added"] = "\n".join(waiting)
     return {**rows, "ranges": grid}
 
 
@@ -307,7 +328,8 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 def _main_heads(snapshot: Snapshot) -> list[str]:
     metric = snapshot.job.spec["objective_metric_name"]
-    return ["trial", "status", metric, "units", "worker-s", *(["cost"] if snapshot.tariff else [])]
+    cost, given = ["cost"] if snapshot.tariff else [], ["given"] if _any_given(snapshot) else []
+    return ["trial", "status", metric, "units", "worker-s", *cost, *given]
 
 
 def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
@@ -319,7 +341,12 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
         str(trial.resource),
         f"{seconds:.1f}",
         *([_cost(snapshot.tariff, seconds)] if snapshot.tariff else []),
+        *([trial.given_as] if _any_given(snapshot) else []),
     ]
+
+
+def _any_given(snapshot: Snapshot) -> bool:
+    return any(trial.given for trial in snapshot.trials)
 
 
 def _cost(tariff: Tariff | None, worker_seconds: float) -> str:

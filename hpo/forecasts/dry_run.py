@@ -13,6 +13,7 @@ from ray.tune.search import Searcher
 from hpo.cost import Entry, Limits, ManyWorkers, Probed
 from hpo.forecasts.busy import Busy, Look
 from hpo.forecasts.probe import joins, threads_for
+from hpo.record import AdditionRow
 from hpo.search import Controller, JobState, Search, TrialRun
 from hpo.strategies import Cut
 from trainers import steady, storage
@@ -106,6 +107,7 @@ class _Unrecorded:
     """Keeps nothing; see `Record`."""
 
     stop_requested = False
+    additions: Sequence[AdditionRow] = ()
 
     def trial(self, run: TrialRun) -> None:
         """Nothing."""

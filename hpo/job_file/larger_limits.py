@@ -1,4 +1,4 @@
-"""Larger limits of a resumed job, under their keys of a job file."""
+"""Larger limits of a job that is resumed and values of a trial that is added to it, from the command line."""
 
 from __future__ import annotations
 
@@ -37,6 +37,21 @@ def limits_of(options: Iterable[str]) -> dict[str, Any]:
     if problems or values.problems:
         raise values.refusal(problems)
     return limits
+
+
+def point_of(options: Iterable[str]) -> dict[str, Any]:
+    """The values of a trial that options of the command line give, by the hyperparameter's name.
+
+    Args:
+        options: "name=value", the value as YAML, as for a job file.
+
+    Raises:
+        ConfigurationError: one of them cannot be read; the message says all that is wrong.
+    """
+    values = overridden(options)
+    if values.problems:
+        raise values.refusal(())
+    return {dotted(keys): value for keys, value in _leaves(values.values)}
 
 
 def _leaves(values: Mapping[str, Any], under: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 from hpo.cost import Entry, Ledger
 from hpo.jobs.files import Checkpoints
 from hpo.jobs.replay import DIVERGED_FROM, GOES_ON_FROM, Memory
-from hpo.record import JobWriter, LedgerRow, ReportRow, TrialRow
+from hpo.record import AdditionRow, JobWriter, LedgerRow, ReportRow, TrialRow
 from hpo.search import JobState, Observer, TrialRun, status_of
 from hpo.strategies import Cut
 from trainers import steady
@@ -62,6 +62,11 @@ class JobRecord:
         if self._writer.lost_lease:
             self._writer.job()  # which says who does
         return self._writer.stop_requested
+
+    @property
+    def additions(self) -> Sequence[AdditionRow]:
+        """See `Record.additions`."""
+        return self._writer.additions
 
     @property
     def gang_seconds(self) -> float:
@@ -124,6 +129,7 @@ class JobRecord:
                 attempts=run.attempts,
                 started_at=run.started_at,
                 ended_at=run.ended_at,
+                given=run.given,
             )
         )
 

@@ -101,6 +101,7 @@ class Memory:
         """See `Recall.begin`."""
         if row := self._rows.get(run.id):
             run.started_at, run.attempts, run.turns = row.started_at, row.attempts, row.turns
+            run.given = row.given
             if row.status == "Diverged" and DIVERGED_FROM not in row.details:
                 # What its first rung came to: it is answered with no segment, and nobody goes on from it.
                 run.checkpoint, run.manifest = row.checkpoint or None, row.manifest

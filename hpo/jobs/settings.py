@@ -206,6 +206,7 @@ class JobSettings:
             "parameter_ranges": by_kind(self.ranges),
             "strategy": self.strategy_name,
             "strategy_config": self.search_strategy.options or None,
+            "refuses_given": self.search_strategy.refuses_given,
             "strategy_request": config.to_input_req() if config else None,
             "completion_criteria": criteria.to_json() if criteria else None,
             "completion_request": criteria.to_input_req() if criteria else None,

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from hpo.record.tables import (
         HEARD_BEFORE as HEARD_BEFORE,
         LOST_AFTER as LOST_AFTER,
+        POINT as POINT,
+        AdditionRow as AdditionRow,
         JobRow as JobRow,
         LedgerKind as LedgerKind,
         LedgerRow as LedgerRow,

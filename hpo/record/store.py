@@ -1,4 +1,4 @@
-"""The record of jobs, trials, reports, billed seconds and printed lines, in SQL.
+"""The record of jobs, trials, reports, billed seconds, printed lines and given trials, in SQL.
 
 A job has one writer, which queues rows and writes them in batches; any number of readers look on. Times are unix
 seconds. SQLite serves one machine; a PostgreSQL URL serves many.
@@ -18,8 +18,8 @@ from hpo.record.batch import ROWS_AT_ONCE, job_changes
 from hpo.record.database import clock, explained, open_engine, shown
 from hpo.record.lease import is_dead, left_behind, refusal, this_process
 from hpo.record.schema import prepare
-from hpo.record.tables import JobRow, LedgerRow, LineRow, ReportRow, TrialRow
-from hpo.record.totals import Totals, billed, totals_of
+from hpo.record.tables import AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
+from hpo.record.totals import Totals, begun_and_waiting, billed, totals_of
 from hpo.record.writer import JobWriter
 from hpo.text import holds_secret
 from trainers import steady
@@ -29,7 +29,8 @@ from trainers.errors import ConfigurationError, WarmbandError
 __all__ = ["JobRow", "JobWriter", "LedgerRow", "LineRow", "ReportRow", "Store", "TrialRow"]
 
 _JOB_VALUES = tables.checked(tables.JOBS)
-_Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow)
+_ADDITION_VALUES = tables.checked(tables.ADDITIONS)
+_Row = TypeVar("_Row", JobRow, TrialRow, ReportRow, LedgerRow, LineRow, AdditionRow)
 
 
 class Store:
@@ -119,6 +120,30 @@ class Store:
         """What a job's drivers said, by time."""
         return self._read(LineRow, tables.LINES, {"job": name}, "at", "id") or self._none(name)
 
+    def additions(self, name: str) -> list[AdditionRow]:
+        """The values that persons gave for trials of a job, those that no trial has taken yet among them, by time."""
+        return self._read(AdditionRow, tables.ADDITIONS, {"job": name}, "at", "id") or self._none(name)
+
+    def add_trial(
+        self, name: str, hyperparameters: Mapping[str, Any], check: Callable[[JobRow, int, int], None]
+    ) -> AdditionRow:
+        """Gives values for one of the next trials of a job; its writer sees that within a second or two.
+
+        Args:
+            name: the job's.
+            hyperparameters: the values, by name.
+            check: what it raises leaves the record as it is; it is given the job's row, how many of its trials have
+                begun and how many additions no trial has taken. Nobody else adds one in between.
+        """
+        job = tables.JOBS.c.name == name
+        with explained(self.url, "written"), self._engine.begin() as connection:
+            connection.execute(sa.update(tables.JOBS).where(job).values(name=name))  # Who adds one as well, waits.
+            check(self.job(name), *begun_and_waiting(connection, name))
+            now = float(connection.scalar(sa.select(self._clock)) or 0.0)
+            row = AdditionRow(job=name, hyperparameters=dict(hyperparameters), at=now, id=uuid.uuid4().hex)
+            connection.execute(sa.insert(tables.ADDITIONS).values(_ADDITION_VALUES(row)))
+        return row
+
     def request_stop(self, name: str) -> bool:
         """Asks a job to stop; its writer sees that within a second or two. False if it has ended."""
         running = sa.update(tables.JOBS).where(tables.JOBS.c.name == name, tables.JOBS.c.status == "InProgress")
@@ -151,7 +176,7 @@ class Store:
         }
         if not self._write(sa.update(tables.JOBS).where(self._free(before)).values(values)):
             raise refusal(self.job(name), what)
-        return JobWriter(self._engine, self.url, self.job(name), lease, left_behind(before))
+        return JobWriter(self._engine, self.url, self.job(name), lease, left_behind(before), self.additions(name))
 
     def update_job(
         self, name: str, change: Callable[[JobRow], Mapping[str, Any]] = lambda job: {}, **changes: Any

@@ -1,4 +1,4 @@
-"""Tables of the record, and their rows: jobs, trials, reports, billed seconds and lines.
+"""Tables of the record, and their rows: jobs, trials, reports, billed seconds, lines and additions.
 
 Neither JSON nor SQL has a portable NaN: `encode` gives JSON words for what is not finite, and float columns hold NULL.
 """
@@ -26,6 +26,9 @@ LOST_AFTER = 60.0
 
 HEARD_BEFORE = "heard_before"
 """Key of a job's `driver` until that has written something: when the driver before it was last heard of."""
+
+POINT = "point"
+"""What gave the values of a trial that has them from the job's points to evaluate."""
 
 _IN_NO_COLUMN = {"column": False}
 """What marks a field that is worked out as a row is read."""
@@ -89,7 +92,8 @@ class TrialRow:
     digests of its files, empty where an older Warmband wrote the row. `logs` names the output of the worker that failed
     it, as "address:path". `failure_reason` says why it failed, or diverged; what diverged has no objective. `details`
     is what happened beside the metrics, over all of it. `turns` say when it was chosen and told, in a job whose
-    decisions follow from that, as `hpo.search.Turn` has it; empty elsewhere.
+    decisions follow from that, as `hpo.search.Turn` has it; empty elsewhere. `given` is what gave some or all of its
+    values, where that was not the searcher: `POINT`, or the id of the `AdditionRow` that it took.
     """
 
     job: str
@@ -113,6 +117,12 @@ class TrialRow:
     details: dict[str, Any] = field(default_factory=dict)
     files: dict[str, Any] = field(default_factory=dict)
     turns: dict[str, Any] = field(default_factory=dict)
+    given: str = ""
+
+    @property
+    def given_as(self) -> str:
+        """What gave its values, in a word: "point" or "added"; empty where the searcher suggested all."""
+        return self.given if self.given in ("", POINT) else "added"
 
     @property
     def manifest(self) -> Manifest:
@@ -160,6 +170,16 @@ class LineRow:
     id: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdditionRow:
+    """Values that a person gave for one of the next trials of a job; the trial that took them names the `id`."""
+
+    job: str
+    hyperparameters: dict[str, Any] = field(default_factory=dict)
+    at: float
+    id: str
+
+
 METADATA = sa.MetaData()
 _TYPES: dict[Any, Any] = {int: sa.BigInteger, float: sa.Float, dict[str, Any]: sa.JSON}
 
@@ -186,7 +206,8 @@ REPORTS = _table("reports", ReportRow, "job", "trial_id", "step")
 # The writer makes the id, not the database: a batch that is written again must not bill again.
 LEDGER = _table("ledger", LedgerRow, "job", "id")
 LINES = _table("lines", LineRow, "job", "id")
-OF_JOB = (TRIALS, REPORTS, LEDGER, LINES)
+ADDITIONS = _table("additions", AdditionRow, "job", "id")
+OF_JOB = (TRIALS, REPORTS, LEDGER, LINES, ADDITIONS)
 """The tables whose rows are each of a job, and go with it."""
 MARK = sa.Table("warmband_version", METADATA, sa.Column("version_num", sa.String(32), primary_key=True))
 """The schema's version, as Alembic keeps it."""

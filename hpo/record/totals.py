@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import sqlalchemy as sa
 
-from hpo.record.tables import LEDGER, TRIALS, JobRow
+from hpo.record.tables import ADDITIONS, LEDGER, TRIALS, JobRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,14 @@ def billed(connection: sa.Connection, name: str) -> dict[tuple[str, str], float]
     kinds = (LEDGER.c.trial_id, LEDGER.c.kind)
     query = sa.select(*kinds, sa.func.sum(LEDGER.c.worker_seconds)).where(LEDGER.c.job == name).group_by(*kinds)
     return {(trial, kind): seconds for trial, kind, seconds in connection.execute(query)}
+
+
+def begun_and_waiting(connection: sa.Connection, name: str) -> tuple[int, int]:
+    """How many trials of a job have begun, and how many additions no trial has taken."""
+    begun = sa.select(sa.func.count()).where(TRIALS.c.job == name, TRIALS.c.number >= 0)
+    taken = sa.exists().where(TRIALS.c.job == name, TRIALS.c.given == ADDITIONS.c.id)
+    waiting = sa.select(sa.func.count()).where(ADDITIONS.c.job == name, sa.not_(taken))
+    return connection.scalar(begun) or 0, connection.scalar(waiting) or 0
 
 
 _COUNTED = (

@@ -8,7 +8,7 @@ import os
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Self
 
@@ -19,7 +19,7 @@ from hpo.record import tables
 from hpo.record.batch import Batch, job_changes, upsert
 from hpo.record.database import cause, clock
 from hpo.record.lease import holder_of
-from hpo.record.tables import JobRow, LedgerRow, LineRow, ReportRow, TrialRow
+from hpo.record.tables import AdditionRow, JobRow, LedgerRow, LineRow, ReportRow, TrialRow
 from trainers import steady
 from trainers.errors import ConfigurationError, LeaseError, WarmbandError
 
@@ -59,7 +59,15 @@ class JobWriter:
     at once, where this process has stood still for so long.
     """
 
-    def __init__(self, engine: sa.Engine, url: str, job: JobRow, lease: str, left_behind: str = "") -> None:
+    def __init__(
+        self,
+        engine: sa.Engine,
+        url: str,
+        job: JobRow,
+        lease: str,
+        left_behind: str = "",
+        additions: Sequence[AdditionRow] = (),
+    ) -> None:
         self.name, self._lease = job.name, lease
         self.left_behind = left_behind
         """See `hpo.record.lease.left_behind`."""
@@ -67,6 +75,7 @@ class JobWriter:
         self._engine, self._url = engine, url
         self._upserts = {table.name: upsert(engine, table) for table in tables.OF_JOB}
         self._stop_requested = job.status == "Stopping"
+        self._additions = tuple(additions)
         # Ids that sort as they were queued, and that no other writer gives.
         self._own_id, self._own_ids = uuid.uuid4().hex, 0
         self._changed = threading.Condition()
@@ -96,6 +105,11 @@ class JobWriter:
     def stop_requested(self) -> bool:
         """Whether someone has asked the job to stop; a second or two old at most."""
         return self._stop_requested
+
+    @property
+    def additions(self) -> Sequence[AdditionRow]:
+        """The values that persons gave for trials of the job, in the order in which they were heard of."""
+        return self._additions
 
     @property
     def lost_lease(self) -> bool:
@@ -279,7 +293,7 @@ class JobWriter:
                 return
 
     def _exchange(self, batch: Batch) -> None:
-        """Writes the batch if there is one, or a heartbeat if one is due, and looks for a request to stop.
+        """Writes the batch if there is one, or a heartbeat if one is due, and looks for what others ask of the job.
 
         Raises:
             LeaseError: another process has the lease, so that nothing was written.
@@ -288,7 +302,6 @@ class JobWriter:
             self._delete()
             return
         now = time.monotonic()
-        status = sa.select(tables.JOBS.c.status).where(self._mine)
         if batch.beat or batch.job or batch.rows or now - self._beaten >= BEAT_EVERY:
             with self._engine.begin() as connection:
                 # The write comes first: SQLite refuses at once to turn a reading transaction into a writing one.
@@ -297,18 +310,33 @@ class JobWriter:
                 if not connection.execute(update).rowcount:
                     raise self._refused(connection)
                 batch.write_rows(connection, self._upserts)
-                found = connection.scalar(status)
+                found = self._asked(connection)
                 driver = self._noted(connection, batch)
             self._beaten, self._driver = now, driver
         elif now - self._looked >= LOOK_EVERY:
             with self._engine.connect() as connection:
-                found = connection.scalar(status)
+                found = self._asked(connection)
                 if found is None:
                     raise self._refused(connection)
         else:
             return
         self._looked = now
         self._stop_requested = self._stop_requested or found == "Stopping"
+
+    def _asked(self, connection: sa.Connection) -> str | None:
+        """The job's status, None if it is not held any more; trials that persons added are taken in on the way."""
+        additions = sa.select(tables.ADDITIONS).where(tables.ADDITIONS.c.job == self.name)
+        count = sa.select(sa.func.count()).select_from(additions.subquery()).scalar_subquery()
+        found = connection.execute(sa.select(tables.JOBS.c.status, count).where(self._mine)).one_or_none()
+        if found is None:
+            return None
+        status, there = found
+        if there > len(self._additions):
+            heard = {row.id for row in self._additions}
+            rows = connection.execute(additions.order_by(tables.ADDITIONS.c.at, tables.ADDITIONS.c.id)).mappings()
+            read = [AdditionRow(**{**row, "hyperparameters": tables.decode(row["hyperparameters"])}) for row in rows]
+            self._additions += tuple(row for row in read if row.id not in heard)
+        return str(status)
 
     def _noted(self, connection: sa.Connection, batch: Batch) -> Mapping[str, Any]:
         """The job's driver, with how far its clock is ahead of the database's: written anew where one was set since.

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
+    from hpo.sagemaker.added import Added as Added, add_trial as add_trial
     from hpo.sagemaker.analytics import (
         HyperparameterTuningJobAnalytics as HyperparameterTuningJobAnalytics,
         tuned_trials as tuned_trials,

@@ -39,7 +39,7 @@ class HyperparameterTuningJobAnalytics:
         TrainingElapsedTimeSeconds; and beyond SageMaker's: Status (as Warmband says it, which has one more:
         Diverged), BestObjectiveValue, BestObjectiveResource, Resource (units trained), Bracket, BilledWorkerSeconds,
         BilledCost (where the job has prices), Checkpoint, FailureReason, Details (what happened beside the metrics, as
-        JSON).
+        JSON), Given ("point" or "added" where a person gave values).
         """
         if self._frame is None or force_refresh:
             import pandas
@@ -129,4 +129,5 @@ def _row(job: JobRow, trial: TrialRow, billed: float) -> dict[str, Any]:
         "Checkpoint": trial.checkpoint,
         "FailureReason": trial.failure_reason,
         "Details": json.dumps(trial.details) if trial.details else "",
+        "Given": trial.given_as,
     }

@@ -94,6 +94,8 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
         described["FailureReason"] = trial.failure_reason
         described["Traceback"] = trial.traceback
         described["Logs"] = trial.logs
+    if trial.given:
+        described["Given"] = trial.given_as
     if trial.details:
         described["Details"] = trial.details
     if value is not None:

@@ -21,6 +21,7 @@ from hpo.jobs import (
 )
 from hpo.observers import show_summary
 from hpo.record import JobRow, Store, status_and_reason
+from hpo.sagemaker.added import add_trial
 from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_trials
 from hpo.sagemaker.best import best_of, chosen_of, overall_best_of
 from hpo.sagemaker.description import describe
@@ -139,6 +140,21 @@ class TunedJob:
             self._console.print(show_summary(job.name, status, self.settings.objective_metric_name, job.summary))
         if status == "Failed":
             raise WarmbandError(f"tuning job {job.name} failed: {reason}")
+
+    def add_trial(self, hyperparameters: Mapping[str, Any]) -> None:
+        """Gives values for a trial of the job, from any process: the next that is suggested takes them.
+
+        The trial takes a place of `max_jobs`. Which one it is, is recorded, so that a job that is resumed has it again.
+
+        Args:
+            hyperparameters: the values, by name; what is left out is the searcher's.
+
+        Raises:
+            ConfigurationError: the job has no place left or is Completed, its strategy has no use for given values, or
+                these are not of its ranges.
+        """
+        with Store(self._store) as store:
+            add_trial(store, self._name(), hyperparameters)
 
     def stop_tuning_job(self) -> None:
         """Asks the job to stop, from any process: its trials end at their next report, and what was found is kept."""

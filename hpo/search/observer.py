@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hpo.cost import Entry, Ledger, Tariff
+from hpo.record import AdditionRow
 from hpo.search.trial import TrialRun
 from hpo.strategies import Cut
 from trainers.gangs import Report
@@ -90,3 +91,7 @@ class Record(Observer, Protocol):
     @property
     def stop_requested(self) -> bool:
         """Whether somebody asked for the job to be stopped."""
+
+    @property
+    def additions(self) -> Sequence[AdditionRow]:
+        """The values that persons gave for trials while the job ran, in the order in which they were heard of."""

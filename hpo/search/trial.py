@@ -28,10 +28,6 @@ PROBE = "probe"
 """Id of the first few units that a gang trains, to measure what they cost there."""
 
 
-POINT = "point"
-"""What gave the values of a trial that has them from `Search.points`."""
-
-
 def from_anywhere(hyperparameters: Mapping[str, Any]) -> bool:
     """Every trial goes on exactly from any report where nothing is said."""
     return True
@@ -115,7 +111,7 @@ class TrialRun:
         seed: what its training's random numbers derive from.
         limit: units at which it ends whatever is decided of it.
         workers: of the gang that it needs.
-        given: what gave its values, or some of them: `POINT`; empty where the searcher suggested all.
+        given: what gave its values, or some of them; see `TrialRow`.
         metrics: those of the report that it is compared by, the last or the best.
         checkpoint: its latest; None where it has none yet, or it was dropped.
         manifest: the files of its latest checkpoint, dropped or not.

@@ -10,11 +10,12 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
+from hpo.search.configurations import GivenValues
 from hpo.search.demand import Demand
 from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
-from hpo.search.trial import POINT, PROBE, Search, TrialRun, new_run
+from hpo.search.trial import PROBE, Search, TrialRun, new_run
 from hpo.strategies import AsTheyCome, Completion, Learner, LooksAhead, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
@@ -78,6 +79,7 @@ class Trials:
         self._ahead = scheduler if isinstance(scheduler, LooksAhead) else None
         self._decode = decode
         self._record = record
+        self._given = GivenValues(search.points, record)
         self._recall = recall
         self._clock = clock
         self._end = end
@@ -170,7 +172,7 @@ class Trials:
         trial_id = f"{self.search.name}-{number:03d}"
         known = self._recall.suggested(number)
         if known is not None and isinstance(self.search_alg, Learner):
-            return self._begin(number, trial_id, known)  # It is told, so it need not compute.
+            return self._begin(number, trial_id, known, "")  # It is told, so it need not compute.
         suggested = self.search_alg.suggest(trial_id)
         if suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string, against its own annotation
             self.demand.exhausted = True
@@ -180,25 +182,20 @@ class Trials:
             return chosen
         if suggested is None:
             return None
-        # If the searcher drew others than before, what was trained is what counts.
-        return self._begin(number, trial_id, self._drawn(number, suggested) if known is None else known)
+        if known is not None:  # If the searcher drew others than before, what was trained is what counts.
+            return self._begin(number, trial_id, known, "")
+        given = self._given.of(number)
+        drawn = self._decode(suggested, given.values) if given.values else self._decode(suggested)
+        return self._begin(number, trial_id, drawn, given.by)
 
-    def _drawn(self, number: int, suggested: dict[str, Any]) -> dict[str, Any]:
-        """The tuned values of a trial: the searcher's, and over them those that a person gave."""
-        given = self._point(number)
-        return self._decode(suggested, given) if given else self._decode(suggested)
-
-    def _point(self, number: int) -> Mapping[str, Any]:
-        points = self.search.points
-        return points[number] if number < len(points) else {}
-
-    def _begin(self, number: int, trial_id: str, hyperparameters: Mapping[str, Any]) -> Trial:
-        """A trial with these tuned values begins."""
+    def _begin(self, number: int, trial_id: str, hyperparameters: Mapping[str, Any], given: str) -> Trial:
+        """A trial begins, with these tuned values; of one that had begun before, the record says what gave them."""
         run = new_run(self.search, number, trial_id, hyperparameters)
-        run.given = POINT if self._point(number) else ""
+        run.given = given
         if isinstance(self.search_alg, Learner):
             self.search_alg.begun(trial_id, run.hyperparameters)
         self._recall.begin(run)
+        self._given.took(run.given)
         self.completion.begun(number, run.hyperparameters)
         self.runs[trial_id] = self.live[trial_id] = run
         self._by_number.append(run)

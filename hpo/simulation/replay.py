@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hpo.cost import Entry
 from hpo.ranges import ParameterRange, decode, present
 from hpo.ranking import Ranking
+from hpo.record import AdditionRow
 from hpo.search import Controller, JobState, Search, SimulatedGangs, TrialRun, status_of
 from hpo.simulation.curves import Curves
 from hpo.strategies import Cut, Plan, Strategy, Task, check_points
@@ -223,6 +224,7 @@ class _Reports:
     metric: str
     seen: list[tuple[float, float]] = field(default_factory=list)
     stop_requested: bool = False
+    additions: Sequence[AdditionRow] = ()
 
     def trial(self, run: TrialRun) -> None:
         """Gives a new trial its curve: in the order of suggestion, whichever gang is free first."""

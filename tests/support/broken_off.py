@@ -14,7 +14,7 @@ from ray.tune.search import Searcher
 from hpo.jobs.recorder import JobRecord
 from hpo.jobs.replay import Memory, Sound, used_before
 from hpo.jobs.run import notes_of
-from hpo.record.store import JobRow, LedgerRow, ReportRow, TrialRow
+from hpo.record.store import AdditionRow, JobRow, LedgerRow, ReportRow, TrialRow
 from hpo.record.tables import decode, encode
 from hpo.search.controller import Controller
 from hpo.search.simulated_gangs import Curve, SimulatedGangs
@@ -45,6 +45,7 @@ class Rows:
     bills: list[LedgerRow] = field(default_factory=list)
     dead: bool = False
     stop_requested: bool = False
+    additions: Sequence[AdditionRow] = ()
     lost_lease: bool = False
     name: str = "job"
     before: list[tuple[dict[Any, Any], Any, Any]] = field(default_factory=list)

@@ -70,7 +70,13 @@ UPDATE warmband_version SET version_num = '0007';
 """
 
 
-_STEPS = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7)
+VERSION_8 = """
+ALTER TABLE trials ADD COLUMN turns JSON NOT NULL DEFAULT '{}';
+UPDATE warmband_version SET version_num = '0008';
+"""
+
+
+_STEPS = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5, VERSION_6, VERSION_7, VERSION_8)
 VERSIONS = list(itertools.accumulate(text.lstrip() for text in _STEPS))
 
 

@@ -13,6 +13,7 @@ from ray.tune.search import Searcher
 
 from hpo.cost.ledger import Entry
 from hpo.cost.throughput import Probed
+from hpo.record.tables import AdditionRow
 from hpo.search.controller import Controller
 from hpo.search.observer import JobState, Record
 from hpo.search.simulated_gangs import Curve, SimulatedGangs
@@ -56,6 +57,7 @@ class Kept:
     """A record in memory."""
 
     stop_requested: bool = False
+    additions: Sequence[AdditionRow] = ()
     steps: dict[str, list[int]] = field(default_factory=dict)
     entries: list[Entry] = field(default_factory=list)
     cuts: list[Cut] = field(default_factory=list)

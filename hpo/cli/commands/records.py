@@ -1,4 +1,4 @@
-"""Commands that list, describe, stop and delete jobs of the record."""
+"""Commands that list, describe, stop and delete jobs of the record, and add trials to them."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def trials(
     """
     from hpo.cli.snapshot import Snapshot
     from hpo.cli.terminal import show, show_json, terminal
-    from hpo.cli.views import failures, trials_table
+    from hpo.cli.views import failures, trials_table, waiting_lines
     from hpo.record import Store
     from hpo.text import count
 
@@ -88,12 +88,45 @@ def trials(
     elif csv is not None:
         show(f"Wrote {count(len(snapshot.trials), 'trial')} to {csv}")
     elif not snapshot.trials:
-        show(f"{name} has no trials yet: it is {snapshot.status}.")
+        show(f"{name} has no trials yet: it is {snapshot.status}.", *waiting_lines(snapshot))
     else:
-        show(trials_table(snapshot, terminal().width))
+        show(trials_table(snapshot, terminal().width), *waiting_lines(snapshot))
         failed = failures(snapshot.trials, tracebacks=tracebacks)
         if failed:
             show("", failed)
+
+
+def add_trial(
+    name: JobName,
+    set_: Annotated[
+        list[str],
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="A hyperparameter and its value, as in a job file; may be repeated."
+        ),
+    ],
+    store: StoreUrl = None,
+    as_json: AsJson = False,
+) -> None:
+    """Give a job that runs the values of a trial to try.
+
+    The next trial that is suggested takes them, in whatever process the job
+    runs; what is not set is the searcher's. It takes a place of max_jobs,
+    behind other values that were given before. A job that was stopped takes
+    them when it is resumed.
+    """
+    from hpo.cli.terminal import show, show_json
+    from hpo.cli.views import added_lines
+    from hpo.job_file import point_of
+    from hpo.record import Store
+    from hpo.sagemaker import add_trial as add
+
+    point = point_of(set_)
+    with Store(store) as opened:
+        added = add(opened, name, point)
+    if as_json:
+        show_json(added.to_json())
+    else:
+        show(*added_lines(added))
 
 
 def stop(

@@ -61,7 +61,8 @@ def _trials(data: JobData) -> Section:
     names = list(dict.fromkeys(name for trial in data.trials for name in trial.hyperparameters))
     scores = [score for trial in data.trials if (score := data.objective(trial)) is not None]
     columns: list[Column | str] = ["trial", Column("status", choose=True), Column(data.metric, places(*scores))]
-    columns += [f"{data.unit}s", "bracket", Column("worker-seconds", 2), *names]
+    given = any(trial.given for trial in data.trials)
+    columns += [f"{data.unit}s", "bracket", Column("worker-seconds", 2), *(["given"] if given else []), *names]
     rows = [
         [
             trial.trial_id,
@@ -70,6 +71,7 @@ def _trials(data: JobData) -> Section:
             trial.resource,
             None if trial.bracket is None else trial.bracket + 1,
             data.billed_by_trial.get(trial.trial_id, 0.0),
+            *([trial.given_as] if given else []),
             *(trial.hyperparameters.get(name) for name in names),
         ]
         for trial in data.ranked()

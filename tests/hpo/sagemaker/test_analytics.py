@@ -34,6 +34,7 @@ OURS = [
     "Checkpoint",
     "FailureReason",
     "Details",
+    "Given",
 ]
 UNTUNED = trial(-1, trial_id="untuned", objective=0.99, best_objective=0.99)
 
