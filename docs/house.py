@@ -59,6 +59,7 @@ HOUSE = {
         "yaml_core",
     ),
     "trainers": (
+        "several",
         "registry",
         "parameter_server",
         "pytorch",

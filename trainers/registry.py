@@ -12,6 +12,9 @@ from trainers.gangs import scaling_from
 from trainers.process import PLACE, check_outside, load
 from trainers.trainer import OWN_CLASS, Trainer
 
+PARTS = "trainers"
+"""The option of a trainer of Warmband's that is made of others: their records, by name."""
+
 
 def trainer_from_json(state: Mapping[str, Any], *, allow_code: bool = False) -> Trainer:
     """A trainer as `Trainer.to_json` recorded it.
@@ -74,9 +77,16 @@ def code_in(state: Mapping[str, Any]) -> dict[str, str]:
     if name not in TRAINERS:
         return {**names, OWN_CLASS: name} if ":" in name else names
     known = trainer_class(name).code_options
-    return {**names, **{option: str(options[option]) for option in known if option in options}}
+    names |= {option: str(options[option]) for option in known if option in options}
+    for part, within in dict(options.get(PARTS) or {}).items():
+        names |= {f"{part}.{argument}": place for argument, place in code_in(within).items()}
+    return names
 
 
 def unit_in(state: Mapping[str, Any]) -> str:
     """The word for a unit of resource in a trainer's record; of a user's own class, which is not imported, "unit"."""
-    return trainer_class(state["trainer"]).unit if state.get("trainer") in TRAINERS else Trainer.unit
+    if state.get("trainer") not in TRAINERS:
+        return Trainer.unit
+    parts = dict(dict(state.get("options") or {}).get(PARTS) or {})
+    units = {unit_in(part) for part in parts.values()} or {trainer_class(state["trainer"]).unit}
+    return units.pop() if len(units) == 1 else Trainer.unit

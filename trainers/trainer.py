@@ -56,10 +56,10 @@ class Trainer(ABC):
         ConfigurationError: a value is wrong.
     """
 
-    resource_names: ClassVar[tuple[str, ...]] = ()
+    resource_names: tuple[str, ...] = ()
     """Hyperparameters that say how many units to train; a tuner's `max_resource` takes their place."""
 
-    unit: ClassVar[str] = "unit"
+    unit: str = "unit"
     """What its users call a unit of resource, in messages."""
 
     suffix: ClassVar[str] = ""
@@ -96,10 +96,7 @@ class Trainer(ABC):
         """The metrics that it reports, by "channel:metric"; None where only training tells."""
 
     def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
-        """Workers of the gang that trains a configuration, static and tuned values together: its own `num_workers`.
-
-        Without that, or in hand, it is the workers of `scaling`.
-        """
+        """Workers of a configuration's gang, static and tuned values together: its own `num_workers`, or `workers`."""
         value = hyperparameters.get(WORKERS)
         return self.workers if value is None or self.in_hand else int(value)
 
@@ -121,10 +118,7 @@ class Trainer(ABC):
         return "it trains on a GPU" if self.scaling.use_gpu else ""
 
     def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
-        """Whether a trial of these, static and tuned values together, goes on from between two rungs to the same model.
-
-        Where it does not, it goes on from its rung.
-        """
+        """Whether a trial of these goes on from between two rungs to the same model; else it goes on from its rung."""
         return True
 
     def load_code(self, checkpoint: str) -> str:
@@ -195,11 +189,18 @@ class Trainer(ABC):
             ConfigurationError: it is no whole number of 1 or more.
         """
         for name in self.resource_names:
-            value = self.hyperparameters.get(name)
-            check_whole(f"hyperparameter {name!r}", value, 1)
-            if value is not None:
-                return int(value)
-        return None
+            check_whole(f"hyperparameter {name!r}", self.hyperparameters.get(name), 1)
+        return self.length_of(self.hyperparameters)
+
+    @property
+    def lengths(self) -> tuple[tuple[str, ...], ...]:
+        """The `resource_names` of each kind of training that it has; of a kind, the first that is there counts."""
+        return (self.resource_names,)
+
+    def length_of(self, hyperparameters: Mapping[str, Any]) -> int | None:
+        """Units that a configuration asks for, static and tuned values together, if it does."""
+        lengths = (hyperparameters.get(name) for name in self.resource_names)
+        return next((int(units) for units in lengths if units is not None), None)
 
     @classmethod
     def restored(

@@ -135,7 +135,7 @@ class JobSettings:
         """The brackets of the job: those of the record, where it began."""
         if self.planned is not None:
             return self.planned
-        units = longest(self.estimator.resource_names, self.ranges, self.estimator.hyperparameters)
+        units = longest(self.estimator.lengths, self.ranges, self.estimator.hyperparameters)
         max_jobs = self.max_jobs or 1
         plan = check_plan(self.search_strategy.plan(self.ranges, max_jobs, units), max_jobs, self.strategy_name)
         return with_median_rule(plan) if self.early_stopping_type == "Auto" else plan
