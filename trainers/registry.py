@@ -9,11 +9,9 @@ from typing import Any
 from trainers import TRAINERS
 from trainers.errors import ConfigurationError
 from trainers.gangs import scaling_from
+from trainers.parts import parts_of
 from trainers.process import PLACE, check_outside, load
 from trainers.trainer import OWN_CLASS, Trainer
-
-PARTS = "trainers"
-"""The option of a trainer of Warmband's that is made of others: their records, by name."""
 
 
 def trainer_from_json(state: Mapping[str, Any], *, allow_code: bool = False) -> Trainer:
@@ -78,7 +76,7 @@ def code_in(state: Mapping[str, Any]) -> dict[str, str]:
         return {**names, OWN_CLASS: name} if ":" in name else names
     known = trainer_class(name).code_options
     names |= {option: str(options[option]) for option in known if option in options}
-    for part, within in dict(options.get(PARTS) or {}).items():
+    for part, within in parts_of(state).items():
         names |= {f"{part}.{argument}": place for argument, place in code_in(within).items()}
     return names
 
@@ -87,6 +85,5 @@ def unit_in(state: Mapping[str, Any]) -> str:
     """The word for a unit of resource in a trainer's record; of a user's own class, which is not imported, "unit"."""
     if state.get("trainer") not in TRAINERS:
         return Trainer.unit
-    parts = dict(dict(state.get("options") or {}).get(PARTS) or {})
-    units = {unit_in(part) for part in parts.values()} or {trainer_class(state["trainer"]).unit}
+    units = {unit_in(part) for part in parts_of(state).values()} or {trainer_class(state["trainer"]).unit}
     return units.pop() if len(units) == 1 else Trainer.unit

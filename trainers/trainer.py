@@ -165,7 +165,7 @@ class Trainer(ABC):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments that a trainer takes beside `scaling` and `hyperparameters`; they are JSON, for the record."""
+        """Arguments that it takes beside `scaling` and `hyperparameters`, as JSON."""
         return {}
 
     @property
@@ -174,10 +174,7 @@ class Trainer(ABC):
         return self.options
 
     def code(self) -> dict[str, str]:
-        """The user's own code that it runs, as "module:name" by what it was given as.
-
-        Whoever makes it again out of a record is asked to allow that code first.
-        """
+        """The user's own code that it runs, as "module:name" by what it was given as; a record's has to be allowed."""
         named = {option: str(value) for option, value in self.options.items() if option in self.code_options}
         return named if is_builtin(type(self)) else {**named, OWN_CLASS: name_of(type(self))}
 
@@ -197,8 +194,12 @@ class Trainer(ABC):
         """The `resource_names` of each kind of training that it has; of a kind, the first that is there counts."""
         return (self.resource_names,)
 
+    def chosen(self, hyperparameters: Mapping[str, Any]) -> tuple[Trainer, dict[str, Any]]:
+        """What trains a configuration, static and tuned values together, and the values as that trainer names them."""
+        return self, dict(hyperparameters)
+
     def length_of(self, hyperparameters: Mapping[str, Any]) -> int | None:
-        """Units that a configuration asks for, static and tuned values together, if it does."""
+        """Units that a configuration asks for, if it does."""
         lengths = (hyperparameters.get(name) for name in self.resource_names)
         return next((int(units) for units in lengths if units is not None), None)
 
@@ -240,9 +241,8 @@ class Trainer(ABC):
             DataError: its file is cut short, changed or missing.
         """
         if not self.checkpoint:
-            raise ConfigurationError(
-                self._missing or "this trainer has no model; fit() returns one, and a tuner's best_estimator() too"
-            )
+            missing = "this trainer has no model; fit() returns one, and a tuner's best_estimator() too"
+            raise ConfigurationError(self._missing or missing)
         if self.load_model.__module__.partition(".")[0] != __package__:  # A user's own, which may compare nothing.
             check(self.checkpoint, self._manifest)
         return self.load_model(self.checkpoint)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 from hpo.cost import Prices, Tariff
+from hpo.estimators import ranges_of
 from hpo.jobs.checks import check_arguments, check_cost, check_limits, longest
 from hpo.jobs.options import Options, complete, declared
 from hpo.ranges import (
@@ -117,11 +118,12 @@ class JobSettings:
         options = complete(self.options)
         check_limits(max_wait=options["max_wait"], max_runtime_in_seconds=self.max_runtime_in_seconds)
         strategy = strategy_of(self.strategy, self.strategy_config)
-        max_jobs = strategy.trials(self.ranges, self.max_jobs)
+        ranges = ranges_of(self.estimator, self.ranges)
+        max_jobs = strategy.trials(ranges, self.max_jobs)
         settled = {
-            "ranges": dict(self.ranges),
+            "ranges": ranges,
             "max_jobs": max_jobs,
-            "points_to_evaluate": check_points(self.points_to_evaluate, self.ranges, strategy, max_jobs),
+            "points_to_evaluate": check_points(self.points_to_evaluate, ranges, strategy, max_jobs),
             "tags": tags_from(self.tags),
             "options": options,
             "search_strategy": strategy,

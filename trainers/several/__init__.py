@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from trainers.several.names import ESTIMATOR as ESTIMATOR, of_one as of_one, prefixed as prefixed
     from trainers.several.trainer import SeveralTrainers as SeveralTrainers
 
 load_when_used(__name__)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from trainers.gangs import Assignment, Program, Report, Segment, WorkerContext, never
-from trainers.several.names import ESTIMATOR, of_one
+from trainers.parts import ESTIMATOR, of_one
 
 
 class SeveralPrograms:

@@ -11,8 +11,8 @@ from trainers.channels import Channel, LabelRule, PlacedChannel
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Program, recorded_scaling
-from trainers.registry import PARTS, trainer_from_json
-from trainers.several.names import ESTIMATOR, of_one, prefixed
+from trainers.parts import ESTIMATOR, PARTS, of_one, prefixed
+from trainers.registry import trainer_from_json
 from trainers.several.program import SeveralPrograms
 from trainers.trainer import Trainer
 
@@ -59,7 +59,7 @@ class SeveralTrainers(Trainer):
         super().__init__(scaling=scaling or largest.scaling, hyperparameters={**static, **(hyperparameters or {})})
 
     def chosen(self, hyperparameters: Mapping[str, Any]) -> tuple[Trainer, dict[str, Any]]:
-        """The trainer of a configuration, static and tuned values together, and what of it is that trainer's.
+        """See `Trainer.chosen`.
 
         Raises:
             ConfigurationError: there is no trainer of that name.

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from trainers import ConfigurationError, ScalingConfig, SeveralTrainers, XGBoostTrainer
+from trainers.parts import ESTIMATOR
 from trainers.registry import code_in, trainer_from_json, unit_in
-from trainers.several import ESTIMATOR
 
 ROWS = np.random.default_rng(5).normal(size=(120, 3))
 LABELS = (ROWS[:, 0] + 0.3 * ROWS[:, 1] > 0).astype(float)
