@@ -12,6 +12,7 @@ from rich.console import Console
 from hpo import jobs
 from hpo.autotune import Autotuned
 from hpo.cost import Prices
+from hpo.estimators import inputs_of, put_together
 from hpo.forecasts import Forecast
 from hpo.observers import Callback, console_for
 from hpo.ranges import ParameterRange
@@ -140,6 +141,30 @@ class HyperparameterTuner(TunedJob):
         self.callbacks = tuple(callbacks)
         self._verbose = verbose
 
+    @classmethod
+    def create(
+        cls,
+        estimator_dict: Mapping[str, Trainer],
+        objective_metric_name_dict: Mapping[str, str],
+        hyperparameter_ranges_dict: Mapping[str, Mapping[str, ParameterRange]],
+        **arguments: Any,
+    ) -> Self:
+        """A tuner of several estimators at once: the trials of all share one budget, and one of them is the best.
+
+        Args:
+            estimator_dict: trainers by name, two or more; they read the same channels, on workers of the same kind.
+            objective_metric_name_dict: what each calls the objective; values are compared with one another.
+            hyperparameter_ranges_dict: of each one's hyperparameters, under its own names for them.
+            **arguments: the others of the class.
+
+        Raises:
+            ConfigurationError: a value is wrong, or the estimators do not go together.
+        """
+        estimator, objective, ranges = put_together(
+            estimator_dict, objective_metric_name_dict, hyperparameter_ranges_dict
+        )
+        return cls(estimator, objective, ranges, **arguments)
+
     # ---- running
 
     def fit(
@@ -171,7 +196,8 @@ class HyperparameterTuner(TunedJob):
         # A new job's brackets follow from the settings as they are now.
         settings = self.settings.changed()
         server = None if wait else self._apart()
-        job = jobs.NewJob.of(settings, inputs, job_name, self._store, self.TUNING_JOB_NAME_MAX_LENGTH, apart=not wait)
+        channels = inputs_of(settings.estimator, inputs)
+        job = jobs.NewJob.of(settings, channels, job_name, self._store, self.TUNING_JOB_NAME_MAX_LENGTH, apart=not wait)
         self.settings = settings
         with jobs.Interrupts(self._say) if wait else nullcontext() as interrupts:
             record = job.write()
@@ -240,7 +266,8 @@ class HyperparameterTuner(TunedJob):
             TrialError: the static hyperparameters cannot be trained, so that nothing could be measured.
         """
         self.settings = self.settings.changed()  # As for `fit`.
-        return jobs.forecast_of(self.settings, inputs, self._store, self._console, verbose=self._verbose)
+        channels = inputs_of(self.settings.estimator, inputs)
+        return jobs.forecast_of(self.settings, channels, self._store, self._console, verbose=self._verbose)
 
     def identical_dataset_and_algorithm_tuner(self, additional_parents: Iterable[str] | None = None) -> Self:
         """A tuner like this one, whose jobs begin with the results of this one's last job as if they were their own.

@@ -9,6 +9,7 @@ from typing import Any
 from trainers import TRAINERS
 from trainers.errors import ConfigurationError
 from trainers.gangs import scaling_from
+from trainers.parts import parts_of
 from trainers.process import PLACE, check_outside, load
 from trainers.trainer import OWN_CLASS, Trainer
 
@@ -74,9 +75,15 @@ def code_in(state: Mapping[str, Any]) -> dict[str, str]:
     if name not in TRAINERS:
         return {**names, OWN_CLASS: name} if ":" in name else names
     known = trainer_class(name).code_options
-    return {**names, **{option: str(options[option]) for option in known if option in options}}
+    names |= {option: str(options[option]) for option in known if option in options}
+    for part, within in parts_of(state).items():
+        names |= {f"{part}.{argument}": place for argument, place in code_in(within).items()}
+    return names
 
 
 def unit_in(state: Mapping[str, Any]) -> str:
     """The word for a unit of resource in a trainer's record; of a user's own class, which is not imported, "unit"."""
-    return trainer_class(state["trainer"]).unit if state.get("trainer") in TRAINERS else Trainer.unit
+    if state.get("trainer") not in TRAINERS:
+        return Trainer.unit
+    units = {unit_in(part) for part in parts_of(state).values()} or {trainer_class(state["trainer"]).unit}
+    return units.pop() if len(units) == 1 else Trainer.unit

@@ -56,10 +56,10 @@ class Trainer(ABC):
         ConfigurationError: a value is wrong.
     """
 
-    resource_names: ClassVar[tuple[str, ...]] = ()
+    resource_names: tuple[str, ...] = ()
     """Hyperparameters that say how many units to train; a tuner's `max_resource` takes their place."""
 
-    unit: ClassVar[str] = "unit"
+    unit: str = "unit"
     """What its users call a unit of resource, in messages."""
 
     suffix: ClassVar[str] = ""
@@ -96,10 +96,7 @@ class Trainer(ABC):
         """The metrics that it reports, by "channel:metric"; None where only training tells."""
 
     def workers_for(self, hyperparameters: Mapping[str, Any]) -> int:
-        """Workers of the gang that trains a configuration, static and tuned values together: its own `num_workers`.
-
-        Without that, or in hand, it is the workers of `scaling`.
-        """
+        """Workers of a configuration's gang, static and tuned values together: its own `num_workers`, or `workers`."""
         value = hyperparameters.get(WORKERS)
         return self.workers if value is None or self.in_hand else int(value)
 
@@ -121,10 +118,7 @@ class Trainer(ABC):
         return "it trains on a GPU" if self.scaling.use_gpu else ""
 
     def exact_from(self, hyperparameters: Mapping[str, Any]) -> bool:
-        """Whether a trial of these, static and tuned values together, goes on from between two rungs to the same model.
-
-        Where it does not, it goes on from its rung.
-        """
+        """Whether a trial of these goes on from between two rungs to the same model; else it goes on from its rung."""
         return True
 
     def load_code(self, checkpoint: str) -> str:
@@ -171,7 +165,7 @@ class Trainer(ABC):
 
     @property
     def options(self) -> dict[str, Any]:
-        """Arguments that a trainer takes beside `scaling` and `hyperparameters`; they are JSON, for the record."""
+        """Arguments that it takes beside `scaling` and `hyperparameters`, as JSON."""
         return {}
 
     @property
@@ -180,10 +174,7 @@ class Trainer(ABC):
         return self.options
 
     def code(self) -> dict[str, str]:
-        """The user's own code that it runs, as "module:name" by what it was given as.
-
-        Whoever makes it again out of a record is asked to allow that code first.
-        """
+        """The user's own code that it runs, as "module:name" by what it was given as; a record's has to be allowed."""
         named = {option: str(value) for option, value in self.options.items() if option in self.code_options}
         return named if is_builtin(type(self)) else {**named, OWN_CLASS: name_of(type(self))}
 
@@ -195,11 +186,22 @@ class Trainer(ABC):
             ConfigurationError: it is no whole number of 1 or more.
         """
         for name in self.resource_names:
-            value = self.hyperparameters.get(name)
-            check_whole(f"hyperparameter {name!r}", value, 1)
-            if value is not None:
-                return int(value)
-        return None
+            check_whole(f"hyperparameter {name!r}", self.hyperparameters.get(name), 1)
+        return self.length_of(self.hyperparameters)
+
+    @property
+    def lengths(self) -> tuple[tuple[str, ...], ...]:
+        """The `resource_names` of each kind of training that it has; of a kind, the first that is there counts."""
+        return (self.resource_names,)
+
+    def chosen(self, hyperparameters: Mapping[str, Any]) -> tuple[Trainer, dict[str, Any]]:
+        """What trains a configuration, static and tuned values together, and the values as that trainer names them."""
+        return self, dict(hyperparameters)
+
+    def length_of(self, hyperparameters: Mapping[str, Any]) -> int | None:
+        """Units that a configuration asks for, if it does."""
+        lengths = (hyperparameters.get(name) for name in self.resource_names)
+        return next((int(units) for units in lengths if units is not None), None)
 
     @classmethod
     def restored(
@@ -239,9 +241,8 @@ class Trainer(ABC):
             DataError: its file is cut short, changed or missing.
         """
         if not self.checkpoint:
-            raise ConfigurationError(
-                self._missing or "this trainer has no model; fit() returns one, and a tuner's best_estimator() too"
-            )
+            missing = "this trainer has no model; fit() returns one, and a tuner's best_estimator() too"
+            raise ConfigurationError(self._missing or missing)
         if self.load_model.__module__.partition(".")[0] != __package__:  # A user's own, which may compare nothing.
             check(self.checkpoint, self._manifest)
         return self.load_model(self.checkpoint)

@@ -114,7 +114,7 @@ def _left_out(takes: _Takes, tuning: Tuning | None) -> Iterator[Problem]:
     try:
         made = tuning.arguments()
         ranges = made["hyperparameter_ranges"]
-        units = longest(takes.resource_names, ranges, takes.hyperparameters)
+        units = longest((takes.resource_names,), ranges, takes.hyperparameters)
         strategy = strategy_of(made["strategy"], made["strategy_config"])
         strategy.plan(ranges, strategy.trials(ranges, tuning.max_jobs), units)
     except ConfigurationError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
@@ -168,8 +169,45 @@ class CustomSpec(_TrainerSpec):
             raise ConfigurationError(f"options are {self.options}: {error}") from error
 
 
-TrainerSpec = Annotated[
+OneTrainerSpec = Annotated[
     XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec,
+    Field(discriminator="type"),
+    Give("a group of keys, type among them"),
+]
+
+
+class SeveralSpec(Strict):
+    """Several trainers, one of them for each configuration."""
+
+    type: Literal["several"] = Field(
+        description="one of several trainers for each configuration, which the hyperparameter estimator says; those of "
+        "a trainer, and their ranges, have its name in front, such as boosted.eta"
+    )
+    trainers: Annotated[dict[str, OneTrainerSpec], Give("names and trainers")] = Field(
+        min_length=2, description="the trainers by name; all read the same channels, on workers of the same kind"
+    )
+    metrics: dict[str, str] = Field(
+        default_factory=dict,
+        description="what a trainer calls the objective, by its name, where that is not objective_metric_name",
+    )
+
+    def trainer(self) -> Trainer:
+        """In the Python API's form."""
+        from trainers import SeveralTrainers
+
+        return SeveralTrainers({name: each.trainer() for name, each in self.trainers.items()}, metrics=self.metrics)
+
+    def code(self) -> list[NamedCode]:
+        """See `_TrainerSpec.code`."""
+        return [
+            replace(code, key=code.key.replace("trainer.", f"trainer.trainers.{name}.", 1))
+            for name, each in self.trainers.items()
+            for code in each.code()
+        ]
+
+
+TrainerSpec = Annotated[
+    XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec | SeveralSpec,
     Field(discriminator="type"),
     Give("a group of keys, type among them"),
 ]

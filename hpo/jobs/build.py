@@ -13,7 +13,7 @@ from hpo.cost import Limits
 from hpo.forecasts import Outlook, probes
 from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths
 from hpo.observers import Goal
-from hpo.search import Search
+from hpo.search import Search, unsaid
 from hpo.strategies import median_rule_warnings
 from trainers import storage
 from trainers.channels import Channel, open_channels
@@ -60,9 +60,13 @@ def opened(settings: JobSettings, inputs: Mapping[str, Any] | None) -> dict[str,
 
 def warnings(settings: JobSettings) -> list[str]:
     """Warnings of ranges and settings that change nothing."""
-    names, static, plan = settings.estimator.resource_names, settings.estimator.hyperparameters, settings.plan()
+    trainer, plan = settings.estimator, settings.plan()
     rationed_by = settings.strategy_name if settings.search_strategy.rations else ""
-    inert = inert_lengths(names, settings.ranges, static, rationed_by, plan.max_resource)
+    inert = [
+        warning
+        for names in trainer.lengths
+        for warning in inert_lengths(names, settings.ranges, trainer.hyperparameters, rationed_by, plan.max_resource)
+    ]
     return [*inert, *settings.search_strategy.warnings(plan), *median_rule_warnings(plan)]
 
 
@@ -89,7 +93,7 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         static=trainer.hyperparameters,
         workers=trainer.workers_for,
         exact_from=trainer.exact_from,
-        length_names=() if settings.search_strategy.rations else trainer.resource_names,
+        length=unsaid if settings.search_strategy.rations else trainer.length_of,
         best_value=settings.options["objective_value"] == "best",
         probes=probes(trainer),
         limits=Limits(

@@ -287,14 +287,22 @@ def gang_sizes(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> tupl
     return min(sizes), max(sizes)
 
 
-def longest(names: Iterable[str], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]) -> int | None:
+def longest(
+    lengths: Iterable[Sequence[str]], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]
+) -> int | None:
     """Units of the longest trial where the strategy does not say.
 
     Args:
-        names: hyperparameters that say how long a trial trains, the one that counts first.
+        lengths: see `Trainer.lengths`.
         ranges: the tuned ones.
         static: the trainer's own hyperparameters.
     """
+    of_each = [_longest(names, ranges, static) for names in lengths]
+    return None if None in of_each else max(units for units in of_each if units is not None)
+
+
+def _longest(names: Iterable[str], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]) -> int | None:
+    """Units of the longest trial of one kind of training, by the first of these hyperparameters that there is."""
     for name in names:
         match ranges.get(name, static.get(name)):
             case IntegerParameter() as bounds:

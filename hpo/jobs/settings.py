@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from hpo.autotune import Autotuned, check_static, chosen
 from hpo.cost import Prices, Tariff
+from hpo.estimators import ranges_of
 from hpo.jobs.checks import check_arguments, check_cost, check_limits, longest
 from hpo.jobs.options import Options, complete, declared
 from hpo.ranges import (
@@ -125,11 +126,12 @@ class JobSettings:
         options = complete(self.options)
         check_limits(max_wait=options["max_wait"], max_runtime_in_seconds=self.max_runtime_in_seconds)
         strategy = strategy_of(self.strategy, self.strategy_config)
-        max_jobs = strategy.trials(self.ranges, self.max_jobs)
+        ranges = ranges_of(self.estimator, self.ranges)
+        max_jobs = strategy.trials(ranges, self.max_jobs)
         settled = {
-            "ranges": dict(self.ranges),
+            "ranges": ranges,
             "max_jobs": max_jobs,
-            "points_to_evaluate": check_points(self.points_to_evaluate, self.ranges, strategy, max_jobs),
+            "points_to_evaluate": check_points(self.points_to_evaluate, ranges, strategy, max_jobs),
             "tags": tags_from(self.tags),
             "options": options,
             "search_strategy": strategy,
@@ -156,7 +158,7 @@ class JobSettings:
         """The brackets of the job: those of the record, where it began."""
         if self.planned is not None:
             return self.planned
-        units = longest(self.estimator.resource_names, self.ranges, self.estimator.hyperparameters)
+        units = longest(self.estimator.lengths, self.ranges, self.estimator.hyperparameters)
         max_jobs = self.max_jobs or 1
         plan = check_plan(self.search_strategy.plan(self.ranges, max_jobs, units), max_jobs, self.strategy_name)
         return with_median_rule(plan) if self.early_stopping_type == "Auto" else plan

@@ -48,6 +48,7 @@ def summarize(
     """
     statuses = [status_of(run) for run in controller.runs.values()]
     best, untuned = controller.best(), controller.untuned
+    own = best and trainer.chosen({**trainer.hyperparameters, **best.hyperparameters})
     billed = {kind.value: seconds for kind, seconds in controller.ledger.totals.items()}
     return {
         "trials": {status: statuses.count(status) for status in ("Completed", "Stopped", "Diverged", "Failed")},
@@ -60,6 +61,7 @@ def summarize(
         "first_step_seconds": controller.first_step_at and controller.first_step_at - controller.started_at,
         "gangs": controller.ledger.gangs,
         "best": best
+        and own
         and {
             "trial": best.id,
             "value": controller.objective(best),
@@ -68,8 +70,8 @@ def summarize(
             "metrics": best.metrics,
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
-            "trainer": _tuned(trainer, best),
-            "load": trainer.load_code(best.checkpoint or ""),
+            "trainer": _tuned(*own, best.resource),
+            "load": own[0].load_code(best.checkpoint or ""),
             "details": best.details,
         },
         "overall_best": earlier_best and _overall(controller, earlier_best),
@@ -193,12 +195,11 @@ def how_to_look(name: str) -> str:
     return f"To look again: hpo describe {name}, hpo trials {name}"
 
 
-def _tuned(trainer: Trainer, best: TrialRun) -> dict[str, Any]:
+def _tuned(trainer: Trainer, values: dict[str, Any], resource: int) -> dict[str, Any]:
     """The trainer with the best's configuration, trained as long as the best was, in the form of `Trainer.to_json`."""
-    values = {**trainer.hyperparameters, **best.hyperparameters}
     lengths = [name for name in trainer.resource_names if name in values] or list(trainer.resource_names)
     values = {name: value for name, value in values.items() if name not in lengths}
-    return {**trainer.to_json(), "hyperparameters": {**values, **dict.fromkeys(lengths[:1], best.resource)}}
+    return {**trainer.to_json(), "hyperparameters": {**values, **dict.fromkeys(lengths[:1], resource)}}
 
 
 def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:

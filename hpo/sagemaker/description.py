@@ -21,6 +21,7 @@ from hpo.record import (
     tags_of,
     when,
 )
+from trainers.parts import ESTIMATOR, parts_of
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
 
@@ -51,7 +52,7 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
         },
         **({"WarmStartConfig": parents} if (parents := spec.get("warm_start_request")) else {}),
         **({"Autotune": {"Mode": "Enabled"}} if spec.get("autotune") is not None else {}),
-        "TrainingJobDefinition": {"StaticHyperParameters": spec["estimator"]["hyperparameters"]},
+        **_definitions(spec),
         "HyperParameterTuningJobStatus": status,
         "CreationTime": when(job.created_at),
         "LastModifiedTime": when(job.heard),
@@ -76,6 +77,39 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
     return response
 
 
+def _definitions(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """What trains, by the API's name for one or for several."""
+    estimator = spec["estimator"]
+    parts = parts_of(estimator)
+    if not parts:
+        return {"TrainingJobDefinition": {"StaticHyperParameters": estimator["hyperparameters"]}}
+    metrics = estimator["options"].get("metrics", {})
+    return {
+        "TrainingJobDefinitions": [
+            {
+                "DefinitionName": name,
+                "TuningObjective": {
+                    "Type": spec["objective_type"],
+                    "MetricName": metrics.get(name, spec["objective_metric_name"]),
+                },
+                "StaticHyperParameters": part["hyperparameters"],
+                "HyperParameterRanges": {
+                    kind: _own_ranges(name, ranges) for kind, ranges in spec["parameter_ranges"].items()
+                },
+            }
+            for name, part in parts.items()
+        ]
+    }
+
+
+def _own_ranges(name: str, ranges: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Of a job's ranges those of one trainer, under its own names."""
+    start = f"{name}."
+    return [
+        {**each, "Name": each["Name"].removeprefix(start)} for each in ranges if str(each["Name"]).startswith(start)
+    ]
+
+
 def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
     """One trial, of the job or of a parent of it, in the form of the response's training jobs."""
     value = objective(job, trial)
@@ -86,6 +120,8 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
         "TunedHyperParameters": {name: str(value) for name, value in trial.hyperparameters.items()},
         "ObjectiveStatus": "Pending" if trial.ended_at is None else "Failed" if value is None else "Succeeded",
     }
+    if parts_of(job.spec["estimator"]):
+        described["TrainingJobDefinitionName"] = trial.hyperparameters.get(ESTIMATOR)
     if trial.started_at is not None:
         described["CreationTime"] = described["TrainingStartTime"] = when(trial.started_at)
     if trial.ended_at is not None:

@@ -200,9 +200,10 @@ class TunedJob:
             WarmbandError: none has reported a finite objective.
         """
         trial = chosen_of(self._store, self._name(), best_training_job)
-        trainer = self.settings.estimator
+        estimator = self.settings.estimator
+        trainer, own = estimator.chosen({**estimator.hyperparameters, **trial.hyperparameters})
         length = dict.fromkeys(trainer.resource_names[:1], trial.resource)
-        return trainer.with_hyperparameters({**trial.hyperparameters, **length}).trained(
+        return trainer.with_hyperparameters({**own, **length}).trained(
             trial.checkpoint, dropped(trial.trial_id), trial.manifest
         )
 

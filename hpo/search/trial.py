@@ -38,6 +38,11 @@ def one_worker(hyperparameters: Mapping[str, Any]) -> int:
     return 1
 
 
+def unsaid(hyperparameters: Mapping[str, Any]) -> int | None:
+    """No length, where nothing is said."""
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
     """The search for a controller.
@@ -57,7 +62,7 @@ class Search:
         workers: of the gang that a configuration needs, static and tuned values together.
         exact_from: whether a trial of a configuration that was halted between two rungs goes on from there to the same
             model; one of another goes on from its rung.
-        length_names: hyperparameters that say how long a trial trains, where the strategy leaves that to them.
+        length: units that a configuration asks for, where the strategy leaves that to it; None where it does not say.
         best_value: compare trials by their best value so far instead of their last.
         max_attempts: how often a trial may lose its workers, or a checkpoint to go on from, before it is failed.
         untuned: also run `static` alone, as long as a trial, for comparison.
@@ -82,7 +87,7 @@ class Search:
     static: dict[str, Any] = field(default_factory=dict)
     workers: Callable[[Mapping[str, Any]], int] = one_worker
     exact_from: Callable[[Mapping[str, Any]], bool] = from_anywhere
-    length_names: tuple[str, ...] = ()
+    length: Callable[[Mapping[str, Any]], int | None] = unsaid
     best_value: bool = False
     suffix: str = ""
     max_attempts: int = 3
@@ -183,13 +188,13 @@ def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping
         hyperparameters: the tuned values.
     """
     config = {**search.static, **hyperparameters}
-    lengths = [int(config[name]) for name in search.length_names if name in config]
+    length = search.length(config)
     return TrialRun(
         trial=Trial("warmband", trial_id=trial_id, config=config, stub=True),
         number=number,
         hyperparameters=dict(hyperparameters),
         seed=derive_seed(search.seed, trial_id if number < 0 else number),
-        limit=min([search.max_resource, *lengths[:1]]),
+        limit=search.max_resource if length is None else min(search.max_resource, length),
         workers=search.workers(config),
     )
 

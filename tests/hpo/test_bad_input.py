@@ -394,7 +394,7 @@ def test_a_tuned_length_without_effect_is_warned_of(
     ],
 )
 def test_how_long_the_longest_trial_is(ranges: dict[str, Any], static: dict[str, Any], units: int | None) -> None:
-    assert longest(XGBoostTrainer.resource_names, ranges, static) == units
+    assert longest((XGBoostTrainer.resource_names,), ranges, static) == units
 
 
 @pytest.mark.parametrize(

@@ -276,7 +276,8 @@ def test_ray_does_not_say_that_it_trains_what_it_does_not(caplog: pytest.LogCapt
 
 def test_an_unknown_trainer_names_the_known() -> None:
     with pytest.raises(
-        ConfigurationError, match="'OtherTrainer' is unknown; known are ParameterServerTrainer, TorchTrainer, X"
+        ConfigurationError,
+        match="'OtherTrainer' is unknown; known are ParameterServerTrainer, SeveralTrainers, T",
     ):
         trainer_from_json({"trainer": "OtherTrainer", "scaling": {}, "hyperparameters": {}})
 

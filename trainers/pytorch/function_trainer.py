@@ -37,8 +37,8 @@ class FunctionTrainer(Trainer):
         ConfigurationError: a value is wrong.
     """
 
-    resource_names: ClassVar[tuple[str, ...]] = ("epochs",)
-    unit: ClassVar[str] = "epoch"
+    resource_names: tuple[str, ...] = ("epochs",)
+    unit: str = "epoch"
     suffix: ClassVar[str] = ".pt"
     code_options: ClassVar[tuple[str, ...]] = (ARGUMENT,)
 

@@ -43,8 +43,8 @@ class XGBoostTrainer(Trainer):
         ConfigurationError: a value is wrong.
     """
 
-    resource_names: ClassVar[tuple[str, ...]] = ROUNDS
-    unit: ClassVar[str] = "round"
+    resource_names: tuple[str, ...] = ROUNDS
+    unit: str = "round"
     suffix: ClassVar[str] = ".ubj"
 
     def __init__(

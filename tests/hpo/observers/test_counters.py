@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from collections import Counter
+from operator import itemgetter
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -96,7 +97,9 @@ def test_trials_of_their_own_length_reach_their_rung() -> None:
     tally = Tally(plan=plan, ranking=Ranking(maximize=True))
     record = Kept()
     record.trial = tally.trial  # type: ignore[method-assign]
-    simulate(plan=plan, record=record, static={"num_round": 4, "eta": 0.1}, length_names=("num_round",), curve=rising)
+    simulate(
+        plan=plan, record=record, static={"num_round": 4, "eta": 0.1}, length=itemgetter("num_round"), curve=rising
+    )
     assert tally.places[0][0].reached == 6
 
 

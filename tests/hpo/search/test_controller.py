@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import itemgetter
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -243,7 +244,7 @@ def test_length_names_bound_a_trial() -> None:
         def suggest(self, trial_id: str):  # type: ignore[no-untyped-def]
             return {"eta": 0.5, "num_round": 5 + int(trial_id[4:])}
 
-    controller, _, _ = simulate(FIFOScheduler(), searcher=Lengths(), length_names=("num_round",), untuned=False)
+    controller, _, _ = simulate(FIFOScheduler(), searcher=Lengths(), length=itemgetter("num_round"), untuned=False)
     assert [run.resource for run in controller.runs.values()] == [min(30, 5 + number) for number in range(30)]
 
 

@@ -1,0 +1,145 @@
+"""Several estimators in one job: one budget, one best, and each trains what it trains alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from hpo import (
+    ContinuousParameter,
+    HyperbandStrategyConfig,
+    HyperparameterTuner,
+    IntegerParameter,
+    StrategyConfig,
+)
+from hpo.estimators import inputs_of
+from hpo.job_file.models import JobSpec
+from hpo.record.store import Store
+from tests.support.torch_job import train
+from trainers import ConfigurationError, ScalingConfig, TorchTrainer, XGBoostTrainer
+from trainers.parts import ESTIMATOR
+from trainers.registry import trainer_from_json
+from trainers.several import SeveralTrainers
+
+_STREAM = np.random.default_rng(3)
+_ROWS = _STREAM.normal(size=(200, 64)).astype(np.float32)
+_LABELS = (np.argmax(_ROWS[:, :10], axis=1)).astype(np.float32)
+CHANNELS = {"train": (_ROWS[:150], _LABELS[:150]), "validation": (_ROWS[150:], _LABELS[150:])}
+BOOSTED = {"objective": "multi:softprob", "num_class": 10, "eval_metric": "merror", "nthread": 1}
+
+
+def estimators() -> dict[str, Any]:
+    return {
+        "boosted": XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters={**BOOSTED, "num_round": 4}),
+        "network": TorchTrainer(
+            train, scaling=ScalingConfig(num_workers=0), hyperparameters={"epochs": 3, "global_batch_size": 50}
+        ),
+    }
+
+
+def tuner(folder: Path, **changes: Any) -> HyperparameterTuner:
+    arguments: dict[str, Any] = {
+        "strategy": "Hyperband",
+        "strategy_config": StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1)),
+        "max_jobs": 12,
+        "random_seed": 4,
+        "store": f"sqlite:///{folder}/store.db",
+        "storage_path": str(folder),
+        "console": False,
+        **changes,
+    }
+    return HyperparameterTuner.create(
+        estimators(),
+        {"boosted": "validation:merror", "network": "validation:accuracy"},
+        {
+            "boosted": {"eta": ContinuousParameter(0.01, 1, "Logarithmic"), "max_depth": IntegerParameter(1, 6)},
+            "network": {"lr": ContinuousParameter(0.001, 1, "Logarithmic")},
+        },
+        **arguments,
+    )
+
+
+@pytest.mark.parametrize("strategy", ["Hyperband", "Bayesian"])
+def test_trials_of_all_share_one_budget(tmp_path: Path, strategy: str) -> None:
+    config = {} if strategy == "Hyperband" else {"strategy_config": None}
+    job = tuner(tmp_path, strategy=strategy, **config)
+    job.fit(CHANNELS, job_name="both")
+    with Store(f"sqlite:///{tmp_path}/store.db") as store:
+        trials = [trial for trial in store.trials("both") if trial.number >= 0]
+    assert len(trials) == 12
+    kinds = {trial.hyperparameters[ESTIMATOR] for trial in trials}
+    assert kinds == {"boosted", "network"}
+    for trial in trials:
+        own = trial.hyperparameters[ESTIMATOR]
+        assert set(trial.hyperparameters) == {ESTIMATOR} | (
+            {"boosted.eta", "boosted.max_depth"} if own == "boosted" else {"network.lr"}
+        )
+        assert trial.status in ("Completed", "Stopped"), trial.failure_reason
+        if strategy == "Bayesian":
+            assert trial.resource == (4 if own == "boosted" else 3)
+    best = job.best_estimator()
+    assert type(best) is (
+        XGBoostTrainer if job.describe()["BestTrainingJob"]["TrainingJobDefinitionName"] == "boosted" else TorchTrainer
+    )
+    assert best.model() is not None
+
+
+def test_its_description_and_its_record_have_each_estimator(tmp_path: Path) -> None:
+    job = tuner(tmp_path)
+    job.fit(CHANNELS, job_name="both")
+    boosted, network = job.describe()["TrainingJobDefinitions"]
+    assert boosted["DefinitionName"] == "boosted"
+    assert [each["Name"] for each in boosted["HyperParameterRanges"]["ContinuousParameterRanges"]] == ["eta"]
+    assert network["TuningObjective"] == {"Type": "Maximize", "MetricName": "validation:accuracy"}
+    with Store(f"sqlite:///{tmp_path}/store.db") as store:
+        spec = store.job("both").spec
+    again = trainer_from_json(spec["estimator"], allow_code=True)
+    assert isinstance(again, SeveralTrainers)
+    attached = HyperparameterTuner.attach("both", store=f"sqlite:///{tmp_path}/store.db", allow_code=True)
+    assert attached.settings.ranges == job.settings.ranges
+    assert attached.best_estimator().hyperparameters == job.best_estimator().hyperparameters
+
+
+def test_inputs_by_estimator_are_taken_if_they_are_the_same() -> None:
+    several = SeveralTrainers(estimators())
+    assert inputs_of(several, {"boosted": CHANNELS, "network": CHANNELS}) is CHANNELS
+    assert inputs_of(several, CHANNELS) is CHANNELS
+    other = {**CHANNELS, "train": "other.csv"}
+    with pytest.raises(ConfigurationError, match="other channels"):
+        inputs_of(several, {"boosted": CHANNELS, "network": other})
+    with pytest.raises(ConfigurationError, match="neither a channel nor an estimator"):
+        inputs_of(several, {"bosted": CHANNELS})
+
+
+@pytest.mark.parametrize(
+    ("objectives", "ranges", "words"),
+    [
+        ({"boosted": "validation:merror"}, {"boosted": {}, "network": {}}, "objective_metric_name_dict"),
+        (dict.fromkeys(["boosted", "network"], "validation:x"), {"boosted": {}}, "hyperparameter_ranges_dict"),
+        (dict.fromkeys(["boosted", "network"], "validation:x"), {"boosted": {}, "network": 3}, r"\['network'\] is 3"),
+    ],
+)
+def test_what_is_missing_of_an_estimator_is_named(objectives: Any, ranges: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        HyperparameterTuner.create(estimators(), objectives, ranges)
+
+
+def test_a_job_file_has_several_trainers() -> None:
+    trainer = {"type": "xgboost", "num_workers": 0, "hyperparameters": {**BOOSTED, "num_round": 3}}
+    spec = JobSpec.model_validate(
+        {
+            "data": {"dataset": "bank-marketing-synthetic"},
+            "trainer": {"type": "several", "trainers": {"deep": trainer, "flat": trainer}},
+            "tuning": {
+                "objective_metric_name": "validation:merror",
+                "objective_type": "Minimize",
+                "ranges": {"deep.max_depth": {"type": "integer", "min": 4, "max": 9}},
+            },
+        }
+    )
+    made = spec.arguments()
+    assert isinstance(made["estimator"], SeveralTrainers)
+    assert set(made["hyperparameter_ranges"]) == {ESTIMATOR, "deep.max_depth"}
