@@ -32,9 +32,6 @@ MOST_TRIALS = 400
 COLUMNS, ROW = 2, 215
 """Panels beside each other, also on a phone, and pixels of one above another."""
 
-FLAT = 0.05
-"""A slice that moves by a smaller part of the span of all slices is called flat."""
-
 ENDED, STOPPED, LOST = "trained to the end", "stopped earlier", "failed or diverged"
 COLOURS = {STOPPED: look.GREY, ENDED: look.BLUE, LOST: look.OCHRE}
 
