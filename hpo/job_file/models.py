@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, PrivateAttr, field_validator, model_validator
+from pydantic import Field, PrivateAttr, ValidationInfo, field_validator, model_validator
 
 from hpo.job_file.cost_models import Cost
 from hpo.job_file.known_keys import LIKENESS, PLACE, Give, Strict, options_model, own_fields
@@ -192,16 +192,24 @@ class Search(Strict):
     random_seed: Annotated[int, Field(ge=0)] | None = Field(
         None, description="the same seed gives the same trials, rungs and winner; null draws one and records it"
     )
-    ranges: Annotated[dict[str, Range], Give("names of hyperparameters and their ranges")] = Field(
-        default_factory=dict,
-        description="what to tune: a hyperparameter's name, and the range to search; one at least without autotune",
-    )
     autotune: bool = Field(
         False, description="choose ranges, length and budget that are not given, for XGBoost and for PyTorch by name"
     )
     hyperparameters_to_keep_static: list[str] | None = Field(
         None, description="names of the trainer's hyperparameters that autotune leaves as they are"
     )
+    ranges: Annotated[dict[str, Range], Give("names of hyperparameters and their ranges")] = Field(
+        default_factory=dict,
+        validate_default=True,
+        description="what to tune: a hyperparameter's name, and the range to search; one at least without autotune",
+    )
+
+    @field_validator("ranges")
+    @classmethod
+    def _some(cls, ranges: dict[str, Range], before: ValidationInfo) -> dict[str, Range]:
+        if not ranges and not before.data.get("autotune"):
+            raise ConfigurationError("no ranges; give names of hyperparameters and their ranges, or autotune: true")
+        return ranges
 
     points_to_evaluate: Annotated[list[dict[str, Any]], Give("a list of names and values, such as [{eta: 0.3}]")] = (
         Field(
@@ -224,10 +232,6 @@ class Search(Strict):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if not self.ranges and not self.autotune:
-            raise ConfigurationError(
-                "ranges is empty; give names of hyperparameters and their ranges, or autotune: true"
-            )
         for name in self.ranges:
             if not name or "/" in name:
                 raise ConfigurationError(f"ranges has the name {name!r}; give a hyperparameter's name, without '/'")

@@ -126,7 +126,7 @@ def earlier_best(config: WarmStartConfig, store: Store) -> dict[str, Any] | None
     jobs = [store.job(name) for name in sorted(config.parents)]
     trials = [trial for job in jobs for trial in store.trials(job.name) if trial.number >= 0]
     best = best_trial(jobs[0], trials)  # They have the same objective.
-    return best and as_earlier_best(best)
+    return None if best is None else as_earlier_best(best)
 
 
 def observations_of(results: Sequence[Mapping[str, Any]]) -> list[Observation]:

@@ -197,7 +197,7 @@ def test_a_job_file_says_the_same(tmp_path: Path) -> None:
     assert "eta" not in tuner.ranges
     bayesian = read_job(job, ["tuning.strategy=Bayesian"]).arguments()
     assert HyperparameterTuner(**bayesian, console=False).settings.strategy_name == "Bayesian"
-    with pytest.raises(ConfigurationError, match=r"ranges is empty; give .*, or autotune: true"):
+    with pytest.raises(ConfigurationError, match=r"tuning: no ranges; give names .*, or autotune: true"):
         read_job(job, ["tuning.autotune=false"])
 
 

@@ -67,7 +67,11 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
         ("tuning.objective_type", "Max", "is 'Max'; give one of Maximize, Minimize; did you mean 'Maximize'?"),
         ("tuning.strategy", "hyperbnd", "give one of Bayesian, Hyperband, Random, Grid; did you mean 'Hyperband'?"),
         ("tuning.objective_metric_name", 5, "is 5; give text such as validation:auc, in quotes: '5'"),
-        ("tuning.ranges", {}, "tuning.ranges is {}; give names of hyperparameters and their ranges"),
+        (
+            "tuning.ranges",
+            {},
+            "tuning.ranges: no ranges; give names of hyperparameters",
+        ),
         ("tuning.ranges", {"a/b": {"type": "integer", "min": 1, "max": 2}}, "the name 'a/b'; give a hyperparameter's"),
         ("tuning.hyperband", {"max_resource": 3, "min_resource": 9}, "max_resource is 3, less than min_resource, 9"),
         ("tuning.hyperband", {"max_resource": 3, "reduction_factor": 1}, "is 1; give a whole number, 2 or more"),
