@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -46,6 +46,21 @@ def put_together(
         together |= prefixed(name, own_ranges)
     made = SeveralTrainers(estimators, metrics=own)
     return made, objective, ranges_of(made, together)
+
+
+def kept_static(estimator: SeveralTrainers, names: Mapping[str, Sequence[str]]) -> list[str]:
+    """Hyperparameters that autotune leaves as they are, given for each estimator under its own names.
+
+    Raises:
+        ConfigurationError: one is given for an estimator that there is not.
+    """
+    for name in names:
+        if name not in estimator.trainers:
+            raise ConfigurationError(
+                f"hyperparameters_to_keep_static_dict has {name!r}; give {' or '.join(estimator.trainers)}"
+                f"{did_you_mean(name, estimator.trainers)}"
+            )
+    return [whole for name, own in names.items() for whole in prefixed(name, dict.fromkeys(own))]
 
 
 def ranges_of(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> dict[str, ParameterRange]:

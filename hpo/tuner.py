@@ -12,7 +12,7 @@ from rich.console import Console
 from hpo import jobs
 from hpo.autotune import Autotuned
 from hpo.cost import Prices
-from hpo.estimators import inputs_of, put_together
+from hpo.estimators import inputs_of, kept_static, put_together
 from hpo.forecasts import Forecast
 from hpo.observers import Callback, console_for
 from hpo.ranges import ParameterRange
@@ -147,6 +147,7 @@ class HyperparameterTuner(TunedJob):
         estimator_dict: Mapping[str, Trainer],
         objective_metric_name_dict: Mapping[str, str],
         hyperparameter_ranges_dict: Mapping[str, Mapping[str, ParameterRange]],
+        hyperparameters_to_keep_static_dict: Mapping[str, Sequence[str]] | None = None,
         **arguments: Any,
     ) -> Self:
         """A tuner of several estimators at once: the trials of all share one budget, and one of them is the best.
@@ -155,6 +156,7 @@ class HyperparameterTuner(TunedJob):
             estimator_dict: trainers by name, two or more; they read the same channels, on workers of the same kind.
             objective_metric_name_dict: what each calls the objective; values are compared with one another.
             hyperparameter_ranges_dict: of each one's hyperparameters, under its own names for them.
+            hyperparameters_to_keep_static_dict: those of each that `autotune` leaves as they are.
             **arguments: the others of the class.
 
         Raises:
@@ -163,6 +165,8 @@ class HyperparameterTuner(TunedJob):
         estimator, objective, ranges = put_together(
             estimator_dict, objective_metric_name_dict, hyperparameter_ranges_dict
         )
+        if hyperparameters_to_keep_static_dict is not None:
+            arguments["hyperparameters_to_keep_static"] = kept_static(estimator, hyperparameters_to_keep_static_dict)
         return cls(estimator, objective, ranges, **arguments)
 
     # ---- running

@@ -13,8 +13,8 @@ from hpo.cost import Limits
 from hpo.forecasts import Outlook, probes
 from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths
 from hpo.observers import Goal
-from hpo.search import Search, unsaid
-from hpo.strategies import median_rule_warnings
+from hpo.search import Search
+from hpo.strategies import median_rule_warnings, unsaid
 from trainers import storage
 from trainers.channels import Channel, open_channels
 from trainers.home import home

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
         derive_seed as derive_seed,
         rank_of as rank_of,
         status_of as status_of,
-        unsaid as unsaid,
     )
     from hpo.search.uncertainty import auc_standard_error as auc_standard_error, standard_error as standard_error
 

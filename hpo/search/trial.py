@@ -16,7 +16,7 @@ from hpo.cost import Limits
 from hpo.ranges import ParameterRange
 from hpo.ranking import DIVERGED, FAILED, Rank, Ranking
 from hpo.record import TrialStatus
-from hpo.strategies import TuningJobCompletionCriteriaConfig
+from hpo.strategies import TuningJobCompletionCriteriaConfig, unsaid
 from trainers import storage
 from trainers.checkpoint import UNKNOWN, Manifest
 from trainers.gangs import Assignment
@@ -36,11 +36,6 @@ def from_anywhere(hyperparameters: Mapping[str, Any]) -> bool:
 def one_worker(hyperparameters: Mapping[str, Any]) -> int:
     """The size of every gang where nothing is said."""
     return 1
-
-
-def unsaid(hyperparameters: Mapping[str, Any]) -> int | None:
-    """No length, where nothing is said."""
-    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,6 +63,7 @@ if TYPE_CHECKING:
         Strategy as Strategy,
         Task as Task,
         rungs_of as rungs_of,
+        unsaid as unsaid,
     )
     from hpo.strategies.warm_start import (
         EARLIER as EARLIER,

@@ -18,6 +18,11 @@ if TYPE_CHECKING:
     from hpo.suggestions import Observation
 
 
+def unsaid(hyperparameters: Mapping[str, Any]) -> int | None:
+    """No length, where a configuration says none."""
+    return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
     """What a strategy is made ready for: one job's search.
@@ -29,7 +34,7 @@ class Task:
         mode: "max" or "min".
         seed: everything random derives from it.
         parallel: trials at once.
-        length_names: hyperparameters that say how long a trial trains, the one that counts first.
+        length: units that a configuration asks for, static and tuned values together; None where it does not say.
         in_process: trials train in this process, where nothing else may calculate meanwhile.
         earlier: results of earlier jobs, for a strategy that learns.
     """
@@ -40,7 +45,7 @@ class Task:
     mode: str
     seed: int
     parallel: int = 1
-    length_names: Sequence[str] = ()
+    length: Callable[[Mapping[str, Any]], int | None] = unsaid
     in_process: bool = False
     earlier: Sequence[Observation] = ()
 

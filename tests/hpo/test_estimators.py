@@ -143,3 +143,26 @@ def test_a_job_file_has_several_trainers() -> None:
     made = spec.arguments()
     assert isinstance(made["estimator"], SeveralTrainers)
     assert set(made["hyperparameter_ranges"]) == {ESTIMATOR, "deep.max_depth"}
+
+
+def test_autotune_chooses_ranges_of_each() -> None:
+    boosted = XGBoostTrainer(scaling=ScalingConfig(num_workers=0), hyperparameters={**BOOSTED, "num_round": 40})
+    job = HyperparameterTuner.create(
+        {"deep": boosted, "flat": boosted},
+        dict.fromkeys(["deep", "flat"], "validation:merror"),
+        {"deep": {"eta": ContinuousParameter(0.1, 0.2)}, "flat": {}},
+        {"flat": ["num_class"]},
+        autotune=True,
+        console=False,
+    )
+    ranges = job.settings.ranges
+    assert ranges["deep.eta"] == ContinuousParameter(0.1, 0.2, when={ESTIMATOR: ["deep"]})
+    assert ranges["flat.max_depth"].when == {ESTIMATOR: ["flat"]}
+    with pytest.raises(ConfigurationError, match="'flt'"):
+        HyperparameterTuner.create(
+            {"deep": boosted, "flat": boosted},
+            dict.fromkeys(["deep", "flat"], "validation:merror"),
+            {"deep": {}, "flat": {}},
+            {"flt": ["eta"]},
+            autotune=True,
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, Self
 
 from ray.train import ScalingConfig
@@ -15,6 +15,7 @@ from trainers.parts import ESTIMATOR, PARTS, of_one, prefixed
 from trainers.registry import trainer_from_json
 from trainers.several.program import SeveralPrograms
 from trainers.trainer import Trainer
+from trainers.tunable import Tunable, Tunes
 
 
 class SeveralTrainers(Trainer):
@@ -128,6 +129,20 @@ class SeveralTrainers(Trainer):
         return tuple(
             tuple(prefixed(name, dict.fromkeys(trainer.resource_names))) for name, trainer in self.trainers.items()
         )
+
+    @property
+    def usual_units(self) -> int | None:
+        """See `Tunes.usual_units`: each trains as long as its own hyperparameters say."""
+        return None
+
+    def tunable(self, ranged: Collection[str]) -> dict[str, Tunable]:
+        """See `Tunes.tunable`: of each trainer that says so."""
+        ranged_values = dict.fromkeys(ranged)
+        found: dict[str, Tunable] = {}
+        for name, trainer in self.trainers.items():
+            if isinstance(trainer, Tunes):
+                found |= prefixed(name, trainer.tunable(of_one(name, ranged_values)))
+        return found
 
     def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
         """See `Trainer.label_rules`: those of all."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -14,6 +14,7 @@ from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from hpo.strategies.scheduler import RESOURCE
+from hpo.strategies.strategy import unsaid
 
 
 @contextmanager
@@ -39,7 +40,7 @@ class SamplerSearch(Searcher):
         metric: of results.
         mode: "max" or "min".
         longest: units of a trial that runs to its end.
-        length_names: hyperparameters that say how long a trial trains, if that is less.
+        length: units that a configuration asks for, which may be less.
     """
 
     def __init__(
@@ -50,14 +51,14 @@ class SamplerSearch(Searcher):
         metric: str,
         mode: str,
         longest: int,
-        length_names: Sequence[str] = (),
+        length: Callable[[Mapping[str, Any]], int | None] = unsaid,
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         direction = StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE
         with quiet():
             self._study = optuna.create_study(sampler=sampler, direction=direction)
         self._space = space
-        self._longest, self._length_names = longest, length_names
+        self._longest, self._own_length = longest, length
         self._live: dict[str, optuna.Trial] = {}
         self._steps: dict[str, int] = {}
         """The last unit that each reported."""
@@ -106,5 +107,5 @@ class SamplerSearch(Searcher):
 
     def _length(self, config: dict[str, Any]) -> int:
         """The units of a configuration's trial that runs to its end."""
-        told = [int(config[name]) for name in self._length_names if config.get(name) is not None]
-        return min([self._longest, *told[:1]])
+        own = self._own_length(config)
+        return self._longest if own is None else min(self._longest, own)
