@@ -154,7 +154,6 @@ def test_a_point_and_its_configuration_turn_into_one_another(seed: int) -> None:
         configuration = TREE.hyperparameters(point)
         assert ("momentum" in configuration) == (configuration["optimizer"] == "sgd") != ("kind" in configuration)
         assert TREE.hyperparameters(TREE.point(configuration)) == configuration
-        np.testing.assert_array_equal(TREE.features(point[None]), TREE.features(TREE.nearest(point[None])))
 
 
 def test_a_model_does_not_tell_what_is_not_there_apart() -> None:
