@@ -49,7 +49,7 @@ def test_a_key_of_another_group_is_sent_there(path: Path) -> None:
 
 def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
     change(path, "tuning.ranges.updater.zzz", 1)
-    with pytest.raises(ConfigurationError, match=r"updater\.zzz: unknown key; known here are type, values$"):
+    with pytest.raises(ConfigurationError, match=r"updater\.zzz: unknown key; known here are type, values, when$"):
         read_job(path)
 
 
@@ -108,6 +108,16 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
         ("tuning.ranges.eta.min", 0, "eta: min is 0.0 with scaling 'Logarithmic'; give a min above 0, or scaling 'Li"),
         ("tuning.ranges.eta.scaling", "log", "is 'log'; give one of Auto, Linear, Logarithmic, ReverseLogarithmic"),
         ("tuning.ranges.max_depth.min", 0.5, "tuning.ranges.max_depth.min is 0.5; give a whole number"),
+        ("tuning.ranges.eta.step", 0, "tuning.ranges.eta: step is 0.0; give a number above 0"),
+        ("tuning.ranges.eta.when", 3, "eta.when is 3; give names of hyperparameters and their values, such as {optim"),
+        ("tuning.ranges.eta.when", {"updater": []}, "eta: when['updater'] is []; give at least one value"),
+        (
+            "tuning.ranges.eta.when",
+            {"updatr": ["x"]},
+            "'updatr' is not tuned; give the name of another range; did you mean 'updater'?",
+        ),
+        ("tuning.ranges.eta.when", {"eta": [1]}, "'eta' may have any number between two"),
+        ("tuning.ranges.eta", {"type": "normal", "mean": 0}, "eta.standard_deviation is missing; give a number"),
         ("tuning.ranges.updater.values", 3, "tuning.ranges.updater.values is 3; give a list"),
         ("tuning.ranges.updater.values", [], "tuning.ranges.updater: values is []; give at least one value"),
         ("name", "-x", "name is '-x'; give at most 32 letters, digits and hyphens, no hyphen first or last"),

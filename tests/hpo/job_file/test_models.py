@@ -18,6 +18,7 @@ from hpo import (
     HyperbandStrategyConfig,
     HyperparameterTuner,
     IntegerParameter,
+    NormalParameter,
     StrategyConfig,
 )
 from hpo.job_file.models import JobSpec, Tuning
@@ -322,3 +323,24 @@ def test_the_channels_of_a_dataset_serve_the_objective() -> None:
     spec = read_job(BANK)
     assert isinstance(spec, JobSpec)
     assert spec.tuning.objective_metric_name in spec.trainer.trainer().metrics(["train", "validation", "test"])
+
+
+def test_ranges_of_every_kind_are_those_of_python(path: Path) -> None:
+    change(path, "tuning.strategy", "Random")
+    change(path, "tuning.hyperband", None)
+    change(
+        path,
+        "tuning.ranges",
+        {
+            "booster": {"type": "categorical", "values": ["gbtree", "dart"]},
+            "rate_drop": {"type": "continuous", "min": 0, "max": 0.5, "step": 0.1, "when": {"booster": ["dart"]}},
+            "eta": {"type": "normal", "mean": -1, "standard_deviation": 0.5, "scaling": "Logarithmic", "max": 1},
+            "max_depth": {"type": "integer", "min": 2, "max": 8, "step": 2, "when": {"booster": "gbtree"}},
+        },
+    )
+    assert read_job(path).tuning.arguments()["hyperparameter_ranges"] == {
+        "booster": CategoricalParameter(["gbtree", "dart"]),
+        "rate_drop": ContinuousParameter(0, 0.5, step=0.1, when={"booster": ["dart"]}),
+        "eta": NormalParameter(-1, 0.5, "Logarithmic", max_value=1),
+        "max_depth": IntegerParameter(2, 8, step=2, when={"booster": ["gbtree"]}),
+    }

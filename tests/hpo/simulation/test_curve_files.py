@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hpo.ranges import CategoricalParameter, ContinuousParameter
+from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
 from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.simulation import Curves, open_curves
 from tests.support.curves import RANGES, UNITS, frame, recorded, table
@@ -54,6 +54,27 @@ def test_categories_keep_their_types(tmp_path: Path) -> None:
         {"size": 128, "bias": False},
         {"size": None, "bias": True},
     ]
+
+
+def test_a_cell_without_a_value_is_a_hyperparameter_that_is_not_there(tmp_path: Path) -> None:
+    path = tmp_path / "curves.csv"
+    path.write_text(
+        "trial,unit,seconds,value,optimizer,layers,momentum\n"
+        "a,1,1,0.5,sgd,2,0.5\nb,1,1,0.6,adam,3,\nc,1,1,0.7,adam,1,0.9\nd,1,1,0.7,sgd,1,\n"
+    )
+    ranges = {
+        "optimizer": CategoricalParameter(["sgd", "adam"]),
+        "momentum": ContinuousParameter(0, 1, when={"optimizer": ["sgd"]}),
+        "layers": IntegerParameter(1, 3, when={"optimizer": ["adam"]}),
+    }
+    curves = open_curves(str(path), ranges, METRIC)
+    assert curves.configurations == [
+        {"optimizer": "sgd", "momentum": 0.5},
+        {"optimizer": "adam", "layers": 3},
+        {"optimizer": "adam", "layers": 1},
+    ]
+    assert curves.left_out == 1  # The last has no momentum.
+    assert [curves.nearest(each) for each in curves.configurations] == [0, 1, 2]
 
 
 @pytest.mark.parametrize("values", [[1, 2], [1.0, 2.0], ["1", "2"], [True, False]])

@@ -125,3 +125,51 @@ def test_of_many_the_furthest_trained_are_kept() -> None:
 def test_points_and_configurations_turn_into_one_another(point: list[float]) -> None:
     configuration = SPACE.hyperparameters(point)
     assert SPACE.hyperparameters(SPACE.point(configuration)) == pytest.approx(configuration)
+
+
+# ---- with conditions
+
+BRANCHES = {
+    "optimizer": CategoricalParameter(["sgd", "adam"]),
+    "momentum": ContinuousParameter(0, 1, when={"optimizer": ["sgd"]}),
+    "kind": CategoricalParameter(["a", "b"], when={"optimizer": ["adam"]}),
+    "rate": ContinuousParameter(0, 1, step=0.1),
+}
+TREE = Space(BRANCHES)
+
+
+def branch_loss(configuration: dict[str, Any]) -> float:
+    """Least with SGD, of a momentum of 0.9."""
+    if configuration["optimizer"] == "adam":
+        return 1.0 + (configuration["kind"] == "b") + configuration["rate"]
+    return abs(configuration["momentum"] - 0.9) + configuration["rate"]
+
+
+@given(st.integers(0, 2**32 - 1))
+@settings(max_examples=25)
+def test_a_point_and_its_configuration_turn_into_one_another(seed: int) -> None:
+    drawn = np.random.RandomState(seed).random_sample((5, TREE.sides))
+    near = TREE.near(TREE.nearest(drawn)[0], 0.1, 5, np.random.RandomState(seed))
+    for point in np.vstack([drawn, near]):
+        configuration = TREE.hyperparameters(point)
+        assert ("momentum" in configuration) == (configuration["optimizer"] == "sgd") != ("kind" in configuration)
+        assert TREE.hyperparameters(TREE.point(configuration)) == configuration
+
+
+def test_a_model_does_not_tell_what_is_not_there_apart() -> None:
+    one, other = ({"optimizer": "adam", "kind": "a", "rate": 0.1, "momentum": momentum} for momentum in (0.1, 0.8))
+    np.testing.assert_array_equal(TREE.point(one), TREE.point(other))
+    present = np.array([TREE.point({"optimizer": "sgd", "momentum": 0.5, "rate": 0.1}), TREE.point(one)])
+    assert (TREE.features(present)[0] != TREE.features(present)[1]).any()
+
+
+def test_a_branch_is_found_and_searched() -> None:
+    stream = np.random.RandomState(0).random_sample((6, TREE.sides))
+    found = [TREE.hyperparameters(point) for point in stream]
+    for number in range(16):
+        observations = [Observation(hyperparameters=each, resource=9, value=branch_loss(each)) for each in found]
+        stream = np.random.RandomState(number)
+        found.append(propose(TREE, observations, max_resource=9, maximize=False, stream=stream))
+    best = min(found, key=branch_loss)
+    assert best["optimizer"] == "sgd"
+    assert branch_loss(best) < 0.1
