@@ -193,13 +193,7 @@ def test_more_trials_go_on_with_what_was_learned(tmp_path: Path) -> None:
             {"searcher": (OptunaSearch, {"sampler": TPESampler()})},
             r"searcher.sampler is <optuna.*\(TPESampler, {'seed'",
         ),
-        (
-            (
-                {"scheduler": ASHA, "rounds": 1},
-                "stops trials at their reports, and a trial gives one, at its end; leave",
-            ),
-            "AsyncHyperBandScheduler stops trials at their reports, and a trial gives one, at its end",
-        ),
+        ({"scheduler": ASHA, "rounds": 1}, "stops trials at their reports, and a trial gives one, at its end; leave"),
         ({"scheduler": ASHA, "rounds": None}, "nothing says how long a trial trains: give num_round, or epochs"),
         ({"scheduler": ASHA, "early_stopping_type": "Auto"}, "RayTune stops trials itself; give 'Off'"),
     ],
