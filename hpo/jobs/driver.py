@@ -217,7 +217,7 @@ def made_ready(settings: JobSettings, job: JobRow) -> Prepared:
         mode=search.mode,
         seed=search.seed,
         parallel=search.max_parallel_jobs,
-        length_names=search.length_names,
+        length=search.length,
         in_process=settings.estimator.in_hand,
         earlier=observations_in(job.spec),
     )

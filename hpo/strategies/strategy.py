@@ -29,7 +29,7 @@ class Task:
         mode: "max" or "min".
         seed: everything random derives from it.
         parallel: trials at once.
-        length_names: hyperparameters that say how long a trial trains, the one that counts first.
+        length: units that a configuration asks for; None where it does not say.
         in_process: trials train in this process, where nothing else may calculate meanwhile.
         earlier: results of earlier jobs, for a strategy that learns.
     """
@@ -40,7 +40,7 @@ class Task:
     mode: str
     seed: int
     parallel: int = 1
-    length_names: Sequence[str] = ()
+    length: Callable[[Mapping[str, Any]], int | None] = lambda configuration: None
     in_process: bool = False
     earlier: Sequence[Observation] = ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -39,7 +39,7 @@ class SamplerSearch(Searcher):
         metric: of results.
         mode: "max" or "min".
         longest: units of a trial that runs to its end.
-        length_names: hyperparameters that say how long a trial trains, if that is less.
+        length: units that a configuration asks for, which may be less; None where it does not say.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class SamplerSearch(Searcher):
         metric: str,
         mode: str,
         longest: int,
-        length_names: Sequence[str] = (),
+        length: Callable[[Mapping[str, Any]], int | None],
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         direction = StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE
         with quiet():
             self._study = optuna.create_study(sampler=sampler, direction=direction)
         self._space = space
-        self._longest, self._length_names = longest, length_names
+        self._longest, self._length = longest, length
         self._live: dict[str, optuna.Trial] = {}
         self._steps: dict[str, int] = {}
         """The last unit that each reported."""
@@ -80,7 +80,7 @@ class SamplerSearch(Searcher):
         self._steps.pop(trial_id, None)
         if error or result is None:
             self._study.tell(trial, state=TrialState.FAIL)
-        elif result[RESOURCE] < self._length(result["config"]):
+        elif result[RESOURCE] < min(self._longest, self._length(result["config"]) or self._longest):
             self._study.tell(trial, state=TrialState.PRUNED)
         else:
             self._study.tell(trial, float(result[self.metric]))
@@ -103,8 +103,3 @@ class SamplerSearch(Searcher):
     def restore(self, checkpoint_path: str) -> None:
         """Not there, as `save`."""
         raise NotImplementedError
-
-    def _length(self, config: dict[str, Any]) -> int:
-        """The units of a configuration's trial that runs to its end."""
-        told = [int(config[name]) for name in self._length_names if config.get(name) is not None]
-        return min([self._longest, *told[:1]])

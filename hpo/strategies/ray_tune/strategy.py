@@ -130,7 +130,7 @@ def _searcher(part: Part, task: Task) -> Searcher:
                 metric=task.metric,
                 mode=task.mode,
                 longest=task.plan.max_resource,
-                length_names=task.length_names,
+                length=task.length,
             )
         searcher: Searcher = made
         _check_objective(part, task, searcher.metric, searcher.mode)

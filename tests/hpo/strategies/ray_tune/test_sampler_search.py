@@ -17,7 +17,7 @@ SPACE = {"eta": FloatDistribution(0.1, 1), "num_round": IntDistribution(1, 9)}
 @pytest.fixture
 def search() -> SamplerSearch:
     return SamplerSearch(
-        RandomSampler(seed=1), SPACE, metric="auc", mode="max", longest=9, length_names=("num_round", "n_rounds")
+        RandomSampler(seed=1), SPACE, metric="auc", mode="max", longest=9, length=lambda config: config["num_round"]
     )
 
 
