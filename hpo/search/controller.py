@@ -66,10 +66,8 @@ class Controller:
         self.search = search
         self._ready_at = clock()
         began = self._ready_at if began is None else began
-        self.started_at = began - recall.before.seconds
-        """Later by the time in which nobody drove the job."""
-        self.before_gangs = self._ready_at - began
-        """Seconds of this run until gangs could be asked for."""
+        self.started_at = began - recall.before.seconds  # Later by the time in which nobody drove the job.
+        self.before_gangs = self._ready_at - began  # Seconds of this run until gangs could be asked for.
         first = recall.before.first_step_seconds
         self.first_step_at = None if first is None else self.started_at + first
         self.ledger = Ledger(record.ledger, clock, recall.before.ledger, recall.before.gang_seconds)
@@ -105,8 +103,7 @@ class Controller:
             clock=clock,
             stop=self.stop,
         )
-        self._storage_away = ""
-        """Why checkpoints cannot be read or written at present; empty while they can."""
+        self._storage_away = ""  # Why checkpoints cannot be read or written at present.
         self._storage = PatientStorage(self._tell_away, lambda: bool(self._stopping) or record.stop_requested)
         self._stopping = ""
         self.search_failure = ""  # Why searcher or scheduler could not go on.
@@ -247,8 +244,7 @@ class Controller:
     def _recall(self) -> None:
         """Decides again what was decided before, on the results that are known; what they do not tell waits for gangs.
 
-        In which order makes no difference, so nothing is held to `max_parallel_jobs`; where it does, it is that of the
-        turns in the record.
+        Where the order makes a difference, it is that of the turns in the record; `max_parallel_jobs` holds nothing up.
         """
         if not self._known:
             return

@@ -14,7 +14,6 @@ from optuna.trial import TrialState
 from ray.tune.search import Searcher
 
 from hpo.strategies.scheduler import RESOURCE
-from hpo.strategies.strategy import unsaid
 
 
 @contextmanager
@@ -40,7 +39,7 @@ class SamplerSearch(Searcher):
         metric: of results.
         mode: "max" or "min".
         longest: units of a trial that runs to its end.
-        length: units that a configuration asks for, which may be less.
+        length: units that a configuration asks for, which may be less; None where it does not say.
     """
 
     def __init__(
@@ -51,14 +50,14 @@ class SamplerSearch(Searcher):
         metric: str,
         mode: str,
         longest: int,
-        length: Callable[[Mapping[str, Any]], int | None] = unsaid,
+        length: Callable[[Mapping[str, Any]], int | None],
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         direction = StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE
         with quiet():
             self._study = optuna.create_study(sampler=sampler, direction=direction)
         self._space = space
-        self._longest, self._own_length = longest, length
+        self._longest, self._length = longest, length
         self._live: dict[str, optuna.Trial] = {}
         self._steps: dict[str, int] = {}
         """The last unit that each reported."""
@@ -81,7 +80,7 @@ class SamplerSearch(Searcher):
         self._steps.pop(trial_id, None)
         if error or result is None:
             self._study.tell(trial, state=TrialState.FAIL)
-        elif result[RESOURCE] < self._length(result["config"]):
+        elif result[RESOURCE] < min(self._longest, self._length(result["config"]) or self._longest):
             self._study.tell(trial, state=TrialState.PRUNED)
         else:
             self._study.tell(trial, float(result[self.metric]))
@@ -104,8 +103,3 @@ class SamplerSearch(Searcher):
     def restore(self, checkpoint_path: str) -> None:
         """Not there, as `save`."""
         raise NotImplementedError
-
-    def _length(self, config: dict[str, Any]) -> int:
-        """The units of a configuration's trial that runs to its end."""
-        own = self._own_length(config)
-        return self._longest if own is None else min(self._longest, own)

@@ -86,7 +86,7 @@ class GuardedScheduler(TrialScheduler, RungScheduler):
         Raises:
             SearchError: it raised, now or when it was told something.
         """
-        chosen = self._guard.ask(
+        chosen: Trial | None = self._guard.ask(
             self._who, "the next trial", partial(self.scheduler.choose_trial_to_run, tune_controller)
         )
         if chosen is None or chosen.status not in (Trial.PENDING, Trial.PAUSED):

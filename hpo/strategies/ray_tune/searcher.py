@@ -23,11 +23,15 @@ class GuardedSearcher(Searcher):
     Args:
         searcher: it; it knows the space and the objective.
         ranges: of the tuned hyperparameters.
+        metric: of results; one that wraps another does not say it.
+        mode: "max" or "min".
         guard: calls it.
     """
 
-    def __init__(self, searcher: Searcher, *, ranges: Mapping[str, ParameterRange], guard: Guard) -> None:
-        super().__init__(metric=searcher.metric, mode=searcher.mode)
+    def __init__(
+        self, searcher: Searcher, *, ranges: Mapping[str, ParameterRange], metric: str, mode: str, guard: Guard
+    ) -> None:
+        super().__init__(metric=metric, mode=mode)
         self._searcher: Any = searcher
         self._ranges = dict(ranges)
         self._guard = guard

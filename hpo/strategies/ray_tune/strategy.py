@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 
     from hpo.strategies.ray_tune.guard import Guard
 
+_TIMING = (
+    "searcher and scheduler take results as they come: with max_parallel_jobs above 1, another run of the same seed "
+    "may try and stop others"
+)
+
 _FAULTS = {
     "HyperBandScheduler": "it fills the bracket that stops no trial first, and where the last trial to come to a rung "
     "fails after its bracket was halved, the others wait for ever, which ends the job; give strategy='Hyperband' for "
@@ -36,6 +41,8 @@ class RayTuneStrategy(Strategy):
     Raises:
         ConfigurationError: both are None, or one is none of what it can be.
     """
+
+    depends_on_timing = True
 
     def __init__(self, *, searcher: Any = None, scheduler: Any = None) -> None:
         if searcher is None and scheduler is None:
@@ -79,7 +86,7 @@ class RayTuneStrategy(Strategy):
         """See `Strategy.warnings`."""
         bound = [f"{each.bound}: this job cannot be resumed otherwise" for each in self._parts if each.bound]
         faults = [f"scheduler {part.name}: {_FAULTS[part.name]}" for part in self._parts if part.name in _FAULTS]
-        return [*bound, *faults]
+        return [_TIMING, *bound, *faults]
 
     def prepare(self, task: Task) -> Prepared:
         """See `Strategy.prepare`.
@@ -95,7 +102,7 @@ class RayTuneStrategy(Strategy):
         made = at_random(task)
         inner = made.searcher if self._searcher is None else _searcher(self._searcher, task)
         return Prepared(
-            searcher=GuardedSearcher(inner, ranges=task.ranges, guard=guard),
+            searcher=GuardedSearcher(inner, ranges=task.ranges, metric=task.metric, mode=task.mode, guard=guard),
             scheduler=made.scheduler if self._scheduler is None else _scheduler(self._scheduler, task, guard),
             plan=task.plan,
         )

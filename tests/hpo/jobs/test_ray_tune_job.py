@@ -25,10 +25,12 @@ from trainers import ConfigurationError, WarmbandError, XGBoostTrainer
 ASHA = (ASHAScheduler, {"max_t": 9, "grace_period": 1, "reduction_factor": 3})
 
 
-def tuner(folder: Path, callbacks: Any = (), rounds: int | None = 9, **options: Any) -> HyperparameterTuner:
+def tuner(
+    folder: Path, callbacks: Any = (), *, rounds: int | None = 9, workers: int = 0, **options: Any
+) -> HyperparameterTuner:
     return HyperparameterTuner(
         XGBoostTrainer(
-            scaling=ScalingConfig(num_workers=0),
+            scaling=ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1}),
             hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": rounds},
         ),
         "validation:auc",
@@ -90,6 +92,14 @@ def test_stopped_and_resumed_it_gives_the_same_answer(both: dict[str, Any], tmp_
     assert answer(tmp_path, "job")["status"][0] == "Stopped"
     HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/record.db").resume(inputs=CHANNELS)
     assert {**answer(tmp_path, "job"), "used": 0} == {**both, "used": 0}
+
+
+@pytest.mark.ray
+def test_on_gangs_of_ray_workers(ray_cluster: None, tmp_path: Path) -> None:
+    found = fitted(tmp_path, searcher=OptunaSearch, scheduler=ASHA, max_parallel_jobs=2, workers=1)
+    assert found["status"] == ("Completed", "")
+    assert len(units(found)) == 9
+    assert {9} < set(units(found)) <= {1, 3, 9}
 
 
 def test_a_searcher_alone_trains_every_trial_to_its_end_and_is_given_the_jobs_seed(tmp_path: Path) -> None:
@@ -183,10 +193,7 @@ def test_more_trials_go_on_with_what_was_learned(tmp_path: Path) -> None:
             {"searcher": (OptunaSearch, {"sampler": TPESampler()})},
             r"searcher.sampler is <optuna.*\(TPESampler, {'seed'",
         ),
-        (
-            {"scheduler": ASHA, "rounds": 1},
-            "AsyncHyperBandScheduler stops trials at their reports, and a trial gives one, at its end",
-        ),
+        ({"scheduler": ASHA, "rounds": 1}, "stops trials at their reports, and a trial gives one, at its end; leave"),
         ({"scheduler": ASHA, "rounds": None}, "nothing says how long a trial trains: give num_round, or epochs"),
         ({"scheduler": ASHA, "early_stopping_type": "Auto"}, "RayTune stops trials itself; give 'Off'"),
     ],

@@ -48,7 +48,9 @@ def near(assignment: Assignment, step: int) -> float:
     return float(best * (1 - 0.9**step) + 0.01 * drawn(f"{assignment.trial_id}/{step}"))
 
 
-def searched(parallel: int = 1, jobs: int = JOBS, seed: int = 7, curve: Any = near, **parts: Any) -> Controller:
+def searched(
+    parallel: int = 1, jobs: int = JOBS, seed: int = 7, curve: Any = near, points: Any = (), **parts: Any
+) -> Controller:
     strategy = RayTuneStrategy(**parts)
     plan = strategy.plan(RANGES, jobs, UNITS)
     task = Task(plan=plan, ranges=RANGES, metric=METRIC, mode="max", seed=seed, parallel=parallel)
@@ -61,6 +63,7 @@ def searched(parallel: int = 1, jobs: int = JOBS, seed: int = 7, curve: Any = ne
         curve=curve,
         decode=partial(decode, RANGES),
         untuned=False,
+        points=points,
     )
     return controller
 
@@ -97,12 +100,15 @@ SCHEDULERS = {
 
 @pytest.mark.parametrize("searcher", [name for name in SEARCHERS if name != "random"])
 @pytest.mark.parametrize("parallel", [1, 4])
-def test_each_searcher_searches_to_the_end_with_asha(searcher: str, parallel: int) -> None:
-    found = searched(parallel, jobs=12, searcher=SEARCHERS[searcher], scheduler=ASHA)
+def test_each_searcher_searches_to_the_end_with_asha_and_points_of_a_persons(searcher: str, parallel: int) -> None:
+    found = searched(
+        parallel, jobs=12, searcher=SEARCHERS[searcher], scheduler=ASHA, points=({"depth": 5}, {"depth": 6})
+    )
     assert not found.stopped
     assert len(found.runs) == 12
     assert all(run.trial.is_finished() for run in found.runs.values())
     assert {run.resource for run in found.runs.values()} <= {1, 3, 9, UNITS}
+    assert [found.runs[f"job-{number:03d}"].hyperparameters["depth"] for number in (0, 1)] == [5, 6]
 
 
 @pytest.mark.parametrize("scheduler", [name for name in SCHEDULERS if name != "none"])

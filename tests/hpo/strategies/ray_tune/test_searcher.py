@@ -56,7 +56,7 @@ def searched(searcher: Searcher, scheduler: Any = None, jobs: int = 6, **options
     guard = Guard(1)
     controller, _, _ = simulate(
         GuardedScheduler(scheduler or FIFOScheduler(), milestones=lambda trial, resource: resource + 1, guard=guard),
-        searcher=GuardedSearcher(searcher, ranges=RANGES, guard=guard),
+        searcher=GuardedSearcher(searcher, ranges=RANGES, metric=METRIC, mode="max", guard=guard),
         plan=run_all(jobs, 3),
         parallel=2,
         curve=rising,
@@ -164,7 +164,7 @@ def test_a_searcher_that_raises_when_it_is_told_ends_the_search_at_the_next_ques
 
 def test_of_a_trial_with_other_values_it_is_told_what_they_were_and_that_its_own_failed() -> None:
     scripted = Scripted()
-    searcher = GuardedSearcher(scripted, ranges=RANGES, guard=Guard(1))
+    searcher = GuardedSearcher(scripted, ranges=RANGES, metric=METRIC, mode="max", guard=Guard(1))
     searcher.begun("t0", {**FINE, "eta": 0.9})
     searcher.on_trial_result("t0", {METRIC: 0.1})
     searcher.on_trial_complete("t0", {METRIC: 0.7})
