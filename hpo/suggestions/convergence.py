@@ -81,6 +81,8 @@ class Convergence:
         """The objective by trial and units."""
         self._ends: dict[int, float] = {}
         """The objective of trials that have ended."""
+        self._late: list[float] = []
+        """Objectives of trials that went on since they were judged."""
         self._looked: list[tuple[int, float]] = []
         """How many trials there were when it was judged, and the best of them."""
         self._asked = 0
@@ -95,11 +97,16 @@ class Convergence:
         self._values[number][resource] = value
 
     def ended(self, number: int, resource: int, value: float) -> None:
-        """A trial has ended with this objective, after so many units; NaN if it failed or diverged."""
+        """A trial has ended with this objective, after so many units; NaN if it failed or diverged.
+
+        One that counted as ended may have gone on: then with another objective, once more.
+        """
         resource, values = max(1, resource), self._values[number]
         # One that is lost behind a rung was good until there.
         values[resource + (resource in values and not math.isfinite(value))] = value
         self._ends[number] = value
+        if self._looked and number < self._looked[-1][0]:
+            self._late.append(value)
 
     def judge(self, trials: int) -> Converged | None:
         """Judges by the first so many trials, which have all ended; None where they have not converged.
@@ -108,8 +115,9 @@ class Convergence:
             trials: more than when it was asked before.
         """
         counted, best = self._looked[-1] if self._looked else (0, math.nan)
-        for number in range(counted, trials):
-            best = self._ends[number] if self._ranking.better(self._ends[number], best) else best
+        for value in [*self._late, *(self._ends[number] for number in range(counted, trials))]:
+            best = value if self._ranking.better(value, best) else best
+        self._late.clear()
         self._looked.append((trials, best))
         since, then = self._before(trials)
         if since < FEWEST_BEFORE or trials < self._asked + max(PAUSE_LEAST, PAUSE_SHARE * self._asked):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 
+from hpo.ranges import ParameterRange, Scalar
 from hpo.ranking import Ranking
 from hpo.strategies.completion_criteria import Completion, TuningJobCompletionCriteriaConfig, Verdict
 from hpo.strategies.hyperband import MOST_JOBS, Plan
@@ -15,16 +17,29 @@ class AsTheyCome(Completion):
 
     A target is met by the first value that meets it. A trial has not improved the best once it has come to its first
     rung, or was lost on its way, without improving it, and may still do so at a later one.
+    Convergence is judged by the last value of each, in the order in which they first came.
 
     Args:
         criteria: what was asked for; None never ends a job.
         plan: the job's brackets.
         ranking: which value is better.
+        ranges: a range a tuned hyperparameter.
+        max_resource: units of a trial that runs to the end.
     """
 
-    def __init__(self, criteria: TuningJobCompletionCriteriaConfig | None, plan: Plan, ranking: Ranking) -> None:
-        super().__init__(criteria, plan, ranking)
-        self._came: set[int] = set()
+    def __init__(
+        self,
+        criteria: TuningJobCompletionCriteriaConfig | None,
+        plan: Plan,
+        ranking: Ranking,
+        *,
+        ranges: Mapping[str, ParameterRange],
+        max_resource: int,
+    ) -> None:
+        super().__init__(criteria, plan, ranking, ranges=ranges, max_resource=max_resource)
+        self._tried: dict[int, Mapping[str, Scalar]] = {}
+        self._came: dict[int, int] = {}
+        """The place of each trial in the order in which they first came."""
         self._verdict: Verdict | None = None
 
     @property
@@ -32,25 +47,34 @@ class AsTheyCome(Completion):
         """Nothing is judged in the order of suggestion, and no trial waits for that."""
         return False
 
+    def begun(self, number: int, hyperparameters: Mapping[str, Scalar]) -> None:
+        """See `Completion.begun`."""
+        self._tried[number] = hyperparameters
+
     def reached(self, number: int, resource: int, value: float) -> None:
         """See `Completion.reached`."""
         super().reached(number, resource, value)
-        self._come(number, value)
+        self._come(number, resource, value)
 
-    def ended(self, number: int, value: float, *, failed: bool = False) -> None:
+    def ended(self, number: int, value: float, *, resource: int = 1, failed: bool = False) -> None:
         """See `Completion.ended`."""
-        super().ended(number, value, failed=failed)
+        super().ended(number, value, resource=resource, failed=failed)
         if number not in self._came:
-            self._come(number, value)
+            self._come(number, resource, value)
 
     def judge(self) -> Verdict | None:
         """See `Completion.judge`."""
         return self._verdict or super().judge()
 
-    def _come(self, number: int, value: float) -> None:
+    def _come(self, number: int, resource: int, value: float) -> None:
         trials = int(number not in self._came)
-        self._came.add(number)
+        place = self._came.setdefault(number, len(self._came))
         value = value if math.isfinite(value) else math.nan
         met = self._target_met(number, value) or self._improvement(value, trials=trials, last=number)
+        if self._convergence is not None and self._verdict is None:
+            if trials:
+                self._convergence.begun(place, self._tried[number])
+            self._convergence.ended(place, resource, value)
+            met = met or (self._converged(place) if trials else None)
         if met is not None and self._verdict is None:
             self._verdict = replace(met, last=MOST_JOBS)

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
+import random
 
+from hpo import ContinuousParameter
+from hpo.ranges import ParameterRange
 from hpo.ranking import Ranking
 from hpo.strategies import TuningJobCompletionCriteriaConfig, Verdict
 from hpo.strategies.asha import AsTheyCome
 from hpo.strategies.asha.promotions import lay_out_asynchronous
 from hpo.strategies.hyperband import MOST_JOBS
 
+RANGES: dict[str, ParameterRange] = {"x": ContinuousParameter(0, 1)}
+
 
 def judges(criteria: TuningJobCompletionCriteriaConfig | None) -> AsTheyCome:
-    return AsTheyCome(criteria, lay_out_asynchronous(20, 1, 9), Ranking(maximize=True))
+    plan = lay_out_asynchronous(60, 1, 9)
+    return AsTheyCome(criteria, plan, Ranking(maximize=True), ranges=RANGES, max_resource=9)
 
 
 def test_a_target_is_met_by_whoever_meets_it_first_and_every_trial_counts() -> None:
@@ -57,3 +63,19 @@ def test_a_job_whose_first_trials_all_fail_is_hopeless() -> None:
     verdict = completion.judge()
     assert verdict is not None
     assert verdict.hopeless
+
+
+def test_a_search_has_converged_by_the_trials_that_came() -> None:
+    completion = judges(TuningJobCompletionCriteriaConfig(complete_on_convergence=True))
+    stream, came = random.Random(3), 0
+    while (verdict := completion.judge()) is None:
+        number = 59 - came  # The last that was suggested comes first.
+        x = stream.random()
+        completion.begun(number, {"x": x})
+        for rung in (1, 3, 9):
+            completion.reached(number, rung, (1 - (x - 0.3) ** 2) * rung / 9)
+        came += 1
+    assert verdict.converged
+    assert 30 <= came < 60
+    assert f", of {came}, " in verdict.reason
+    assert verdict.last == MOST_JOBS
