@@ -146,5 +146,5 @@ def _plain(value: Any) -> Any:
 
 
 PROMISES = ("", "promised", "measured", "", "")
-_PLACES = ("--out", "--data-dir")
+_PLACES = ("--out", "--data-dir", "--bench")
 _PACKAGES = ("ray", "torch", "xgboost", "numpy", "optuna", "sqlalchemy")

@@ -30,7 +30,7 @@ class AsTheyCome(Completion):
     def __init__(
         self,
         criteria: TuningJobCompletionCriteriaConfig | None,
-        plan: Plan,
+        plan: Plan | None,
         ranking: Ranking,
         *,
         ranges: Mapping[str, ParameterRange],
