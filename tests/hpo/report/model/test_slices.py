@@ -11,6 +11,7 @@ import pytest
 
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, NormalParameter
 from hpo.report import JobData
+from hpo.report.model import model_figures
 from hpo.report.model.axes import APART, Axis
 from hpo.report.model.belief import Belief
 from hpo.report.model.contours import MOST, contours, value_contours
@@ -118,3 +119,23 @@ def test_ticks_are_easy_to_read_and_have_room(bounds: Any, texts: list[str] | No
         assert all(after - before >= APART for (before, _), (after, _) in pairwise(axis.ticks))
         for place, text in axis.ticks:
             assert bounds.position(float(text)) == pytest.approx(place, abs=0.02)
+
+
+def test_what_has_a_condition_has_a_slice_through_the_best_trial_that_has_it() -> None:
+    ranges: dict[str, Any] = {
+        "kind": CategoricalParameter(["sgd", "adam"]),
+        "momentum": ContinuousParameter(0.0, 1.0, when={"kind": ["sgd"]}),
+        "beta": ContinuousParameter(0.0, 1.0, when={"kind": ["adam"]}),
+    }
+    random = np.random.default_rng(6)
+    points: list[dict[str, Any]] = [{"kind": "sgd", "momentum": float(x)} for x in random.random(15)]
+    points += [{"kind": "adam", "beta": float(x)} for x in random.random(15)]
+    data = by_function(lambda x: x["momentum"] if x["kind"] == "sgd" else x["beta"] - 1, points, ranges)
+    belief = believed(data)
+    assert len(belief.observations) == 30
+    cut = {each.axis.name: each for each in slices(belief, list(ranges))}
+    assert np.argmax(cut["momentum"].expected.middle) == len(cut["momentum"].values) - 1
+    assert cut["momentum"].expected.middle.max() > cut["beta"].expected.middle.max()
+    sgd, adam = cut["kind"].expected.middle
+    assert sgd > adam
+    assert {figure.name for figure in model_figures(data)} >= {"importance", "slices", "contours", "predictions"}
