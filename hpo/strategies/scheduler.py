@@ -13,6 +13,7 @@ from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
 
 from hpo.strategies.hyperband import Cut, Hyperband, Plan, State
 from hpo.strategies.median_rule import MedianRule
+from hpo.strategies.repeats import Repeated, configurations_of
 from trainers.errors import ConfigurationError
 
 RESOURCE = "resource"
@@ -22,7 +23,9 @@ RESOURCE = "resource"
 class Core(Protocol):
     """Pure decisions over a plan; each method that is told something returns the trials that this decides."""
 
-    cuts: list[Cut]
+    @property
+    def cuts(self) -> Sequence[Cut]:
+        """Every rung decided so far, in the order of decision."""
 
     def add(self, trial: str) -> int:
         """Takes a new trial; returns the index of its bracket."""
@@ -63,7 +66,8 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
     halving (`is_being_processed`, ray 2.60), and does not survive a restart (ray-project/ray#30838, #39900). This one
     is not restored either: a job that is taken up decides anew, on what `hpo.jobs.replay` answers.
 
-    Over a plan whose trials are stopped `apart`, the median rule decides in Hyperband's place.
+    Over a plan whose trials are stopped `apart`, the median rule decides in Hyperband's place; over one with repeats,
+    either decides of configurations.
 
     Args:
         plan: brackets and rungs, from `hpo.strategies.hyperband.lay_out`.
@@ -117,11 +121,12 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
                     f"the scheduler's metric is {self._metric!r} and its mode {self._mode!r}; "
                     "give both here or in the tuner, mode as 'max' or 'min'"
                 )
-            self._core = self._made(maximize=self._mode == "max")
+            core = self._made(maximize=self._mode == "max")
+            self._core = core if self.plan.repeats == 1 else Repeated(core, self.plan.repeats)
         return self._core
 
     def _made(self, *, maximize: bool) -> Core:
-        return (MedianRule if self.plan.apart else Hyperband)(self.plan, maximize=maximize)
+        return (MedianRule if self.plan.apart else Hyperband)(configurations_of(self.plan), maximize=maximize)
 
     # ---- Ray Tune's interface
 
