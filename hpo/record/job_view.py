@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
@@ -54,10 +54,16 @@ def overall_best(job: JobRow, trials: Iterable[TrialRow]) -> TrialRow | None:
 
     Only of a job that warm-started from the same data and trainer: what else would have been measured differently.
     """
-    earlier = job.spec.get(EARLIER_BEST)
+    earlier, trials = job.spec.get(EARLIER_BEST), list(trials)
     if earlier is None:
         return best_trial(job, trials)
-    return best_of([TrialRow(**earlier, number=-1), *trials], _rank(job))  # It was there before all of them.
+    best, parents = best_trial(job, trials), TrialRow(**earlier, number=-1)  # It was there before all of them.
+    found = [_standing(job, parents)]
+    if best is not None:
+        value = means(job, trials)[best.number]
+        found.append(replace(_standing(job, best), value=value))
+    first = best_of(found, _ranking(job).rank_standing)
+    return None if first is None else parents if first.number < 0 else best
 
 
 def ranked(job: JobRow, trials: Iterable[TrialRow]) -> list[TrialRow]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
-from hpo.strategies.hyperband import Bracket, Cut, Hyperband, Plan, State
-from hpo.strategies.median_rule import MedianRule
+from hpo.strategies.hyperband import Bracket, Cut, Plan, State
 
 
 def repeated(plan: Plan, repeats: int) -> Plan:
@@ -63,6 +63,44 @@ class _Configuration:
     means: Means = field(default_factory=lambda: Means(1))
 
 
+class Core(Protocol):
+    """Pure decisions over a plan; each method that is told something returns the trials that this decides."""
+
+    @property
+    def cuts(self) -> Sequence[Cut]:
+        """Every rung decided so far, in the order of decision."""
+
+    def add(self, trial: str) -> int:
+        """Takes a new trial; returns the index of its bracket."""
+
+    def close(self) -> set[str]:
+        """No more trials will come."""
+
+    def state(self, trial: str) -> State:
+        """Where a trial stands."""
+
+    def bracket(self, trial: str) -> int:
+        """The index of its bracket."""
+
+    def milestone(self, trial: str) -> int:
+        """The units at which it next waits, or ends."""
+
+    def next_rung(self, trial: str, resource: int) -> int:
+        """The first rung of it behind `resource` units."""
+
+    def runnable(self) -> Iterable[str]:
+        """Trials that have units to train, running or not, in the order in which they are to get gangs."""
+
+    def report(self, trial: str, resource: int, value: float) -> set[str]:
+        """A trial's value after so many units, absolute."""
+
+    def fail(self, trial: str) -> set[str]:
+        """A trial failed."""
+
+    def finish(self, trial: str) -> set[str]:
+        """A trial ended by itself, or was stopped from outside."""
+
+
 class Repeated:
     """Decides which configurations go on, by the means of their trials; with the interface of `Hyperband`.
 
@@ -72,12 +110,12 @@ class Repeated:
 
     Args:
         core: decides of configurations, each by the name of its first trial.
-        repeats: trials of a configuration.
+        plan: the plan of trials.
     """
 
-    def __init__(self, core: Hyperband | MedianRule, repeats: int) -> None:
+    def __init__(self, core: Core, plan: Plan) -> None:
         self._core = core
-        self._repeats = repeats
+        self._repeats, self._max_resource = plan.repeats, plan.max_resource
         self._first: dict[str, str] = {}
         """The name of each trial's configuration."""
         self._configurations: dict[str, _Configuration] = {}
@@ -139,7 +177,7 @@ class Repeated:
         if states[trial] is not State.TRAINING:
             return set()
         if resource >= milestone:
-            states[trial] = State.FINISHED if milestone == self._core.plan.max_resource else State.WAITING
+            states[trial] = State.FINISHED if milestone == self._max_resource else State.WAITING
         mean = configuration.means.take(list(states).index(trial), resource, value)
         decided = set() if mean is None else self._core.report(name, resource, mean)
         return self._decided(decided) | self._left(name)

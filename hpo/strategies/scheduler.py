@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 # Ray Train first: threads that enter Ray by Tune and by Train at once meet in its import cycle.
 import ray.train  # noqa: F401
@@ -13,49 +13,11 @@ from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
 
 from hpo.strategies.hyperband import Cut, Hyperband, Plan, State
 from hpo.strategies.median_rule import MedianRule
-from hpo.strategies.repeats import Repeated, configurations_of
+from hpo.strategies.repeats import Core, Repeated, configurations_of
 from trainers.errors import ConfigurationError
 
 RESOURCE = "resource"
 """The result key that counts units over a trial's life; Tune's `training_iteration` counts from 1 after a pause."""
-
-
-class Core(Protocol):
-    """Pure decisions over a plan; each method that is told something returns the trials that this decides."""
-
-    @property
-    def cuts(self) -> Sequence[Cut]:
-        """Every rung decided so far, in the order of decision."""
-
-    def add(self, trial: str) -> int:
-        """Takes a new trial; returns the index of its bracket."""
-
-    def close(self) -> set[str]:
-        """No more trials will come."""
-
-    def state(self, trial: str) -> State:
-        """Where a trial stands."""
-
-    def bracket(self, trial: str) -> int:
-        """The index of its bracket."""
-
-    def milestone(self, trial: str) -> int:
-        """The units at which it next waits, or ends."""
-
-    def next_rung(self, trial: str, resource: int) -> int:
-        """The first rung of it behind `resource` units."""
-
-    def runnable(self) -> Iterable[str]:
-        """Trials that have units to train, running or not, in the order in which they are to get gangs."""
-
-    def report(self, trial: str, resource: int, value: float) -> set[str]:
-        """A trial's value after so many units, absolute."""
-
-    def fail(self, trial: str) -> set[str]:
-        """A trial failed."""
-
-    def finish(self, trial: str) -> set[str]:
-        """A trial ended by itself, or was stopped from outside."""
 
 
 class SynchronousHyperBandScheduler(HyperBandScheduler):
@@ -122,7 +84,7 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
                     "give both here or in the tuner, mode as 'max' or 'min'"
                 )
             core = self._made(maximize=self._mode == "max")
-            self._core = core if self.plan.repeats == 1 else Repeated(core, self.plan.repeats)
+            self._core = core if self.plan.repeats == 1 else Repeated(core, self.plan)
         return self._core
 
     def _made(self, *, maximize: bool) -> Core:

@@ -40,7 +40,7 @@ def test_means_wait_for_all_and_do_not_depend_on_who_comes_first() -> None:
 
 def told(plan: Plan, repeats: int, value: Callable[[int, int, int], float | None], seed: int) -> dict[str, object]:
     """What becomes of trials that come in an order that a seed decides; a value of None is a failure."""
-    core = Repeated((MedianRule if plan.apart else Hyperband)(plan, maximize=True), repeats)
+    core = Repeated((MedianRule if plan.apart else Hyperband)(plan, maximize=True), repeated(plan, repeats))
     order = random.Random(seed)
     reached: dict[str, int] = {}
     numbers: dict[str, int] = {}
@@ -99,7 +99,7 @@ def test_configurations_go_on_as_trials_would_that_have_their_means(plan: Plan) 
 
 
 def test_one_that_fails_takes_the_others_out_at_their_rung() -> None:
-    core = Repeated(Hyperband(lay_out(3, 1, 3), maximize=True), 2)
+    core = Repeated(Hyperband(lay_out(3, 1, 3), maximize=True), repeated(lay_out(3, 1, 3), 2))
     for number in range(4):
         core.add(f"t{number}")
     core.fail("t0")
