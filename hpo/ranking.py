@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Self, TypeVar
@@ -15,6 +16,23 @@ Rank = tuple[float, ...]
 
 DIVERGED, FAILED = 1, 2
 """Trials that are behind all others, in this order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """What a trial is ranked by.
+
+    Args:
+        value: its objective; None or not finite where it has none.
+        resource: the units that this took.
+        number: its place in the order of suggestion.
+        lost: `DIVERGED` or `FAILED`; 0 for neither.
+    """
+
+    value: float | None
+    resource: int | None
+    number: int
+    lost: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +74,45 @@ class Ranking:
         if value is None or not math.isfinite(value):
             return (lost, 1, 0.0, resource or 0, number)
         return (lost, 0, -value if self.maximize else value, resource or 0, number)
+
+    def rank_standing(self, standing: Standing) -> Rank:
+        """The same of a standing."""
+        return self.rank(standing.value, standing.resource, standing.number, lost=standing.lost)
+
+
+def ranks(ranking: Ranking, standings: Iterable[Standing], repeats: int) -> dict[int, Rank]:
+    """Where trials stand among each other, by their numbers.
+
+    Where each configuration is trained several times, those of the configuration with the best mean come first, the
+    best of them before the others. One of which a trial failed or diverged counts as failed or diverged; one of which
+    a trial has no value has none.
+
+    Args:
+        ranking: which value is better.
+        standings: all trials of these configurations that there are.
+        repeats: trials of each configuration, which follow each other.
+    """
+    together: dict[int, list[Standing]] = defaultdict(list)
+    for standing in standings:
+        together[standing.number // repeats].append(standing)
+    found: dict[int, Rank] = {}
+    for members in together.values():
+        whole = configuration(members, repeats)
+        before = () if repeats == 1 else ranking.rank_standing(whole)
+        found |= {each.number: (*before, *ranking.rank_standing(each)) for each in members}
+    return found
+
+
+def configuration(members: Sequence[Standing], repeats: int) -> Standing:
+    """The standing of a configuration, by those of its trials: the mean of their values, if all of them have one."""
+    members = sorted(members, key=lambda each: each.number)
+    values = [each.value for each in members if each.value is not None and math.isfinite(each.value)]
+    return Standing(
+        value=math.fsum(values) / repeats if len(values) == repeats else None,
+        resource=max(each.resource or 0 for each in members),
+        number=members[0].number,
+        lost=max(each.lost for each in members),
+    )
 
 
 def best_of(trials: Iterable[Value], rank: Callable[[Value], Rank]) -> Value | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hpo.cost import Tariff
-from hpo.record import AdditionRow, JobRow, JobView, Store, Totals
+from hpo.record import AdditionRow, JobRow, JobView, Store, Totals, repeats_of
 from hpo.sagemaker import counters, describe, describe_trial, tuned_trials
 
 
@@ -63,6 +63,7 @@ class Snapshot(JobView):
                 **describe_trial(self.job, trial),
                 "Status": trial.status,
                 "HyperParameters": trial.hyperparameters,
+                **({"MeanObjectiveValue": self.means[trial.number]} if self.means else {}),
                 "Bracket": trial.bracket,
                 "Resource": trial.resource,
                 **_billed(self.tariff, self.trial_seconds.get(trial.trial_id, 0.0)),
@@ -118,6 +119,10 @@ def overviews(store: Store) -> list[Overview]:
     """Every job, newest first."""
     jobs = store.jobs()
     totals = store.totals(jobs)
+    for job in jobs:
+        if repeats_of(job) > 1:  # The database sums up trials, and configurations are compared by their means.
+            view = JobView(job=job, trials=tuned_trials(store, job.name))
+            totals[job.name] = replace(totals[job.name], best=view.score(view.best) if view.best else None)
     return [Overview(job=job, totals=totals[job.name]) for job in jobs]
 
 

@@ -16,7 +16,7 @@ from rich.text import Text
 from hpo.cli.snapshot import Overview, Snapshot
 from hpo.cost import Tariff
 from hpo.jobs import raises
-from hpo.record import EARLIER_BEST, LedgerKind, TrialRow, holder_of, status_and_reason, tags_of, when
+from hpo.record import EARLIER_BEST, LedgerKind, TrialRow, holder_of, repeats_of, status_and_reason, tags_of, when
 from hpo.sagemaker import Added
 from hpo.text import count, details_text, forecast_text, money, range_text, strategy_text, untuned_text, workers_text
 
@@ -178,6 +178,8 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
         return {"objective": goal, "best": "none: no trial has reported a finite value"}
     noise = (summary.get("best") or {}).get("standard_error")
     value = value_text(snapshot.objective(best)) + (f" (standard error {noise:.4f})" if noise else "")
+    if snapshot.means:
+        value += f", mean of {repeats_of(snapshot.job)} trials {value_text(snapshot.means[best.number])}"
     reached = best.best_resource if spec["objective_value"] == "best" and best.best_resource else best.resource
     rows: dict[str, RenderableType] = {
         "objective": goal,
@@ -329,7 +331,8 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _main_heads(snapshot: Snapshot) -> list[str]:
     metric = snapshot.job.spec["objective_metric_name"]
     cost, given = ["cost"] if snapshot.tariff else [], ["given"] if _any_given(snapshot) else []
-    return ["trial", "status", metric, "units", "worker-s", *cost, *given]
+    means = [f"mean of {repeats_of(snapshot.job)}"] if snapshot.means else []
+    return ["trial", "status", metric, *means, "units", "worker-s", *cost, *given]
 
 
 def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
@@ -338,6 +341,7 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
         trial.trial_id,
         trial.status,
         value_text(snapshot.objective(trial)),
+        *([value_text(snapshot.means[trial.number])] if snapshot.means else []),
         str(trial.resource),
         f"{seconds:.1f}",
         *([_cost(snapshot.tariff, seconds)] if snapshot.tariff else []),

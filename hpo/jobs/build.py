@@ -35,6 +35,9 @@ class TuningJob:
         return self.name
 
 
+SEEDS = ("seed", "random_state")
+"""Hyperparameters that take the place of a trial's own seed."""
+
 NAME_LENGTH = 32
 """The most characters of a job's name."""
 
@@ -67,7 +70,9 @@ def warnings(settings: JobSettings) -> list[str]:
         for names in trainer.lengths
         for warning in inert_lengths(names, settings.ranges, trainer.hyperparameters, rationed_by, plan.max_resource)
     ]
-    return [*inert, *settings.search_strategy.warnings(plan), *median_rule_warnings(plan)]
+    fixed = [name for name in SEEDS if name in {**trainer.hyperparameters, **settings.ranges} and plan.repeats > 1]
+    alike = [f"{name} is given, so that repeats of a configuration may be alike; leave it out" for name in fixed]
+    return [*inert, *alike, *settings.search_strategy.warnings(plan), *median_rule_warnings(plan)]
 
 
 def search_for(settings: JobSettings, name: str, seed: int) -> Search:
@@ -104,6 +109,7 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         ),
         patience=settings.options["max_silence"] or trainer.patience,
         completion=settings.completion_criteria_config,
+        repeats=settings.options["repeats"],
         points=tuple(settings.points_to_evaluate or ()),
         in_order=settings.search_strategy.depends_on_timing,
     )

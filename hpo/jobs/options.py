@@ -55,6 +55,17 @@ class Options(TypedDict, total=False):
             description="compare trials by the last value they reported, or by the best so far",
         ),
     ]
+    repeats: Annotated[
+        int,
+        Option(
+            default=1,
+            least=1,
+            most=100,
+            group="tuning",
+            description="trials of each configuration, which differ in their seeds; configurations are compared by the "
+            "mean. Each is one of max_jobs, which has to be a multiple of it",
+        ),
+    ]
     priority: Annotated[
         int,
         Option(

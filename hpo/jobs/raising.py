@@ -16,6 +16,9 @@ from hpo.strategies import (
     Plan,
     as_recorded,
     check_plan,
+    check_repeats,
+    configurations_of,
+    repeated,
     strategy_from_json,
     with_median_rule,
     without_median_rule,
@@ -80,9 +83,11 @@ def raised(job: JobRow, limits: Mapping[str, Any], *, before: Before, begun: int
         # A record of an older Warmband may have no plan: the job's settings then say what it was.
         plan = Plan.from_json(job.plan) if job.plan else JobSettings.of(job, allow_code=False).plan()
         strategy = strategy_from_json(spec["strategy"], as_recorded(spec["strategy"], spec["strategy_config"]))
-        grown = strategy.grown(without_median_rule(plan), spec["max_jobs"])
-        check_plan(grown, spec["max_jobs"], spec["strategy"])
-        row = replace(row, plan=(with_median_rule(grown) if plan.apart else grown).to_json())
+        check_repeats(strategy, plan.repeats, spec["max_jobs"])
+        configurations = spec["max_jobs"] // plan.repeats
+        grown = strategy.grown(without_median_rule(configurations_of(plan)), configurations)
+        check_plan(grown, configurations, spec["strategy"])
+        row = replace(row, plan=repeated(with_median_rule(grown) if plan.apart else grown, plan.repeats).to_json())
     return replace(row, status="Stopped", reason=said(entry)) if job.status == "Completed" else row
 
 

@@ -29,7 +29,9 @@ from hpo.strategies import (
     as_given,
     check_plan,
     check_points,
+    check_repeats,
     name_in_record,
+    repeated,
     strategy_code,
     strategy_of,
     with_median_rule,
@@ -126,12 +128,13 @@ class JobSettings:
         options = complete(self.options)
         check_limits(max_wait=options["max_wait"], max_runtime_in_seconds=self.max_runtime_in_seconds)
         strategy = strategy_of(self.strategy, self.strategy_config)
-        ranges = ranges_of(self.estimator, self.ranges)
-        max_jobs = strategy.trials(ranges, self.max_jobs)
+        ranges, repeats = ranges_of(self.estimator, self.ranges), options["repeats"]
+        check_repeats(strategy, repeats, self.max_jobs)
+        configurations = strategy.trials(ranges, self.max_jobs and self.max_jobs // repeats)
         settled = {
             "ranges": ranges,
-            "max_jobs": max_jobs,
-            "points_to_evaluate": check_points(self.points_to_evaluate, ranges, strategy, max_jobs),
+            "max_jobs": configurations * repeats,
+            "points_to_evaluate": check_points(self.points_to_evaluate, ranges, strategy, configurations),
             "tags": tags_from(self.tags),
             "options": options,
             "search_strategy": strategy,
@@ -159,9 +162,10 @@ class JobSettings:
         if self.planned is not None:
             return self.planned
         units = longest(self.estimator.lengths, self.ranges, self.estimator.hyperparameters)
-        max_jobs = self.max_jobs or 1
-        plan = check_plan(self.search_strategy.plan(self.ranges, max_jobs, units), max_jobs, self.strategy_name)
-        return with_median_rule(plan) if self.early_stopping_type == "Auto" else plan
+        configurations = (self.max_jobs or 1) // self.options["repeats"]
+        laid_out = self.search_strategy.plan(self.ranges, configurations, units)
+        plan = check_plan(laid_out, configurations, self.strategy_name)
+        return repeated(with_median_rule(plan) if self.early_stopping_type == "Auto" else plan, self.options["repeats"])
 
     @property
     def strategy_name(self) -> str:

@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-from hpo.ranking import Rank, Ranking, has_value
-from hpo.search import UNTUNED, TrialRun, rank_of, status_of
-from hpo.strategies import Bracket, Cut, Plan
+from hpo.ranking import Rank, Ranking, has_value, ranks
+from hpo.search import UNTUNED, TrialRun, standing_of, status_of
+from hpo.strategies import Bracket, Cut, Plan, mean
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
 
@@ -68,7 +68,9 @@ class Tally:
     statuses: Counter[str] = field(default_factory=Counter)
     best: TrialRun | None = None
     best_value: float = math.nan
+    """Of the best; where each configuration is trained several times, the mean of its configuration."""
     _rank: Rank = ()
+    _configurations: dict[int, dict[int, TrialRun]] = field(default_factory=dict)
     _seen: dict[str, _Seen] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -116,9 +118,20 @@ class Tally:
     def _both(self, bracket: int, rung: int) -> tuple[Places, Places]:
         return self.places[bracket][rung], self.kinds[self.plan.brackets[bracket]][rung]
 
+    def _members(self, run: TrialRun) -> list[TrialRun]:
+        """The trials of a trial's configuration, as far as they have begun."""
+        if self.plan.repeats == 1:
+            return [run]
+        members = self._configurations.setdefault(run.number // self.plan.repeats, {})
+        members[run.number] = run
+        return list(members.values())
+
     def _compare(self, run: TrialRun) -> bool:
-        rank = rank_of(self.ranking, run)
-        if run is self.best and rank > self._rank:
+        members = self._members(run)
+        found = ranks(self.ranking, (standing_of(self.ranking, each) for each in members), self.plan.repeats)
+        run = min(members, key=lambda each: found[each.number])
+        rank = found[run.number]
+        if self.best in members and rank > self._rank:
             self.best, self.best_value = None, math.nan
             for seen in self._seen.values():
                 self._compare(seen.run)
@@ -126,5 +139,5 @@ class Tally:
         if not has_value(rank) or (self.best is not None and rank >= self._rank):
             return False
         before, self._rank = self.best_value, rank
-        self.best, self.best_value = run, self.ranking.counts(run.value, run.best_value)
+        self.best, self.best_value = run, mean(self.ranking.counts(each.value, each.best_value) for each in members)
         return self.ranking.better(self.best_value, before)

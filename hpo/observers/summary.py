@@ -13,7 +13,7 @@ from rich.text import Text
 
 from hpo.observers.snippets import as_attached, as_python, as_yaml
 from hpo.search import Controller, TrialRun, rank_of, status_of
-from hpo.strategies import Plan
+from hpo.strategies import Plan, mean
 from hpo.text import (
     count,
     details_text,
@@ -67,6 +67,7 @@ def summarize(
             "value": controller.objective(best),
             "resource": controller.search.ranking.counts(best.resource, best.best_resource),
             "standard_error": noise(controller.objective(best)),
+            "repeats": _repeats(controller, best),
             "metrics": best.metrics,
             "hyperparameters": best.hyperparameters,
             "checkpoint": best.checkpoint,
@@ -104,6 +105,14 @@ def _converged_at(controller: Controller) -> float | None:
     return max((at for at in ends if at is not None), default=None)
 
 
+def _repeats(controller: Controller, best: TrialRun) -> dict[str, Any] | None:
+    """The values of the best's configuration, and their mean, by which it is the best; None where it has one trial."""
+    if controller.search.repeats == 1:
+        return None
+    values = controller.trials.comparison.values_beside(best, controller.runs.values())
+    return {"values": values, "mean": mean(values)}
+
+
 def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:
     """The result of the un-tuned run."""
     if untuned.diverged:
@@ -112,7 +121,9 @@ def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:
     if untuned.failure or not math.isfinite(value):
         return {"failure": untuned.failure or "it was stopped before it had reported anything"}
     best, ranking = controller.best(), controller.search.ranking
-    ahead = best is not None and not ranking.better(controller.objective(best), value)
+    repeats = best and _repeats(controller, best)
+    found = repeats["mean"] if repeats else controller.objective(best) if best else math.nan
+    ahead = best is not None and not ranking.better(found, value)
     return {"value": value, "resource": untuned.resource, "metrics": untuned.metrics, "ahead": ahead}
 
 
@@ -138,7 +149,8 @@ def show_plan(plan: Plan) -> RenderableType:
         rungs = "  ->  ".join(f"{size} to {rung}" for rung, size in zip(bracket.rungs, bracket.sizes, strict=True))
         table.add_row(f"{alike} x" if alike > 1 else "", rungs, str(bracket.resource * alike))
     share = plan.resource / plan.full_resource
-    most = f"At most {plan.resource} of the {plan.full_resource} units of {plan.trials} full trials: {share:.0%}."
+    each = f" Each configuration is trained {plan.repeats} times." if plan.repeats > 1 else ""
+    most = f"At most {plan.resource} of the {plan.full_resource} units of {plan.trials} full trials: {share:.0%}.{each}"
     if plan.apart and (early := plan.brackets[0].rungs[:-1]):
         most += f" A trial stops at {' or '.join(map(str, early))} if it is behind the median of those before it."
     return Group(table, Text(most))
@@ -237,6 +249,9 @@ def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     best, untuned = summary["best"], summary["untuned"]
     if best:
         yield "best", f"{_scores(metric, best)} ({best['trial']}, {best['resource']} units)"
+        if repeats := best.get("repeats"):
+            values = ", ".join(f"{value:.5f}" for value in repeats["values"])
+            yield "", f"mean of its configuration's {len(repeats['values'])} trials: {repeats['mean']:.5f} ({values})"
         if best["standard_error"]:
             yield "", f"standard error of one {metric}, from its rows: {best['standard_error']:.4f}"
         yield "", ", ".join(f"{key}={short(value)}" for key, value in best["hyperparameters"].items())

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, best_of
+from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, Standing, best_of, configuration, ranks
 from hpo.record.tables import JobRow, TrialRow
 
 EARLIER_BEST = "earlier_best"
@@ -33,8 +34,12 @@ def runtime(job: JobRow) -> float:
 
 
 def best_trial(job: JobRow, trials: Iterable[TrialRow]) -> TrialRow | None:
-    """The trial with the best objective, ties to less resource, then to the first; None if none has one."""
-    return best_of(trials, _rank(job))
+    """The trial with the best objective, ties to less resource, then to the first; None if none has one.
+
+    Where configurations are trained several times, it is the best of those of the configuration with the best mean.
+    """
+    known = list(trials)
+    return best_of(known, _rank(job, known))
 
 
 def as_earlier_best(trial: TrialRow) -> dict[str, Any]:
@@ -49,15 +54,22 @@ def overall_best(job: JobRow, trials: Iterable[TrialRow]) -> TrialRow | None:
 
     Only of a job that warm-started from the same data and trainer: what else would have been measured differently.
     """
-    earlier = job.spec.get(EARLIER_BEST)
+    earlier, trials = job.spec.get(EARLIER_BEST), list(trials)
     if earlier is None:
         return best_trial(job, trials)
-    return best_of([TrialRow(**earlier, number=-1), *trials], _rank(job))  # It was there before all of them.
+    best, parents = best_trial(job, trials), TrialRow(**earlier, number=-1)  # It was there before all of them.
+    found = [_standing(job, parents)]
+    if best is not None:
+        value = means(job, trials)[best.number]
+        found.append(replace(_standing(job, best), value=value))
+    first = best_of(found, _ranking(job).rank_standing)
+    return None if first is None else parents if first.number < 0 else best
 
 
 def ranked(job: JobRow, trials: Iterable[TrialRow]) -> list[TrialRow]:
     """The trials, best first; those without an objective last, then those that diverged, and then that failed."""
-    return sorted(trials, key=_rank(job))
+    known = list(trials)
+    return sorted(known, key=_rank(job, known))
 
 
 def objective(job: JobRow, trial: TrialRow) -> float | None:
@@ -69,15 +81,36 @@ def _ranking(job: JobRow) -> Ranking:
     return Ranking.of(job.spec["objective_type"], job.spec["objective_value"])
 
 
-def _rank(job: JobRow) -> Callable[[TrialRow], Rank]:
+def _rank(job: JobRow, trials: Sequence[TrialRow]) -> Callable[[TrialRow], Rank]:
+    found = ranks(_ranking(job), (_standing(job, trial) for trial in trials), repeats_of(job))
+    return lambda trial: found[trial.number]
+
+
+def _standing(job: JobRow, trial: TrialRow) -> Standing:
     ranking, lost = _ranking(job), {"Diverged": DIVERGED, "Failed": FAILED}
+    return Standing(
+        value=ranking.counts(trial.objective, trial.best_objective),
+        resource=ranking.counts(trial.resource, trial.best_resource),
+        number=trial.number,
+        lost=lost.get(trial.status, 0),
+    )
 
-    def rank(trial: TrialRow) -> Rank:
-        value = ranking.counts(trial.objective, trial.best_objective)
-        resource = ranking.counts(trial.resource, trial.best_resource)
-        return ranking.rank(value, resource, trial.number, lost=lost.get(trial.status, 0))
 
-    return rank
+def repeats_of(job: JobRow) -> int:
+    """How many trials each configuration of a job has."""
+    return int(job.spec.get("repeats", 1))
+
+
+def means(job: JobRow, trials: Iterable[TrialRow]) -> dict[int, float | None]:
+    """The mean objective of each trial's configuration, by the trial's number; None while a trial of it has none."""
+    together: dict[int, list[TrialRow]] = defaultdict(list)
+    for trial in trials:
+        together[trial.number // repeats_of(job)].append(trial)
+    found: dict[int, float | None] = {}
+    for members in together.values():
+        whole = configuration([_standing(job, trial) for trial in members], repeats_of(job))
+        found |= dict.fromkeys((trial.number for trial in members), None if whole.lost else whole.value)
+    return found
 
 
 def when(seconds: float) -> datetime:
@@ -125,6 +158,15 @@ class JobView:
     def objective(self, trial: TrialRow) -> float | None:
         """What the job compares trials by: the last value, or the best."""
         return objective(self.job, trial)
+
+    @cached_property
+    def means(self) -> dict[int, float | None]:
+        """See `means`; empty where each configuration is trained once."""
+        return means(self.job, self.trials) if repeats_of(self.job) > 1 else {}
+
+    def score(self, trial: TrialRow) -> float | None:
+        """What the job compares configurations by: a trial's own value, or the mean of its configuration's trials."""
+        return self.means[trial.number] if self.means else self.objective(trial)
 
     def ranked(self) -> list[TrialRow]:
         """The trials, best first."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hpo.ranges import Scalar, checked_point, range_from_json
-from hpo.record import JobRow, Store, status_and_reason
+from hpo.record import JobRow, Store, repeats_of, status_and_reason
 from hpo.text import count
 from trainers.errors import ConfigurationError
 
@@ -20,7 +20,7 @@ class Added:
         job: its row as it was then.
         values: by name; what is left out is the searcher's.
         ahead: how many others wait for a trial before these.
-        places: trials that are still to be suggested behind it.
+        places: trials that are still to be suggested behind it; of configurations, where each is trained several times.
     """
 
     job: JobRow
@@ -62,8 +62,9 @@ def add_trial(store: Store, name: str, values: Mapping[str, Any]) -> Added:
 
     def check(job: JobRow, begun: int, waiting: int) -> None:
         _check_goes_on(job)
-        points = max(0, len(job.spec.get("points_to_evaluate") or ()) - begun)
-        left = job.spec["max_jobs"] - begun - points - waiting
+        tried = -(-begun // repeats_of(job))  # Each of these values is of so many trials.
+        points = max(0, len(job.spec.get("points_to_evaluate") or ()) - tried)
+        left = job.spec["max_jobs"] // repeats_of(job) - tried - points - waiting
         if left < 1:
             raise ConfigurationError(_no_place(job, begun, points + waiting))
         found.append((job, points + waiting, left - 1))

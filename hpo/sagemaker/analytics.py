@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Tariff
-from hpo.record import JobRow, Store, TrialRow, objective, when
+from hpo.record import JobRow, Store, TrialRow, means, objective, repeats_of, when
 from hpo.sagemaker.description import describe, describe_trial, training_job_status
 
 if TYPE_CHECKING:
@@ -40,12 +40,18 @@ class HyperparameterTuningJobAnalytics:
         Diverged), BestObjectiveValue, BestObjectiveResource, Resource (units trained), Bracket, BilledWorkerSeconds,
         BilledCost (where the job has prices), Checkpoint, FailureReason, Details (what happened beside the metrics, as
         JSON), Given ("point" or "added" where a person gave values).
+        Where each configuration is trained several times also Configuration, its number, and MeanObjectiveValue.
         """
         if self._frame is None or force_refresh:
             import pandas
 
             job, trials, billed = self._load()
             rows = [_row(job, trial, billed[trial.trial_id]) for trial in trials]
+            if repeats_of(job) > 1:
+                mean = means(job, trials)
+                for row, trial in zip(rows, trials, strict=True):
+                    row["Configuration"] = trial.number // repeats_of(job)
+                    row["MeanObjectiveValue"] = mean[trial.number]
             self._frame = pandas.DataFrame(rows, columns=None if rows else list(_row(job, _blank(job), 0.0)))
         return self._frame
 

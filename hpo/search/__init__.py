@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         TrialRun as TrialRun,
         derive_seed as derive_seed,
         rank_of as rank_of,
+        standing_of as standing_of,
         status_of as status_of,
     )
     from hpo.search.uncertainty import auc_standard_error as auc_standard_error, standard_error as standard_error

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import Any
 
-from hpo.ranking import best_of
-from hpo.search.trial import Search, TrialRun, rank_of
+from hpo.ranking import best_of, ranks
+from hpo.search.trial import Search, TrialRun, standing_of
 from hpo.strategies import RESOURCE
 from trainers.gangs import Report
 
@@ -25,14 +24,25 @@ class Comparison:
     def __init__(self, search: Search) -> None:
         self._metric = search.metric
         self._ranking = search.ranking
+        self._repeats = search.repeats
 
     def objective(self, run: TrialRun) -> float:
         """The value that trials are compared by: the last, or the best one where the search says so."""
         return self._ranking.counts(run.value, run.best_value)
 
     def best(self, runs: Iterable[TrialRun]) -> TrialRun | None:
-        """The one with the best objective; ties to the less resource, then to the first. None if none is finite."""
-        return best_of(runs, partial(rank_of, self._ranking))
+        """The one with the best objective; ties to the less resource, then to the first. None if none is finite.
+
+        Where configurations are trained several times, it is the best of those of the configuration with the best mean.
+        """
+        tuned = [run for run in runs if run.tuned]
+        found = ranks(self._ranking, (standing_of(self._ranking, run) for run in tuned), self._repeats)
+        return best_of(tuned, lambda run: found[run.number])
+
+    def values_beside(self, run: TrialRun, runs: Iterable[TrialRun]) -> list[float]:
+        """The objectives of all trials of a trial's configuration, its own among them."""
+        number = run.number // self._repeats
+        return [self.objective(each) for each in runs if each.tuned and each.number // self._repeats == number]
 
     def take(self, run: TrialRun, report: Report) -> None:
         """A trial trained another unit."""

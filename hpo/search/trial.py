@@ -14,7 +14,7 @@ from ray.tune.experiment import Trial
 
 from hpo.cost import Limits
 from hpo.ranges import ParameterRange
-from hpo.ranking import DIVERGED, FAILED, Rank, Ranking
+from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, Standing
 from hpo.record import TrialStatus
 from hpo.strategies import TuningJobCompletionCriteriaConfig, unsaid
 from trainers import storage
@@ -66,6 +66,7 @@ class Search:
         limits: what the run may take, in time and money.
         completion: what else ends it before all trials have run.
         points: values for the first trials, by name; what one leaves out is the searcher's.
+        repeats: trials of each configuration, which follow each other.
         patience: seconds that a gang may serve without a report before it is taken for dead.
         in_order: its decisions follow from the order in which results come, so that each trial keeps its turns.
     """
@@ -91,6 +92,7 @@ class Search:
     limits: Limits = field(default_factory=Limits)
     completion: TuningJobCompletionCriteriaConfig | None = None
     points: tuple[Mapping[str, Any], ...] = ()
+    repeats: int = 1
     patience: float = 600.0
     in_order: bool = False
 
@@ -195,9 +197,15 @@ def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping
 
 
 def rank_of(ranking: Ranking, run: TrialRun) -> Rank:
-    """Where a trial stands among the others."""
+    """Where a trial stands among the others, where each configuration is trained once."""
+    return ranking.rank_standing(standing_of(ranking, run))
+
+
+def standing_of(ranking: Ranking, run: TrialRun) -> Standing:
+    """What a trial is ranked by."""
     value, resource = ranking.counts((run.value, run.resource), (run.best_value, run.best_resource))
-    return ranking.rank(value, resource, run.number, lost=FAILED if run.failure else DIVERGED if run.diverged else 0)
+    lost = FAILED if run.failure else DIVERGED if run.diverged else 0
+    return Standing(value=value, resource=resource, number=run.number, lost=lost)
 
 
 def status_of(run: TrialRun) -> TrialStatus:

@@ -10,13 +10,13 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
-from hpo.search.configurations import GivenValues
+from hpo.search.configurations import Configurations, GivenValues
 from hpo.search.demand import Demand
 from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
 from hpo.search.trial import PROBE, Search, TrialRun, new_run
-from hpo.strategies import AsTheyCome, Completion, Learner, LooksAhead, Verdict, rungs_of
+from hpo.strategies import AsTheyCome, Completion, Learner, LooksAhead, Verdict, configurations_of, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
 
@@ -64,11 +64,12 @@ class Trials:
         judges = AsTheyCome if plan is not None and plan.eta else Completion
         self.completion = judges(
             search.completion,
-            plan,
+            plan and configurations_of(plan),
             search.ranking,
             ranges=search.ranges,
             max_resource=search.max_resource,
         )
+        self._configurations = Configurations(search, searcher, self.completion, self.objective)
         self.verdict: Verdict | None = None
         """Why the job ends before its plan does."""
         self._enough = False
@@ -171,12 +172,15 @@ class Trials:
         number = len(self.runs)
         trial_id = f"{self.search.name}-{number:03d}"
         known = self._recall.suggested(number)
+        if not self._configurations.begins(number):
+            first = self._by_number[self._configurations.first(number)]
+            return self._begin(number, trial_id, first.hyperparameters, first.given)
         if known is not None and isinstance(self.search_alg, Learner):
             return self._begin(number, trial_id, known, "")  # It is told, so it need not compute.
         suggested = self.search_alg.suggest(trial_id)
         if suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string, against its own annotation
             self.demand.exhausted = True
-            self.completion.no_more_trials(number)
+            self._configurations.no_more(number)
             self.rungs.no_more_trials(self)
             chosen: Trial | None = self._scheduler.choose_trial_to_run(self)
             return chosen
@@ -184,7 +188,7 @@ class Trials:
             return None
         if known is not None:  # If the searcher drew others than before, what was trained is what counts.
             return self._begin(number, trial_id, known, "")
-        given = self._given.of(number)
+        given = self._given.of(self._configurations.configuration(number))
         drawn = self._decode(suggested, given.values) if given.values else self._decode(suggested)
         return self._begin(number, trial_id, drawn, given.by)
 
@@ -192,11 +196,9 @@ class Trials:
         """A trial begins, with these tuned values; of one that had begun before, the record says what gave them."""
         run = new_run(self.search, number, trial_id, hyperparameters)
         run.given = given
-        if isinstance(self.search_alg, Learner):
-            self.search_alg.begun(trial_id, run.hyperparameters)
+        self._configurations.begun(run)
         self._recall.begin(run)
         self._given.took(run.given)
-        self.completion.begun(number, run.hyperparameters)
         self.runs[trial_id] = self.live[trial_id] = run
         self._by_number.append(run)
         self.demand.drawn(run)
@@ -250,12 +252,12 @@ class Trials:
         for report in segment.reports:
             self._follow(run, report)
             if run.tuned and report.step >= rung:
-                self.completion.reached(run.number, rung, self.objective(run))
+                self._configurations.reached(run, rung)
             if run.tuned:
                 result = self.comparison.result(run, report.step, self.objective(run), report.metrics)
                 # In Tune's order: `HyperBandForBOHB` writes into the result what its searcher reads.
                 action = self._scheduler.on_trial_result(self, run.trial, result)
-                self.search_alg.on_trial_result(run.id, result)
+                self._configurations.reported(run, result)
         self._record.reports(run, segment.reports)
         if run.tuned and run.resource > run.at_rung["resource"]:  # One that trains its rungs again had its turn.
             self.turns.take(run, TOLD)
@@ -324,12 +326,8 @@ class Trials:
         run.ended_at = self._recall.ended_at(run) or self._clock()
         if self.live.pop(run.id, None) is not None:
             self.demand.ended(run)
-        lost = bool(run.failure or run.diverged)  # Searchers that learn take no value that is not finite.
-        result = None if lost else self.comparison.result(run, run.resource, self.objective(run), {})
-        self.search_alg.on_trial_complete(run.id, result=result, error=lost)
+        self._configurations.ended(run, self.comparison.result(run, run.resource, self.objective(run), {}))
         if not run.cut:
-            value = math.nan if run.failure else self.objective(run)
-            self.completion.ended(run.number, value, resource=run.resource, failed=bool(run.failure))
             run.judged = not self.completion.open
         self.keep(run)
         self._judge()
@@ -338,8 +336,8 @@ class Trials:
         """Looks whether the job is complete, in the order of suggestion; no further than where it is."""
         if self._enough:
             return
-        verdict = self.completion.judge()
-        judged = self._by_number[self._settled : self.completion.judged]
+        verdict = self._configurations.judge()
+        judged = self._by_number[self._settled : self._configurations.judged]
         self._settled += len(judged)
         self._settle([run for run in judged if not run.judged])
         self._enough = verdict is not None

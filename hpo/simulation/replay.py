@@ -111,6 +111,7 @@ def simulate(
         max_resource=plan.max_resource,
         ranges=ranges,
         storage_path="/simulated",
+        repeats=1,
         untuned=False,
         probes=(),
         patience=math.inf,

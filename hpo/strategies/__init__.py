@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         check_known as check_known,
         check_plan as check_plan,
         check_points as check_points,
+        check_repeats as check_repeats,
         check_strategy as check_strategy,
         in_place_of as in_place_of,
         name_in_record as name_in_record,
@@ -49,6 +50,12 @@ if TYPE_CHECKING:
         strategy_code as strategy_code,
         strategy_from_json as strategy_from_json,
         strategy_of as strategy_of,
+    )
+    from hpo.strategies.repeats import (
+        Means as Means,
+        configurations_of as configurations_of,
+        mean as mean,
+        repeated as repeated,
     )
     from hpo.strategies.scheduler import (
         RESOURCE as RESOURCE,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from typing import Any
 
@@ -50,12 +50,14 @@ class Plan:
         apart: each trial is stopped or not by itself, as `hpo.strategies.median_rule` has it, and not with the others
             of its bracket; sizes are then the most that may train so far.
         eta: as `apart`, but as `hpo.strategies.asha` has it: one in so many goes on, as results come; else None.
+        repeats: trials of each configuration, which follow each other; see `hpo.strategies.repeats`.
     """
 
     brackets: tuple[Bracket, ...]
     max_resource: int
     apart: bool = False
     eta: int | None = None
+    repeats: int = 1
 
     @property
     def trials(self) -> int:
@@ -82,15 +84,14 @@ class Plan:
         return {
             "max_resource": self.max_resource,
             "brackets": [{"rungs": list(b.rungs), "sizes": list(b.sizes)} for b in self.brackets],
-            **({"apart": True} if self.apart else {}),
-            **({"eta": self.eta} if self.eta else {}),
+            **{each.name: value for each in fields(self)[2:] if (value := getattr(self, each.name)) != each.default},
         }
 
     @classmethod
     def from_json(cls, state: Mapping[str, Any]) -> Plan:
         """As `to_json` recorded it."""
         brackets = [Bracket(rungs=tuple(b["rungs"]), sizes=tuple(b["sizes"])) for b in state["brackets"]]
-        more = {key: state[key] for key in ("apart", "eta") if key in state}
+        more = {key: state[key] for key in (each.name for each in fields(cls)[2:]) if key in state}
         return cls(brackets=tuple(brackets), max_resource=state["max_resource"], **more)
 
 

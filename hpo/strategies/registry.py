@@ -10,6 +10,7 @@ from hpo.ranges import ParameterRange, Scalar, checked_points
 from hpo.strategies.hyperband import Plan
 from hpo.strategies.hyperband_strategy import StrategyConfig
 from hpo.strategies.ray_tune import RayTuneStrategy, named_code
+from hpo.strategies.repeats import configurations_of
 from hpo.strategies.strategy import Prepared, Strategy, Task
 from hpo.strategies.warm_start import WarmStartConfig
 from trainers.checking import did_you_mean
@@ -127,32 +128,60 @@ def check_strategy(
 
 
 def check_points(
-    points: object, ranges: Mapping[str, ParameterRange], strategy: Strategy, max_jobs: int
+    points: object, ranges: Mapping[str, ParameterRange], strategy: Strategy, configurations: int
 ) -> list[dict[str, Scalar]]:
     """The points that a job begins with, in the types of their ranges.
 
     Raises:
-        ConfigurationError: one of them is none, the strategy has no use for any, or there are more than trials.
+        ConfigurationError: one of them is none, the strategy has no use for any, or there are more than configurations.
     """
     checked = checked_points(ranges, points)
     if checked and strategy.refuses_given:
         raise ConfigurationError(f"points_to_evaluate: {strategy.refuses_given}")
-    if len(checked) > max_jobs:
+    if len(checked) > configurations:
         raise ConfigurationError(
-            f"points_to_evaluate has {len(checked)} points and max_jobs is {max_jobs}; give a max_jobs of "
-            f"{len(checked)} or more, or fewer points"
+            f"points_to_evaluate has {len(checked)} points, and the job has {configurations} configurations to try; "
+            "give a larger max_jobs, or fewer points"
         )
     return checked
 
 
+def check_repeats(strategy: Strategy, repeats: int, max_jobs: int | None) -> None:
+    """Refuses repeats of configurations that there cannot be.
+
+    Raises:
+        ConfigurationError: the strategy compares trials one by one, or `max_jobs` is no multiple of them.
+    """
+    if repeats > 1 and strategy.refuses_repeats:
+        raise ConfigurationError(f"repeats is {repeats} with {name_in_record(strategy)!r}: {strategy.refuses_repeats}")
+    if max_jobs is not None and max_jobs % repeats:
+        below = max_jobs - max_jobs % repeats
+        near = f"{below} or {below + repeats}" if below else f"{repeats}"
+        raise ConfigurationError(
+            f"max_jobs is {max_jobs}, and repeats {repeats}: each configuration takes {repeats} of its trials; give a "
+            f"max_jobs of {near}"
+        )
+
+
 def prepared(strategy: Strategy, task: Task) -> Prepared:
-    """A strategy made ready for one job; where the median rule stops trials, that takes its scheduler's place."""
-    made = strategy.prepare(task)
-    if not task.plan.apart:
+    """A strategy made ready for one job; its scheduler gives way to the median rule, and to one that knows of repeats.
+
+    Raises:
+        ConfigurationError: there are repeats, and the strategy has a scheduler of its own.
+    """
+    plan, repeats = configurations_of(task.plan), task.plan.repeats
+    made = strategy.prepare(replace(task, plan=plan, parallel=-(-task.parallel // repeats)))
+    if not plan.apart and repeats == 1:
         return made
     from hpo.strategies.scheduler import SynchronousHyperBandScheduler  # imports Ray
 
-    return replace(made, scheduler=SynchronousHyperBandScheduler(task.plan, metric=task.metric, mode=task.mode))
+    if not plan.apart and not isinstance(made.scheduler, SynchronousHyperBandScheduler):
+        raise ConfigurationError(
+            f"repeats is {repeats} with {name_in_record(strategy)!r}, whose scheduler knows nothing of repeats; "
+            "leave repeats out, or use the scheduler of hpo.strategies.at_random"
+        )
+    scheduler = SynchronousHyperBandScheduler(task.plan, metric=task.metric, mode=task.mode)
+    return replace(made, scheduler=scheduler, plan=task.plan)
 
 
 def name_in_record(strategy: Strategy) -> str:

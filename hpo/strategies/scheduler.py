@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Any
 
 # Ray Train first: threads that enter Ray by Tune and by Train at once meet in its import cycle.
 import ray.train  # noqa: F401
@@ -13,46 +13,11 @@ from ray.tune.schedulers import HyperBandScheduler, TrialScheduler
 
 from hpo.strategies.hyperband import Cut, Hyperband, Plan, State
 from hpo.strategies.median_rule import MedianRule
+from hpo.strategies.repeats import Core, Repeated, configurations_of
 from trainers.errors import ConfigurationError
 
 RESOURCE = "resource"
 """The result key that counts units over a trial's life; Tune's `training_iteration` counts from 1 after a pause."""
-
-
-class Core(Protocol):
-    """Pure decisions over a plan; each method that is told something returns the trials that this decides."""
-
-    cuts: list[Cut]
-
-    def add(self, trial: str) -> int:
-        """Takes a new trial; returns the index of its bracket."""
-
-    def close(self) -> set[str]:
-        """No more trials will come."""
-
-    def state(self, trial: str) -> State:
-        """Where a trial stands."""
-
-    def bracket(self, trial: str) -> int:
-        """The index of its bracket."""
-
-    def milestone(self, trial: str) -> int:
-        """The units at which it next waits, or ends."""
-
-    def next_rung(self, trial: str, resource: int) -> int:
-        """The first rung of it behind `resource` units."""
-
-    def runnable(self) -> Iterable[str]:
-        """Trials that have units to train, running or not, in the order in which they are to get gangs."""
-
-    def report(self, trial: str, resource: int, value: float) -> set[str]:
-        """A trial's value after so many units, absolute."""
-
-    def fail(self, trial: str) -> set[str]:
-        """A trial failed."""
-
-    def finish(self, trial: str) -> set[str]:
-        """A trial ended by itself, or was stopped from outside."""
 
 
 class SynchronousHyperBandScheduler(HyperBandScheduler):
@@ -63,7 +28,8 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
     halving (`is_being_processed`, ray 2.60), and does not survive a restart (ray-project/ray#30838, #39900). This one
     is not restored either: a job that is taken up decides anew, on what `hpo.jobs.replay` answers.
 
-    Over a plan whose trials are stopped `apart`, the median rule decides in Hyperband's place.
+    Over a plan whose trials are stopped `apart`, the median rule decides in Hyperband's place; over one with repeats,
+    either decides of configurations.
 
     Args:
         plan: brackets and rungs, from `hpo.strategies.hyperband.lay_out`.
@@ -117,11 +83,12 @@ class SynchronousHyperBandScheduler(HyperBandScheduler):
                     f"the scheduler's metric is {self._metric!r} and its mode {self._mode!r}; "
                     "give both here or in the tuner, mode as 'max' or 'min'"
                 )
-            self._core = self._made(maximize=self._mode == "max")
+            core = self._made(maximize=self._mode == "max")
+            self._core = core if self.plan.repeats == 1 else Repeated(core, self.plan)
         return self._core
 
     def _made(self, *, maximize: bool) -> Core:
-        return (MedianRule if self.plan.apart else Hyperband)(self.plan, maximize=maximize)
+        return (MedianRule if self.plan.apart else Hyperband)(configurations_of(self.plan), maximize=maximize)
 
     # ---- Ray Tune's interface
 

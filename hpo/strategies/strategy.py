@@ -99,6 +99,13 @@ class Strategy(ABC):
         return {}
 
     @property
+    def refuses_repeats(self) -> str:
+        """Why configurations cannot be trained several times and compared by means, and a remedy; empty: they can."""
+        if self.depends_on_timing:
+            return "it decides of each trial as it comes; leave repeats out, or give the strategy Hyperband"
+        return ""
+
+    @property
     def refuses_given(self) -> str:
         """Why values that a person gives for a trial cannot go over the searcher's, and a remedy; empty: they can."""
         return ""

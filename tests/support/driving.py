@@ -51,13 +51,19 @@ def tuner(folder: Path, callbacks: tuple[Callback, ...] = (), workers: int = 0, 
         ),
         "validation:auc",
         {"eta": ContinuousParameter(0.05, 1), "subsample": ContinuousParameter(0.5, 1)},
-        strategy="Hyperband",
-        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=9, min_resource=1, suggestions="random")),
         random_seed=1729,
         storage_path=str(folder),
         callbacks=callbacks,
         console=Console(file=io.StringIO()),
-        **{"max_jobs": 9, "store": f"sqlite:///{folder}/record.db", **options},
+        **{
+            "strategy": "Hyperband",
+            "strategy_config": StrategyConfig(
+                HyperbandStrategyConfig(max_resource=9, min_resource=1, suggestions="random")
+            ),
+            "max_jobs": 9,
+            "store": f"sqlite:///{folder}/record.db",
+            **options,
+        },
     )
 
 

@@ -40,8 +40,9 @@ from hpo.record.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.record.tables import LOST_AFTER
 from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Plan
-from hpo.strategies.random_strategy import at_random
-from hpo.strategies.strategy import Task
+from hpo.strategies.random_strategy import RandomStrategy, at_random
+from hpo.strategies.registry import prepared
+from hpo.strategies.strategy import Prepared, Task
 from tests.support.digests import by_digest
 from tests.support.drivers import (
     METRIC,
@@ -91,6 +92,16 @@ class Aim:
     best_value: bool = False
     exact: bool = True
     learns: bool = False
+
+
+class _Searching(RandomStrategy):
+    """The strategy of an aim."""
+
+    def __init__(self, learns: bool) -> None:
+        self._learns = learns
+
+    def prepare(self, task: Task) -> Prepared:
+        return (by_digest if self._learns else at_random)(task)
 
 
 SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
@@ -201,7 +212,7 @@ class World:
             cuts = any(len(bracket.rungs) > 1 for bracket in plan.brackets)
             spec = {**SPEC, "storage_path": str(self.root / "models"), FOLDER_ID: "mine"}
             spec |= {"objective_type": kind, "objective_value": value}
-            spec |= {"max_jobs": plan.trials, "strategy": "Hyperband" if cuts else "Random"}
+            spec |= {"repeats": plan.repeats, "max_jobs": plan.trials, "strategy": "Hyperband" if cuts else "Random"}
             spec |= {"strategy_config": {"max_resource": plan.max_resource, "min_resource": 1} if cuts else None}
             record.create_job(JobRow(name="job", created_at=self.now, spec=spec, plan=plan.to_json()))
 
@@ -416,6 +427,7 @@ class World:
             max_jobs=job.spec["max_jobs"],
             workers=lambda hyperparameters: WORKERS,
             seed=7,
+            repeats=plan.repeats,
             mode=aim.mode,
             best_value=aim.best_value,
             storage_path=str(self.folder),
@@ -426,6 +438,8 @@ class World:
             ),
             completion=aim.criteria,
         )
+
+        task = Task(plan=plan, ranges=RANGES, metric=METRIC, mode=aim.mode, seed=search.seed)
 
         def say(line: str) -> None:
             driver.point()
@@ -438,9 +452,7 @@ class World:
                 raises = record.job("job").spec.get(RAISED, [])
             return Job(
                 search=search,
-                strategy=(by_digest if aim.learns else at_random)(
-                    Task(plan=plan, ranges=RANGES, metric=METRIC, mode=aim.mode, seed=search.seed)
-                ),
+                strategy=prepared(_Searching(aim.learns), task),
                 ranges=RANGES,
                 estimator=trainer,
                 channels={},

@@ -7,13 +7,13 @@ import logging
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
 from hpo.jobs.options import NUM_TO_KEEP, check_option
-from hpo.ranking import Rank, has_value
-from hpo.search import PROBE, UNTUNED, Search, TrialRun, rank_of
+from hpo.ranking import Rank, has_value, ranks
+from hpo.search import PROBE, UNTUNED, Search, TrialRun, rank_of, standing_of
 from trainers import storage
 from trainers.checkpoint import Manifest, remove
 from trainers.errors import LeaseError, WarmbandError
@@ -122,6 +122,8 @@ class Checkpoints:
         self._num_to_keep = num_to_keep
         self._flush = flush
         self._retention = Retention(num_to_keep)
+        self._together: dict[int, dict[int, TrialRun]] = {}
+        """Trials that ended before others of their configuration, by its number."""
         self._decided: list[tuple[Callable[[str], None], str]] = []
         self._queue: list[tuple[Callable[[str], None], str]] = []
         self._changed = threading.Condition()
@@ -147,14 +149,31 @@ class Checkpoints:
             self._decided.append((remove, older.uri))
         if not run.trial.is_finished() or run.cut or not run.judged:
             return []
-        gone = self._retention.ended(run, rank_of(self._search.ranking, run))
+        return [each for ended, rank in self._ranked(run) if (each := self._gone(ended, rank)) is not None]
+
+    def _ranked(self, run: TrialRun) -> Iterator[tuple[TrialRun, Rank]]:
+        """A trial that has ended, and where it stands; with others of its configuration, once all of them have."""
+        ranking, repeats = self._search.ranking, self._search.repeats
+        if not run.tuned or repeats == 1:
+            yield run, rank_of(ranking, run)
+            return
+        together = self._together.setdefault(run.number // repeats, {})
+        together[run.number] = run
+        if len(together) == repeats:
+            del self._together[run.number // repeats]
+            found = ranks(ranking, (standing_of(ranking, each) for each in together.values()), repeats)
+            yield from ((together[number], rank) for number, rank in sorted(found.items()))
+
+    def _gone(self, run: TrialRun, rank: Rank) -> TrialRun | None:
+        """Lets the checkpoint go that a trial which has ended leaves without a place; the trial that had it."""
+        gone = self._retention.ended(run, rank)
         if gone is None:
-            return []
+            return None
         if gone.manifest.is_folder:  # Its manifest first: what is left where this dies on the way does not look whole.
             self._decided.append((remove, gone.uri))
         self._decided.append((storage.delete_folder, self._folder(gone.run.id)))
         gone.run.checkpoint = None
-        return [gone.run]
+        return gone.run
 
     def recorded(self) -> None:
         """Lets the chosen files go once the store has all that was recorded before this call."""

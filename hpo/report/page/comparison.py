@@ -116,7 +116,7 @@ def _pair(data: JobData) -> tuple[Measured, float | None]:
 
 
 def _score(data: JobData) -> float | None:
-    return data.objective(data.best) if data.best else None
+    return data.score(data.best) if data.best else None
 
 
 def _aim(data: JobData) -> tuple[str, bool]:

@@ -82,7 +82,7 @@ def subtitle(data: JobData) -> str:
 
 def gap(data: JobData) -> Gap | None:
     """The best trial's score against the un-tuned run's; None where one of them has none."""
-    value = data.objective(data.best) if data.best else None
+    value = data.score(data.best) if data.best else None
     other = data.objective(data.untuned) if data.untuned else None
     if value is None or other is None:
         return None
@@ -118,7 +118,7 @@ def comparison(jobs: Sequence[JobData]) -> str:
     aims = sorted({f"{data.metric} ({data.job.spec['objective_type'].lower()}d)" for data in jobs})
     if len(aims) > 1:
         return f"These jobs cannot be ranked, since they are after different things: {', '.join(aims)}."
-    scored = [(value, data) for data in jobs if data.best and (value := data.objective(data.best)) is not None]
+    scored = [(value, data) for data in jobs if data.best and (value := data.score(data.best)) is not None]
     scored.sort(key=lambda pair: pair[0], reverse=jobs[0].maximize)
     if len(scored) < 2:
         text = f"only {scored[0][1].title} has a {jobs[0].metric}, {score(scored[0][0])}" if scored else "none has any"
@@ -141,7 +141,7 @@ def _stopped(reason: str) -> str:
 def _found(data: JobData) -> str:
     """The conclusion of a job that came to its end."""
     assert data.best is not None
-    value, between = data.objective(data.best) or 0.0, gap(data)
+    value, between = data.score(data.best) or 0.0, gap(data)
     trials = count(len(data.trials), "trial")
     if between is None:
         best = f"The best of {trials} has {data.metric} {score(value, standard_error(data))}"
@@ -158,7 +158,7 @@ def _found(data: JobData) -> str:
 
 def _so_far(data: JobData) -> str:
     """The conclusion of a job that is under way or has failed."""
-    value = data.objective(data.best) if data.best else None
+    value = data.score(data.best) if data.best else None
     if value is None:
         return f"no trial has reported a finite {data.metric}"
     between = gap(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from hpo.record import repeats_of
 from hpo.report.data import JobData
 from hpo.report.figures import job_figures
 from hpo.report.page.blocks import Code, Column, Table, Text
@@ -62,12 +63,14 @@ def _trials(data: JobData) -> Section:
     scores = [score for trial in data.trials if (score := data.objective(trial)) is not None]
     columns: list[Column | str] = ["trial", Column("status", choose=True), Column(data.metric, places(*scores))]
     given = any(trial.given for trial in data.trials)
+    columns += [Column(f"mean of {repeats_of(data.job)}", places(*scores))] if data.means else []
     columns += [f"{data.unit}s", "bracket", Column("worker-seconds", 2), *(["given"] if given else []), *names]
     rows = [
         [
             trial.trial_id,
             trial.status,
             data.objective(trial),
+            *([data.means[trial.number]] if data.means else []),
             trial.resource,
             None if trial.bracket is None else trial.bracket + 1,
             data.billed_by_trial.get(trial.trial_id, 0.0),

@@ -1,4 +1,4 @@
-"""Configurations of a search beside its searcher's: values that persons give."""
+"""Configurations of a search: values that persons give, and repeats."""
 
 from typing import TYPE_CHECKING
 
@@ -6,5 +6,6 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.search.configurations.given import Given as Given, GivenValues as GivenValues
+    from hpo.search.configurations.repeats import Configurations as Configurations
 
 load_when_used(__name__)

@@ -65,6 +65,11 @@ class RayTuneStrategy(Strategy):
         """See `Strategy.bound`."""
         return next((part.bound for part in self._parts if part.bound), "")
 
+    @property
+    def refuses_repeats(self) -> str:
+        """See `Strategy.refuses_repeats`: what is Ray Tune's knows trials alone."""
+        return "searchers and schedulers of Ray Tune's take trials one by one; leave repeats out, or give a strategy"
+
     def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
         """See `Strategy.plan`; what its scheduler will stop is not known before."""
         if units is None:

@@ -90,7 +90,7 @@ def test_a_job_file_has_them(tmp_path: Path) -> None:
     assert HyperparameterTuner(**read_job(path).arguments()).points_to_evaluate == [{"eta": 0.5}]
     for points, message in (
         ([{"eta": 7}], r"line \d+.*points_to_evaluate\[0\] has 'eta' 7"),
-        ([{"eta": 0.5}] * 3, r"line \d+.*points_to_evaluate has 3 points and max_jobs is 2"),
+        ([{"eta": 0.5}] * 3, r"line \d+.*points_to_evaluate has 3 points, and the job has 2 conf"),
         ({"eta": 0.5}, r"line \d+.*points_to_evaluate is .*give a list of names and values"),
     ):
         job["tuning"]["points_to_evaluate"] = points

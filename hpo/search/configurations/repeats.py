@@ -1,0 +1,112 @@
+"""Configurations of a search, each of which one trial or several train, as its searcher and its criteria are told."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from ray.tune.search import Searcher
+
+from hpo.search.trial import Search, TrialRun
+from hpo.strategies import Completion, Learner, Means, Verdict, mean
+
+
+class Configurations:
+    """Tells searcher and completion criteria of configurations: of the mean of its trials, once all have come so far.
+
+    Trials `repeats * k` and those that follow are the repeats of configuration k. Where each is trained once, they are
+    told of every trial as it comes.
+
+    Args:
+        search: says how many repeats there are.
+        searcher: is told under the id of a configuration's first trial.
+        completion: is told by the number of the configuration.
+        objective: the value that a trial is compared by.
+    """
+
+    def __init__(
+        self, search: Search, searcher: Searcher, completion: Completion, objective: Callable[[TrialRun], float]
+    ) -> None:
+        self._repeats = search.repeats
+        self._metric = search.metric
+        self._searcher = searcher
+        self._completion = completion
+        self._objective = objective
+        self._reports: dict[int, Means] = defaultdict(lambda: Means(self._repeats))
+        self._rungs: dict[int, Means] = defaultdict(lambda: Means(self._repeats))
+        self._over: dict[int, dict[int, TrialRun]] = defaultdict(dict)
+        self._names: dict[int, str] = {}
+
+    def begins(self, number: int) -> bool:
+        """Whether a trial of this number is the first of its configuration, so that the searcher suggests it."""
+        return number % self._repeats == 0
+
+    def first(self, number: int) -> int:
+        """The number of the first trial of the same configuration."""
+        return number - number % self._repeats
+
+    def configuration(self, number: int) -> int:
+        """The number of a trial's configuration."""
+        return number // self._repeats
+
+    def begun(self, run: TrialRun) -> None:
+        """A trial has begun."""
+        if not self.begins(run.number):
+            return
+        number = self.configuration(run.number)
+        self._names[number] = run.id
+        if isinstance(self._searcher, Learner):
+            self._searcher.begun(run.id, run.hyperparameters)
+        self._completion.begun(number, run.hyperparameters)
+
+    def reached(self, run: TrialRun, rung: int) -> None:
+        """A trial has come to a rung."""
+        number, repeat = divmod(run.number, self._repeats)
+        value = self._rungs[number].take(repeat, rung, self._objective(run))
+        if value is not None:
+            self._completion.reached(number, rung, value)
+
+    def reported(self, run: TrialRun, result: dict[str, Any]) -> None:
+        """A trial reported, in the form that searchers take."""
+        number, repeat = divmod(run.number, self._repeats)
+        value = self._reports[number].take(repeat, run.resource, result[self._metric])
+        if value is not None:
+            self._searcher.on_trial_result(self._names[number], self._as_one(number, result, value))
+
+    def ended(self, run: TrialRun, result: dict[str, Any]) -> None:
+        """A trial has ended; one that failed or diverged makes its configuration one that did."""
+        number, repeat = divmod(run.number, self._repeats)
+        self._over[number][repeat] = run
+        if len(self._over[number]) < self._repeats:
+            return
+        runs = [each for _, each in sorted(self._over.pop(number).items())]
+        value = mean(map(self._objective, runs)) if self._repeats > 1 else self._objective(run)
+        failed, lost = (any(each.failure for each in runs), any(each.failure or each.diverged for each in runs))
+        # Searchers that learn take no value that is not finite.
+        told = None if lost else self._as_one(number, result, value)
+        self._searcher.on_trial_complete(self._names[number], result=told, error=lost)
+        if not any(each.cut for each in runs):
+            resource = max(each.resource for each in runs)
+            self._completion.ended(number, math.nan if failed else value, resource=resource, failed=failed)
+
+    def no_more(self, trials: int) -> None:
+        """There are so many trials, and no more will come."""
+        self._completion.no_more_trials(self.configuration(trials))
+
+    @property
+    def judged(self) -> int:
+        """The number of the first trial that the criteria are not done with."""
+        return self._completion.judged * self._repeats
+
+    def judge(self) -> Verdict | None:
+        """Judges what can be judged by now; returns why the job is complete, once, or None."""
+        verdict = self._completion.judge()
+        return verdict and replace(verdict, last=(verdict.last + 1) * self._repeats - 1)
+
+    def _as_one(self, number: int, result: dict[str, Any], value: float) -> dict[str, Any]:
+        if self._repeats == 1:
+            return result
+        return {**result, self._metric: value, "trial_id": self._names[number]}

@@ -1,0 +1,141 @@
+"""Configurations that several trials train, as a job: its record and its words, killed and resumed, and its doors."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ray.tune.schedulers import ASHAScheduler
+
+from hpo import HyperparameterTuner, TuningJobCompletionCriteriaConfig
+from hpo.job_file.reading import read_job
+from hpo.record.store import Store
+from hpo.strategies.hyperband import Plan, lay_out, run_all
+from hpo.strategies.median_rule import with_median_rule
+from hpo.strategies.repeats import mean, repeated
+from tests.support.drivers import Disturbance
+from tests.support.driving import CHANNELS, answer, tuner
+from tests.support.job_life import LOST, Aim, World
+from tests.support.listed import hpo
+from tests.support.small_job import write_job
+from trainers import ConfigurationError
+
+PLANS = [lay_out(5, 1, 9), run_all(4, 3), with_median_rule(run_all(6, 9))]
+
+
+def lived(plan: Plan, parallel: int, killed: tuple[tuple[int, int], ...] = (), **aim: Any) -> dict[str, Any]:
+    """The answer of a job whose drivers are killed at these moments."""
+    with closing(World(aim=Aim(plan=repeated(plan, 3), **aim), parallel=parallel)) as world:
+        for moment in killed:
+            world.drive(Disturbance(acts={moment: partial(world.kill, heard=False)}, written_every=1))
+            world.now += LOST
+        world.drive(Disturbance())
+        assert world.check().status == "Completed"
+        rows = [] if "criteria" in aim else world.rows()[1]  # Others are trained ahead, and do not count.
+        ends = [(row.number, row.status, row.resource) for row in rows if row.number >= 0]
+        return {**world.answer(), "all": ends}
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=["hyperband", "all", "median"])
+@pytest.mark.parametrize("learns", [False, True])
+def test_one_answer_for_any_number_of_gangs_and_drivers(plan: Plan, learns: bool) -> None:
+    one = lived(plan, 1, learns=learns)
+    assert len(one["all"]) == 3 * plan.trials
+    assert lived(plan, 4, learns=learns) == one
+    assert lived(plan, 2, ((4, 1), (6, 3)), learns=learns) == one
+
+
+def test_criteria_judge_configurations_by_their_means() -> None:
+    criteria = TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.4)
+    one = lived(run_all(8, 3), 1, criteria=criteria)
+    assert "target_objective_metric_value 0.4 reached" in one["status"][1]
+    *_, first, _, last = one["trials"]
+    assert (first[0] % 3, last[0], first[4]) == (0, first[0] + 2, last[4])
+    assert mean(trial[2] for trial in one["trials"][-3:]) >= 0.4
+    assert lived(run_all(8, 3), 4, criteria=criteria) == one
+    assert lived(run_all(8, 3), 2, ((5, 1),), criteria=criteria) == one
+
+
+def test_the_winner_is_of_the_best_mean_everywhere(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/record.db"
+    made = tuner(tmp_path, max_jobs=15, repeats=3)
+    assert made.plan().brackets[0].sizes[0] % 3 == 0
+    made.fit(CHANNELS, job_name="job")
+    with Store(store) as record:
+        rows, summary = [row for row in record.trials("job") if row.number >= 0], record.job("job").summary
+    groups = [rows[start : start + 3] for start in range(0, 15, 3)]
+    for group in groups:
+        assert len({row.resource for row in group}) == 1
+        assert group[0].hyperparameters == group[1].hyperparameters == group[2].hyperparameters
+        assert len({row.objective for row in group}) > 1  # Rows are drawn by a seed of each trial's own.
+    means = [mean(row.objective or 0.0 for row in group) for group in groups]
+    best = max(groups, key=lambda group: (means[groups.index(group)], -group[0].resource))
+    winner = max(best, key=lambda row: (row.objective or 0.0, -row.number))
+    assert made.best_training_job() == summary["best"]["trial"] == winner.trial_id
+    assert summary["best"]["repeats"] == {
+        "values": [row.objective for row in best],
+        "mean": pytest.approx(max(means)),
+    }
+    assert winner.checkpoint
+    frame = made.analytics().dataframe()
+    assert list(frame["Configuration"]) == [number // 3 for number in range(15)]
+    assert list(frame["MeanObjectiveValue"][::3]) == pytest.approx(means)
+    head, first, *_ = hpo("trials", "job", "--store", store, columns=200).splitlines()
+    assert "mean of 3" in head
+    assert first.startswith(winner.trial_id)
+    assert f"mean of 3 trials {max(means):.5f}" in hpo("describe", "job", "--store", store, columns=200)
+    (listed,) = json.loads(hpo("jobs", "--json", "--store", store))
+    assert listed["BestObjectiveValue"] == pytest.approx(max(means))
+
+
+def test_it_is_attached_to_and_has_more_configurations(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/record.db"
+    tuner(tmp_path, max_jobs=6, repeats=2).fit(CHANNELS, job_name="job")
+    again = HyperparameterTuner.attach("job", store=store)
+    assert (again.repeats, again.max_jobs, again.plan().repeats) == (2, 6, 2)
+    with pytest.raises(ConfigurationError, match=r"max_jobs is 9, and repeats 2.*give a max_jobs of 8 or 10"):
+        again.resume(inputs=CHANNELS, max_jobs=9)
+    again.resume(inputs=CHANNELS, max_jobs=10)
+    assert len(answer(tmp_path, "job")["trials"]) == 11  # The un-tuned run among them.
+    assert again.describe()["TrainingJobStatusCounters"]["InProgress"] == 0
+
+
+def test_a_job_file_has_them(tmp_path: Path) -> None:
+    path = write_job(tmp_path)
+    job = yaml.safe_load(path.read_text())
+    job["tuning"]["repeats"] = 2
+    path.write_text(yaml.safe_dump(job))
+    made = HyperparameterTuner(**read_job(path).arguments())
+    assert (made.repeats, made.plan().trials) == (2, 2)
+    job["tuning"]["repeats"] = 3
+    path.write_text(yaml.safe_dump(job))
+    with pytest.raises(ConfigurationError, match=r"max_jobs is 2, and repeats 3.*give a max_jobs of 3"):
+        read_job(path).arguments()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"repeats": 0}, "repeats is 0; give a whole number from 1 to 100"),
+        ({"repeats": 2.0}, "repeats is 2.0; give a whole number"),
+        ({"repeats": 3, "max_jobs": 10}, "each configuration takes 3 of its trials; give a max_jobs of 9 or 12"),
+        (
+            {
+                "repeats": 3,
+                "strategy": "Bayesian",
+                "strategy_config": None,
+                "scheduler": ASHAScheduler(time_attr="training_iteration"),
+            },
+            "repeats is 3 with 'RayTune': searchers and schedulers of Ray Tune's take trials one by one",
+        ),
+        ({"repeats": 3, "points_to_evaluate": [{"eta": 0.5}] * 4}, "has 4 points, and the job has 3 configurations"),
+    ],
+)
+def test_what_there_cannot_be_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        tuner(tmp_path, **options)
