@@ -251,8 +251,7 @@ class Controller:
         unknown: list[tuple[TrialRun, str]] = []
         while (known := self._next_known()) is not None:
             run, stop = known
-            told_in_order = run.tuned and self.trials.turns.known
-            status = run.trial.status
+            in_order, status = run.tuned and self.trials.turns.known, run.trial.status
             run.trial.set_status(Trial.RUNNING)
             try:
                 answer = self._storage.attempt(partial(self._known.answer, run, stop))
@@ -261,7 +260,7 @@ class Controller:
                 self._stop_without_storage(str(error))
                 break
             if answer is None:
-                unknown += [] if told_in_order else [(run, status)]  # Else it is under way until the turns are over.
+                unknown += () if in_order else ((run, status),)  # Else it is under way until the turns are over.
             else:
                 self._demand.recalled()
                 self.trials.booked(run, answer)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from typing import Any
 
 from hpo.ranking import Ranking
 from hpo.strategies.completion_criteria import Completion, TuningJobCompletionCriteriaConfig, Verdict
@@ -16,14 +17,19 @@ class AsTheyCome(Completion):
     A target is met by the first value that meets it. A trial has not improved the best once it has come to its first
     rung, or was lost on its way, without improving it, and may still do so at a later one.
 
+    That a search has converged is not judged: that goes by trials that have ended, and here they wait at their rungs.
+
     Args:
         criteria: what was asked for; None never ends a job.
         plan: the job's brackets.
         ranking: which value is better.
+        **search: as `Completion` takes it.
     """
 
-    def __init__(self, criteria: TuningJobCompletionCriteriaConfig | None, plan: Plan, ranking: Ranking) -> None:
-        super().__init__(criteria, plan, ranking)
+    def __init__(
+        self, criteria: TuningJobCompletionCriteriaConfig | None, plan: Plan | None, ranking: Ranking, **search: Any
+    ) -> None:
+        super().__init__(criteria, plan, ranking, **search)
         self._came: set[int] = set()
         self._verdict: Verdict | None = None
 
@@ -37,9 +43,9 @@ class AsTheyCome(Completion):
         super().reached(number, resource, value)
         self._come(number, value)
 
-    def ended(self, number: int, value: float, *, failed: bool = False) -> None:
+    def ended(self, number: int, value: float, *, resource: int = 1, failed: bool = False) -> None:
         """See `Completion.ended`."""
-        super().ended(number, value, failed=failed)
+        super().ended(number, value, resource=resource, failed=failed)
         if number not in self._came:
             self._come(number, value)
 

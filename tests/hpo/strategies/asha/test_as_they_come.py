@@ -12,7 +12,8 @@ from hpo.strategies.hyperband import MOST_JOBS
 
 
 def judges(criteria: TuningJobCompletionCriteriaConfig | None) -> AsTheyCome:
-    return AsTheyCome(criteria, lay_out_asynchronous(20, 1, 9), Ranking(maximize=True))
+    plan = lay_out_asynchronous(20, 1, 9)
+    return AsTheyCome(criteria, plan, Ranking(maximize=True), ranges={}, max_resource=9)
 
 
 def test_a_target_is_met_by_whoever_meets_it_first_and_every_trial_counts() -> None:
