@@ -55,7 +55,7 @@ def strategy_of(strategy: str | Strategy, config: StrategyConfig | None) -> Stra
     name = strategy if isinstance(strategy, str) else name_in_record(strategy)
     if config is not None and name not in config.strategies:
         raise ConfigurationError(
-            f"strategy_config is for the strategy {' or '.join(config.strategies)}, not for {name!r}; leave it out"
+            f"strategy_config is for the strategy {' or '.join(map(repr, config.strategies))}, not for {name!r}; leave it out"
         )
     if not isinstance(strategy, str):
         if config is not None:
