@@ -17,16 +17,23 @@ from hpo.ranges import (
     corners,
     extremes,
 )
-from hpo.strategies import MOST_JOBS, STRATEGIES, Strategy, StrategyConfig, WarmStartConfig, check_strategy
+from hpo.strategies import (
+    MOST_JOBS,
+    STRATEGIES,
+    Strategy,
+    StrategyConfig,
+    TuningJobCompletionCriteriaConfig,
+    WarmStartConfig,
+    check_strategy,
+)
 from trainers.checking import check_whole, did_you_mean, is_number, is_whole
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from trainers.trainer import Trainer
 
-_NAMES = " or ".join(map(repr, STRATEGIES))
 _KINDS: dict[str, tuple[Any, str]] = {
-    "strategy": (str | Strategy, f"{_NAMES}, or a hpo.strategies.Strategy of your own"),
+    "strategy": (str | Strategy, f"{' or '.join(map(repr, STRATEGIES))}, or a hpo.strategies.Strategy of your own"),
     "objective_type": (str, "'Maximize' or 'Minimize'"),
     "early_stopping_type": (str, "'Off' or 'Auto'"),
     "strategy_config": (
@@ -34,6 +41,7 @@ _KINDS: dict[str, tuple[Any, str]] = {
         "StrategyConfig(HyperbandStrategyConfig(max_resource=..., min_resource=...))",
     ),
     "warm_start_config": (WarmStartConfig | None, "WarmStartConfig('TransferLearning', parents=['an-earlier-job'])"),
+    "completion_criteria_config": (TuningJobCompletionCriteriaConfig | None, "TuningJobCompletionCriteriaConfig(...)"),
     "base_tuning_job_name": (str | None, "a string"),
     "estimator_name": (str | None, "a string"),
 }
@@ -102,9 +110,8 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
     check_ranges(ranges)
     check_conditions(ranges)
     check_trainer_ranges(estimator, ranges)
-    check_strategy(
-        options["strategy"], options["strategy_config"], options["early_stopping_type"], options["warm_start_config"]
-    )
+    given = ("strategy", "strategy_config", "early_stopping_type", "warm_start_config", "completion_criteria_config")
+    check_strategy(*(options[name] for name in given))
     kind, kinds = options["objective_type"], ("Maximize", "Minimize")
     if kind not in kinds:
         raise ConfigurationError(f"objective_type is {kind!r}; give {one_of(kind, kinds)}")
@@ -378,8 +385,7 @@ def _check_length(name: str, bounds: ParameterRange) -> None:
             f"hyperparameter_ranges[{name!r}] is {bounds!r}, and says how long every trial trains; leave its condition "
             "out"
         )
-    whole = isinstance(bounds, IntegerParameter | CategoricalParameter)
-    if not whole or not all(is_whole(value, 1) for value in values):
+    if not isinstance(bounds, IntegerParameter | CategoricalParameter) or not all(is_whole(each, 1) for each in values):
         raise ConfigurationError(
             f"hyperparameter_ranges[{name!r}] is {bounds!r}, and says how long a trial trains; give an "
             "IntegerParameter with a min_value of 1 or more"

@@ -56,6 +56,8 @@ class Memory:
     ) -> None:
         self.before = before or Before()
         self._sound = sound or is_there
+        trials = list(trials)
+        self._halted_at = {row.trial_id: row.resource for row in trials}
         rows = [_whole(row) for row in trials]
         if not any(row.resource for row in rows if 0 <= row.number < FIRST_FAILURES):
             # Where none of the first trials trained, what failed is tried again: its cause may be mended.
@@ -121,9 +123,17 @@ class Memory:
             self._open[run.id] = row
             raise
 
+    def all_told(self) -> None:
+        """See `Recall.all_told`."""
+        self._open = {name: row for name, row in self._open.items() if row.number < 0}
+
     def _answer(self, row: TrialRow, run: TrialRun, stop: int) -> Served | None:
+        # What it was told in its turn counts, also where it was halted since as it trained its rungs again.
+        halted_at = self._halted_at[run.id] if run.turns else 0
+        again = row.resource < stop <= halted_at
+        row = replace(row, resource=stop, checkpoint="", files={}, checkpoint_bytes=0) if again else row
         end = min(stop, row.resource)
-        if end == row.resource:
+        if end == row.resource >= halted_at:
             del self._open[run.id]
         reports = [report for step, report in self._reports[run.id].items() if run.resource < step <= end]
         # How far it came says less: one may have diverged on its way to that rung, or in the first unit behind it.

@@ -282,7 +282,6 @@ CHECKED = frozenset(SETTINGS) - {
     "tags",
     "prices",
     "max_cost",
-    "completion_criteria_config",
     "points_to_evaluate",
     "autotune",
     "hyperparameters_to_keep_static",

@@ -55,6 +55,7 @@ def summarize(
         "resource_used": controller.trained,
         "resource_planned": plan.resource,
         "resource_possible": plan.full_resource,
+        "depends_on_timing": controller.search.in_order,
         "worker_seconds": billed,
         "cost": tariff.shares(billed) if (tariff := controller.search.limits.tariff) else None,
         "wall_seconds": controller.seconds,
@@ -153,6 +154,8 @@ def show_plan(plan: Plan) -> RenderableType:
     most = f"At most {plan.resource} of the {plan.full_resource} units of {plan.trials} full trials: {share:.0%}.{each}"
     if plan.apart and (early := plan.brackets[0].rungs[:-1]):
         most += f" A trial stops at {' or '.join(map(str, early))} if it is behind the median of those before it."
+    if plan.eta:
+        most += f" So many, if each new trial is better than all before it; usual is one in {plan.eta} a rung."
     return Group(table, Text(most))
 
 
@@ -222,6 +225,8 @@ def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "", f"{count(error['trials'], 'trial')}, first {error['first']}: {first_line(error['error'])}{logs}"
     used, possible = summary["resource_used"], summary["resource_possible"]
     yield "units used", f"{used} of {possible} possible ({used / possible:.1%})"
+    if summary.get("depends_on_timing"):
+        yield "", "which trials trained on depends on timing: another run with this seed may find others"
     kinds = summary["worker_seconds"]
     parts = ", ".join(f"{kind} {seconds:.1f}" for kind, seconds in kinds.items())
     yield "billed", f"{sum(kinds.values()):.1f} worker-seconds{_money(summary.get('cost'))}: {parts}"

@@ -85,7 +85,7 @@ class Controller:
         self._beside = Beside(search, on_probe)
         self._budget = Budget(search.limits, self.ledger)
         self._demand = self.trials.demand
-        self._told_before = self.trials.turns.again(self.runs, self.trials.choose)
+        self._told_before = self.trials.turns.again(self.runs, self.trials.choose, recall.all_told)
         self._known = recall
         self._gangs = gangs
         self._record = record
@@ -251,7 +251,7 @@ class Controller:
         unknown: list[tuple[TrialRun, str]] = []
         while (known := self._next_known()) is not None:
             run, stop = known
-            status = run.trial.status
+            in_order, status = run.tuned and self.trials.turns.known, run.trial.status
             run.trial.set_status(Trial.RUNNING)
             try:
                 answer = self._storage.attempt(partial(self._known.answer, run, stop))
@@ -260,7 +260,7 @@ class Controller:
                 self._stop_without_storage(str(error))
                 break
             if answer is None:
-                unknown.append((run, Trial.PENDING if self.trials.turns.known else status))
+                unknown += () if in_order else ((run, status),)  # Else it is under way until the turns are over.
             else:
                 self._demand.recalled()
                 self.trials.booked(run, answer)
@@ -279,7 +279,7 @@ class Controller:
 
     def _next_known(self) -> tuple[TrialRun, int] | None:
         """The next recalled assignment and its end; once a job turns out to be complete, the un-tuned run alone."""
-        if not self._stopping and self.trials.turns.known and (told := next(self._told_before, None)):
+        if not self._stopping and (told := next(self._told_before, None)):
             return told
         run = None if self._stopping or self.trials.turns.known else self.trials.choose_known()
         if run is None and (self.trials.verdict or not self._stopping) and self._known.knows(UNTUNED):

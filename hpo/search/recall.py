@@ -99,6 +99,9 @@ class Recall(Protocol):
             StorageError: its checkpoint cannot be looked at; ask again later.
         """
 
+    def all_told(self) -> None:
+        """All turns were taken again: what trials may still come to is not known."""
+
     def ended_at(self, run: TrialRun) -> float | None:
         """When a trial that has ended had ended before, with as many units; None where it had not."""
 
@@ -127,6 +130,9 @@ class FirstRun:
 
     def answer(self, run: TrialRun, stop: int) -> None:
         """See `Recall.answer`."""
+
+    def all_told(self) -> None:
+        """See `Recall.all_told`."""
 
     def ended_at(self, run: TrialRun) -> None:
         """See `Recall.ended_at`."""
@@ -164,13 +170,14 @@ class Turns:
         return True
 
     def again(
-        self, runs: Mapping[str, TrialRun], choose: Callable[[], TrialRun | None]
+        self, runs: Mapping[str, TrialRun], choose: Callable[[], TrialRun | None], all_told: Callable[[], None]
     ) -> Iterator[tuple[TrialRun, int]]:
         """Goes through the turns of the run before: each trial that is to be told, and the units that it came to.
 
         Args:
             runs: every trial so far, by its id.
             choose: makes the search choose what is trained next, a new trial perhaps.
+            all_told: is called once they are over, if the search went through all of them.
         """
         while self._left:
             turn = self._left[0]
@@ -185,6 +192,8 @@ class Turns:
         for run in runs.values():
             if run.trial.status == Trial.RUNNING:
                 run.trial.set_status(Trial.PENDING)
+        if self.known:
+            all_told()
 
     def _check(self, turn: Turn, chosen: TrialRun | None) -> None:
         """The trial that was chosen is under way; if it is another than before, the order is given up."""

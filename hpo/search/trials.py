@@ -259,7 +259,7 @@ class Trials:
                 action = self._scheduler.on_trial_result(self, run.trial, result)
                 self._configurations.reported(run, result)
         self._record.reports(run, segment.reports)
-        if run.tuned and run.resource > run.at_rung["resource"]:  # One that trains its rungs again had its turn.
+        if run.tuned and run.resource > run.at_rung["resource"] and not run.back:  # Else it trains that again.
             self.turns.take(run, TOLD)
         if run.resource >= max(rung, run.at_rung["resource"]):
             run.at_rung = {}

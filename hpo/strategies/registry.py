@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hpo.ranges import ParameterRange, Scalar, checked_points
+from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Plan
 from hpo.strategies.hyperband_strategy import StrategyConfig
 from hpo.strategies.ray_tune import RayTuneStrategy, named_code
@@ -55,7 +56,7 @@ def strategy_of(strategy: str | Strategy, config: StrategyConfig | None) -> Stra
     name = strategy if isinstance(strategy, str) else name_in_record(strategy)
     if config is not None and name not in config.strategies:
         raise ConfigurationError(
-            f"strategy_config is for the strategy {' or '.join(config.strategies)}, not for {name!r}; leave it out"
+            f"strategy_config is for the strategy {' or '.join(map(repr, config.strategies))}, not for {name!r}; leave it out"
         )
     if not isinstance(strategy, str):
         if config is not None:
@@ -108,6 +109,7 @@ def check_strategy(
     config: StrategyConfig | None,
     early_stopping_type: str,
     warm_start_config: WarmStartConfig | None = None,
+    completion_criteria_config: TuningJobCompletionCriteriaConfig | None = None,
 ) -> None:
     """Refuses what no job could be started with.
 
@@ -120,6 +122,12 @@ def check_strategy(
     if early_stopping_type == "Auto" and made.stops:
         name = name_in_record(made)
         raise ConfigurationError(f"early_stopping_type 'Auto' with {name!r}: {name} stops trials itself; give 'Off'")
+    converges = completion_criteria_config is not None and completion_criteria_config.complete_on_convergence
+    if converges and made.rations and made.depends_on_timing:
+        raise ConfigurationError(
+            f"complete_on_convergence is True with {name_in_record(made)!r}, whose trials wait at their rungs till "
+            "the job ends; leave it out, or give the strategy Hyperband"
+        )
     if warm_start_config is not None and not made.learns:
         raise ConfigurationError(
             f"warm_start_config with {name_in_record(made)!r}, which learns nothing from results; leave it out, or "

@@ -15,9 +15,11 @@ from ray.tune.schedulers import AsyncHyperBandScheduler, FIFOScheduler, TrialSch
 from ray.tune.search import Searcher
 
 from hpo.search.recall import Turn, turns_in
+from hpo.strategies.asha.asha_scheduler import AshaScheduler
+from hpo.strategies.asha.promotions import grown, lay_out_asynchronous
 from hpo.strategies.hyperband import Plan, lay_out, run_all
 from hpo.strategies.scheduler import RESOURCE
-from tests.support.broken_off import Service, Spoiling, answer, ends_as
+from tests.support.broken_off import Service, Spoiling, answer, check_bills, ends_as
 from tests.support.simulated import METRIC, drawn
 
 PLAN = run_all(8, 5)
@@ -188,6 +190,85 @@ def test_one_trial_at_a_time_under_asha_of_rays_ends_alike(ends: list[tuple[bool
     for killed, after in ends:
         service.drive(**{"dies_at" if killed else "stop_at": after})
     ends_as(service, expected)
+
+
+class Logged(AshaScheduler):
+    """ASHA that remembers what it promoted and what it was told of rungs."""
+
+    def __init__(self, plan: Plan) -> None:
+        super().__init__(plan, metric=METRIC, mode="max")
+        self.log: list[tuple[Any, ...]] = []
+
+    def on_trial_add(self, tune_controller: Any, trial: Trial) -> None:
+        super().on_trial_add(tune_controller, trial)
+        self.log.append(("begun", trial.trial_id))
+
+    def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
+        before = set(self.core.runnable())
+        trial = super().choose_trial_to_run(tune_controller)
+        if trial is not None and trial.trial_id not in before:
+            self.log.append(("promoted", trial.trial_id))
+        return trial
+
+    def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
+        if trial.trial_id in self.core.runnable() and result[RESOURCE] == self.milestone(trial):
+            self.log.append(("came", trial.trial_id, result[RESOURCE], result[METRIC]))
+        return super().on_trial_result(tune_controller, trial, result)
+
+    def on_trial_error(self, tune_controller: Any, trial: Trial) -> None:
+        self.log.append(("lost", trial.trial_id))
+        super().on_trial_error(tune_controller, trial)
+
+
+ASHA_PLAN = lay_out_asynchronous(12, 1, 9)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.integers(1, 6),
+    st.integers(0, 1000),
+    st.lists(
+        st.tuples(st.booleans(), st.integers(1, 40), st.integers(0, 12), st.none() | st.integers(0, 30)),
+        min_size=1,
+        max_size=4,
+    ),
+    st.booleans(),
+    st.sampled_from([0, 1, 10]),
+)
+def test_asha_broken_off_anywhere_promotes_again_what_it_had_promoted(
+    parallel: int, seed: int, ends: list[tuple[bool, int, int, int | None]], exact: bool, more: int
+) -> None:
+    """Halted between rungs, with lost gangs, spoilt checkpoints, rows that were not written, and a larger max_jobs."""
+    schedulers: list[Logged] = []
+
+    def scheduler(plan: Plan) -> TrialScheduler:
+        schedulers.append(Logged(plan))
+        return schedulers[-1]
+
+    gangs = type("SpoilingOnce", (Spoiling,), {"spoilt": set(), "seed": seed})
+    options = {**IN_ORDER, "exact_from": lambda hyperparameters: exact}
+    service = Service(plan=ASHA_PLAN, parallel=parallel, scheduler=scheduler, gangs=gangs, options=options)
+    for killed, after, unwritten, lost in ends:
+        losses = frozenset() if lost is None else frozenset({lost})
+        if service.drive(losses=losses, **{"dies_at" if killed else "stop_at": after}) is None:
+            service.rows.lose(unwritten)
+        log = schedulers[-1].log
+        service.drive(dies_at=0)
+        again = schedulers[-1].log
+        assert again == log[: len(again)]
+        came = {(entry[1], entry[2]) for entry in again if entry[0] == "came"}
+        for name, row in service.rows.trials.items():
+            rung = max((rung for rung in ASHA_PLAN.brackets[0].rungs if rung <= row.resource), default=0)
+            assert not rung or (name, rung) in came
+    before = schedulers[-1].log
+    service.plan = grown(ASHA_PLAN, 12 + more) if more else ASHA_PLAN
+    controller = service.drive()
+    assert controller is not None
+    assert len(controller.runs) == 12 + more
+    assert schedulers[-1].log[: len(before)] == before
+    assert all(run.trial.is_finished() for run in controller.runs.values())
+    assert controller.trained <= service.plan.resource
+    check_bills(service, controller)
 
 
 def test_a_record_without_turns_is_told_in_any_order() -> None:

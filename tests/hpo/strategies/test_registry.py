@@ -151,7 +151,7 @@ def test_a_record_gives_the_strategy_that_was_given(options: dict[str, Any]) -> 
     ("strategy", "config", "stopping", "message"),
     [
         ("Hyperbnad", None, "Off", "'Hyperbnad' is unknown.*did you mean 'Hyperband'"),
-        ("Bayesian", CONFIG, "Off", "strategy_config is for the strategy 'Hyperband', not for 'Bayesian'"),
+        ("Bayesian", CONFIG, "Off", "strategy_config is for the strategy 'Hyperband' or 'ASHA', not for 'Bayesian'"),
         ("Random", CONFIG, "Off", "strategy_config is for the strategy 'Hyperband'"),
         (HyperbandStrategy(max_resource=9, min_resource=1), CONFIG, "Off", "leave strategy_config out"),
         ("Hyperband", CONFIG, "Auto", "Hyperband stops trials itself; give 'Off'"),

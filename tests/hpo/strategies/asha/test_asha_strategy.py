@@ -63,7 +63,7 @@ def test_it_stops_trials_itself_and_learns_where_it_has_a_model() -> None:
     check_strategy("ASHA", None, "Off", warm)
     with pytest.raises(ConfigurationError, match="learns nothing from results"):
         check_strategy("ASHA", CONFIG, "Off", warm)
-    with pytest.raises(ConfigurationError, match="strategy_config is for the strategy Hyperband or ASHA, not for"):
+    with pytest.raises(ConfigurationError, match="strategy_config is for the strategy 'Hyperband' or 'ASHA', not for"):
         strategy_of("Random", CONFIG)
 
 

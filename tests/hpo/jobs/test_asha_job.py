@@ -1,0 +1,125 @@
+"""ASHA as a job: its trials and what is said of them, its record, its resume, and its doors."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from ray.train import ScalingConfig
+from rich.console import Console
+
+from hpo import (
+    ContinuousParameter,
+    HyperbandStrategyConfig,
+    HyperparameterTuner,
+    StrategyConfig,
+    TuningJobCompletionCriteriaConfig,
+)
+from hpo.job_file.reading import read_job
+from hpo.record.store import Store, TrialRow
+from tests.support.driving import CHANNELS
+from tests.support.small_job import write_job
+from trainers import ConfigurationError, XGBoostTrainer
+
+RANGES = {"eta": ContinuousParameter(0.01, 1.0, "Logarithmic")}
+
+
+def tuner(folder: Path, *, suggestions: str = "random", console: Any = False, **options: Any) -> HyperparameterTuner:
+    config = HyperbandStrategyConfig(max_resource=9, min_resource=1, suggestions=suggestions)
+    return HyperparameterTuner(
+        XGBoostTrainer(
+            scaling=ScalingConfig(num_workers=0),
+            hyperparameters={"objective": "binary:logistic", "eval_metric": "auc"},
+        ),
+        "validation:auc",
+        RANGES,
+        **{
+            "strategy": "ASHA",
+            "strategy_config": StrategyConfig(config),
+            "max_jobs": 9,
+            "random_seed": 3,
+            "store": f"sqlite:///{folder}/store.db",
+            "storage_path": str(folder),
+            "console": console,
+            **options,
+        },
+    )
+
+
+def rows(folder: Path, name: str = "job") -> list[TrialRow]:
+    with Store(f"sqlite:///{folder}/store.db") as store:
+        return [row for row in store.trials(name) if row.number >= 0]
+
+
+def test_a_third_of_each_rung_goes_on_and_what_depends_on_timing_is_said(tmp_path: Path) -> None:
+    said = io.StringIO()
+    made = tuner(tmp_path, console=Console(file=said, width=200))
+    made.fit(CHANNELS, job_name="job")
+    found = rows(tmp_path)
+    assert [sum(row.resource >= rung for row in found) for rung in (1, 3, 9)] == [9, 3, 1]
+    assert [row.status for row in found].count("Stopped") == 8
+    assert sorted(number for row in found for kind in row.turns.values() for number, _ in kind) == list(range(1, 27))
+    words = " ".join(said.getvalue().split())
+    assert "warning: ASHA promotes trials by what has come so far" in words
+    assert "So many, if each new trial is better than all before it; usual is one in 3 a rung." in words
+    assert "which trials trained on depends on timing: another run with this seed may find others" in words
+    config = made.describe()["HyperParameterTuningJobConfig"]
+    assert (config["Strategy"], config["StrategyConfig"]) == (
+        "ASHA",
+        {"HyperbandStrategyConfig": {"MinResource": 1, "MaxResource": 9}},
+    )
+
+
+def test_one_trial_at_a_time_it_is_the_same_again_and_a_larger_job_keeps_what_was_decided(tmp_path: Path) -> None:
+    tuner(tmp_path).fit(CHANNELS, job_name="job")
+    tuner(tmp_path).fit(CHANNELS, job_name="again")
+    first = {row.number: (row.resource, row.objective, row.turns) for row in rows(tmp_path)}
+    assert {row.number: (row.resource, row.objective, row.turns) for row in rows(tmp_path, "again")} == first
+    attached = HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/store.db")
+    assert (attached.strategy, attached.plan()) == ("ASHA", tuner(tmp_path).plan())
+    attached.resume(inputs=CHANNELS, max_jobs=13)
+    larger = rows(tmp_path)
+    assert len(larger) == 13
+    assert {row.number: (row.resource, row.objective, row.turns) for row in larger[:9]} == first
+    assert max(row.resource for row in larger[9:]) == 9
+
+
+def test_a_model_reads_whatever_has_come(tmp_path: Path) -> None:
+    tuner(tmp_path, suggestions="model", max_jobs=11, max_parallel_jobs=2).fit(CHANNELS, job_name="job")
+    tuner(tmp_path, max_jobs=11).fit(CHANNELS, job_name="random")
+    with_model, at_random = rows(tmp_path), rows(tmp_path, "random")
+    same = [one.hyperparameters == other.hyperparameters for one, other in zip(with_model, at_random, strict=True)]
+    assert same == [True] * 8 + [False] * 3
+
+
+def test_a_target_ends_it_at_the_first_value_that_meets_it(tmp_path: Path) -> None:
+    criteria = TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.01)
+    made = tuner(tmp_path, completion_criteria_config=criteria, max_parallel_jobs=2)
+    made.fit(CHANNELS, job_name="job")
+    assert len(rows(tmp_path)) < 9
+    with Store(f"sqlite:///{tmp_path}/store.db") as store:
+        job = store.job("job")
+    assert (job.status, job.reason[:45]) == ("Completed", "target_objective_metric_value 0.01 reached wi")
+
+
+def test_what_it_does_not_take_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="ASHA stops trials itself; give 'Off'"):
+        tuner(tmp_path, early_stopping_type="Auto")
+    with pytest.raises(ConfigurationError, match="complete_on_convergence is True with 'ASHA', whose trials wait"):
+        tuner(tmp_path, completion_criteria_config=TuningJobCompletionCriteriaConfig(complete_on_convergence=True))
+
+
+def test_a_job_file_has_it(tmp_path: Path) -> None:
+    path = write_job(tmp_path)
+    job = yaml.safe_load(path.read_text())
+    job["tuning"] |= {"strategy": "ASHA", "hyperband": {"max_resource": 9, "min_resource": 1}, "max_jobs": 20}
+    path.write_text(yaml.safe_dump(job))
+    made = HyperparameterTuner(**read_job(path).arguments())
+    assert (made.strategy, made.plan().eta, made.plan().brackets[0].sizes) == ("ASHA", 3, (20, 18, 16))
+    job["tuning"]["strategy"] = "Random"
+    path.write_text(yaml.safe_dump(job))
+    with pytest.raises(ConfigurationError, match="hyperband is for the strategy Hyperband or ASHA, not for Random"):
+        read_job(path)
