@@ -12,7 +12,7 @@ from hypothesis import given, settings, strategies as st
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
 from hpo.suggestions import Observation, Space, propose
 from hpo.suggestions.observation import normal_scores
-from hpo.suggestions.proposal import MOST_POINTS
+from hpo.suggestions.proposal import FINALISTS, MOST_POINTS, _untried
 
 RANGES = {
     "rate": ContinuousParameter(1e-4, 1, "Logarithmic"),
@@ -125,3 +125,21 @@ def test_of_many_the_furthest_trained_are_kept() -> None:
 def test_points_and_configurations_turn_into_one_another(point: list[float]) -> None:
     configuration = SPACE.hyperparameters(point)
     assert SPACE.hyperparameters(SPACE.point(configuration)) == pytest.approx(configuration)
+
+
+def test_beyond_the_most_points_a_better_trial_is_still_learned_from() -> None:
+    """The best came last: what is suggested lies near it, and would not without it."""
+    many = [each for each in seen(3 * MOST_POINTS) if loss(each.hyperparameters) > 1.5]
+    assert len(many) > MOST_POINTS
+    best = {"rate": 0.01, "depth": 5, "booster": "dart"}
+    near = [Observation(hyperparameters=best, resource=END, value=loss(best))] * 3
+    with_it, without = proposed([*many, *near]), proposed(many)
+    assert loss(with_it) < loss(without)
+
+
+def test_where_all_finalists_were_tried_the_other_candidates_are_looked_at() -> None:
+    tried, other = SPACE.nearest(np.array([SPACE.point(each) for each in drawn(2)]))
+    candidates = np.array([tried] * FINALISTS + [other])
+    found = _untried(SPACE, candidates, candidates[:1])
+    assert np.allclose(found, [other])
+    assert len(_untried(SPACE, candidates[:1], candidates[:1])) == 1
