@@ -19,7 +19,7 @@ FIRST_RUNG = 27
 """With a model, trials train to a rung first that is no less than this fraction of all their units."""
 
 LAG = 8
-"""Trials between a suggestion and the last that it reads; so up to as many at once find the same answer."""
+"""Trials between a suggestion and the last that it reads, at most, of up to as many at once; see `_lag`."""
 
 
 class HyperbandStrategyConfig:
@@ -185,4 +185,13 @@ class HyperbandStrategy(Strategy):
         """See `Strategy.prepare`."""
         if self._suggestions == "random":
             return at_random(task)
-        return by_model(task, lag=LAG if task.parallel <= LAG else lag_for(task.parallel))
+        return by_model(task, lag=_lag(task.plan, task.parallel))
+
+
+def _lag(plan: Plan, parallel: int) -> int:
+    """Trials between a suggestion and the last that it reads.
+
+    Of a small job, a third of its first bracket: it has no trials to spare for suggestions that read little, and where
+    more than that train at once, gangs may wait for them. Brackets that are added to a job leave it as it is.
+    """
+    return lag_for(parallel) if parallel > LAG else min(LAG, max(1, plan.brackets[0].sizes[0] // 3))

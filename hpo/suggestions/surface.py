@@ -30,9 +30,7 @@ class Surface:
     def __init__(self, space: Space, observations: Sequence[Observation], *, max_resource: int, maximize: bool) -> None:
         self._space = space
         scores = scores_of(observations, maximize=maximize)
-        # The first of equals stay where there are too many: sorted() keeps their order. The job's own are worth most.
-        order = sorted(range(len(observations)), key=lambda i: (-observations[i].resource, observations[i].job != ""))
-        self.learned = tuple(order[:MOST_POINTS])
+        self.learned = tuple(_kept(observations, scores))
         """The places of the observations that it learned from."""
         self.points: NDArray[Any] = np.array([space.point(observations[i].hyperparameters) for i in self.learned])
         """Their configurations, shape (n, sides)."""
@@ -64,6 +62,17 @@ class Surface:
 
     def _at_the_end(self, points: NDArray[Any]) -> NDArray[Any]:
         return np.column_stack([self._space.features(points), np.ones(len(points))])
+
+
+def _kept(observations: Sequence[Observation], scores: NDArray[Any]) -> list[int]:
+    """The observations that a model learns from: of the largest resource first, then the job's own, then the best.
+
+    With the first ones instead of the best, a large job would learn nothing new behind `MOST_POINTS`.
+    """
+    resources = np.array([each.resource for each in observations])
+    others = np.array([each.job != "" for each in observations])
+    kept: list[int] = np.lexsort((-scores, others, -resources))[:MOST_POINTS].tolist()
+    return kept
 
 
 def _share(resources: Sequence[int], max_resource: int) -> NDArray[Any]:

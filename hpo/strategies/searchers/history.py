@@ -16,8 +16,13 @@ class _Seen:
     """One trial: what it tries, its values by rung, and whether there will be more of them."""
 
     hyperparameters: dict[str, Scalar]
-    values: dict[int, float] = field(default_factory=dict)
+    values: dict[int, Observation] = field(default_factory=dict)
     over: bool = False
+
+    def add(self, rung: int, value: float) -> None:
+        """A value at a rung."""
+        # Made once, and read by all suggestions behind it: ten thousand trials would be made ten thousand times.
+        self.values[rung] = Observation(hyperparameters=self.hyperparameters, resource=rung, value=value)
 
 
 class History:
@@ -69,7 +74,7 @@ class History:
     def reported(self, number: int, resource: int, value: float) -> None:
         """A trial's value after so many units; only those at a rung count."""
         if resource in self._plan.brackets[self.bracket(number)].rungs:
-            self._trials[number].values[resource] = value
+            self._trials[number].add(resource, value)
             self._settle(number)
 
     def ended(self, number: int, resource: int, value: float) -> None:
@@ -84,7 +89,7 @@ class History:
         if resource not in trial.values or not math.isfinite(value):
             rungs = self._plan.brackets[self.bracket(number)].rungs
             rung = next((rung for rung in rungs if rung > resource), rungs[-1])
-            trial.values[rung] = value
+            trial.add(rung, value)
         trial.over = True
         self._settle(number)
 
@@ -110,11 +115,7 @@ class History:
         for other, trial in enumerate(self._trials[:number]):
             index = self.bracket(other)
             rungs = self._plan.brackets[index].rungs[: self._open(index, number, other)]
-            values = [
-                Observation(hyperparameters=trial.hyperparameters, resource=rung, value=trial.values[rung])
-                for rung in rungs
-                if rung in trial.values
-            ]
+            values = [trial.values[rung] for rung in rungs if rung in trial.values]
             seen += values
             if not values:
                 unseen.append(trial.hyperparameters)

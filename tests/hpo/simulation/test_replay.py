@@ -60,7 +60,7 @@ def test_values_are_seen_when_their_unit_ends() -> None:
     assert [found.best_at(seconds) for seconds in (2.0, 3.9, 4.0, 1e9)] == [row[0], row[0], row[1], row[-1]]
 
 
-@settings(max_examples=10)
+@settings(max_examples=4)
 @given(st.integers(0, 1000), st.integers(1, 20), st.integers(1, 8))
 def test_the_answer_does_not_depend_on_the_gangs(seed: int, diverged: int, gangs: int) -> None:
     curves, plan = table(diverged=diverged), lay_out(20, 1, UNITS)

@@ -12,7 +12,7 @@ import pytest
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, decode
 from hpo.strategies.grid_strategy import GridStrategy
 from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting
-from hpo.strategies.hyperband_strategy import HyperbandStrategy, HyperbandStrategyConfig, StrategyConfig
+from hpo.strategies.hyperband_strategy import HyperbandStrategy, HyperbandStrategyConfig, StrategyConfig, _lag
 from hpo.strategies.model_strategy import BayesianStrategy
 from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.registry import (
@@ -86,7 +86,7 @@ def test_the_scheduler_has_the_plan_and_the_searcher_the_objective() -> None:
     assert (made.searcher.metric, made.searcher.mode) == ("validation:auc", "max")
 
 
-def draws(made: Prepared, count: int = 10) -> list[dict[str, Any] | None]:
+def draws(made: Prepared, count: int = 5) -> list[dict[str, Any] | None]:
     drawn = []
     for number in range(count):
         drawn.append(made.searcher.suggest(f"trial-{number}"))
@@ -243,3 +243,12 @@ def test_job_files_are_checked_without_waiting_for_ray() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(("jobs", "parallel", "lag"), [(10, 1, 1), (30, 1, 4), (30, 8, 4), (100, 8, 8), (100, 16, 24)])
+def test_suggestions_of_a_small_job_lag_less_for_any_number_of_gangs_up_to_eight(
+    jobs: int, parallel: int, lag: int
+) -> None:
+    plan = HyperbandStrategy().plan(RANGES, jobs, 51)
+    assert _lag(plan, parallel) == lag
+    assert _lag(HyperbandStrategy().grown(plan, 2 * jobs), parallel) == lag

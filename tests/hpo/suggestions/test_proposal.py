@@ -12,6 +12,7 @@ from hypothesis import given, settings, strategies as st
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter
 from hpo.suggestions import Observation, Space, propose
 from hpo.suggestions.observation import normal_scores
+from hpo.suggestions.proposal import FINALISTS, _untried
 from hpo.suggestions.surface import MOST_POINTS
 
 RANGES = {
@@ -173,3 +174,21 @@ def test_a_branch_is_found_and_searched() -> None:
     best = min(found, key=branch_loss)
     assert best["optimizer"] == "sgd"
     assert branch_loss(best) < 0.1
+
+
+def test_beyond_the_most_points_a_better_trial_is_still_learned_from() -> None:
+    """The best came last: what is suggested lies near it, and would not without it."""
+    many = [each for each in seen(3 * MOST_POINTS) if loss(each.hyperparameters) > 1.5]
+    assert len(many) > MOST_POINTS
+    best = {"rate": 0.01, "depth": 5, "booster": "dart"}
+    near = [Observation(hyperparameters=best, resource=END, value=loss(best))] * 3
+    with_it, without = proposed([*many, *near]), proposed(many)
+    assert loss(with_it) < loss(without)
+
+
+def test_where_all_finalists_were_tried_the_other_candidates_are_looked_at() -> None:
+    tried, other = SPACE.nearest(np.array([SPACE.point(each) for each in drawn(2)]))
+    candidates = np.array([tried] * FINALISTS + [other])
+    found = _untried(SPACE, candidates, candidates[:1])
+    assert np.allclose(found, [other])
+    assert len(_untried(SPACE, candidates[:1], candidates[:1])) == 1
