@@ -51,6 +51,7 @@ HOUSE = {
         "simulation",
         "search",
         "autotune",
+        "forks",
         "strategies",
         "suggestions",
         "cost",

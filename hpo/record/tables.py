@@ -94,6 +94,9 @@ class TrialRow:
     is what happened beside the metrics, over all of it. `turns` say when it was chosen and told, in a job whose
     decisions follow from that, as `hpo.search.Turn` has it; empty elsewhere. `given` is what gave some or all of its
     values, where that was not the searcher: `POINT`, or the id of the `AdditionRow` that it took.
+
+    One that began from another's checkpoint has that one as `parent`, and in `parent_resource` the units there, behind
+    which its own reports begin; `replaces` is the trial that ended for it, if one did. All are empty, or 0, elsewhere.
     """
 
     job: str
@@ -118,6 +121,9 @@ class TrialRow:
     files: dict[str, Any] = field(default_factory=dict)
     turns: dict[str, Any] = field(default_factory=dict)
     given: str = ""
+    parent: str = ""
+    parent_resource: int = 0
+    replaces: str = ""
 
     @property
     def given_as(self) -> str:
