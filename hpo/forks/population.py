@@ -26,11 +26,7 @@ from ray.tune.schedulers import PopulationBasedTraining, TrialScheduler
 
 from hpo.forks.fork import Fork
 from hpo.forks.global_random import seeded
-from hpo.strategies import RESOURCE, Cut
-from trainers.errors import ConfigurationError
-
-UNITS = ("training_iteration", RESOURCE)
-"""Result keys that count units, and nothing that depends on the clock."""
+from hpo.strategies import RESOURCE, Cut, check_population
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +99,7 @@ class Population(TrialScheduler):
         seed: Callable[[int], int],
         fixed: Collection[str] = (),
     ) -> None:
-        _check(scheduler, fixed)
+        check_population(scheduler, fixed)
         self._inner: Any = copy.deepcopy(scheduler)
         self._inner.set_search_properties(metric, None)
         self._inner.set_search_properties(None, mode)
@@ -257,22 +253,6 @@ class Population(TrialScheduler):
         live = [member for member in self._members.values() if not member.shown.is_finished()]
         if live and all(member.shown.status == Trial.PAUSED for member in live):
             self._tell(live[0])
-
-
-def _check(scheduler: PopulationBasedTraining, fixed: Collection[str]) -> None:
-    inner: Any = scheduler
-    name = type(scheduler).__name__
-    if inner._time_attr not in UNITS:
-        raise ConfigurationError(
-            f"time_attr of {name} is {inner._time_attr!r}; give {UNITS[0]!r}, which counts units of training: what it "
-            "decides by the clock, a job that is resumed would not decide again"
-        )
-    for changed in inner._hyperparam_mutations:
-        if changed in fixed:
-            raise ConfigurationError(
-                f"{name} changes {changed!r}, and no trial can go on from a checkpoint with another value of it; leave "
-                "it out of what is changed, and let each trial have its own for life"
-            )
 
 
 def _plain(value: Any) -> Any:
