@@ -329,7 +329,8 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _main_heads(snapshot: Snapshot) -> list[str]:
     metric = snapshot.job.spec["objective_metric_name"]
     cost, given = ["cost"] if snapshot.tariff else [], ["given"] if _any_given(snapshot) else []
-    return ["trial", "status", metric, "units", "worker-s", *cost, *given]
+    forked = ["began from"] if _is_forked(snapshot) else []
+    return ["trial", "status", metric, "units", *forked, "worker-s", *cost, *given]
 
 
 def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
@@ -339,6 +340,7 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
         trial.status,
         value_text(snapshot.objective(trial)),
         str(trial.resource),
+        *([trial.origin] if _is_forked(snapshot) else []),
         f"{seconds:.1f}",
         *([_cost(snapshot.tariff, seconds)] if snapshot.tariff else []),
         *([trial.given_as] if _any_given(snapshot) else []),
@@ -347,6 +349,11 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
 
 def _any_given(snapshot: Snapshot) -> bool:
     return any(trial.given for trial in snapshot.trials)
+
+
+def _is_forked(snapshot: Snapshot) -> bool:
+    """Whether any trial began from another's checkpoint."""
+    return any(trial.parent for trial in snapshot.trials)
 
 
 def _cost(tariff: Tariff | None, worker_seconds: float) -> str:

@@ -131,6 +131,11 @@ class TrialRow:
         return self.given if self.given in ("", POINT) else "added"
 
     @property
+    def origin(self) -> str:
+        """The checkpoint that it began from, in words, such as "job-003 at 10"; empty if it began from nothing."""
+        return f"{self.parent} at {self.parent_resource}" if self.parent else ""
+
+    @property
     def manifest(self) -> Manifest:
         """The files of its checkpoint; of an older Warmband's, its one file without a digest."""
         return Manifest.from_json(self.files) if self.files else sized(self.checkpoint, self.checkpoint_bytes)

@@ -14,10 +14,13 @@ from ray.tune.schedulers import PopulationBasedTraining
 from rich.console import Console
 from torch import nn
 from torch.nn import functional
+from typer.testing import CliRunner
 
-from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, IntegerParameter
+from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, IntegerParameter, cli
 from hpo.record.store import Store
 from hpo.record.tables import TrialRow
+from hpo.report.data import JobData
+from hpo.report.pictures.lineage import lineage
 from tests.support.driving import CHANNELS, Counting, answer
 from tests.support.resuming import DIGITS
 from trainers import ConfigurationError, TorchTrainer, TrainContext, Trainer, XGBoostTrainer, storage
@@ -143,6 +146,22 @@ def test_a_job_that_keeps_the_best_leaves_their_files_alone(tmp_path: Path) -> N
     assert len(kept) == 1
     assert sorted(path.name for path in (tmp_path / "job").glob("job-*")) == [kept[0].trial_id]
     assert storage.read(kept[0].checkpoint)
+
+
+def test_the_page_and_the_commands_tell_the_parents(whole: tuple[Path, dict[str, Any]]) -> None:
+    folder, _ = whole
+    fork = next(row for row in rows(folder).values() if row.parent)
+    store = f"sqlite:///{folder}/record.db"
+    with Store(store) as opened:
+        data = JobData.read(opened, "job")
+    figure = lineage(data)
+    assert figure is not None
+    assert figure.title.startswith("6 trials began from another's checkpoint")
+    printed = (
+        CliRunner(env={"COLUMNS": "200", "TERM": "dumb"}).invoke(cli.app, ["trials", "job", "--store", store]).output
+    )
+    assert "began from" in printed
+    assert f"{fork.parent} at {fork.parent_resource}" in printed
 
 
 def test_a_population_does_not_grow_once_it_has_exchanged_checkpoints(tmp_path: Path) -> None:
