@@ -103,12 +103,7 @@ class Trainer(ABC):
         return self.workers if value is None or self.in_hand else int(value)
 
     def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
-        """Its rules for a channel's labels.
-
-        Args:
-            channel: its name.
-            metric: the objective as "channel:metric", where it is measured on this channel.
-        """
+        """Its rules for a channel's labels; `metric` is the objective, "channel:metric", if it is measured there."""
         return ()
 
     @abstractmethod

@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import logging
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -82,6 +82,7 @@ class Population(TrialScheduler):
         mode: "max" or "min", where the scheduler names none.
         seed: of a decision, by how many trials there are.
         fixed: hyperparameters that a trial's checkpoint cannot go on with other values of.
+        within: hyperparameters as a trial may have them, within their ranges and conditions.
 
     Raises:
         ConfigurationError: it decides by the clock, or changes what cannot be changed.
@@ -98,6 +99,7 @@ class Population(TrialScheduler):
         mode: str,
         seed: Callable[[int], int],
         fixed: Collection[str] = (),
+        within: Callable[[Mapping[str, Any]], dict[str, Any]] = dict,
     ) -> None:
         check_population(scheduler, fixed)
         self._inner: Any = copy.deepcopy(scheduler)
@@ -106,7 +108,7 @@ class Population(TrialScheduler):
         # It speaks of members by the names of trials that may have ended; the record says what came of what.
         logging.getLogger(PopulationBasedTraining.__module__).setLevel(logging.WARNING)
         self._inner._log_config = False  # It writes files of its own; the record has what they would say.
-        self._seed = seed
+        self._seed, self._within = seed, within
         self._members: dict[str, _Member] = {}
         self._of: dict[str, _Member] = {}
         """The member that each trial belongs to."""
@@ -131,6 +133,7 @@ class Population(TrialScheduler):
         """A trial has taken the place of one that ended."""
         member = self._of[fork.trial_id]
         member.trial = trial
+        member.shown.set_config({**member.shown.config, **trial.config})
         self._of[trial.trial_id] = member
 
     # ---- what a search asks beyond Tune's interface: `hpo.strategies.RungScheduler`
@@ -164,8 +167,9 @@ class Population(TrialScheduler):
         self._members[trial.trial_id] = self._of[trial.trial_id] = _Member(shown=shown, trial=trial)
         with self._deciding():
             self._inner.on_trial_add(self, shown)
-        trial.config.update({name: _plain(shown.config[name]) for name in shown.config.keys() - trial.config.keys()})
-        shown.set_config(dict(trial.config))
+        shown.set_config({name: _plain(value) for name, value in shown.config.items()})
+        drawn = self._within(shown.config)  # A hyperparameter whose condition is not met is none of the trial's.
+        trial.config.update({name: value for name, value in drawn.items() if name not in trial.config})
 
     def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
         """What Ray's scheduler says, but STOP for a trial that a fork takes the place of; `forks` has those."""

@@ -88,7 +88,7 @@ def decode(
 
 
 def nearest(ranges: Mapping[str, ParameterRange], hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Hyperparameters, each that is outside its range at the value in it that is nearest.
+    """Hyperparameters without those whose conditions are not met, each outside its range at the nearest value in it.
 
     Raises:
         ConfigurationError: none is near: the values of the range have no order, or the value is no number.
@@ -102,4 +102,5 @@ def nearest(ranges: Mapping[str, ParameterRange], hyperparameters: Mapping[str, 
             values[name] = value.at(value.position(values[name]))
         except ConfigurationError as error:
             raise ConfigurationError(f"{name} is {values[name]!r}, and its range {value!r}: {error}") from error
-    return values
+    there = {*present(ranges, values), *(values.keys() - ranges.keys())}
+    return {name: value for name, value in values.items() if name in there}

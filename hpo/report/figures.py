@@ -14,12 +14,20 @@ from hpo.report.pictures import (
     cost,
     costs_compared,
     learning_curves,
-    lineage,
     parallel_coordinates,
+    parents_and_forks,
     staleness_histograms,
 )
 
-_OF_TRIALS = (learning_curves, brackets, lineage, cost, best_by_cost, parallel_coordinates, staleness_histograms)
+_OF_TRIALS = (
+    learning_curves,
+    brackets,
+    parents_and_forks,
+    cost,
+    best_by_cost,
+    parallel_coordinates,
+    staleness_histograms,
+)
 _OF_SEVERAL = (best_compared, costs_compared)
 
 

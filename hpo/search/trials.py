@@ -66,11 +66,7 @@ class Trials:
         plan = self.rungs.plan
         judges = AsTheyCome if plan is not None and plan.eta else Completion
         self.completion = judges(
-            search.completion,
-            plan,
-            search.ranking,
-            ranges=search.ranges,
-            max_resource=search.max_resource,
+            search.completion, plan, search.ranking, ranges=search.ranges, max_resource=search.max_resource
         )
         self.verdict: Verdict | None = None
         """Why the job ends before its plan does."""
@@ -153,11 +149,6 @@ class Trials:
     def _knows_next(self) -> bool:
         return self._recall.suggested(len(self.runs)) is not None
 
-    def _look_ahead(self) -> None:
-        """Shows the scheduler another trial, if it takes those that it has been shown for all that there are."""
-        if self._ahead is not None and self._ahead.wants_another():
-            self._suggest()
-
     def _may_go_on(self, trial: Trial) -> bool:
         run = self.runs[trial.trial_id]
         return self.completion.may_go_on(run.bracket, run.resource)
@@ -169,7 +160,7 @@ class Trials:
         return min(run.phase.until, self.rungs.next_rung(run.trial, run.resource))
 
     def _look_ahead(self) -> None:
-        """New trials that the scheduler has to see before it chooses."""
+        """Shows the scheduler other trials, while it takes those that it has been shown for all that there are."""
         while self._ahead is not None and self._ahead.wants_another() and self._suggest() is not None:
             pass
         self._forking.check_whole(len(self.runs), self.demand.to_come)

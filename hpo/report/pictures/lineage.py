@@ -60,7 +60,7 @@ def ancestry(data: JobData) -> list[TrialRow]:
     return line
 
 
-def lineage(data: JobData) -> Figure | None:
+def parents_and_forks(data: JobData) -> Figure | None:
     """The picture; None where no trial began from another."""
     found = lives(data)
     if not found:

@@ -29,6 +29,7 @@ class Forking:
             mode=search.mode,
             seed=lambda trials: derive_seed(search.seed, f"population/{trials}"),
             fixed=search.fixed_names,
+            within=search.within_ranges,
         )
         self.scheduler = self.population or scheduler
         """The one that the search asks."""

@@ -20,7 +20,7 @@ from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, 
 from hpo.record.store import Store
 from hpo.record.tables import TrialRow
 from hpo.report.data import JobData
-from hpo.report.pictures.lineage import lineage
+from hpo.report.pictures.lineage import parents_and_forks
 from tests.support.driving import CHANNELS, Counting, answer
 from tests.support.resuming import DIGITS
 from trainers import ConfigurationError, TorchTrainer, TrainContext, Trainer, XGBoostTrainer, storage
@@ -154,7 +154,7 @@ def test_the_page_and_the_commands_tell_the_parents(whole: tuple[Path, dict[str,
     store = f"sqlite:///{folder}/record.db"
     with Store(store) as opened:
         data = JobData.read(opened, "job")
-    figure = lineage(data)
+    figure = parents_and_forks(data)
     assert figure is not None
     assert figure.title.startswith("6 trials began from another's checkpoint")
     printed = (

@@ -157,8 +157,8 @@ def test_processes_that_bring_one_store_up_to_date_at_once_agree(older_version):
 def test_an_upgrade_that_breaks_off_changes_nothing(older_version, number, tmp_path, monkeypatch):
     folder = tmp_path / "a %(b)s folder"
     shutil.copytree(schema._REVISIONS, folder)
-    (folder / "versions" / "version_9.py").write_text(
-        "from alembic import op\nrevision, down_revision = '0009', '0008'\n"
+    (folder / "versions" / "version_11.py").write_text(
+        "from alembic import op\nrevision, down_revision = '0011', '0010'\n"
         "def upgrade():\n    op.execute('ALTER TABLE nowhere ADD COLUMN x TEXT')\n"
     )
     monkeypatch.setattr(schema, "_REVISIONS", folder)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hpo.record.tables import TrialRow
 from hpo.report.data import JobData
 from hpo.report.page.sections import job_sections
-from hpo.report.pictures.lineage import ancestry, lineage, lives
+from hpo.report.pictures.lineage import ancestry, lives, parents_and_forks
 from tests.support.records import made_up
 
 
@@ -49,7 +49,7 @@ def test_the_best_trials_ancestors_are_marked() -> None:
 
 
 def test_both_forms_have_a_bar_a_trial_and_a_line_a_fork() -> None:
-    figure = lineage(forked())
+    figure = parents_and_forks(forked())
     assert figure is not None
     bars = [trace for trace in figure.interactive.data if trace.type == "bar"]
     lines = [trace for trace in figure.interactive.data if trace.type == "scatter"]
@@ -73,7 +73,7 @@ def test_both_forms_have_a_bar_a_trial_and_a_line_a_fork() -> None:
 
 
 def test_a_job_without_forks_has_no_such_picture_and_one_with_them_says_whose_checkpoint_it_was() -> None:
-    assert lineage(made_up(trials=5, resource=9)) is None
+    assert parents_and_forks(made_up(trials=5, resource=9)) is None
     sections = {section.title: section for section in job_sections(forked())}
     assert [block.name for block in sections["Parents and forks"].blocks] == ["lineage"]
     (table,) = sections["Trials"].blocks
