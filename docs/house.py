@@ -24,6 +24,7 @@ SCRIPTS = (
     "startup",
     "one_process",
     "overhead",
+    "exploits",
     "xgboost_efficiency",
     "second_backend",
     "torch_throughput",

@@ -57,7 +57,8 @@ class _Member:
     @property
     def checkpoint(self) -> _Place | None:
         """What Ray's scheduler would go on from."""
-        place: Any = self.shown.checkpoint
+        held: Any = self.shown.checkpoint
+        place: _Place | None = held
         return place
 
     @checkpoint.setter
@@ -140,8 +141,8 @@ class Population(TrialScheduler):
 
     def next_rung(self, trial: Trial, resource: int) -> int:
         """The units at which Ray's scheduler next looks at a member: the same for all, whoever was forked from whom."""
-        interval = self._inner._perturbation_interval
-        rung = math.ceil(max(interval, self._inner._burn_in_period))
+        interval = float(self._inner._perturbation_interval)
+        rung = math.ceil(max(interval, float(self._inner._burn_in_period)))
         while rung <= resource:
             rung = math.ceil(rung + interval)
         return rung
