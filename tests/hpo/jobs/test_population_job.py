@@ -125,6 +125,27 @@ def test_stopped_anywhere_and_resumed_it_gives_the_same_answer(
     assert {**answer(tmp_path, "job"), "parents": parents(tmp_path)} == whole[1]
 
 
+@pytest.mark.parametrize("at", [17, 37])
+def test_without_synch_a_resumed_job_goes_on_as_it_had_decided(tmp_path: Path, at: int) -> None:
+    """In one process trials come in one order, so that the undisturbed answer is known, too."""
+    loose = {"scheduler": (PopulationBasedTraining, {"perturbation_interval": 2, "synch": False}), "num_to_keep": None}
+
+    def interrupt() -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    (tmp_path / "whole").mkdir()
+    undisturbed = fitted(tmp_path / "whole", **loose)
+    with pytest.raises(KeyboardInterrupt):
+        tuner(tmp_path, (Counting(at, interrupt),), **loose).fit(CHANNELS, job_name="job")
+    before = rows(tmp_path)
+    HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/record.db").resume()
+    after = rows(tmp_path)
+    assert [(row.parent, row.replaces) for row in before.values() if row.parent] == [
+        (after[name].parent, after[name].replaces) for name, row in before.items() if row.parent
+    ]
+    assert {**answer(tmp_path, "job"), "parents": parents(tmp_path)} == undisturbed
+
+
 def test_checkpoints_that_are_lost_are_trained_again_through_all_ancestors(
     whole: tuple[Path, dict[str, Any]], tmp_path: Path
 ) -> None:
