@@ -45,8 +45,6 @@ class RayTuneStrategy(Strategy):
         ConfigurationError: both are None, or one is none of what it can be.
     """
 
-    depends_on_timing = True
-
     def __init__(self, *, searcher: Any = None, scheduler: Any = None) -> None:
         if searcher is None and scheduler is None:
             raise ConfigurationError("searcher and scheduler are both None; give one, or strategy 'Random'")
@@ -68,7 +66,7 @@ class RayTuneStrategy(Strategy):
         """See `Strategy.depends_on_timing`."""
         part = self._scheduler
         if part is None or part.name not in _POPULATIONS:
-            return False
+            return True
         return not ((part.arguments or {}).get("synch", True) if part.thing is None else part.thing._synch)
 
     @property
@@ -96,13 +94,8 @@ class RayTuneStrategy(Strategy):
     def warnings(self, plan: Plan) -> Sequence[str]:
         """See `Strategy.warnings`."""
         bound = [f"{each.bound}: this job cannot be resumed otherwise" for each in self._parts if each.bound]
-        if self.depends_on_timing:
-            bound.append(
-                "a population with synch=False compares trials as they come, so that another run of the same seed may "
-                "decide otherwise; give synch=True"
-            )
         faults = [f"scheduler {part.name}: {_FAULTS[part.name]}" for part in self._parts if part.name in _FAULTS]
-        return [_TIMING, *bound, *faults]
+        return [*([_TIMING] if self.depends_on_timing else []), *bound, *faults]
 
     def prepare(self, task: Task) -> Prepared:
         """See `Strategy.prepare`.
