@@ -205,14 +205,14 @@ def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
     job = snapshot.job
     counts = Counter(trial.status for trial in snapshot.trials)
     statuses = ", ".join(f"{count} {status.lower()}" for status, count in counts.items())
-    reached = sum(trial.resource for trial in snapshot.trials)
+    reached = snapshot.used
     possible = snapshot.job.plan.get("max_resource", 0) * job.spec["max_jobs"]
     started = when(job.created_at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
     stopped = bool(job.summary.get("stopped"))
     kinds = [kind for kind in get_args(LedgerKind) if kind in snapshot.seconds]
     parts = ", ".join(f"{kind} {snapshot.seconds[kind]:.1f}" for kind in kinds)
     return {
-        "trials": f"{snapshot.done} of {job.spec['max_jobs']}" + (f": {statuses}" if statuses else ""),
+        "trials": f"{snapshot.done} of {snapshot.planned}" + (f": {statuses}" if statuses else ""),
         "units": f"{reached} of {possible} that as many full trials would train"
         + (f" ({reached / possible:.1%})" if possible else ""),
         "time": f"{snapshot.runtime:.1f} s, from {started}",
