@@ -184,9 +184,13 @@ def is_there(checkpoint: str, manifest: Manifest) -> bool:
         StorageError: it cannot be looked at, or the folder of the job is not there.
     """
     storage.check_job_folder(checkpoint)
-    if not manifest.files:
-        return storage.is_there(checkpoint)
-    return all(storage.size(uri) == file.size for uri, file in manifest.located(checkpoint).items())
+    if manifest.files:
+        there = all(storage.size(uri) == file.size for uri, file in manifest.located(checkpoint).items())
+    else:
+        there = storage.is_there(checkpoint)
+    if not there:
+        storage.check_job_folder(checkpoint)  # The disk may have gone while it was looked at.
+    return there
 
 
 def remove(checkpoint: str) -> None:
@@ -200,6 +204,11 @@ def remove(checkpoint: str) -> None:
         storage.delete_folder(checkpoint)
     else:
         storage.delete(checkpoint)
+
+
+def trial_of(checkpoint: str) -> str:
+    """The trial in whose folder a checkpoint is."""
+    return _trial_and_name(checkpoint)[0]
 
 
 def _written(checkpoint: str, data: bytes, part: str = "") -> File:

@@ -46,10 +46,9 @@ class Trainer(ABC):
 
     Args:
         scaling: Ray Train's own configuration of a gang: `num_workers`, `use_gpu`, `resources_per_worker`,
-            `placement_strategy`, `accelerator_type`, `label_selector`. With `num_workers=(2, 4)` a gang has as many
-            workers as there is room for when it starts, and goes on with fewer where it loses some. With
-            `num_workers=0` everything happens in this process, without Ray, on as many cores as it may use or
-            `resources_per_worker={"CPU": n}` says.
+            `placement_strategy`, `accelerator_type`, `label_selector`. With `num_workers=(2, 4)` a gang has as many as
+            there is room for when it starts, and fewer where it loses some. With `num_workers=0` all happens in this
+            process, without Ray, on as many cores as it may use or `resources_per_worker={"CPU": n}` says.
         hyperparameters: static values; a tuner's override them.
 
     Raises:
@@ -58,6 +57,9 @@ class Trainer(ABC):
 
     resource_names: tuple[str, ...] = ()
     """Hyperparameters that say how many units to train; a tuner's `max_resource` takes their place."""
+
+    fixed_names: tuple[str, ...] = ()
+    """Hyperparameters that no fork changes: a checkpoint cannot go on with other values of them."""
 
     unit: str = "unit"
     """What its users call a unit of resource, in messages."""
@@ -101,12 +103,7 @@ class Trainer(ABC):
         return self.workers if value is None or self.in_hand else int(value)
 
     def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
-        """Its rules for a channel's labels.
-
-        Args:
-            channel: its name.
-            metric: the objective as "channel:metric", where it is measured on this channel.
-        """
+        """Its rules for a channel's labels; `metric` is the objective, "channel:metric", if it is measured there."""
         return ()
 
     @abstractmethod

@@ -207,14 +207,14 @@ def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
     job = snapshot.job
     counts = Counter(trial.status for trial in snapshot.trials)
     statuses = ", ".join(f"{count} {status.lower()}" for status, count in counts.items())
-    reached = sum(trial.resource for trial in snapshot.trials)
+    reached = snapshot.used
     possible = snapshot.job.plan.get("max_resource", 0) * job.spec["max_jobs"]
     started = when(job.created_at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
     stopped = bool(job.summary.get("stopped"))
     kinds = [kind for kind in get_args(LedgerKind) if kind in snapshot.seconds]
     parts = ", ".join(f"{kind} {snapshot.seconds[kind]:.1f}" for kind in kinds)
     return {
-        "trials": f"{snapshot.done} of {job.spec['max_jobs']}" + (f": {statuses}" if statuses else ""),
+        "trials": f"{snapshot.done} of {snapshot.planned}" + (f": {statuses}" if statuses else ""),
         "units": f"{reached} of {possible} that as many full trials would train"
         + (f" ({reached / possible:.1%})" if possible else ""),
         "time": f"{snapshot.runtime:.1f} s, from {started}",
@@ -332,7 +332,8 @@ def _main_heads(snapshot: Snapshot) -> list[str]:
     metric = snapshot.job.spec["objective_metric_name"]
     cost, given = ["cost"] if snapshot.tariff else [], ["given"] if _any_given(snapshot) else []
     means = [f"mean of {repeats_of(snapshot.job)}"] if snapshot.means else []
-    return ["trial", "status", metric, *means, "units", "worker-s", *cost, *given]
+    forked = ["began from"] if _is_forked(snapshot) else []
+    return ["trial", "status", metric, *means, "units", *forked, "worker-s", *cost, *given]
 
 
 def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
@@ -343,6 +344,7 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
         value_text(snapshot.objective(trial)),
         *([value_text(snapshot.means[trial.number])] if snapshot.means else []),
         str(trial.resource),
+        *([trial.origin] if _is_forked(snapshot) else []),
         f"{seconds:.1f}",
         *([_cost(snapshot.tariff, seconds)] if snapshot.tariff else []),
         *([trial.given_as] if _any_given(snapshot) else []),
@@ -351,6 +353,11 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
 
 def _any_given(snapshot: Snapshot) -> bool:
     return any(trial.given for trial in snapshot.trials)
+
+
+def _is_forked(snapshot: Snapshot) -> bool:
+    """Whether any trial began from another's checkpoint."""
+    return any(trial.parent for trial in snapshot.trials)
 
 
 def _cost(tariff: Tariff | None, worker_seconds: float) -> str:

@@ -22,7 +22,7 @@ def forecast_from(store: Store, spec: Mapping[str, Any], outlook: Outlook) -> Fo
         outlook: of the same job.
     """
     for job in most_alike(store.jobs(), spec):
-        units = sum(trial.resource for trial in store.trials(job.name))
+        units = sum(trial.resource - trial.parent_resource for trial in store.trials(job.name))
         pace = pace_of(store.ledger(job.name), units)
         if pace is not None:
             probed = (job.summary.get("probe") or {}).get("many_workers") or {}

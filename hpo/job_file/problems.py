@@ -11,7 +11,14 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from hpo.job_file.models import Data, Tuning
-from hpo.job_file.trainer_models import CustomSpec, ParameterServerSpec, TorchSpec, TrainerSpec, XGBoostSpec
+from hpo.job_file.trainer_models import (
+    CustomSpec,
+    ParameterServerSpec,
+    SeveralSpec,
+    TorchSpec,
+    TrainerSpec,
+    XGBoostSpec,
+)
 from hpo.job_file.wording import HYPERPARAMETERS, RANGES, in_its_words
 from hpo.job_file.yaml_file import Keys, Problem
 from hpo.jobs import TakesValues, check_objective, check_objective_name, check_trainer_ranges, longest
@@ -20,7 +27,7 @@ from hpo.strategies import strategy_of
 from trainers.errors import ConfigurationError
 
 Model = TypeVar("Model")
-Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec
+Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec | SeveralSpec
 
 PARTS = ("train", "validation", "test")
 """The channels of a dataset that has a name."""

@@ -7,12 +7,14 @@ import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Limits
 from hpo.forecasts import Outlook, probes
 from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths
 from hpo.observers import Goal
+from hpo.ranges import nearest
 from hpo.search import Search
 from hpo.strategies import median_rule_warnings, unsaid
 from trainers import storage
@@ -99,6 +101,8 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         workers=trainer.workers_for,
         exact_from=trainer.exact_from,
         length=unsaid if settings.search_strategy.rations else trainer.length_of,
+        fixed_names=(*trainer.resource_names, *trainer.fixed_names),
+        within_ranges=partial(nearest, settings.ranges),
         best_value=settings.options["objective_value"] == "best",
         probes=probes(trainer),
         limits=Limits(

@@ -142,7 +142,13 @@ def check_resumable(store: str | None, name: str, limits: Mapping[str, Any]) -> 
 def raised_now(store: Store, job: JobRow, limits: Mapping[str, Any]) -> JobRow:
     """A job's row under larger limits than those that it has used up, as `hpo.jobs.raising.raised` has it."""
     before = used_before(job, store.ledger(job.name), job.held_until)
-    begun = sum(trial.number >= 0 for trial in store.trials(job.name))
+    trials = store.trials(job.name)
+    if "max_jobs" in limits and any(trial.replaces for trial in trials):
+        raise ConfigurationError(
+            f"max_jobs is {limits['max_jobs']}, and the population of job {job.name!r} has exchanged checkpoints "
+            "already: who comes later would not be of it; leave max_jobs out, or begin another job"
+        )
+    begun = sum(trial.number >= 0 for trial in trials)
     return raised(job, limits, before=before, begun=begun, now=steady.now())
 
 
@@ -218,6 +224,7 @@ def made_ready(settings: JobSettings, job: JobRow) -> Prepared:
         seed=search.seed,
         parallel=search.max_parallel_jobs,
         length=search.length,
+        fixed_names=search.fixed_names,
         in_process=settings.estimator.in_hand,
         earlier=observations_in(job.spec),
     )

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hpo.cost import Entry, Ledger
+from hpo.forks import Origin
 from hpo.jobs.files import Checkpoints
 from hpo.jobs.replay import DIVERGED_FROM, GOES_ON_FROM, Memory
 from hpo.record import AdditionRow, JobWriter, LedgerRow, ReportRow, TrialRow
@@ -130,6 +131,7 @@ class JobRecord:
                 started_at=run.started_at,
                 ended_at=run.ended_at,
                 given=run.given,
+                **({} if run.origin is None else _begun(run.origin)),
             )
         )
 
@@ -141,12 +143,18 @@ class JobRecord:
                 left = replace(row, objective=None, best_objective=None, best_resource=None, ended_at=ended_at)
                 self._writer.trial(replace(left, status="Stopped", checkpoint=""))
 
+    def leave_undecided(self) -> None:
+        """Records that forks end of which a job that has ended did without."""
+        for row in self._memory.undecided:
+            if row.ended_at is None:
+                self._writer.trial(replace(row, status="Stopped", checkpoint="", ended_at=steady.now()))
+
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """Records what a trial reported, and the record has not for good; observers are told of what is new to them.
 
         What came while a trial was served comes again when it is done, and what is trained again after a loss, too.
         """
-        now, kept = steady.now(), self._memory.kept(run.id)
+        now, kept = steady.now(), max(run.begins_at, self._memory.kept(run.id))
         self._writer.report(
             *(
                 ReportRow(
@@ -161,7 +169,7 @@ class JobRecord:
                 if report.step > kept
             )
         )
-        told = self._told.get(run.id, self._memory.reported(run.id))
+        told = self._told.get(run.id, max(run.begins_at, self._memory.reported(run.id)))
         if new := [report for report in reports if report.step > told]:
             self._told[run.id] = new[-1].step
             for observer in self._observers:
@@ -203,6 +211,10 @@ class JobRecord:
         )
         for observer in self._observers:
             observer.ledger(entries)
+
+
+def _begun(origin: Origin) -> dict[str, Any]:
+    return {"parent": origin.parent, "parent_resource": origin.resource, "replaces": origin.replaces}
 
 
 def _finite(value: float) -> float | None:

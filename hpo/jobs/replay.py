@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+from hpo.forks import Fork
 from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
 from hpo.search import Before, TrialRun, Turn, turns_in
 from hpo.strategies import FIRST_FAILURES
@@ -64,6 +65,8 @@ class Memory:
             rows = [replace(row, status="Pending", attempts=0) if row.status == "Failed" else row for row in rows]
         self._rows = {row.trial_id: row for row in rows}
         self._numbered = {row.number: row for row in rows if row.number >= 0}
+        # Forks that nobody has decided on again.
+        self._forks = {(row.replaces, row.parent, row.parent_resource): row for row in rows if row.replaces}
         self._open = dict(self._rows)
         """Those that may still answer."""
         self._reports: dict[str, dict[int, Report]] = defaultdict(dict)
@@ -92,7 +95,17 @@ class Memory:
     def suggested(self, number: int) -> Mapping[str, Any] | None:
         """See `Recall.suggested`."""
         row = self._numbered.get(number)
-        return None if row is None else row.hyperparameters
+        return None if row is None or row.replaces else row.hyperparameters
+
+    @property
+    def numbers(self) -> int:
+        """See `Recall.numbers`."""
+        return 1 + max(self._numbered, default=-1)
+
+    def forked(self, fork: Fork) -> tuple[int, Mapping[str, Any]] | None:
+        """See `Recall.forked`."""
+        row = self._forks.pop((fork.trial_id, fork.parent, fork.resource), None)
+        return None if row is None else (row.number, row.hyperparameters)
 
     @property
     def turns(self) -> list[Turn]:
@@ -104,6 +117,9 @@ class Memory:
         if row := self._rows.get(run.id):
             run.started_at, run.attempts, run.turns = row.started_at, row.attempts, row.turns
             run.given = row.given
+            if run.origin is not None and row.resource == run.resource and row.checkpoint:
+                # Its parent may have gone on since.
+                run.checkpoint, run.manifest = row.checkpoint, row.manifest
             if row.status == "Diverged" and DIVERGED_FROM not in row.details:
                 # What its first rung came to: it is answered with no segment, and nobody goes on from it.
                 run.checkpoint, run.manifest = row.checkpoint or None, row.manifest
@@ -189,6 +205,14 @@ class Memory:
     def unanswered(self) -> list[TrialRow]:
         """The trials of which the record knows more than was asked for."""
         return list(self._open.values())
+
+    @property
+    def undecided(self) -> list[TrialRow]:
+        """Forks on which nobody has decided again.
+
+        A search that was stopped may not have come to them. To one that has ended, timing was another than before.
+        """
+        return list(self._forks.values())
 
     @property
     def has_checkpoints(self) -> bool:

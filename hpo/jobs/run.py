@@ -132,6 +132,8 @@ class Job:
                 callbacks.job_start(JobStart.of(job))
                 controller = self._searched(job, record, writer, memory, on_ray)
             ended = self._ended(controller, checkpoints, memory, record.notes, job.spec.get(EARLIER_BEST))
+            if ended.status == "Completed":
+                record.leave_undecided()
         except LeaseError:
             checkpoints.leave()  # All of the job is another driver's now.
             raise
@@ -268,7 +270,8 @@ class Job:
         earlier_best: Mapping[str, Any] | None,
     ) -> Ended:
         """How the search ended, and what it found: nothing that counts if it stopped before it knew all there is."""
-        unknown = any(controller.trials.counts(row.number) for row in memory.unanswered)
+        past = [] if controller.stopped else memory.undecided
+        unknown = any(controller.trials.counts(row.number) for row in memory.unanswered if row not in past)
         kept = checkpoints.close(sweep=not unknown)
         if unknown and not controller.trials.verdict:
             return Ended(status="Failed" if controller.search_failure else "Stopped", reason=controller.stopped)

@@ -8,7 +8,7 @@ from hpo.ranges.kinds import ParameterRange, range_from_json
 from hpo.ranges.normal import NormalParameter
 from hpo.ranges.numeric import ContinuousParameter, IntegerParameter
 from hpo.ranges.points import checked_point, checked_points
-from hpo.ranges.space import check_ranges, decode, encode, search_space
+from hpo.ranges.space import check_ranges, decode, encode, nearest, search_space
 from hpo.ranges.values import Scalar
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "decode",
     "encode",
     "extremes",
+    "nearest",
     "parents_first",
     "present",
     "range_from_json",

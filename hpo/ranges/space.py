@@ -85,3 +85,22 @@ def decode(
             "give the searcher the space that search_space() makes of them"
         )
     return {name: values[name] for name in there}
+
+
+def nearest(ranges: Mapping[str, ParameterRange], hyperparameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Hyperparameters without those whose conditions are not met, each outside its range at the nearest value in it.
+
+    Raises:
+        ConfigurationError: none is near: the values of the range have no order, or the value is no number.
+    """
+    values = dict(hyperparameters)
+    for name in values.keys() & ranges.keys():
+        value = ranges[name]
+        if value.is_valid(values[name]):
+            continue
+        try:
+            values[name] = value.at(value.position(values[name]))
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{name} is {values[name]!r}, and its range {value!r}: {error}") from error
+    there = {*present(ranges, values), *(values.keys() - ranges.keys())}
+    return {name: value for name, value in values.items() if name in there}

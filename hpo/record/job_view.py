@@ -155,6 +155,16 @@ class JobView:
         """The best trial of it and of the parents whose values count as its own."""
         return overall_best(self.job, self.trials)
 
+    @property
+    def planned(self) -> int:
+        """Trials in all: those that were asked for, and the forks that took others' places."""
+        return int(self.job.spec["max_jobs"]) + sum(bool(trial.replaces) for trial in self.trials)
+
+    @property
+    def used(self) -> int:
+        """Units that trials have trained: of one that began from another's checkpoint, those behind that."""
+        return sum(trial.resource - trial.parent_resource for trial in self.trials)
+
     def objective(self, trial: TrialRow) -> float | None:
         """What the job compares trials by: the last value, or the best."""
         return objective(self.job, trial)

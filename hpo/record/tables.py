@@ -94,6 +94,9 @@ class TrialRow:
     is what happened beside the metrics, over all of it. `turns` say when it was chosen and told, in a job whose
     decisions follow from that, as `hpo.search.Turn` has it; empty elsewhere. `given` is what gave some or all of its
     values, where that was not the searcher: `POINT`, or the id of the `AdditionRow` that it took.
+
+    One that began from another's checkpoint has that one as `parent`, and in `parent_resource` the units there, behind
+    which its own reports begin; `replaces` is the trial that ended for it, if one did. All are empty, or 0, elsewhere.
     """
 
     job: str
@@ -118,11 +121,19 @@ class TrialRow:
     files: dict[str, Any] = field(default_factory=dict)
     turns: dict[str, Any] = field(default_factory=dict)
     given: str = ""
+    parent: str = ""
+    parent_resource: int = 0
+    replaces: str = ""
 
     @property
     def given_as(self) -> str:
         """What gave its values, in a word: "point" or "added"; empty where the searcher suggested all."""
         return self.given if self.given in ("", POINT) else "added"
+
+    @property
+    def origin(self) -> str:
+        """The checkpoint that it began from, in words, such as "job-003 at 10"; empty if it began from nothing."""
+        return f"{self.parent} at {self.parent_resource}" if self.parent else ""
 
     @property
     def manifest(self) -> Manifest:

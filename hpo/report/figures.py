@@ -15,10 +15,19 @@ from hpo.report.pictures import (
     costs_compared,
     learning_curves,
     parallel_coordinates,
+    parents_and_forks,
     staleness_histograms,
 )
 
-_OF_TRIALS = (learning_curves, brackets, cost, best_by_cost, parallel_coordinates, staleness_histograms)
+_OF_TRIALS = (
+    learning_curves,
+    brackets,
+    parents_and_forks,
+    cost,
+    best_by_cost,
+    parallel_coordinates,
+    staleness_histograms,
+)
 _OF_SEVERAL = (best_compared, costs_compared)
 
 

@@ -36,6 +36,10 @@ class Demand:
         self._drawn[run.workers] += 1
         self._unfinished[run.workers] += 1
 
+    def forked(self, run: TrialRun) -> None:
+        """A trial took another's place; it is none of those that were to be suggested."""
+        self._unfinished[run.workers] += 1
+
     def ended(self, run: TrialRun) -> None:
         """A trial will not train again."""
         self._unfinished[run.workers] -= 1

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 
 from ray.tune.experiment import Trial
 
+from hpo.forks import Fork
 from hpo.record import LedgerRow
 from hpo.search.trial import TrialRun
 from trainers.gangs import Served
@@ -85,6 +86,13 @@ class Recall(Protocol):
     def suggested(self, number: int) -> Mapping[str, Any] | None:
         """The hyperparameters of the trial of that number; None if there was none."""
 
+    def forked(self, fork: Fork) -> tuple[int, Mapping[str, Any]] | None:
+        """The number and the hyperparameters of the trial that came of a decision; None if there was none."""
+
+    @property
+    def numbers(self) -> int:
+        """The first number behind those of all trials that there were."""
+
     def begin(self, run: TrialRun) -> None:
         """Gives a trial that is made again what is known of it beside its training."""
 
@@ -124,6 +132,11 @@ class FirstRun:
 
     def suggested(self, number: int) -> None:
         """See `Recall.suggested`."""
+
+    numbers = 0
+
+    def forked(self, fork: Fork) -> None:
+        """See `Recall.forked`."""
 
     def begin(self, run: TrialRun) -> None:
         """See `Recall.begin`."""

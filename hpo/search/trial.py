@@ -13,6 +13,7 @@ import ray.train  # noqa: F401
 from ray.tune.experiment import Trial
 
 from hpo.cost import Limits
+from hpo.forks import Origin, Phase
 from hpo.ranges import ParameterRange
 from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, Standing
 from hpo.record import TrialStatus
@@ -69,6 +70,8 @@ class Search:
         repeats: trials of each configuration, which follow each other.
         patience: seconds that a gang may serve without a report before it is taken for dead.
         in_order: its decisions follow from the order in which results come, so that each trial keeps its turns.
+        fixed_names: hyperparameters that a trial's checkpoint cannot go on with other values of.
+        within_ranges: the hyperparameters of a fork, each that is outside its range at the nearest value in it.
     """
 
     name: str
@@ -95,6 +98,8 @@ class Search:
     repeats: int = 1
     patience: float = 600.0
     in_order: bool = False
+    fixed_names: tuple[str, ...] = ()
+    within_ranges: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
 
     @property
     def ranking(self) -> Ranking:
@@ -130,6 +135,8 @@ class TrialRun:
             the old ones may still be removed, or written by a gang that was lost.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
         diverged_from: the units of its last rung then; 0 where it had reached none.
+        origin: where it began, if that was another trial's checkpoint.
+        past: how its ancestors trained what its model had there.
     """
 
     trial: Trial
@@ -161,6 +168,8 @@ class TrialRun:
     at_rung: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     turns: dict[str, Any] = field(default_factory=dict)
+    origin: Origin | None = None
+    past: tuple[Phase, ...] = ()
     started_at: float | None = None
     ended_at: float | None = None
 
@@ -173,6 +182,22 @@ class TrialRun:
     def id(self) -> str:
         """The trial's id."""
         return str(self.trial.trial_id)
+
+    @property
+    def suggested(self) -> bool:
+        """Whether the searcher suggested it; not so a fork that took another's place."""
+        return self.origin is None or not self.origin.replaces
+
+    @property
+    def begins_at(self) -> int:
+        """The units behind which its own reports begin."""
+        return 0 if self.origin is None else self.origin.resource
+
+    @property
+    def phase(self) -> Phase:
+        """How it trains on from where it stands: as an ancestor did, where it trains again what that one trained."""
+        own = Phase(until=self.limit, config=self.trial.config, seed=self.seed)
+        return next((phase for phase in self.past if self.resource < phase.until), own)
 
 
 def new_run(search: Search, number: int, trial_id: str, hyperparameters: Mapping[str, Any]) -> TrialRun:
@@ -222,6 +247,21 @@ def status_of(run: TrialRun) -> TrialStatus:
     return "Running" if run.trial.status == Trial.RUNNING else pending
 
 
+def put_back(run: TrialRun) -> int:
+    """Puts a trial back to its last rung, from where it was halted, or where it trains its rungs again.
+
+    Returns:
+        The units that it has less by that, if it is one of the search's.
+    """
+    rung = run.at_rung.get("resource", run.resource)
+    lost: int = run.tuned * (run.resource - rung)
+    if rung > run.resource:
+        run.checkpoint, run.manifest = None, UNKNOWN
+    for name, value in run.at_rung.items():
+        setattr(run, name, value)
+    return lost
+
+
 def goes_on_from(run: TrialRun) -> dict[str, Any]:
     """Where a trial stands, for the details of one that was halted and will have to go on from here."""
     return {
@@ -236,10 +276,11 @@ def goes_on_from(run: TrialRun) -> dict[str, Any]:
 def next_assignment(search: Search, run: TrialRun, stop: int) -> Assignment:
     """The assignment that trains a trial from where it stands to so many units."""
     ending = f".{run.again}{search.suffix}" if run.again else search.suffix
+    phase = run.phase
     return Assignment(
         trial_id=run.id,
-        hyperparameters=run.trial.config,
-        seed=run.seed,
+        hyperparameters=phase.config,
+        seed=phase.seed,
         start=run.resource,
         stop=stop,
         checkpoint=run.checkpoint,

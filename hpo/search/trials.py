@@ -12,10 +12,11 @@ from ray.tune.search import Searcher
 
 from hpo.search.configurations import Configurations, GivenValues
 from hpo.search.demand import Demand
+from hpo.search.kinship import Forking
 from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
-from hpo.search.trial import PROBE, Search, TrialRun, new_run
+from hpo.search.trial import PROBE, Search, TrialRun, new_run, put_back
 from hpo.strategies import AsTheyCome, Completion, Learner, LooksAhead, Verdict, configurations_of, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
@@ -57,6 +58,8 @@ class Trials:
         self.trained = 0
         """Units trained by all trials, the untuned run not counted."""
         self.search_alg = searcher
+        self._forking = Forking(search, scheduler, recall)
+        scheduler = self._forking.scheduler
         self.rungs = rungs_of(scheduler)
         self.demand = Demand(search, self.rungs.plan)
         self.turns = Turns(recall.turns, kept=search.in_order)
@@ -138,7 +141,7 @@ class Trials:
 
     def choose_known(self) -> TrialRun | None:
         """The same among those that there were before; None where all of them are there again, and none is next."""
-        if self._knows_next:
+        if self._knows_next or self._forking.population:
             self._look_ahead()
         trial = self._scheduler.choose_trial_to_run(self)
         if trial is None and self._knows_next:
@@ -151,11 +154,6 @@ class Trials:
     def _knows_next(self) -> bool:
         return self._recall.suggested(len(self.runs)) is not None
 
-    def _look_ahead(self) -> None:
-        """Shows the scheduler another trial, if it takes those that it has been shown for all that there are."""
-        if self._ahead is not None and self._ahead.wants_another():
-            self._suggest()
-
     def _may_go_on(self, trial: Trial) -> bool:
         run = self.runs[trial.trial_id]
         return self.completion.may_go_on(run.bracket, run.resource)
@@ -164,7 +162,13 @@ class Trials:
         """The units at which its next assignment ends."""
         if not run.tuned:
             return run.limit
-        return min(run.limit, self.rungs.next_rung(run.trial, run.resource))
+        return min(run.phase.until, self.rungs.next_rung(run.trial, run.resource))
+
+    def _look_ahead(self) -> None:
+        """Shows the scheduler other trials, while it takes those that it has been shown for all that there are."""
+        while self._ahead is not None and self._ahead.wants_another() and self._suggest() is not None:
+            pass
+        self._forking.check_whole(len(self.runs), self.demand.to_come)
 
     def _suggest(self) -> Trial | None:
         if self.demand.to_come < 1:
@@ -196,6 +200,7 @@ class Trials:
         """A trial begins, with these tuned values; of one that had begun before, the record says what gave them."""
         run = new_run(self.search, number, trial_id, hyperparameters)
         run.given = given
+        config = set(run.trial.config)
         self._configurations.begun(run)
         self._recall.begin(run)
         self._given.took(run.given)
@@ -203,9 +208,21 @@ class Trials:
         self._by_number.append(run)
         self.demand.drawn(run)
         self._scheduler.on_trial_add(self, run.trial)
+        run.hyperparameters |= {name: run.trial.config[name] for name in run.trial.config.keys() - config}
         run.bracket = self.rungs.bracket(run.trial)
         self.keep(run)
         return run.trial
+
+    def _fork(self) -> None:
+        """Carries out the forks that were decided: a trial ends where it stands, and another takes its place."""
+        for ends, run in self._forking.decided(self.runs):
+            if not ends.trial.is_finished():
+                ends.trial.set_status(Trial.TERMINATED)
+                self.conclude(ends)
+            self.runs[run.id] = self.live[run.id] = run
+            self._by_number.append(run)
+            self.demand.forked(run)
+            self.keep(run)
 
     def start_over(self, run: TrialRun) -> None:
         """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
@@ -253,11 +270,8 @@ class Trials:
             self._follow(run, report)
             if run.tuned and report.step >= rung:
                 self._configurations.reached(run, rung)
-            if run.tuned:
-                result = self.comparison.result(run, report.step, self.objective(run), report.metrics)
-                # In Tune's order: `HyperBandForBOHB` writes into the result what its searcher reads.
-                action = self._scheduler.on_trial_result(self, run.trial, result)
-                self._configurations.reported(run, result)
+            if run.tuned and report.step > run.begins_at:
+                action = self._ask(run, report)
         self._record.reports(run, segment.reports)
         if run.tuned and run.resource > run.at_rung["resource"] and not run.back:  # Else it trains that again.
             self.turns.take(run, TOLD)
@@ -270,17 +284,32 @@ class Trials:
         elif action == TrialScheduler.STOP or over:
             run.trial.set_status(Trial.TERMINATED)
             if action != TrialScheduler.STOP:
+                result = self.comparison.result(run, run.resource, self.objective(run), run.metrics)
                 self._scheduler.on_trial_complete(self, run.trial, result)
             self.conclude(run)
         else:
             run.trial.set_status(Trial.PAUSED if action == TrialScheduler.PAUSE else Trial.PENDING)
             self.keep(run)
+        self._fork()
         self._judge()
+
+    def _ask(self, run: TrialRun, report: Report) -> str:
+        """Tells searcher and scheduler of a report; returns the scheduler's word."""
+        result = self.comparison.result(run, report.step, self.objective(run), report.metrics)
+        action: str = TrialScheduler.CONTINUE
+        if not self._forking.population or report.step < run.limit:  # One that has ended takes nobody's checkpoint.
+            # In Tune's order: `HyperBandForBOHB` writes into the result what its searcher reads.
+            action = self._scheduler.on_trial_result(self, run.trial, result)
+        self._configurations.reported(run, result)
+        return action
 
     def _follow(self, run: TrialRun, report: Report) -> None:
         if run.tuned:
             self.trained += report.step - run.resource
-        self.comparison.take(run, report)
+        if report.step > run.begins_at:
+            self.comparison.take(run, report)
+        else:
+            run.resource = report.step  # An ancestor's units, trained again; its values are not the trial's.
 
     def _diverge(self, run: TrialRun, reason: str, reports: Sequence[Report]) -> None:
         """Ends a trial whose numbers are not finite any more: at once, behind all others, and not as a failure."""
@@ -289,26 +318,17 @@ class Trials:
             self._follow(run, report)
         self.tell(run, reports)
         if run.resource < run.diverged_from:
-            self._put_back(run)
+            self.trained -= put_back(run)
         run.diverged, run.value, run.best_value, run.best_resource = reason, math.nan, math.nan, 0
         run.trial.set_status(Trial.TERMINATED)
         self._leave(run)
 
     def fail(self, run: TrialRun, message: str, traceback: str = "", logs: str = "") -> None:
         """Ends a trial that failed, with the message and where it comes from: at its last rung, halted since or not."""
-        self._put_back(run)
+        self.trained -= put_back(run)
         run.failure, run.traceback, run.logs = message, traceback, logs
         run.trial.set_status(Trial.ERROR)
         self._leave(run)
-
-    def _put_back(self, run: TrialRun) -> None:
-        """Puts a trial back to its last rung, from where it was halted, or where it trains its rungs again."""
-        rung = run.at_rung.get("resource", run.resource)
-        self.trained -= run.tuned * (run.resource - rung)
-        if rung > run.resource:
-            run.checkpoint, run.manifest = None, UNKNOWN
-        for name, value in run.at_rung.items():
-            setattr(run, name, value)
 
     def _leave(self, run: TrialRun) -> None:
         """A trial that failed or diverged leaves its bracket."""
@@ -318,11 +338,12 @@ class Trials:
         self._scheduler.on_trial_error(self, run.trial)
         self.turns.take(run, TOLD)
         self.conclude(run)
+        self._fork()
 
     def conclude(self, run: TrialRun) -> None:
         """A trial has ended, as its status says; one that trains its rungs again stands at the last that it had."""
         if run.resource < run.at_rung.get("resource", 0):
-            self._put_back(run)
+            self.trained -= put_back(run)
         run.ended_at = self._recall.ended_at(run) or self._clock()
         if self.live.pop(run.id, None) is not None:
             self.demand.ended(run)

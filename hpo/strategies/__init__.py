@@ -33,7 +33,11 @@ if TYPE_CHECKING:
     )
     from hpo.strategies.model_strategy import BayesianStrategy as BayesianStrategy, by_model as by_model
     from hpo.strategies.random_strategy import at_random as at_random
-    from hpo.strategies.ray_tune import RayTuneStrategy as RayTuneStrategy, named_code as named_code
+    from hpo.strategies.ray_tune import (
+        RayTuneStrategy as RayTuneStrategy,
+        check_population as check_population,
+        named_code as named_code,
+    )
     from hpo.strategies.registry import (
         OWN_STRATEGY as OWN_STRATEGY,
         STRATEGIES as STRATEGIES,

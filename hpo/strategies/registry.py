@@ -55,9 +55,8 @@ def strategy_of(strategy: str | Strategy, config: StrategyConfig | None) -> Stra
         _check_given(strategy)
     name = strategy if isinstance(strategy, str) else name_in_record(strategy)
     if config is not None and name not in config.strategies:
-        raise ConfigurationError(
-            f"strategy_config is for the strategy {' or '.join(map(repr, config.strategies))}, not for {name!r}; leave it out"
-        )
+        names = " or ".join(map(repr, config.strategies))
+        raise ConfigurationError(f"strategy_config is for the strategy {names}, not for {name!r}; leave it out")
     if not isinstance(strategy, str):
         if config is not None:
             raise ConfigurationError(f"strategy {name!r} has options of its own; leave strategy_config out")
@@ -122,12 +121,6 @@ def check_strategy(
     if early_stopping_type == "Auto" and made.stops:
         name = name_in_record(made)
         raise ConfigurationError(f"early_stopping_type 'Auto' with {name!r}: {name} stops trials itself; give 'Off'")
-    converges = completion_criteria_config is not None and completion_criteria_config.complete_on_convergence
-    if converges and made.rations and made.depends_on_timing:
-        raise ConfigurationError(
-            f"complete_on_convergence is True with {name_in_record(made)!r}, whose trials wait at their rungs till "
-            "the job ends; leave it out, or give the strategy Hyperband"
-        )
     if warm_start_config is not None and not made.learns:
         raise ConfigurationError(
             f"warm_start_config with {name_in_record(made)!r}, which learns nothing from results; leave it out, or "

@@ -16,7 +16,7 @@ from hpo.jobs.files.retention import Checkpoints
 from hpo.record.store import JobWriter
 from hpo.search.simulated_gangs import SimulatedGangs
 from trainers import XGBoostTrainer, checkpoint, storage
-from trainers.checkpoint import Manifest
+from trainers.checkpoint import Manifest, trial_of
 from trainers.errors import DivergedError, LeaseError, ResourcesError, StorageError, WarmbandError
 from trainers.gangs.messages import Assignment, Event, Segment, Served
 
@@ -326,7 +326,8 @@ class Gangs(SimulatedGangs):
         asked = self.driver.asked_at
         assert asked is None or self.heard <= asked, "work was handed out behind a stop"
         if assignment.checkpoint is not None and not self.world.aside.exists():
-            assert model_in(assignment.checkpoint, assignment.manifest) == MODEL + assignment.trial_id.encode()
+            wrote = trial_of(assignment.checkpoint).encode()  # The trial itself, or the one that it was forked from.
+            assert model_in(assignment.checkpoint, assignment.manifest) == MODEL + wrote
         if assignment.start and len(self.served) in self.driver.disturbance.spoilt:
             self.spoilt.add(assignment.trial_id)
             self.world.start_over.add(assignment.trial_id)

@@ -56,9 +56,10 @@ from tests.support.drivers import (
     TurnByTurn,
     model_in,
 )
+from tests.support.populations import populated
 from tests.support.simulated import search_of
 from trainers import patient_storage, storage
-from trainers.checkpoint import Manifest
+from trainers.checkpoint import Manifest, trial_of
 from trainers.errors import LeaseError, WarmbandError
 
 RANGES = {"eta": ContinuousParameter(0.0, 1.0)}
@@ -84,6 +85,7 @@ class Aim:
         best_value: compare trials by their best value.
         exact: halted trials go on from any unit; else from their rungs alone.
         learns: what is tried follows from results.
+        population: trials take others' checkpoints on their way.
     """
 
     plan: Plan
@@ -92,16 +94,18 @@ class Aim:
     best_value: bool = False
     exact: bool = True
     learns: bool = False
+    population: bool = False
 
 
 class _Searching(RandomStrategy):
     """The strategy of an aim."""
 
-    def __init__(self, learns: bool) -> None:
-        self._learns = learns
+    def __init__(self, aim: Aim) -> None:
+        self._aim = aim
 
     def prepare(self, task: Task) -> Prepared:
-        return (by_digest if self._learns else at_random)(task)
+        aim = self._aim
+        return (by_digest if aim.learns else populated if aim.population else at_random)(task)
 
 
 SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
@@ -452,7 +456,7 @@ class World:
                 raises = record.job("job").spec.get(RAISED, [])
             return Job(
                 search=search,
-                strategy=prepared(_Searching(aim.learns), task),
+                strategy=prepared(_Searching(aim), task),
                 ranges=RANGES,
                 estimator=trainer,
                 channels={},
@@ -481,7 +485,9 @@ class World:
         return {
             "status": (job.status, job.reason),
             "best": (job.summary.get("best") or {}).get("trial"),
-            "trials": [(t.number, t.resource, t.objective, t.bracket, t.hyperparameters) for t in counted],
+            "trials": [
+                (t.number, t.resource, t.objective, t.bracket, t.hyperparameters, t.parent, t.replaces) for t in counted
+            ],
             "reports": [[reports.get((t.trial_id, step)) for step in range(1, t.resource + 1)] for t in counted],
             "kept": sorted(trial.trial_id for trial in counted if trial.checkpoint),
         }
@@ -500,7 +506,7 @@ class World:
                 (back.get("checkpoint"), Manifest.from_json(back.get("files", {}))),
             ):
                 if uri:
-                    assert model_in(uri, manifest) == MODEL + trial.trial_id.encode(), uri
+                    assert model_in(uri, manifest) == MODEL + trial_of(uri).encode(), uri
         billed = sum(row.worker_seconds for row in [*ledger, *unbilled(job, ledger, job.held_until)])
         assert billed == pytest.approx(self.held), "the bill is not the time for which gangs were held"
         seconds = used_before(job, ledger, job.held_until).seconds

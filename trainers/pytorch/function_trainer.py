@@ -9,7 +9,7 @@ from ray.train import ScalingConfig
 
 from trainers.checking import is_number
 from trainers.errors import ConfigurationError
-from trainers.gangs import check_workers
+from trainers.gangs import WORKERS, check_workers
 from trainers.process import name_of
 from trainers.pytorch.function import ARGUMENT, resolve, unloaded
 from trainers.trainer import Trainer
@@ -38,6 +38,7 @@ class FunctionTrainer(Trainer):
     """
 
     resource_names: tuple[str, ...] = ("epochs",)
+    fixed_names: tuple[str, ...] = (WORKERS,)
     unit: str = "epoch"
     suffix: ClassVar[str] = ".pt"
     code_options: ClassVar[tuple[str, ...]] = (ARGUMENT,)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from trainers import steady, storage
-from trainers.checkpoint import UNKNOWN
+from trainers.checkpoint import UNKNOWN, trial_of
 from trainers.errors import TrialError, WarmbandError
 from trainers.gangs import Assignment, Report, Segment
 from trainers.patient_storage import PatientStorage
@@ -171,8 +171,12 @@ def _explained(assignment: Assignment) -> Iterator[None]:
         at_load = any(frame.name.startswith("load_state_dict") for frame in traceback.extract_tb(error.__traceback__))
         if not at_load or not assignment.checkpoint:
             raise
-        what = " ".join(str(error).split())
+        what, parent = " ".join(str(error).split()), trial_of(assignment.checkpoint)
+        remedy = "train with the hyperparameters that it was trained with, or from the beginning"
+        if parent != assignment.trial_id:
+            remedy = (
+                f"it is trial {parent!r}'s, which this one began from: change no hyperparameter that shapes the model"
+            )
         raise TrialError(
-            f"checkpoint {storage.shown(assignment.checkpoint)!r} is of another model: {what}; train with the "
-            "hyperparameters that it was trained with, or from the beginning"
+            f"checkpoint {storage.shown(assignment.checkpoint)!r} is of another model: {what}; {remedy}"
         ) from error

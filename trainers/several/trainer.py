@@ -51,6 +51,10 @@ class SeveralTrainers(Trainer):
             for name, trainer in self.trainers.items()
             for whole in prefixed(name, dict.fromkeys(trainer.resource_names))
         )
+        self.fixed_names = (
+            ESTIMATOR,
+            *(whole for name, one in self.trainers.items() for whole in prefixed(name, dict.fromkeys(one.fixed_names))),
+        )
         units = {trainer.unit for trainer in each}
         self.unit = units.pop() if len(units) == 1 else Trainer.unit
         static = {ESTIMATOR: next(iter(self.trainers))}

@@ -13,6 +13,9 @@ from typing import Any
 ROUNDS = ("num_round", "num_boost_round", "n_estimators")
 """Names under which users give the number of rounds; XGBoost itself is not told, the assignment says when to stop."""
 
+FIXED = ("base_score", "booster", "multi_strategy", "num_class", "objective")
+"""What a model's trees were made for: with other values XGBoost refuses them, drops them or reads them as another's."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:

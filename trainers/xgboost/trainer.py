@@ -18,7 +18,7 @@ from trainers.xgboost.booster import CPU, device_of, load_booster, threads_of
 from trainers.xgboost.checks import check_parameters
 from trainers.xgboost.halting import goes_on_exactly
 from trainers.xgboost.labels import check_names, label_rules
-from trainers.xgboost.parameters import ROUNDS, metric_names
+from trainers.xgboost.parameters import FIXED, ROUNDS, metric_names
 from trainers.xgboost.program import XGBoostProgram
 from trainers.xgboost.ray_backend import check_backend
 from trainers.xgboost.tunable import USUAL_ROUNDS, tunable
@@ -44,6 +44,7 @@ class XGBoostTrainer(Trainer):
     """
 
     resource_names: tuple[str, ...] = ROUNDS
+    fixed_names: tuple[str, ...] = FIXED
     unit: str = "round"
     suffix: ClassVar[str] = ".ubj"
 

@@ -7,6 +7,7 @@ import logging
 import math
 import threading
 import time
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from hpo.jobs.options import NUM_TO_KEEP, check_option
 from hpo.ranking import Rank, has_value, ranks
 from hpo.search import PROBE, UNTUNED, Search, TrialRun, rank_of, standing_of
 from trainers import storage
-from trainers.checkpoint import Manifest, remove
+from trainers.checkpoint import Manifest, remove, trial_of
 from trainers.errors import LeaseError, WarmbandError
 
 BATCH_SECONDS = 1.0
@@ -35,6 +36,11 @@ class Checkpoint:
     uri: str
     manifest: Manifest
 
+    @property
+    def is_borrowed(self) -> bool:
+        """Whether it is another trial's, which this one began from."""
+        return self.run.origin is not None and trial_of(self.uri) != self.run.id
+
 
 class Retention:
     """Which checkpoints may go: pure, and holds those that stay, not those that were.
@@ -42,6 +48,9 @@ class Retention:
     A trial that has not ended keeps its latest, which it goes on from. Of those that ended, the best `num_to_keep`
     keep theirs, and the un-tuned run always does. A trial that failed, or whose value is not finite, is none of the
     best: its traceback and its logs stay, and a model from before its failure tells little more.
+
+    A fork goes on from another trial's checkpoint until it has one of its own. That one stays so long, whatever becomes
+    of the other trial.
 
     Args:
         num_to_keep: how many; None keeps the last one of every trial, failed ones too.
@@ -52,19 +61,29 @@ class Retention:
         self._live: dict[str, Checkpoint] = {}
         self._best: list[tuple[Rank, Checkpoint]] = []
         self._untuned: list[Checkpoint] = []
+        self._users: Counter[str] = Counter()
+        """By checkpoint, the trials whose last it is."""
+        self._lent: Counter[str] = Counter()
+        """By trial, the forks that go on from a checkpoint in its folder."""
         self._written_bytes = self._uncounted = self._uncounted_bytes = 0
 
     def served(self, run: TrialRun) -> Checkpoint | None:
-        """A trial may have a new checkpoint; returns the one that it then takes the place of."""
+        """A trial may have a new checkpoint; returns the one that it then takes the place of, if nobody needs that."""
         before = self._live.get(run.id)
         if not run.checkpoint or (before is not None and before.uri == run.checkpoint):
             return None
-        self._live[run.id] = Checkpoint(run=run, uri=run.checkpoint, manifest=run.manifest)
-        self._written_bytes += run.manifest.size
-        return before
+        self._live[run.id] = last = Checkpoint(run=run, uri=run.checkpoint, manifest=run.manifest)
+        self._users[last.uri] += 1
+        if last.is_borrowed:
+            self._lent[trial_of(last.uri)] += 1
+        else:
+            self._written_bytes += run.manifest.size
+        return before if before is not None and self._left(before) else None
 
     def ended(self, run: TrialRun, rank: Rank) -> Checkpoint | None:
-        """A trial has ended, once; returns the checkpoint that is not needed any more, its own or another's.
+        """A trial has ended, once; returns the checkpoint that is not one of the best, its own or another's.
+
+        Whether forks need it is for `is_needed` and `lends` to say.
 
         Args:
             run: the trial.
@@ -78,12 +97,30 @@ class Retention:
         elif self._num_to_keep is None:
             self._uncounted += 1
             self._uncounted_bytes += last.manifest.size
-        elif not has_value(rank):
-            return last
         else:
-            bisect.insort(self._best, (rank, last), key=lambda entry: entry[0])
-            return self._best.pop()[1] if len(self._best) > self._num_to_keep else None
+            gone: Checkpoint | None = last
+            if has_value(rank):
+                bisect.insort(self._best, (rank, last), key=lambda entry: entry[0])
+                gone = self._best.pop()[1] if len(self._best) > self._num_to_keep else None
+            if gone is not None:
+                self._left(gone)
+            return gone
         return None
+
+    def is_needed(self, checkpoint: str) -> bool:
+        """Whether it is the last of any trial."""
+        return checkpoint in self._users
+
+    def lends(self, trial_id: str) -> bool:
+        """Whether forks go on from a checkpoint in a trial's folder."""
+        return trial_id in self._lent
+
+    def _left(self, checkpoint: Checkpoint) -> bool:
+        """A trial's last checkpoint is that no more; returns whether it was nobody else's."""
+        _one_less(self._users, checkpoint.uri)
+        if checkpoint.is_borrowed:
+            _one_less(self._lent, trial_of(checkpoint.uri))
+        return not self.is_needed(checkpoint.uri)
 
     @property
     def listed(self) -> list[Checkpoint]:
@@ -169,11 +206,18 @@ class Checkpoints:
         gone = self._retention.ended(run, rank)
         if gone is None:
             return None
-        if gone.manifest.is_folder:  # Its manifest first: what is left where this dies on the way does not look whole.
-            self._decided.append((remove, gone.uri))
-        self._decided.append((storage.delete_folder, self._folder(gone.run.id)))
+        self._goes(gone)
         gone.run.checkpoint = None
         return gone.run
+
+    def _goes(self, gone: Checkpoint) -> None:
+        """Decides what is removed of a trial that is not kept: its folder, but for what forks go on from there."""
+        needed, lends = self._retention.is_needed(gone.uri), self._retention.lends(gone.run.id)
+        if not needed and (gone.manifest.is_folder or lends or gone.is_borrowed):
+            # A folder's manifest first: what is left where this dies on the way does not look whole.
+            self._decided.append((remove, gone.uri))
+        if not lends:
+            self._decided.append((storage.delete_folder, self._folder(gone.run.id)))
 
     def recorded(self) -> None:
         """Lets the chosen files go once the store has all that was recorded before this call."""
@@ -263,7 +307,9 @@ class Checkpoints:
         """Leaves in the job's folder what is kept and nothing else; where all is kept, there is nothing to do."""
         if self._num_to_keep is None:
             return
-        kept = {each.run.id: {each.uri, each.run.back.get("checkpoint")} for each in self._retention.listed}
+        kept: dict[str, set[str]] = defaultdict(set)
+        for each in self._retention.listed:
+            kept[trial_of(each.uri)] |= {each.uri, each.run.back.get("checkpoint", "")}
         mine = [name for name in self._names(self._search.storage_path) if self._is_mine(name)]
         for name in mine:
             if time.monotonic() > self._deadline:
@@ -298,6 +344,12 @@ class Checkpoints:
         """Whether a folder is a trial's, and not something that a user keeps beside them."""
         number = name.removeprefix(f"{self._search.name}-")
         return name in (UNTUNED, PROBE) or (number != name and number.isdigit())
+
+
+def _one_less(counter: Counter[str], key: str) -> None:
+    counter[key] -= 1
+    if not counter[key]:
+        del counter[key]
 
 
 def dropped(trial_id: str) -> str:

@@ -37,10 +37,10 @@ def _results(jobs: Sequence[JobData]) -> Table:
     rows: list[list[object]] = []
     for data in jobs:
         scores = [score for metric in metrics for score in (_pair(data) if data.metric == metric else (None, None))]
-        used = sum(trial.resource for trial in data.trials)
+        used = data.used
         cost = data.job.summary.get("cost") or {}
         paid = [] if currency is None else [cost.get("total")]
-        trials = f"{len(data.trials)} of {data.job.spec['max_jobs']}"
+        trials = f"{len(data.trials)} of {data.planned}"
         rows.append([data.title, data.status, *scores, trials, used, _billed(data), *paid, data.runtime])
     columns: list[Column | str] = ["job", Column("status", choose=True)]
     for metric in metrics:

@@ -107,7 +107,7 @@ def score(value: float, error: float | None = None) -> str:
 
 def price(data: JobData) -> str:
     """A job's usage: units, worker-seconds and, with prices, money."""
-    used, possible = sum(trial.resource for trial in data.trials), data.max_resource * len(data.trials)
+    used, possible = data.used, data.max_resource * len(data.trials)
     cost = data.job.summary.get("cost")
     paid = f" ({money(cost['total'], cost['currency'])})" if cost else ""
     return f"{used:,} of {possible:,} {data.unit}s and {sum(data.billed.values()):,.1f} worker-seconds{paid}"
@@ -176,7 +176,7 @@ def _no_untuned(data: JobData) -> str:
 
 
 def _progress(data: JobData) -> str:
-    ended, all_of_them = sum(trial.ended_at is not None for trial in data.trials), int(data.job.spec["max_jobs"])
+    ended, all_of_them = sum(trial.ended_at is not None for trial in data.trials), data.planned
     return f"{ended} of {count(all_of_them, 'trial')} {'has' if ended == 1 else 'have'} ended"
 
 

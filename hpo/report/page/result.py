@@ -98,11 +98,11 @@ def _change(before: float | None, after: float | None) -> float | None:
 
 
 def _used(data: JobData) -> Iterator[tuple[str, object]]:
-    summary, planned = data.job.summary, int(data.job.spec["max_jobs"])
+    summary = data.job.summary
     statuses = Counter(trial.status for trial in data.trials)
     counts = ", ".join(f"{number} {status.lower()}" for status, number in statuses.items())
-    yield "trials", f"{len(data.trials)} of {planned}" + (f": {counts}" if counts else "")
-    used, possible = sum(trial.resource for trial in data.trials), data.max_resource * planned
+    yield "trials", f"{len(data.trials)} of {data.planned}" + (f": {counts}" if counts else "")
+    used, possible = data.used, data.max_resource * int(data.job.spec["max_jobs"])
     if possible:
         share = f"{used / possible:.1%}"
         yield f"{data.unit}s", f"{used:,} of {possible:,} ({share}) that as many full trials would train"

@@ -18,6 +18,7 @@ from hpo.text import first_line
 
 FIGURES = {
     "Learning": ("learning-curves", "brackets"),
+    "Parents and forks": ("lineage",),
     "Cost": ("cost", "progress"),
     "Hyperparameters": ("importance", "parallel-coordinates"),
     "Model": ("slices", "contours", "predictions"),
@@ -62,9 +63,10 @@ def _trials(data: JobData) -> Section:
     names = list(dict.fromkeys(name for trial in data.trials for name in trial.hyperparameters))
     scores = [score for trial in data.trials if (score := data.objective(trial)) is not None]
     columns: list[Column | str] = ["trial", Column("status", choose=True), Column(data.metric, places(*scores))]
-    given = any(trial.given for trial in data.trials)
+    given, forked = any(trial.given for trial in data.trials), any(trial.parent for trial in data.trials)
     columns += [Column(f"mean of {repeats_of(data.job)}", places(*scores))] if data.means else []
-    columns += [f"{data.unit}s", "bracket", Column("worker-seconds", 2), *(["given"] if given else []), *names]
+    columns += [f"{data.unit}s", *(["began from"] if forked else []), "bracket", Column("worker-seconds", 2)]
+    columns += [*(["given"] if given else []), *names]
     rows = [
         [
             trial.trial_id,
@@ -72,6 +74,7 @@ def _trials(data: JobData) -> Section:
             data.objective(trial),
             *([data.means[trial.number]] if data.means else []),
             trial.resource,
+            *([trial.origin or None] if forked else []),
             None if trial.bracket is None else trial.bracket + 1,
             data.billed_by_trial.get(trial.trial_id, 0.0),
             *([trial.given_as] if given else []),

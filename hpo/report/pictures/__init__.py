@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from hpo.report.pictures.curves import learning_curves as learning_curves
     from hpo.report.pictures.figure import Figure as Figure
     from hpo.report.pictures.gantt import brackets as brackets
+    from hpo.report.pictures.lineage import parents_and_forks as parents_and_forks
     from hpo.report.pictures.look import TEMPLATES as TEMPLATES
     from hpo.report.pictures.parallel import parallel_coordinates as parallel_coordinates
     from hpo.report.pictures.progress import best_by_cost as best_by_cost, best_compared as best_compared

@@ -144,7 +144,7 @@ def full_scores(data: JobData) -> dict[str, float]:
 def baseline(data: JobData) -> Baseline | None:
     """Random search, from `full_scores`; None where there are fewer than two, or nothing was billed for units."""
     scores = full_scores(data)
-    units = sum(trial.resource for trial in data.trials)
+    units = data.used
     spent = sum(data.billed_by_trial.get(trial.trial_id, 0.0) for trial in data.trials)
     if len(scores) < 2 or not units or not spent:
         return None

@@ -18,7 +18,7 @@ class Configurations:
     """Tells searcher and completion criteria of configurations: of the mean of its trials, once all have come so far.
 
     Trials `repeats * k` and those that follow are the repeats of configuration k. Where each is trained once, they are
-    told of every trial as it comes.
+    told of every trial as it comes; of forks, which the searcher did not suggest, only the criteria.
 
     Args:
         search: says how many repeats there are.
@@ -73,7 +73,7 @@ class Configurations:
         """A trial reported, in the form that searchers take."""
         number, repeat = divmod(run.number, self._repeats)
         value = self._reports[number].take(repeat, run.resource, result[self._metric])
-        if value is not None:
+        if value is not None and run.suggested:
             self._searcher.on_trial_result(self._names[number], self._as_one(number, result, value))
 
     def ended(self, run: TrialRun, result: dict[str, Any]) -> None:
@@ -87,7 +87,8 @@ class Configurations:
         failed, lost = (any(each.failure for each in runs), any(each.failure or each.diverged for each in runs))
         # Searchers that learn take no value that is not finite.
         told = None if lost else self._as_one(number, result, value)
-        self._searcher.on_trial_complete(self._names[number], result=told, error=lost)
+        if run.suggested:
+            self._searcher.on_trial_complete(self._names[number], result=told, error=lost)
         if not any(each.cut for each in runs):
             resource = max(each.resource for each in runs)
             self._completion.ended(number, math.nan if failed else value, resource=resource, failed=failed)

@@ -16,7 +16,6 @@ from ray.tune.schedulers import (
     HyperBandForBOHB,
     HyperBandScheduler,
     MedianStoppingRule,
-    PopulationBasedTraining,
     PopulationBasedTrainingReplay,
     ResourceChangingScheduler,
     TrialScheduler,
@@ -28,7 +27,6 @@ Milestones = Callable[[Trial, int], int]
 """The units at which a scheduler next decides on a trial that has trained so many."""
 
 REFUSED: dict[type[TrialScheduler], str] = {
-    PopulationBasedTraining: "copies checkpoints from trial to trial and changes hyperparameters on the way",
     PopulationBasedTrainingReplay: "changes a trial's hyperparameters on the way",
     ResourceChangingScheduler: "changes a trial's workers on the way, and a gang keeps its size",
 }

@@ -30,6 +30,9 @@ _FAULTS = {
 }
 """What users get with a scheduler of Ray Tune's, by its name (ray 2.60.0)."""
 
+_POPULATIONS = ("PopulationBasedTraining", "PB2")
+"""Schedulers that ask a trial to go on from another's checkpoint."""
+
 
 class RayTuneStrategy(Strategy):
     """Trials that a searcher suggests and a scheduler stops; one trains as long as the trainer's hyperparameters say.
@@ -41,8 +44,6 @@ class RayTuneStrategy(Strategy):
     Raises:
         ConfigurationError: both are None, or one is none of what it can be.
     """
-
-    depends_on_timing = True
 
     def __init__(self, *, searcher: Any = None, scheduler: Any = None) -> None:
         if searcher is None and scheduler is None:
@@ -59,6 +60,14 @@ class RayTuneStrategy(Strategy):
     def stops(self) -> bool:
         """See `Strategy.stops`."""
         return self._scheduler is not None
+
+    @property
+    def depends_on_timing(self) -> bool:
+        """See `Strategy.depends_on_timing`."""
+        part = self._scheduler
+        if part is None or part.name not in _POPULATIONS:
+            return True
+        return not ((part.arguments or {}).get("synch", True) if part.thing is None else part.thing._synch)
 
     @property
     def bound(self) -> str:
@@ -91,7 +100,7 @@ class RayTuneStrategy(Strategy):
         """See `Strategy.warnings`."""
         bound = [f"{each.bound}: this job cannot be resumed otherwise" for each in self._parts if each.bound]
         faults = [f"scheduler {part.name}: {_FAULTS[part.name]}" for part in self._parts if part.name in _FAULTS]
-        return [_TIMING, *bound, *faults]
+        return [*([_TIMING] if self.depends_on_timing else []), *bound, *faults]
 
     def prepare(self, task: Task) -> Prepared:
         """See `Strategy.prepare`.
@@ -152,14 +161,16 @@ def _searcher(part: Part, task: Task) -> Searcher:
 
 def _scheduler(part: Part, task: Task, guard: Guard) -> TrialScheduler:
     """A scheduler that counts units and compares by the objective."""
-    from ray.tune.schedulers import TrialScheduler
+    from ray.tune.schedulers import PopulationBasedTraining, TrialScheduler
 
-    from hpo.strategies.ray_tune import known
+    from hpo.strategies.ray_tune import known, populations
     from hpo.strategies.ray_tune.scheduler import GuardedScheduler
     from hpo.strategies.scheduler import RESOURCE
 
-    made: TrialScheduler = part.made((TrialScheduler,), task.seed, {"time_attr": RESOURCE})
+    usual = populations.defaults(task.ranges, task.fixed_names, task.plan.max_resource)
+    made: TrialScheduler = part.made((TrialScheduler,), task.seed, {**usual, "time_attr": RESOURCE})
     known.check_served(made)
+    populations.check_population(made, task.fixed_names)
     metric, mode, counts = made.metric, known.mode(made), known.counts(made)
     _check_objective(part, task, metric, mode)
     if counts not in (None, RESOURCE, "training_iteration"):
@@ -167,6 +178,8 @@ def _scheduler(part: Part, task: Task, guard: Guard) -> TrialScheduler:
             f"scheduler {part.name} counts {counts!r}, and a job counts reports, one a unit; give "
             "time_attr='training_iteration'"
         )
+    if isinstance(made, PopulationBasedTraining):
+        return made  # The search itself shows it members in the place of trials, and forks those.
     made.set_search_properties(None if metric else task.metric, None if mode else task.mode)
     return GuardedScheduler(made, milestones=known.milestones(made, task.plan.max_resource), guard=guard)
 

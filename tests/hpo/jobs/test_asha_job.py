@@ -108,8 +108,6 @@ def test_a_target_ends_it_at_the_first_value_that_meets_it(tmp_path: Path) -> No
 def test_what_it_does_not_take_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="ASHA stops trials itself; give 'Off'"):
         tuner(tmp_path, early_stopping_type="Auto")
-    with pytest.raises(ConfigurationError, match="complete_on_convergence is True with 'ASHA', whose trials wait"):
-        tuner(tmp_path, completion_criteria_config=TuningJobCompletionCriteriaConfig(complete_on_convergence=True))
 
 
 def test_a_job_file_has_it(tmp_path: Path) -> None:

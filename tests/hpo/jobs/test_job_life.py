@@ -39,7 +39,7 @@ from tests.support.drivers import NO_ROOM, Disturbance, KilledError, Moment
 from tests.support.job_life import LOST, SPEC, Aim, World
 from trainers.errors import ConfigurationError, DataError, LeaseError, ResourcesError
 
-PLANS = [lay_out(9, 1, 9), lay_out(5, 1, 3), run_all(6, 4)]
+PLANS = [lay_out(9, 1, 9), lay_out(5, 1, 3), run_all(6, 4), run_all(6, 7)]
 AIMS: list[dict[str, Any]] = [
     {},
     {"criteria": TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.7)},
@@ -56,6 +56,8 @@ AIMS: list[dict[str, Any]] = [
         "mode": "min",
     },
 ]
+POPULATION = 3
+"""The plan of a job whose trials take others' checkpoints."""
 ROUND = 500
 """Sequences of one seed."""
 
@@ -68,7 +70,7 @@ WRITTEN = st.sampled_from([1, 2, 3, 5, 8])
 
 
 def aim(plan: int, number: int) -> Aim:
-    return Aim(plan=PLANS[plan], **AIMS[number])
+    return Aim(plan=PLANS[plan], **({"population": True} if plan == POPULATION else AIMS[number]))
 
 
 @cache
@@ -326,7 +328,7 @@ class JobLife(RuleBasedStateMachine):
     @property
     def can_be_longer(self) -> bool:
         """Whether more trials can be asked for: not of a job that has found enough."""
-        if self.made is None or self.deleted or len(self.more) > 1:
+        if self.made is None or self.deleted or len(self.more) > 1 or self.made.aim.population:
             return False
         job, _, _ = self.world.rows()
         return job.status != "Completed" or not job.reason

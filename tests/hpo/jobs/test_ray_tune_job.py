@@ -11,7 +11,7 @@ import pytest
 import yaml
 from optuna.samplers import TPESampler
 from ray.train import ScalingConfig
-from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, MedianStoppingRule
+from ray.tune.schedulers import ASHAScheduler, FIFOScheduler, MedianStoppingRule, PopulationBasedTraining
 from ray.tune.search.optuna import OptunaSearch
 from rich.console import Console
 
@@ -214,7 +214,10 @@ def test_what_is_none_is_refused_by_the_tuner(tmp_path: Path, given: dict[str, A
         ({"scheduler": (ASHAScheduler, {"mode": "min"})}, "has the mode 'min', and objective_type means 'max'"),
         ({"scheduler": MedianStoppingRule()}, "counts 'time_total_s', and a job counts reports.*'training_iteration'"),
         ({"scheduler": (ASHAScheduler, {"time_attr": "epoch"})}, "counts 'epoch'"),
-        ({"scheduler": "ray.tune.schedulers:PopulationBasedTraining"}, "PopulationBasedTraining cannot be made with"),
+        (
+            {"scheduler": (PopulationBasedTraining, {"hyperparam_mutations": {"num_round": [3, 9]}})},
+            "PopulationBasedTraining changes 'num_round', and no trial can go on from a checkpoint with another value",
+        ),
     ],
 )
 def test_what_does_not_fit_the_job_is_refused_before_it_is_recorded(

@@ -1,0 +1,235 @@
+"""Population based training on simulated gangs, whose checkpoints hold what was trained."""
+
+from __future__ import annotations
+
+import inspect
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+from ray import tune
+from ray.tune.experiment import Trial
+from ray.tune.schedulers import PopulationBasedTraining, TrialScheduler
+from ray.tune.schedulers.pb2 import PB2
+
+from hpo.search.controller import Controller
+from hpo.search.simulated_gangs import SimulatedGangs
+from hpo.strategies.hyperband import Plan, run_all
+from tests.support.populations import INTERVAL, pbt
+from tests.support.simulated import Draws, simulate
+from trainers.errors import ConfigurationError, DivergedError
+from trainers.gangs.messages import Assignment, Served
+
+POPULATION, UNITS = 8, 12
+PLAN: Plan = run_all(POPULATION, UNITS)
+
+
+class Models:
+    """A curve whose checkpoints matter: a unit adds the more to a model, the nearer eta is to the best of just then."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, float] = {}
+
+    def __call__(self, assignment: Assignment, step: int) -> float:
+        before = assignment.saved_at(step - 1) if step - 1 > assignment.start else assignment.checkpoint
+        value = 0.0 if before is None else self.held[before]
+        value += 1 - abs(float(assignment.hyperparameters["eta"]) - (1 - step / UNITS))
+        self.held[assignment.saved_at(step)] = self.held[assignment.save_to] = value
+        return value
+
+
+def pb2(**options: Any) -> PB2:
+    return PB2(
+        time_attr="training_iteration",
+        perturbation_interval=INTERVAL,
+        hyperparam_bounds={"eta": [0.0, 1.0]},
+        **{"synch": True, **options},
+    )
+
+
+def run(scheduler: TrialScheduler, **options: Any) -> Controller:
+    controller, gangs, _ = simulate(scheduler, **{"plan": PLAN, "curve": Models(), "untuned": False, **options})
+    controller.gangs = gangs
+    return controller
+
+
+def told(controller: Controller) -> dict[str, Any]:
+    """All that a search decided."""
+    return {
+        name: (run.hyperparameters, run.origin, run.resource, run.value, run.trial.status, run.seed)
+        for name, run in controller.runs.items()
+    }
+
+
+def test_forks_are_trials_with_a_parent() -> None:
+    controller = run(pbt())
+    forks = [run for run in controller.runs.values() if run.origin]
+    assert len(forks) == 2 * 3  # A quarter of eight, at units 3, 6 and 9.
+    for fork in forks:
+        assert fork.origin
+        parent, replaced = controller.runs[fork.origin.parent], controller.runs[fork.origin.replaces]
+        assert replaced.resource == fork.origin.resource <= parent.resource
+        assert fork.resource > fork.origin.resource
+        assert fork.hyperparameters != parent.hyperparameters
+    assert sum(run.resource == UNITS for run in controller.runs.values()) == POPULATION
+    assert controller.trained == POPULATION * UNITS
+
+
+def test_the_answer_is_the_same_for_any_number_of_gangs_and_with_losses() -> None:
+    alone = told(run(pbt(), parallel=1))
+    for parallel in (2, 3, 8):
+        assert told(run(pbt(), parallel=parallel)) == alone
+    assert told(run(pbt(), parallel=3, losses=frozenset({2, 9, 17}))) == alone
+    assert told(run(pbt(), parallel=3, seed=2)) != alone
+
+
+@pytest.mark.filterwarnings("ignore:scipy.optimize:DeprecationWarning", "ignore::sklearn.exceptions.ConvergenceWarning")
+def test_pb2_is_the_same_for_any_number_of_gangs() -> None:
+    few = run_all(4, UNITS)
+    alone = run(pb2(), plan=few, parallel=1)
+    assert sum(run.origin is not None for run in alone.runs.values()) == 3
+    assert told(run(pb2(), plan=few, parallel=3)) == told(alone)
+
+
+def test_a_fork_trains_on_from_its_parents_checkpoint() -> None:
+    controller = run(pbt())
+    fork = next(run for run in controller.runs.values() if run.origin)
+    assert fork.origin
+    first = next(each for each in controller.gangs.served if each.trial_id == fork.id)
+    assert first.start == fork.origin.resource
+    assert first.checkpoint is not None
+    assert f"/{fork.origin.parent}/" in first.checkpoint
+    assert f"/{fork.id}/" in first.save_to
+
+
+def test_the_searcher_hears_of_its_own_suggestions_alone() -> None:
+    searcher = Draws()
+    run(pbt(), searcher=searcher)
+    assert sorted(name for name, _ in searcher.completed) == [f"job-{number:03d}" for number in range(POPULATION)]
+
+
+def failing(models: Models, trial_id: str, at: int, error: type[Exception] = ValueError) -> Any:
+    def curve(assignment: Assignment, step: int) -> float:
+        if assignment.trial_id == trial_id and step == at:
+            raise error("it fails")
+        return models(assignment, step)
+
+    return curve
+
+
+@pytest.mark.parametrize("error", [ValueError, DivergedError])
+@pytest.mark.parametrize("parallel", [1, 8])
+def test_nobody_waits_for_a_member_that_failed_or_diverged(error: type[Exception], parallel: int) -> None:
+    slow = {"job-003": 50.0}
+    controller = run(
+        pbt(),
+        parallel=parallel,
+        curve=failing(Models(), "job-003", 2, error),
+        unit_seconds=lambda assignment: slow.get(assignment.trial_id, 1.0),  # The last to be heard of where all run.
+    )
+    assert controller.runs["job-003"].trial.is_finished()
+    assert sum(run.resource == UNITS for run in controller.runs.values()) == POPULATION - 1
+    assert any(run.origin for run in controller.runs.values())
+
+
+def test_a_member_that_fails_does_not_change_the_answer_with_timing() -> None:
+    answers = [told(run(pbt(), parallel=parallel, curve=failing(Models(), "job-003", 5))) for parallel in (1, 2, 8)]
+    assert answers[0] == answers[1] == answers[2]
+
+
+def test_without_synch_members_are_compared_as_they_come() -> None:
+    controller = run(pbt(synch=False), parallel=3)
+    forks = [run for run in controller.runs.values() if run.origin]
+    assert forks
+    assert all(fork.origin.resource in range(INTERVAL, UNITS, INTERVAL) for fork in forks if fork.origin)
+    assert all(fork.resource > fork.origin.resource for fork in forks if fork.origin)
+
+
+def test_what_is_missing_of_a_configuration_is_drawn_and_belongs_to_the_trial() -> None:
+    mutations = {"eta": tune.uniform(0, 1), "depth": [2, 3, 4]}
+    first, second = (run(pbt(hyperparam_mutations=mutations), parallel=parallel) for parallel in (1, 8))
+    assert told(first) == told(second)
+    assert {run.hyperparameters["depth"] for run in first.runs.values()} <= {2, 3, 4}
+
+
+def test_the_users_scheduler_stays_as_it_is() -> None:
+    scheduler = pbt()
+    assert told(run(scheduler)) == told(run(scheduler))
+
+
+def test_global_generators_stay_as_they_are() -> None:
+    random.seed(3)
+    np.random.seed(3)  # noqa: NPY002
+    drawn = random.random(), np.random.random()  # noqa: NPY002
+    random.seed(3)
+    np.random.seed(3)  # noqa: NPY002
+    run(pbt())
+    assert (random.random(), np.random.random()) == drawn  # noqa: NPY002
+
+
+def test_a_fork_whose_checkpoint_is_gone_trains_what_its_ancestors_did() -> None:
+    models = Models()
+    undisturbed = told(run(pbt(), curve=models))
+
+    class Spoilt(SimulatedGangs):
+        """Refuses the first assignment that goes on from a trial's checkpoint, as if that were gone."""
+
+        def _serve(self, gang: str, assignment: Assignment, seconds: float) -> Served:
+            if assignment.trial_id in self.spoil and assignment.checkpoint:
+                self.spoil.discard(assignment.trial_id)
+                return Served(gang=gang, trial_id=assignment.trial_id, error="it is gone", spoilt=True)
+            return super()._serve(gang, assignment, seconds)
+
+    forks = [name for name, (_, origin, *_) in undisturbed.items() if origin]
+    for name in (forks[0], forks[-1]):
+        Spoilt.spoil = {name}
+        controller = run(pbt(), gangs=Spoilt)
+        assert told(controller) == undisturbed
+        again = [each for each in controller.gangs.served if each.trial_id == name and each.start == 0]
+        assert again
+        assert again[0].hyperparameters != controller.runs[name].trial.config
+        assert controller.trained == POPULATION * UNITS
+
+
+@pytest.mark.parametrize("attr", ["time_total_s", "accuracy"])
+def test_deciding_by_the_clock_is_refused(attr: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"time_attr of PopulationBasedTraining is '{attr}'; give 'training"):
+        run(pbt(time_attr=attr))
+
+
+def test_changing_what_a_checkpoint_cannot_go_on_with_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="changes 'eta', and no trial can go on"):
+        run(pbt(), fixed_names=("eta",))
+
+
+def test_a_searcher_that_waits_is_refused() -> None:
+    class Waits(Draws):
+        def suggest(self, trial_id: str) -> Any:
+            return None if self.suggested == 3 else super().suggest(trial_id)
+
+    with pytest.raises(ConfigurationError, match="suggests nothing for trial 3 of 8 before others report"):
+        run(pbt(), searcher=Waits())
+
+
+def test_a_forks_hyperparameters_stay_within_their_ranges() -> None:
+    controller = run(pbt(), within_ranges=lambda values: {"eta": min(values["eta"], 0.5)})
+    forks = [run for run in controller.runs.values() if run.origin]
+    assert all(run.hyperparameters["eta"] <= 0.5 for run in forks)
+    assert all(run.trial.config["eta"] <= 0.5 for run in forks)
+
+
+def test_rays_private_parts_are_there() -> None:
+    scheduler, trial = pbt(burn_in_period=4), Trial("warmband", trial_id="a", config={}, stub=True)
+    values = {"_time_attr": "training_iteration", "_perturbation_interval": INTERVAL, "_burn_in_period": 4}
+    for name, value in {**values, "_synch": True, "_log_config": True}.items():
+        assert getattr(scheduler, name) == value
+    assert set(scheduler._hyperparam_mutations) == {"eta"}
+    assert trial.run_metadata.checkpoint_manager._latest_checkpoint_result is None
+    assert "_schedule_trial_save" in inspect.getsource(PopulationBasedTraining)
+
+
+def test_an_explore_function_that_changes_what_a_checkpoint_cannot_go_on_with_is_refused() -> None:
+    scheduler = pbt(custom_explore_fn=lambda config: {**config, "booster": "dart"})
+    with pytest.raises(ConfigurationError, match="is to have booster 'dart', and the checkpoint"):
+        run(scheduler, fixed_names=("booster",))
