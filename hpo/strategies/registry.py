@@ -55,9 +55,8 @@ def strategy_of(strategy: str | Strategy, config: StrategyConfig | None) -> Stra
         _check_given(strategy)
     name = strategy if isinstance(strategy, str) else name_in_record(strategy)
     if config is not None and name not in config.strategies:
-        raise ConfigurationError(
-            f"strategy_config is for the strategy {' or '.join(map(repr, config.strategies))}, not for {name!r}; leave it out"
-        )
+        names = " or ".join(map(repr, config.strategies))
+        raise ConfigurationError(f"strategy_config is for the strategy {names}, not for {name!r}; leave it out")
     if not isinstance(strategy, str):
         if config is not None:
             raise ConfigurationError(f"strategy {name!r} has options of its own; leave strategy_config out")

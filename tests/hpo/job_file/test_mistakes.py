@@ -65,7 +65,11 @@ def test_a_key_like_no_other_comes_with_those_there_are(path: Path) -> None:
         ("tuning.max_jobs", 10**9, "tuning: max_jobs is 1000000000; give at most 100000"),
         ("tuning.max_runtime_in_seconds", -1, "is -1; give a whole number, 1 or more"),
         ("tuning.objective_type", "Max", "is 'Max'; give one of Maximize, Minimize; did you mean 'Maximize'?"),
-        ("tuning.strategy", "hyperbnd", "give one of Bayesian, Hyperband, Random, Grid, ASHA; did you mean 'Hyperband'?"),
+        (
+            "tuning.strategy",
+            "hyperbnd",
+            "give one of Bayesian, Hyperband, Random, Grid, ASHA; did you mean 'Hyperband'?",
+        ),
         ("tuning.objective_metric_name", 5, "is 5; give text such as validation:auc, in quotes: '5'"),
         (
             "tuning.ranges",

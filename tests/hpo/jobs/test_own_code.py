@@ -376,7 +376,9 @@ def test_what_a_strategy_of_a_users_own_says_is_said(folder: Path) -> None:
     short = given(folder, "Line")(scaling=HERE, hyperparameters={"steps": 1})
     with pytest.raises(ConfigurationError, match="a trial trains 1 units; give 2 or more"):
         tuner(folder, short, RANGES, **halves(folder))
-    with pytest.raises(ConfigurationError, match=r"strategy_config is for the strategy 'Hyperband' or 'ASHA', not for 'shop\."):
+    with pytest.raises(
+        ConfigurationError, match=r"strategy_config is for the strategy 'Hyperband' or 'ASHA', not for 'shop\."
+    ):
         tuner(folder, line(folder), RANGES, strategy=given(folder, "Halves")())
     with pytest.raises(ConfigurationError, match=r"early_stopping_type 'Auto' .*Halves stops trials itself"):
         tuner(folder, line(folder), RANGES, **halves(folder), early_stopping_type="Auto")
@@ -476,7 +478,10 @@ def test_a_job_file_names_a_strategy_of_a_users_own(folder: Path, monkeypatch: p
             {"strategy": "Random", "strategy_options": {"factor": 1}},
             "options of strategy 'Random' are {'factor': 1}",
         ),
-        ({"hyperband": {"max_resource": 4}}, "hyperband is for the strategy Hyperband or ASHA, not for shop.training:Halves"),
+        (
+            {"hyperband": {"max_resource": 4}},
+            "hyperband is for the strategy Hyperband or ASHA, not for shop.training:Halves",
+        ),
     ],
 )
 def test_what_is_no_strategy_is_named(folder: Path, tuning: dict[str, Any], message: str) -> None:
