@@ -38,7 +38,7 @@ from hpo.ranking import Ranking
 from hpo.report import Figure, look
 from hpo.search import Search
 from hpo.simulation import mean_and_error, simulate
-from hpo.strategies import HyperbandStrategy, Plan, Strategy, strategy_of
+from hpo.strategies import AshaStrategy, HyperbandStrategy, Plan, Strategy, strategy_of
 from hpo.text import count, enumerated
 from trainers.errors import ConfigurationError
 
@@ -54,6 +54,8 @@ STRATEGIES: dict[str, Callable[[int], Strategy]] = {
     "Bayesian": lambda units: strategy_of("Bayesian", None),
     "Hyperband, random": lambda units: HyperbandStrategy(suggestions="random"),
     "Hyperband": lambda units: strategy_of("Hyperband", None),
+    "ASHA, random": lambda units: AshaStrategy(suggestions="random"),
+    "ASHA": lambda units: strategy_of("ASHA", None),
 }
 """Our strategies by name, for trials of so many units."""
 
@@ -70,9 +72,18 @@ def plan_for(strategy: Strategy, task: RecordedTask, workers: int) -> Plan:
     units = task.curves.units
     enough = (BUDGETS[-1] + workers - 1) * units
     jobs = BUDGETS[-1]
-    while (plan := strategy.plan(task.ranges, jobs, units)).resource < enough:
-        jobs += 1 + (enough - plan.resource) // units
+    while (used := usual_units(plan := strategy.plan(task.ranges, jobs, units))) < enough:
+        jobs += 1 + (enough - used) // units
     return plan
+
+
+def usual_units(plan: Plan) -> int:
+    """The units that a plan comes to; of ASHA, which may promote more, those of one promotion in eta trials."""
+    if plan.eta is None:
+        return plan.resource
+    rungs = plan.brackets[0].rungs
+    steps = (rung - below for below, rung in zip((0, *rungs), rungs, strict=False))
+    return sum(step * (plan.trials // plan.eta**place) for place, step in enumerate(steps))
 
 
 def regrets(task: RecordedTask, arm: str, workers: int, seed: int) -> list[float]:
