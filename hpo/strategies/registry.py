@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from hpo.ranges import ParameterRange, Scalar, checked_points
-from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Plan
 from hpo.strategies.hyperband_strategy import StrategyConfig
 from hpo.strategies.ray_tune import RayTuneStrategy, named_code
@@ -108,7 +107,6 @@ def check_strategy(
     config: StrategyConfig | None,
     early_stopping_type: str,
     warm_start_config: WarmStartConfig | None = None,
-    completion_criteria_config: TuningJobCompletionCriteriaConfig | None = None,
 ) -> None:
     """Refuses what no job could be started with.
 
