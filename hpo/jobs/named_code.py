@@ -39,7 +39,7 @@ def in_record(spec: Mapping[str, Any], *, here: bool = False) -> list[NamedCode]
     """The code that the `spec` of a job's row names; `here` as in `NamedCode`."""
     from trainers.registry import code_in  # imports Ray
 
-    named = {**code_in(spec["estimator"]), **strategy_code(spec["strategy"], spec["strategy_config"])}
+    named = {**code_in(spec["estimator"]), **strategy_code(spec["strategy"], spec.get("strategy_config"))}
     return [NamedCode(key=key, name=name, here=here) for key, name in named.items()]
 
 

@@ -32,8 +32,10 @@ _DEFAULT = "Bayesian"
 RAY_TUNE = "RayTune"
 """What the record calls the strategy of a searcher or a scheduler of Ray Tune's."""
 
-_HOMES = {**STRATEGIES, RAY_TUNE: "hpo.strategies.ray_tune.strategy:RayTuneStrategy"}
-"""The classes of the strategies that the record has by a name."""
+
+def _homes() -> dict[str, str]:
+    """The classes of the strategies that the record has by a name."""
+    return {**STRATEGIES, RAY_TUNE: "hpo.strategies.ray_tune.strategy:RayTuneStrategy"}
 
 
 OWN_STRATEGY = "strategy"
@@ -71,7 +73,7 @@ def check_known(name: str) -> None:
     """
     known = ", ".join(STRATEGIES)
     check_outside(name, OWN_STRATEGY, "class")
-    if name not in _HOMES and not PLACE.fullmatch(name):
+    if name not in _homes() and not PLACE.fullmatch(name):
         hint = did_you_mean(name, STRATEGIES)
         raise ConfigurationError(f"strategy {name!r} is unknown; give one of {known}{hint}")
 
@@ -186,7 +188,7 @@ def prepared(strategy: Strategy, task: Task) -> Prepared:
 def name_in_record(strategy: Strategy) -> str:
     """What a record calls a strategy: its name, or "module:name" of a user's own class."""
     own = name_of(type(strategy))
-    return next((name for name, home in _HOMES.items() if home == own), own)
+    return next((name for name, home in _homes().items() if home == own), own)
 
 
 def strategy_from_json(name: str, options: Mapping[str, Any] | None) -> Strategy:
@@ -200,7 +202,7 @@ def strategy_from_json(name: str, options: Mapping[str, Any] | None) -> Strategy
         ConfigurationError: there is no such strategy, or it does not take these options.
     """
     check_known(name)
-    kind = load(_HOMES.get(name, name), OWN_STRATEGY, "class")
+    kind = load(_homes().get(name, name), OWN_STRATEGY, "class")
     if not isinstance(kind, type) or not issubclass(kind, Strategy):
         raise ConfigurationError(f"{OWN_STRATEGY} {name!r} is {kind!r}; give a subclass of hpo.strategies.Strategy")
     try:

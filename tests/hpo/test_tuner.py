@@ -257,6 +257,7 @@ def test_the_public_names_are_these() -> None:
         "HyperparameterTuner",
         "HyperparameterTuningJobAnalytics",
         "IntegerParameter",
+        "NormalParameter",
         "Prices",
         "StrategyConfig",
         "TuningJobCompletionCriteriaConfig",

@@ -74,5 +74,5 @@ def test_a_job_file_has_it(tmp_path: Path) -> None:
     assert (tuner.max_jobs, tuner.plan().trials) == (4, 4)
     job["tuning"]["ranges"]["eta"] = {"type": "continuous", "min": 0.1, "max": 1}
     path.write_text(yaml.safe_dump(job))
-    with pytest.raises(ConfigurationError, match=r"line \d+.*eta.*continuous.*give a categorical range"):
+    with pytest.raises(ConfigurationError, match=r"line \d+.*eta.*continuous.*give it a step, or a categorical range"):
         read_job(path)

@@ -18,6 +18,7 @@ from hpo.record.store import Store, TrialRow
 from hpo.search.controller import Controller
 from hpo.search.simulated_gangs import SimulatedGangs
 from hpo.strategies import Task, by_model, lay_out_cutting
+from hpo.suggestions import FEWEST_TRIALS
 from tests.support.driving import CHANNELS, Counting, answer, tuner
 from tests.support.simulated import METRIC, Kept, rising, search_of, uneven
 from tests.support.small_job import write_job
@@ -77,8 +78,9 @@ def test_a_model_learns_from_them_for_any_number_of_gangs() -> None:
     points = ({"eta": 0.9, "depth": 2}, {"eta": 0.05}, {"depth": 9})
     one, without = tried(1, points), tried(1, ())
     assert [one[0], one[1]["eta"], one[2]["depth"]] == [points[0], 0.05, 9]
-    assert one[3:15] == without[3:15]  # Drawn at random, before a model is asked.
-    assert one[15:] != without[15:]
+    asked = FEWEST_TRIALS + 8 - 1
+    assert one[3:asked] == without[3:asked]  # Drawn at random, before a model is asked.
+    assert one[asked:] != without[asked:]
     assert one == tried(2, points) == tried(4, points)
 
 

@@ -293,6 +293,7 @@ def drive_row(made: HyperparameterTuner, old: JobRow, store: str) -> None:
         driver.run(
             made.settings,
             old,
+            driver.made_ready(made.settings, old),
             opened(made.settings, CHANNELS),
             None,
             interrupts,

@@ -67,9 +67,8 @@ def commands() -> Iterator[tuple[str, list[str]]]:
 def resolve(program: Any, words: list[str]) -> None:
     """Parses a command line as the program would, and runs nothing."""
     name, *rest = words
-    while hasattr(program, "get_command"):
+    while hasattr(program, "resolve_command"):
         assert rest, f"{name} needs a command"
-        inner = program.get_command(click.Context(program), rest[0])
-        assert inner is not None, f"{name} has no command {rest[0]}"
-        program, name, rest = inner, f"{name} {rest[0]}", rest[1:]
+        inner, command, behind = program.resolve_command(click.Context(program), list(rest))
+        program, name, rest = command, f"{name} {inner}", behind
     program.make_context(name, list(rest), resilient_parsing=False)
