@@ -20,6 +20,7 @@ SCRIPTS = (
     "mnist",
     "early_stopping",
     "search_quality",
+    "search_sizes",
     "startup",
     "one_process",
     "overhead",

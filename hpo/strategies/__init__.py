@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         with_median_rule as with_median_rule,
         without_median_rule as without_median_rule,
     )
-    from hpo.strategies.model_strategy import by_model as by_model
+    from hpo.strategies.model_strategy import by_model as by_model, lag_for as lag_for
     from hpo.strategies.random_strategy import at_random as at_random
     from hpo.strategies.registry import (
         OWN_STRATEGY as OWN_STRATEGY,
@@ -51,7 +51,11 @@ if TYPE_CHECKING:
         RESOURCE as RESOURCE,
         SynchronousHyperBandScheduler as SynchronousHyperBandScheduler,
     )
-    from hpo.strategies.searchers import RandomSearch as RandomSearch
+    from hpo.strategies.searchers import (
+        History as History,
+        ModelSearch as ModelSearch,
+        RandomSearch as RandomSearch,
+    )
     from hpo.strategies.strategy import (
         Learner as Learner,
         Prepared as Prepared,

@@ -6,7 +6,11 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.suggestions.observation import Observation as Observation
-    from hpo.suggestions.proposal import FEWEST_TRIALS as FEWEST_TRIALS, propose as propose
+    from hpo.suggestions.proposal import (
+        FEWEST_TRIALS as FEWEST_TRIALS,
+        propose as propose,
+        scales_of as scales_of,
+    )
     from hpo.suggestions.space import Space as Space
 
 load_when_used(__name__)

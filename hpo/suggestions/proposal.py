@@ -42,6 +42,7 @@ def propose(
     max_resource: int,
     maximize: bool,
     stream: np.random.RandomState,
+    scales: NDArray[Any] | None = None,
 ) -> dict[str, Scalar]:
     """The configuration of the greatest expected improvement at `max_resource`.
 
@@ -59,11 +60,36 @@ def propose(
         max_resource: units of a trial that runs to the end.
         maximize: whether larger values are better.
         stream: what draws candidates.
+        scales: of the process, out of `scales_of`; None: those that are likeliest for these observations.
     """
     # Sums of several threads differ in their last digits, and with them the choice of two that are nearly equal. The
     # limit is the process's: of two jobs in it, the one that ends first would lift the other's.
     with _one_at_a_time, threadpool_limits(1, user_api="blas"):
-        return _propose(space, observations, begun, max_resource, maximize, stream)
+        return _propose(space, observations, begun, max_resource, maximize, stream, scales)
+
+
+def scales_of(space: Space, observations: Sequence[Observation], *, max_resource: int, maximize: bool) -> NDArray[Any]:
+    """The likeliest scales of a process of these observations: most of the time that a suggestion takes.
+
+    Args:
+        space: of the configurations.
+        observations: what was seen, at least one.
+        max_resource: units of a trial that runs to the end.
+        maximize: whether larger values are better.
+    """
+    with _one_at_a_time, threadpool_limits(1, user_api="blas"):
+        return _process(space, observations, max_resource, maximize, None)[0].scales
+
+
+def _process(
+    space: Space, observations: Sequence[Observation], max_resource: int, maximize: bool, scales: NDArray[Any] | None
+) -> tuple[Process, NDArray[Any]]:
+    """A process of the observations, and the points that it learned from."""
+    scores = scores_of(observations, maximize=maximize)
+    kept = _kept(observations, scores)
+    points = np.array([space.point(observations[i].hyperparameters) for i in kept])
+    share = _share([observations[i].resource for i in kept], max_resource)
+    return Process(np.column_stack([space.features(points), share]), scores[kept], scales), points
 
 
 def _propose(
@@ -73,12 +99,9 @@ def _propose(
     max_resource: int,
     maximize: bool,
     stream: np.random.RandomState,
+    scales: NDArray[Any] | None,
 ) -> dict[str, Scalar]:
-    scores = scores_of(observations, maximize=maximize)
-    kept = _kept(observations, scores)
-    points = np.array([space.point(observations[i].hyperparameters) for i in kept])
-    share = _share([observations[i].resource for i in kept], max_resource)
-    process = Process(np.column_stack([space.features(points), share]), scores[kept])
+    process, points = _process(space, observations, max_resource, maximize, scales)
 
     def at_the_end(points: NDArray[Any]) -> NDArray[Any]:
         return np.column_stack([space.features(points), np.ones(len(points))])
