@@ -21,6 +21,7 @@ SCRIPTS = (
     "early_stopping",
     "search_quality",
     "completion",
+    "search_sizes",
     "startup",
     "one_process",
     "overhead",

@@ -31,7 +31,11 @@ if TYPE_CHECKING:
         with_median_rule as with_median_rule,
         without_median_rule as without_median_rule,
     )
-    from hpo.strategies.model_strategy import BayesianStrategy as BayesianStrategy, by_model as by_model
+    from hpo.strategies.model_strategy import (
+        BayesianStrategy as BayesianStrategy,
+        by_model as by_model,
+        lag_for as lag_for,
+    )
     from hpo.strategies.random_strategy import at_random as at_random
     from hpo.strategies.ray_tune import (
         RayTuneStrategy as RayTuneStrategy,
@@ -65,7 +69,11 @@ if TYPE_CHECKING:
         RESOURCE as RESOURCE,
         SynchronousHyperBandScheduler as SynchronousHyperBandScheduler,
     )
-    from hpo.strategies.searchers import RandomSearch as RandomSearch
+    from hpo.strategies.searchers import (
+        History as History,
+        ModelSearch as ModelSearch,
+        RandomSearch as RandomSearch,
+    )
     from hpo.strategies.strategy import (
         Learner as Learner,
         LooksAhead as LooksAhead,

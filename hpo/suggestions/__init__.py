@@ -7,7 +7,11 @@ from trainers.lazy import load_when_used
 if TYPE_CHECKING:
     from hpo.suggestions.convergence import Converged as Converged, Convergence as Convergence
     from hpo.suggestions.observation import Observation as Observation, scores_of as scores_of
-    from hpo.suggestions.proposal import FEWEST_TRIALS as FEWEST_TRIALS, propose as propose
+    from hpo.suggestions.proposal import (
+        FEWEST_TRIALS as FEWEST_TRIALS,
+        propose as propose,
+        scales_of as scales_of,
+    )
     from hpo.suggestions.space import Space as Space
     from hpo.suggestions.surface import Surface as Surface
 

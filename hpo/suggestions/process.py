@@ -26,13 +26,25 @@ class Process:
     Args:
         features: shape (n, d), within 0 to 1.
         targets: shape (n,), of mean 0 and standard deviation 1 or so.
+        scales: of another process of as many features; None: those that are likeliest here.
     """
 
-    def __init__(self, features: NDArray[Any], targets: NDArray[Any]) -> None:
+    def __init__(self, features: NDArray[Any], targets: NDArray[Any], scales: NDArray[Any] | None = None) -> None:
         kernel = ConstantKernel(1.0, (0.1, 10.0)) * Matern(
             np.full(features.shape[1], 0.7), (0.1, 10.0), nu=2.5
         ) + WhiteKernel(0.05, (1e-3, 1.0))
         self._features, self._targets = features, targets
+        scales = self._likeliest(kernel) if scales is None else scales
+        self._regressor = self._fitted(kernel.clone_with_theta(scales))
+
+    @property
+    def scales(self) -> NDArray[Any]:
+        """Of the kernel, as logarithms."""
+        scales: NDArray[Any] = self._regressor.kernel_.theta
+        return scales
+
+    def _likeliest(self, kernel: Any) -> NDArray[Any]:
+        """The scales of the greatest likelihood near a kernel's."""
         start = self._fitted(kernel)
 
         def unlikelihood(scales: NDArray[Any]) -> tuple[float, NDArray[Any]]:
@@ -40,10 +52,10 @@ class Process:
             return -value, -gradient
 
         # Not by scikit-learn's own search, which warns of each scale at a bound: a hyperparameter that matters little.
-        scales = minimize(
+        likeliest: NDArray[Any] = minimize(
             unlikelihood, kernel.theta, jac=True, method="L-BFGS-B", bounds=kernel.bounds, options={"maxiter": STEPS}
         ).x
-        self._regressor = self._fitted(kernel.clone_with_theta(scales))
+        return likeliest
 
     def believing(self, features: NDArray[Any]) -> None:
         """Takes points whose values are to come at what it predicts of them, so that it does not ask for them again.

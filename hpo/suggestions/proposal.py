@@ -35,6 +35,7 @@ def propose(
     max_resource: int,
     maximize: bool,
     stream: np.random.RandomState,
+    scales: NDArray[Any] | None = None,
 ) -> dict[str, Scalar]:
     """The configuration of the greatest expected improvement at `max_resource`.
 
@@ -52,9 +53,23 @@ def propose(
         max_resource: units of a trial that runs to the end.
         maximize: whether larger values are better.
         stream: what draws candidates.
+        scales: of the process, out of `scales_of`; None: those that are likeliest for these observations.
     """
     with one_thread():
-        return _propose(space, observations, begun, max_resource, maximize, stream)
+        return _propose(space, observations, begun, max_resource, maximize, stream, scales)
+
+
+def scales_of(space: Space, observations: Sequence[Observation], *, max_resource: int, maximize: bool) -> NDArray[Any]:
+    """The likeliest scales of a process of these observations: most of the time that a suggestion takes.
+
+    Args:
+        space: of the configurations.
+        observations: what was seen, at least one.
+        max_resource: units of a trial that runs to the end.
+        maximize: whether larger values are better.
+    """
+    with one_thread():
+        return Surface(space, observations, max_resource=max_resource, maximize=maximize).scales
 
 
 def _propose(
@@ -64,8 +79,9 @@ def _propose(
     max_resource: int,
     maximize: bool,
     stream: np.random.RandomState,
+    scales: NDArray[Any] | None,
 ) -> dict[str, Scalar]:
-    surface = Surface(space, observations, max_resource=max_resource, maximize=maximize)
+    surface = Surface(space, observations, max_resource=max_resource, maximize=maximize, scales=scales)
     pending = np.array([space.point(each) for each in begun]).reshape(-1, space.sides)
     if begun:
         surface.believing(pending)

@@ -25,9 +25,18 @@ class Surface:
         observations: what was seen, at least one.
         max_resource: units of a trial that runs to the end.
         maximize: whether larger values are better; of scores, they are.
+        scales: of the process, out of another surface of the same space; None: the likeliest.
     """
 
-    def __init__(self, space: Space, observations: Sequence[Observation], *, max_resource: int, maximize: bool) -> None:
+    def __init__(
+        self,
+        space: Space,
+        observations: Sequence[Observation],
+        *,
+        max_resource: int,
+        maximize: bool,
+        scales: NDArray[Any] | None = None,
+    ) -> None:
         self._space = space
         scores = scores_of(observations, maximize=maximize)
         self.learned = tuple(_kept(observations, scores))
@@ -35,7 +44,13 @@ class Surface:
         self.points: NDArray[Any] = np.array([space.point(observations[i].hyperparameters) for i in self.learned])
         """Their configurations, shape (n, sides)."""
         share = _share([observations[i].resource for i in self.learned], max_resource)
-        self._process = Process(np.column_stack([space.features(self.points), share]), scores[[*self.learned]])
+        features = np.column_stack([space.features(self.points), share])
+        self._process = Process(features, scores[[*self.learned]], scales)
+
+    @property
+    def scales(self) -> NDArray[Any]:
+        """See `Process.scales`."""
+        return self._process.scales
 
     def believing(self, points: NDArray[Any]) -> None:
         """See `Process.believing`, at the largest resource."""

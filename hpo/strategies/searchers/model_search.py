@@ -11,6 +11,7 @@ import numpy as np
 
 # Ray Train first: threads that enter Ray by Tune and by Train at once meet in its import cycle.
 import ray.train  # noqa: F401
+from numpy.typing import NDArray
 from ray.tune.search import Searcher
 
 from hpo.ranges import ParameterRange, Scalar, decode, encode, search_space
@@ -18,11 +19,15 @@ from hpo.strategies.hyperband import Plan
 from hpo.strategies.scheduler import RESOURCE
 from hpo.strategies.searchers.history import History
 from hpo.strategies.searchers.random_search import RandomSearch
-from hpo.suggestions import FEWEST_TRIALS, Observation, Space, propose
+from hpo.suggestions import FEWEST_TRIALS, Observation, Space, propose, scales_of
 from trainers.errors import WarmbandError
 
 LONGEST_SUGGESTION = 600.0
 """Seconds after which a suggestion that is being computed is given up: it takes 0.2 on one idle core."""
+
+
+REFITS = 32
+"""The process's scales are found anew for each suggestion, and in a large job once in a 32nd of its trials so far."""
 
 
 class ModelSearch(Searcher):
@@ -73,6 +78,8 @@ class ModelSearch(Searcher):
         self._may_compute_ahead = ahead
         self._ahead: tuple[int, Future[dict[str, Scalar]]] | None = None
         """The number of the suggestion that is being computed, and what it comes to."""
+        self._scales: tuple[int, NDArray[Any] | None] = (-1, None)
+        """The number of the suggestion for which scales were found, and those."""
 
     def suggest(self, trial_id: str) -> dict[str, Any] | None:
         """The next configuration; None while results that it reads are still to come."""
@@ -146,4 +153,21 @@ class ModelSearch(Searcher):
             max_resource=self._plan.max_resource,
             maximize=self.mode == "max",
             stream=np.random.RandomState(np.random.MT19937(sequence)),
+            scales=self._scales_for(number),
         )
+
+    def _scales_for(self, number: int) -> NDArray[Any] | None:
+        """The scales of a suggestion's process, from what an earlier one reads; None where it finds its own.
+
+        Which one that is follows from the number, so that a job that is resumed has the same.
+        """
+        fitted = number - number % max(1, number // REFITS)
+        if fitted == number and number < 2 * REFITS:
+            return None
+        if self._scales[0] != fitted:
+            seen = [*self._history.read(fitted)[0], *self._earlier]
+            finite = any(math.isfinite(each.value) for each in seen)
+            maximize, longest = self.mode == "max", self._plan.max_resource
+            found = scales_of(self._space, seen, max_resource=longest, maximize=maximize) if finite else None
+            self._scales = fitted, found
+        return self._scales[1]

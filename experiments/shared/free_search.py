@@ -1,0 +1,97 @@
+"""Searches with a model for comparison: one reads whatever has come, another's thinking takes simulated time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+from hpo.ranges import Scalar, decode
+from hpo.search import SimulatedGangs
+from hpo.strategies import History, HyperbandStrategy, ModelSearch, Prepared, Task
+from hpo.suggestions import FEWEST_TRIALS, Observation
+from trainers.gangs import Event
+
+
+class FreeHistory(History):
+    """Opens every result that has come: what is tried depends on which trial was faster."""
+
+    def ready(self, number: int) -> bool:
+        """Always."""
+        return True
+
+    def read(self, number: int) -> tuple[list[Observation], list[dict[str, Scalar]]]:
+        """All values, and the configurations of trials without any."""
+        seen = [value for trial in self._trials for value in trial.values.values()]
+        return seen, [trial.hyperparameters for trial in self._trials if not trial.values]
+
+
+class FreeSearch(ModelSearch):
+    """Suggests when it is asked, from all that has come by then."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(task.ranges, task.plan, metric=task.metric, mode=task.mode, seed=task.seed, lag=1, ahead=False)
+        self._first = 0
+        self._history = FreeHistory(task.plan, 1)
+
+    def _propose(self, number: int) -> dict[str, Scalar]:
+        seen, _ = self._history.read(number)
+        if len({str(each.hyperparameters) for each in seen}) < FEWEST_TRIALS:
+            return decode(self._ranges, self._random.drawn(number))
+        return super()._propose(number)
+
+
+class FreeHyperband(HyperbandStrategy):
+    """Hyperband with a model that is free of the lag rule."""
+
+    def prepare(self, task: Task) -> Prepared:
+        """See `Strategy.prepare`."""
+        return replace(super().prepare(task), searcher=FreeSearch(task))
+
+
+class WaitingGangs(SimulatedGangs):
+    """Simulated gangs whose clock may be put on while nobody looks at it."""
+
+    def wait_until(self, at: float) -> None:
+        """Whoever drives the gangs does nothing else until then."""
+        self.now = max(self.now, at)
+
+    def events(self, timeout: float) -> Sequence[Event]:
+        """See `SimulatedGangs.events`."""
+        before = self.now
+        events = super().events(timeout)
+        self.wait_until(before)
+        return events
+
+
+class TimedSearch(ModelSearch):
+    """A search with a model whose suggestions take, on the simulated clock, the processor time that they took."""
+
+    def __init__(self, *arguments: Any, gangs: WaitingGangs, **named: Any) -> None:
+        super().__init__(*arguments, **named)
+        self.took: list[float] = []
+        self._gangs = gangs
+        self._done = 0.0
+        """When the latest suggestion is there."""
+
+    def suggest(self, trial_id: str) -> dict[str, Any] | None:
+        """See `ModelSearch.suggest`."""
+        suggested = super().suggest(trial_id)
+        if suggested is not None and self._history.begun >= self._first:
+            self._gangs.wait_until(self._done)
+        return suggested
+
+    def _compute(self, number: int) -> Future[dict[str, Scalar]] | None:
+        if self._ahead is not None and self._ahead[0] == number:
+            return self._ahead[1]
+        if not self._history.ready(number):
+            return None
+        began = time.thread_time()
+        future: Future[dict[str, Scalar]] = Future()
+        future.set_result(self._propose(number))
+        self.took.append(time.thread_time() - began)
+        self._done = max(self._done, self._gangs.now) + self.took[-1]
+        self._ahead = number, future
+        return future
