@@ -20,6 +20,7 @@ from hpo import (
 )
 from hpo.job_file.reading import read_job
 from hpo.record.store import Store, TrialRow
+from hpo.suggestions import FEWEST_TRIALS
 from tests.support.driving import CHANNELS
 from tests.support.small_job import write_job
 from trainers import ConfigurationError, XGBoostTrainer
@@ -92,7 +93,7 @@ def test_a_model_reads_whatever_has_come(tmp_path: Path) -> None:
     tuner(tmp_path, max_jobs=11).fit(CHANNELS, job_name="random")
     with_model, at_random = rows(tmp_path), rows(tmp_path, "random")
     same = [one.hyperparameters == other.hyperparameters for one, other in zip(with_model, at_random, strict=True)]
-    assert same == [True] * 8 + [False] * 3
+    assert same == [True] * FEWEST_TRIALS + [False] * (11 - FEWEST_TRIALS)
 
 
 def test_a_target_ends_it_at_the_first_value_that_meets_it(tmp_path: Path) -> None:
