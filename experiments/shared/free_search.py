@@ -36,11 +36,11 @@ class FreeSearch(ModelSearch):
         self._first = 0
         self._history = FreeHistory(task.plan, 1)
 
-    def _propose(self, number: int) -> dict[str, Scalar]:
+    def compute(self, number: int) -> dict[str, Scalar]:
         seen, _ = self._history.read(number)
         if len({str(each.hyperparameters) for each in seen}) < FEWEST_TRIALS:
             return decode(self._ranges, self._random.drawn(number))
-        return super()._propose(number)
+        return super().compute(number)
 
 
 class FreeHyperband(HyperbandStrategy):
@@ -90,7 +90,7 @@ class TimedSearch(ModelSearch):
             return None
         began = time.thread_time()
         future: Future[dict[str, Scalar]] = Future()
-        future.set_result(self._propose(number))
+        future.set_result(self.compute(number))
         self.took.append(time.thread_time() - began)
         self._done = max(self._done, self._gangs.now) + self.took[-1]
         self._ahead = number, future

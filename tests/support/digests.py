@@ -21,7 +21,7 @@ class DigestSearch(ModelSearch):
         super().__init__(*arguments, **named)
         self._first = LAG
 
-    def _propose(self, number: int) -> dict[str, Scalar]:
+    def compute(self, number: int) -> dict[str, Scalar]:
         digest = hashlib.blake2b(
             repr((number, self._history.read(number))).encode(), digest_size=16 * self._space.sides
         ).digest()

@@ -136,10 +136,10 @@ class ModelSearch(Searcher):
             return None
         if self._ahead is not None:
             self._ahead[1].cancel()  # A job that is resumed knows what it came to.
-        self._ahead = number, self._thread.submit(self._propose, number)
+        self._ahead = number, self._thread.submit(self.compute, number)
         return self._ahead[1]
 
-    def _propose(self, number: int) -> dict[str, Scalar]:
+    def compute(self, number: int) -> dict[str, Scalar]:
         """The suggestion of a number; what it reads does not change any more, so a thread may read it."""
         own, unseen = self._history.read(number)
         seen = [*own, *self._earlier]

@@ -59,13 +59,13 @@ def test_it_is_the_same_computed_ahead_or_not_and_after_a_restart() -> None:
 def test_nothing_is_computed_while_a_trial_trains_in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     search = searcher(replace(TASK, in_process=True))
     asked: list[int] = []
-    compute = search._propose
+    compute = search.compute
 
     def propose(number: int) -> dict[str, Any]:
         asked.append(number)
         return compute(number)
 
-    monkeypatch.setattr(search, "_propose", propose)
+    monkeypatch.setattr(search, "compute", propose)
     play(search, trials=FEWEST_TRIALS + 1)
     assert asked == [FEWEST_TRIALS]
 
@@ -104,7 +104,7 @@ def test_a_suggestion_that_hangs_is_given_up(monkeypatch: pytest.MonkeyPatch) ->
         for number in range(FEWEST_TRIALS)
     ]
     search = searcher(replace(TASK, earlier=earlier))
-    monkeypatch.setattr(search, "_propose", lambda number: released.wait(30))
+    monkeypatch.setattr(search, "compute", lambda number: released.wait(30))
     try:
         with pytest.raises(WarmbandError, match="the suggestion for first was not there after 0 s"):
             search.suggest("first")
