@@ -17,6 +17,7 @@ import logging
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Self
 
 # Ray Train first: threads that enter Ray by Tune and by Train at once meet in its import cycle.
@@ -26,7 +27,8 @@ from ray.tune.schedulers import PopulationBasedTraining, TrialScheduler
 
 from hpo.forks.fork import Fork
 from hpo.forks.global_random import seeded
-from hpo.strategies import RESOURCE, Cut, check_population
+from hpo.strategies import RESOURCE, Cut, Guard, check_population
+from trainers.errors import ConfigurationError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +112,8 @@ class Population(TrialScheduler):
         logging.getLogger(PopulationBasedTraining.__module__).setLevel(logging.WARNING)
         self._inner._log_config = False  # It writes files of its own; the record has what they would say.
         self._seed, self._within = seed, within
+        self._guard = Guard(0)  # Its own random numbers are nobody's: each decision is seeded.
+        self._who = f"scheduler {type(scheduler).__name__}"
         self._members: dict[str, _Member] = {}
         self._of: dict[str, _Member] = {}
         """The member that each trial belongs to."""
@@ -129,6 +133,10 @@ class Population(TrialScheduler):
         """The forks decided since this was last asked; who carries one out calls `take_over`."""
         decided, self._forks = self._forks, []
         return decided
+
+    def refuse(self, fork: Fork, error: ConfigurationError) -> None:
+        """A fork cannot be made; the next choice raises why."""
+        self._guard.tell(self._who, f"that {fork.trial_id} goes on from {fork.parent}", partial(_raised, error), None)
 
     def take_over(self, fork: Fork, trial: Trial) -> None:
         """A trial has taken the place of one that ended."""
@@ -166,8 +174,7 @@ class Population(TrialScheduler):
         """Makes a new trial a member. It gets what is missing of the hyperparameters that are changed later."""
         shown = Trial("warmband", trial_id=trial.trial_id, config=dict(trial.config), stub=True)
         self._members[trial.trial_id] = self._of[trial.trial_id] = _Member(shown=shown, trial=trial)
-        with self._deciding():
-            self._inner.on_trial_add(self, shown)
+        self._guard.tell(self._who, f"on_trial_add of {trial.trial_id}", partial(self._add, shown), None)
         shown.set_config({name: _plain(value) for name, value in shown.config.items()})
         drawn = self._within(shown.config)  # A hyperparameter whose condition is not met is none of the trial's.
         trial.config.update({name: value for name, value in drawn.items() if name not in trial.config})
@@ -194,8 +201,12 @@ class Population(TrialScheduler):
         self._left()
 
     def choose_trial_to_run(self, tune_controller: Any) -> Trial | None:
-        """The member that is furthest behind; None if all train, or wait for one that does."""
-        shown = self._look()
+        """The member that is furthest behind; None if all train, or wait for one that does.
+
+        Raises:
+            SearchError: Ray's scheduler raised, now or when it was told something, or a fork could not be made.
+        """
+        shown = self._guard.ask(self._who, "the next trial", self._look)
         return None if shown is None else self._members[shown.trial_id].trial
 
     def debug_string(self) -> str:
@@ -236,7 +247,17 @@ class Population(TrialScheduler):
         chosen: Trial | None = self._inner.choose_trial_to_run(self)
         return chosen
 
+    def _add(self, shown: Trial) -> None:
+        with self._deciding():
+            self._inner.on_trial_add(self, shown)
+
     def _tell(self, member: _Member) -> str:
+        """The word of Ray's scheduler on a member's result; PAUSE once it has raised, which ends the search."""
+        what = f"on_trial_result of {member.trial.trial_id}"
+        return self._guard.tell(self._who, what, partial(self._decide, member), TrialScheduler.PAUSE)
+
+    def _decide(self, member: _Member) -> str:
+        self._guard.check()
         self._look()
         with self._deciding():
             action: str = self._inner.on_trial_result(self, member.shown, member.result)
@@ -253,11 +274,15 @@ class Population(TrialScheduler):
 
     def _left(self) -> None:
         """Where the others waited for a member that is gone, Ray's scheduler would for ever: it is told once more."""
-        if self._look() is not None:
+        if self._guard.tell(self._who, "that a trial has ended", self._look, None) is not None:
             return
         live = [member for member in self._members.values() if not member.shown.is_finished()]
         if live and all(member.shown.status == Trial.PAUSED for member in live):
             self._tell(live[0])
+
+
+def _raised(error: ConfigurationError) -> None:
+    raise error
 
 
 def _plain(value: Any) -> Any:

@@ -63,6 +63,11 @@ class JobData(JobView):
         return bool(self.job.spec["objective_type"] == "Maximize")
 
     @property
+    def possible(self) -> int:
+        """Units of all trials, each trained to its end; a fork trains what is left of the trial that it replaces."""
+        return self.max_resource * sum(not trial.replaces for trial in self.trials)
+
+    @property
     def by_best(self) -> bool:
         """Whether trials are compared by their best value instead of their last."""
         return bool(self.job.spec["objective_value"] == "best")

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     )
     from hpo.strategies.random_strategy import at_random as at_random
     from hpo.strategies.ray_tune import (
+        Guard as Guard,
         RayTuneStrategy as RayTuneStrategy,
         check_population as check_population,
         named_code as named_code,

@@ -107,7 +107,7 @@ def score(value: float, error: float | None = None) -> str:
 
 def price(data: JobData) -> str:
     """A job's usage: units, worker-seconds and, with prices, money."""
-    used, possible = data.used, data.max_resource * len(data.trials)
+    used, possible = data.used, data.possible
     cost = data.job.summary.get("cost")
     paid = f" ({money(cost['total'], cost['currency'])})" if cost else ""
     return f"{used:,} of {possible:,} {data.unit}s and {sum(data.billed.values()):,.1f} worker-seconds{paid}"

@@ -72,7 +72,7 @@ def learning_curves(data: JobData) -> Figure | None:
 
 def headline(data: JobData) -> str:
     """How much of what the trials could have used they did use."""
-    used, possible = data.used, data.max_resource * len(data.trials)
+    used, possible = data.used, data.possible
     share = f" ({used / possible:.0%})" if possible else ""
     return f"{count(len(data.trials), 'trial')} used {used:,} of {possible:,} possible {data.unit}s{share}"
 

@@ -53,21 +53,27 @@ class Forking:
 
         Args:
             runs: all trials, to which the one who asks adds each fork before asking for the next.
-
-        Raises:
-            ConfigurationError: a fork changes what a checkpoint cannot go on with.
         """
-        for fork in self.population.forks() if self.population else ():
+        if self.population is None:
+            return
+        for fork in self.population.forks():
             new = max(self._recall.numbers, 1 + max(run.number for run in runs.values()))
             number, known = self._recall.forked(fork) or (new, {})
-            run = self._forked(replace(fork, config={**fork.config, **known}), runs[fork.parent], number)
+            try:
+                run = self._forked(replace(fork, config={**fork.config, **known}), runs[fork.parent], number)
+            except ConfigurationError as error:  # Raised at the next choice, when all is in the record.
+                self.population.refuse(fork, error)
+                return
             self._recall.begin(run)
-            assert self.population is not None
             self.population.take_over(fork, run.trial)
             yield runs[fork.trial_id], run
 
     def _forked(self, fork: Fork, parent: TrialRun, number: int) -> TrialRun:
-        """A trial that begins from another's checkpoint, and that nothing has been done for yet."""
+        """A trial that begins from another's checkpoint, and that nothing has been done for yet.
+
+        Raises:
+            ConfigurationError: it changes what a checkpoint cannot go on with, or a value is none of its range.
+        """
         search = self._search
         for name in search.fixed_names:
             if fork.config.get(name) != parent.trial.config.get(name):

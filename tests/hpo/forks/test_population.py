@@ -229,7 +229,18 @@ def test_rays_private_parts_are_there() -> None:
     assert "_schedule_trial_save" in inspect.getsource(PopulationBasedTraining)
 
 
-def test_an_explore_function_that_changes_what_a_checkpoint_cannot_go_on_with_is_refused() -> None:
-    scheduler = pbt(custom_explore_fn=lambda config: {**config, "booster": "dart"})
-    with pytest.raises(ConfigurationError, match="is to have booster 'dart', and the checkpoint"):
-        run(scheduler, fixed_names=("booster",))
+@pytest.mark.parametrize(
+    ("explore", "reason"),
+    [
+        (lambda config: {**config, "booster": "dart"}, "is to have booster 'dart', and the checkpoint"),
+        (lambda config: config["missing"], "scheduler PopulationBasedTraining raised, told on_trial_result of"),
+    ],
+)
+@pytest.mark.parametrize("parallel", [1, 4])
+def test_an_exploration_that_cannot_be_carried_out_ends_the_search_and_keeps_what_was_trained(
+    explore: Any, reason: str, parallel: int
+) -> None:
+    controller = run(pbt(custom_explore_fn=explore), fixed_names=("booster",), parallel=parallel)
+    assert reason in controller.search_failure
+    assert [run.resource for run in controller.runs.values()] == [INTERVAL] * POPULATION
+    assert all(run.trial.is_finished() for run in controller.runs.values())

@@ -175,6 +175,7 @@ def test_the_page_and_the_commands_tell_the_parents(whole: tuple[Path, dict[str,
     store = f"sqlite:///{folder}/record.db"
     with Store(store) as opened:
         data = JobData.read(opened, "job")
+    assert (data.used, data.possible) == (48, 48)
     figure = parents_and_forks(data)
     assert figure is not None
     assert figure.title.startswith("6 trials began from another's checkpoint")
