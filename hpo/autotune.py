@@ -69,6 +69,7 @@ class _Asked:
     early_stopping_type: str
     max_jobs: int | None
     completion_criteria_config: TuningJobCompletionCriteriaConfig | None
+    repeats: int
     choices: list[Choice] = field(default_factory=list)
 
     def say(self, name: str, chosen: object, why: str) -> None:
@@ -112,18 +113,19 @@ def check_static(keep: object, *, autotune: bool, static: Mapping[str, Any], ran
             )
 
 
-def chosen(keep: Sequence[str] | None, **asked: Any) -> dict[str, Any]:
+def chosen(keep: Sequence[str] | None, repeats: int, **asked: Any) -> dict[str, Any]:
     """The settings of a job with what is chosen for it, by name, and `autotune`, which says what and why.
 
     Args:
         keep: static hyperparameters that are not tuned.
+        repeats: trials of each configuration.
         **asked: as the user gave them: `estimator`, `ranges`, `strategy`, `strategy_config`, `early_stopping_type`,
             `max_jobs` and `completion_criteria_config`.
 
     Raises:
         ConfigurationError: the trainer says nothing of its hyperparameters, or has none left to tune.
     """
-    job = _Asked(**asked)
+    job = _Asked(repeats=repeats, **asked)
     _choose_length(job)
     _choose_ranges(job, keep or ())
     _choose_strategy(job)
@@ -174,9 +176,12 @@ def _choose_end(job: _Asked) -> None:
         tuned = len(job.ranges)
         if job.strategy == "Hyperband":
             rounds = math.ceil(tuned / PER_ROUND)
-            job.max_jobs, why = ROUND * rounds, f"{ROUND} for every {PER_ROUND} of {tuned} hyperparameters"
+            configurations, why = ROUND * rounds, f"{ROUND} for every {PER_ROUND} of {tuned} hyperparameters"
         else:
-            job.max_jobs, why = PER_HYPERPARAMETER * tuned, f"{PER_HYPERPARAMETER} for each of {tuned} hyperparameters"
+            configurations = PER_HYPERPARAMETER * tuned
+            why = f"{PER_HYPERPARAMETER} for each of {tuned} hyperparameters"
+        job.max_jobs = configurations * job.repeats
+        why += f", each trained {job.repeats} times" if job.repeats > 1 else ""
         job.say("max_jobs", job.max_jobs, why)
     if job.completion_criteria_config is None:
         job.completion_criteria_config = TuningJobCompletionCriteriaConfig(complete_on_convergence=True)

@@ -154,7 +154,7 @@ class JobSettings:
         check_static(keep, autotune=bool(self.autotune), static=static, ranges=self.ranges)
         if self.autotune is True:
             asked = {name: getattr(self, name) for name in CHOSEN} | {"ranges": dict(self.ranges)}
-            for name, value in chosen(keep, **asked).items():
+            for name, value in chosen(keep, complete(self.options)["repeats"], **asked).items():
                 object.__setattr__(self, name, value)
 
     def plan(self) -> Plan:

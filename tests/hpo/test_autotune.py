@@ -56,6 +56,15 @@ def test_ranges_budget_strategy_and_end_are_chosen_and_said() -> None:
     assert tuner.estimator.hyperparameters == STATIC
 
 
+def test_the_budget_counts_the_repeats_of_each_configuration() -> None:
+    tuner = make(repeats=7)
+    assert tuner.max_jobs == 90 * 7
+    assert isinstance(tuner.autotune, Autotuned)
+    (said,) = [choice for choice in tuner.autotune.choices if choice.name == "max_jobs"]
+    assert said.chosen == "630"
+    assert said.why == "45 for every 4 of 8 hyperparameters, each trained 7 times"
+
+
 def test_what_the_user_gives_holds() -> None:
     eta = ContinuousParameter(0.1, 0.2)
     config = StrategyConfig(HyperbandStrategyConfig(9, 1))
