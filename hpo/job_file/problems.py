@@ -61,7 +61,8 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
     if tuning is not None and takes is not None:
         problems += _of_ranges(tuning, takes, [problem.keys[-1] for problem in problems])
     if tuning is not None:
-        reported = takes.metrics() if takes else getattr(trainer, "metrics", None)
+        own = getattr(trainer, "metrics", None)  # Of several trainers, what each calls the objective.
+        reported = takes.metrics() if takes else own if isinstance(own, list) else None
         channels = None if data is None else PARTS if data.channels is None else tuple(data.channels)
         problems += _of_objective(tuning.objective_metric_name, reported, channels, scored=takes is not None)
     return [each for each in problems if not any(_related(each.keys, problem.keys) for problem in form)]

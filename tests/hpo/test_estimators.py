@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
+from typer.testing import CliRunner
 
 from hpo import (
     ContinuousParameter,
@@ -15,6 +17,7 @@ from hpo import (
     IntegerParameter,
     StrategyConfig,
 )
+from hpo.cli import app
 from hpo.estimators import inputs_of
 from hpo.job_file.models import JobSpec
 from hpo.record.store import Store
@@ -143,6 +146,35 @@ def test_a_job_file_has_several_trainers() -> None:
     made = spec.arguments()
     assert isinstance(made["estimator"], SeveralTrainers)
     assert set(made["hyperparameter_ranges"]) == {ESTIMATOR, "deep.max_depth"}
+
+
+def test_a_job_file_of_several_trainers_is_tuned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WARMBAND_HOME", str(tmp_path))
+    for name, stream in (("train", 1), ("validation", 2)):
+        rows = np.random.default_rng(stream).normal(size=(60, 3))
+        rows[:, 0] = rows[:, 1] > 0
+        np.savetxt(tmp_path / f"{name}.csv", rows, delimiter=",")
+    static = {"objective": "binary:logistic", "eval_metric": "auc", "num_round": 3}
+    trainer = {"type": "xgboost", "num_workers": 0, "hyperparameters": static}
+    job = {
+        "name": "both",
+        "data": {"channels": {name: {"path": str(tmp_path / f"{name}.csv")} for name in ("train", "validation")}},
+        "trainer": {"type": "several", "trainers": {"deep": trainer, "flat": trainer}},
+        "tuning": {
+            "objective_metric_name": "validation:auc",
+            "strategy": "Random",
+            "max_jobs": 4,
+            "random_seed": 2,
+            "ranges": {"deep.max_depth": {"type": "integer", "min": 4, "max": 9}},
+        },
+    }
+    (tmp_path / "job.yaml").write_text(yaml.safe_dump(job))
+    done = CliRunner().invoke(app, ["tune", str(tmp_path / "job.yaml")])
+    assert done.exit_code == 0, done.output
+    with Store() as store:
+        tried = [trial.hyperparameters for trial in store.trials("both") if trial.number >= 0]
+    assert {each[ESTIMATOR] for each in tried} == {"deep", "flat"}
+    assert all(("deep.max_depth" in each) == (each[ESTIMATOR] == "deep") for each in tried)
 
 
 def test_autotune_chooses_ranges_of_each() -> None:
