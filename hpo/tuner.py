@@ -295,8 +295,13 @@ class HyperparameterTuner(TunedJob):
     def _warm(self, kind: WarmStartTypes, others: Iterable[str] | None, estimator: Trainer) -> Self:
         config = WarmStartConfig(kind, {self._name(), *(others or ())})
         arguments = {**self.settings.arguments(), "estimator": estimator, "warm_start_config": config}
-        own = {"store": self._store, "callbacks": self.callbacks, "verbose": self._verbose, "console": self._console}
-        return type(self)(**arguments, **own)
+        return type(self)(
+            **arguments,
+            store=self._store,
+            callbacks=self.callbacks,
+            verbose=self._verbose,
+            console=self._console,
+        )
 
     def hyperparameter_ranges(self) -> dict[str, list[dict[str, Any]]]:
         """The ranges by kind, in the API's form."""
