@@ -18,6 +18,9 @@ SUGGESTIONS = ("model", "random")
 FIRST_RUNG = 27
 """With a model, trials train to a rung first that is no less than this fraction of all their units."""
 
+FEWEST = 4
+"""Trials that have to be seen before a model is asked, in a small job. In others it is asked later, and finds more."""
+
 LAG = 8
 """Trials between a suggestion and the last that it reads, at most, of up to as many at once; see `_lag`."""
 
@@ -185,7 +188,8 @@ class HyperbandStrategy(Strategy):
         """See `Strategy.prepare`."""
         if self._suggestions == "random":
             return at_random(task)
-        return by_model(task, lag=_lag(task.plan, task.parallel))
+        lag = _lag(task.plan, task.parallel)
+        return by_model(task, lag=lag, fewest=max(FEWEST, lag) if lag < LAG else None)
 
 
 def _lag(plan: Plan, parallel: int) -> int:

@@ -46,12 +46,13 @@ class BayesianStrategy(Strategy):
         return by_model(task, lag=lag_for(task.parallel))
 
 
-def by_model(task: Task, *, lag: int) -> Prepared:
+def by_model(task: Task, *, lag: int, fewest: int | None = None) -> Prepared:
     """Configurations that a model suggests, which train to the rungs of the plan.
 
     Args:
         task: the job's.
         lag: see `hpo.strategies.searchers.history.History`.
+        fewest: trials that have to be seen before a model is asked; None: as many as usual.
     """
     # Imported here: a job file is checked without waiting for Ray.
     from hpo.strategies.scheduler import SynchronousHyperBandScheduler
@@ -66,6 +67,7 @@ def by_model(task: Task, *, lag: int) -> Prepared:
             mode=mode,
             seed=task.seed,
             lag=lag,
+            **({} if fewest is None else {"fewest": fewest}),
             earlier=task.earlier,
             ahead=not task.in_process,
         ),

@@ -15,8 +15,8 @@ from hpo.suggestions.one_thread import one_thread
 from hpo.suggestions.space import Space
 from hpo.suggestions.surface import Surface
 
-FEWEST_TRIALS = 4
-"""Trials that have to be seen before a model is asked."""
+FEWEST_TRIALS = 8
+"""Trials that have to be seen before a model is asked, where nothing else is said."""
 
 ANYWHERE, AROUND = 700, 100
 """Candidates drawn from the whole space, and around each of the best configurations."""

@@ -43,6 +43,7 @@ class ModelSearch(Searcher):
         mode: "min" or "max".
         seed: a whole number, 0 or more.
         lag: see `History`.
+        fewest: trials that have to be seen before a model is asked.
         earlier: results of earlier jobs; with enough of them, a model suggests the first trial already.
         ahead: compute a suggestion while trials train. It keeps linear algebra to one thread, so not where a trial
             trains in this process, whose sums would then depend on the time.
@@ -58,6 +59,7 @@ class ModelSearch(Searcher):
         mode: str,
         seed: int,
         lag: int,
+        fewest: int = FEWEST_TRIALS,
         earlier: Sequence[Observation] = (),
         ahead: bool = True,
         history: History | None = None,
@@ -69,7 +71,7 @@ class ModelSearch(Searcher):
         self._seed = seed
         self._random = RandomSearch(search_space(ranges), metric=metric, mode=mode, seed=seed)
         self._earlier = tuple(earlier)
-        left = FEWEST_TRIALS - len({str(each.hyperparameters) for each in earlier})
+        left = fewest - len({str(each.hyperparameters) for each in earlier})
         self._first = left + lag - 1 if left > 0 else 0
         """The number of the first trial that a model suggests."""
         self._history = history or History(plan, lag)
