@@ -57,6 +57,7 @@ def by_model(task: Task, *, lag: int, fewest: int | None = None) -> Prepared:
     # Imported here: a job file is checked without waiting for Ray.
     from hpo.strategies.scheduler import SynchronousHyperBandScheduler
     from hpo.strategies.searchers import ModelSearch
+    from hpo.suggestions import FEWEST_TRIALS
 
     metric, mode = task.metric, task.mode
     return Prepared(
@@ -67,7 +68,7 @@ def by_model(task: Task, *, lag: int, fewest: int | None = None) -> Prepared:
             mode=mode,
             seed=task.seed,
             lag=lag,
-            **({} if fewest is None else {"fewest": fewest}),
+            fewest=FEWEST_TRIALS if fewest is None else fewest,
             earlier=task.earlier,
             ahead=not task.in_process,
         ),
