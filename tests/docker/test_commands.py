@@ -37,5 +37,5 @@ def test_commands_are_found_where_they_stand() -> None:
 
 @pytest.mark.parametrize("line", ["hpo submitt x", "hpo tune x --nodes=3", "ray start --heads"])
 def test_a_wrong_command_would_be_noticed(line: str) -> None:
-    with pytest.raises(Exception, match=r"has no command submitt|[Nn]o such option"):
+    with pytest.raises(Exception, match=r"[Nn]o such command 'submitt'|[Nn]o such option"):
         resolve(root() if line.startswith("hpo") else ray_command, line.split())
