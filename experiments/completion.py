@@ -47,7 +47,12 @@ COLUMNS = ("search", "criterion", "ended early", "units saved", "regret at the e
 def searched(task: RecordedTask, strategy: Strategy, trials: int, seed: int) -> tuple[Plan, Sequence[ReplayedTrial]]:
     """A whole search: its plan and its trials."""
     plan = strategy.plan(task.ranges, trials, task.curves.units)
-    search = Search(
+    return plan, simulate(task.curves, search_over(plan, seed), strategy, plan, task.ranges).trials
+
+
+def search_over(plan: Plan, seed: int) -> Search:
+    """The settings of a whole search, one trial after another."""
+    return Search(
         name="search",
         metric="value",
         mode="max",
@@ -57,7 +62,6 @@ def searched(task: RecordedTask, strategy: Strategy, trials: int, seed: int) -> 
         seed=seed,
         storage_path="/simulated",
     )
-    return plan, simulate(task.curves, search, strategy, plan, task.ranges).trials
 
 
 def verdict_on(

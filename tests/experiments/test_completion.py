@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from experiments.completion import CRITERIA, measured, searched, summary, verdict_on
+from experiments.completion import CRITERIA, measured, search_over, searched, summary, verdict_on
 from experiments.shared.recorded_tasks import RecordedTask
-from hpo.search import Search
 from hpo.simulation import simulate
 from hpo.strategies import HyperbandStrategy, Strategy
 from hpo.strategies.random_strategy import RandomStrategy
@@ -21,17 +22,7 @@ def test_the_whole_search_tells_where_a_criterion_would_have_ended_it(strategy: 
     plan, ran = searched(TASK, strategy, 78, seed=1)
     verdict = verdict_on(CRITERIA[criterion], TASK, plan, ran)
     assert verdict is not None
-    search = Search(
-        name="search",
-        metric="value",
-        mode="max",
-        max_jobs=plan.trials,
-        max_parallel_jobs=1,
-        max_resource=plan.max_resource,
-        seed=1,
-        storage_path="/simulated",
-        completion=CRITERIA[criterion],
-    )
+    search = replace(search_over(plan, 1), completion=CRITERIA[criterion])
     ended = simulate(TASK.curves, search, strategy, plan, TASK.ranges)
     assert ended.stopped == verdict.reason
     counted = [trial for trial in ended.trials if trial.number <= verdict.last]
