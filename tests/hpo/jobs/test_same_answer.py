@@ -149,8 +149,8 @@ def test_a_model_s_suggestions_are_the_same_on_several_gangs_and_with_a_worker_k
     drawn = at_random(Task(plan=PLAN, ranges=RANGES, metric=METRIC, mode="max", seed=1729)).searcher
     at_chance = [decode(RANGES, drawn.suggest(name)) for name in one.runs]
     same = [made == chance for made, chance in zip(tried[0], at_chance, strict=True)]
-    assert all(same[:15])
-    assert not any(same[15:]), "a model suggests them"
+    assert all(same[:6])  # A small job: a suggestion reads trials 3 back, and a model is asked once it reads 4.
+    assert not any(same[6:]), "a model suggests them"
 
 
 def test_a_stock_scheduler_and_searcher_of_ray_tune_run_unchanged(gangs: Watched, tmp_path: Path) -> None:
