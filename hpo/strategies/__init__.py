@@ -16,15 +16,13 @@ if TYPE_CHECKING:
         MOST_JOBS as MOST_JOBS,
         Bracket as Bracket,
         Cut as Cut,
+        HyperbandStrategy as HyperbandStrategy,
+        HyperbandStrategyConfig as HyperbandStrategyConfig,
         Plan as Plan,
+        StrategyConfig as StrategyConfig,
         lay_out as lay_out,
         lay_out_cutting as lay_out_cutting,
         run_all as run_all,
-    )
-    from hpo.strategies.hyperband_strategy import (
-        HyperbandStrategy as HyperbandStrategy,
-        HyperbandStrategyConfig as HyperbandStrategyConfig,
-        StrategyConfig as StrategyConfig,
     )
     from hpo.strategies.median_rule import (
         median_rule_warnings as median_rule_warnings,

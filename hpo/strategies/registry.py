@@ -7,8 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hpo.ranges import ParameterRange, Scalar, checked_points
-from hpo.strategies.hyperband import Plan
-from hpo.strategies.hyperband_strategy import StrategyConfig
+from hpo.strategies.hyperband import Plan, StrategyConfig
 from hpo.strategies.ray_tune import RayTuneStrategy, named_code
 from hpo.strategies.repeats import configurations_of
 from hpo.strategies.strategy import Prepared, Strategy, Task
@@ -19,7 +18,7 @@ from trainers.process import PLACE, check_outside, load, name_of
 
 STRATEGIES = {
     "Bayesian": "hpo.strategies.model_strategy:BayesianStrategy",
-    "Hyperband": "hpo.strategies.hyperband_strategy:HyperbandStrategy",
+    "Hyperband": "hpo.strategies.hyperband.hyperband_strategy:HyperbandStrategy",
     "Random": "hpo.strategies.random_strategy:RandomStrategy",
     "Grid": "hpo.strategies.grid_strategy:GridStrategy",
     "ASHA": "hpo.strategies.asha.asha_strategy:AshaStrategy",

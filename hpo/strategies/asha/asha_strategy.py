@@ -7,8 +7,7 @@ from typing import ClassVar
 
 from hpo.ranges import ParameterRange, search_space
 from hpo.strategies.asha.promotions import grown, lay_out_asynchronous
-from hpo.strategies.hyperband import Plan
-from hpo.strategies.hyperband_strategy import HyperbandStrategy
+from hpo.strategies.hyperband import HyperbandStrategy, Plan
 from hpo.strategies.random_strategy import length
 from hpo.strategies.strategy import Prepared, Task
 

@@ -11,9 +11,8 @@ from bisect import bisect_left, insort
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from hpo.ranking import Rank, Ranking
-from hpo.strategies.hyperband import Bracket, Cut, Plan, State, halvings_of, nearest
-from trainers.errors import ConfigurationError
+from hpo.ranking import Rank
+from hpo.strategies.hyperband import Bracket, Cut, Entry, Plan, Standings, State, halvings_of, nearest
 
 
 def lay_out_asynchronous(max_jobs: int, min_resource: int, max_resource: int, reduction_factor: int = 3) -> Plan:
@@ -51,15 +50,6 @@ def _bracket(trials: int, rungs: tuple[int, ...], eta: int) -> Bracket:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Entry:
-    number: int
-    bracket: int
-    rung: int = 0
-    state: State = State.TRAINING
-    rank: Rank = ()
-
-
-@dataclass(slots=True, kw_only=True)
 class _Rung:
     """A rung of a bracket: what came to it, and what went on from it."""
 
@@ -73,7 +63,7 @@ class _Rung:
     went_on: list[tuple[Rank, str]] = field(default_factory=list)
 
 
-class Promotions:
+class Promotions(Standings):
     """Decides which trials go on, by what has come so far: another order of the same values gives other decisions.
 
     A trial goes on from a rung once it is among the best of those that came there, one in eta, and a gang is free to
@@ -91,58 +81,16 @@ class Promotions:
 
     def __init__(self, plan: Plan, *, maximize: bool) -> None:
         assert plan.eta is not None, "it was laid out here"
-        self.plan = plan
+        super().__init__(plan, maximize=maximize)
         self._eta = plan.eta
-        self._ranking = Ranking(maximize=maximize)
-        self._entries: dict[str, _Entry] = {}
         self._rungs = [[_Rung(resource=resource) for resource in bracket.rungs[:-1]] for bracket in plan.brackets]
-        self._added = [0] * len(plan.brackets)
-        self._training: list[dict[str, None]] = [{} for _ in plan.brackets]
-        self._filling = 0
         self._first = 0
-        """Brackets before this one are over."""
-        self._closed = False
-        self.cuts: list[Cut] = []
-        """Every rung of brackets that are over, with all that went on from it."""
-
-    def add(self, trial: str) -> int:
-        """Puts a new trial into the first bracket with room; returns the bracket's index.
-
-        Raises:
-            ConfigurationError: the plan holds no more trials.
-        """
-        while self._filling < len(self.plan.brackets):
-            index = self._filling
-            if self._added[index] < self.plan.brackets[index].sizes[0]:
-                self._entries[trial] = _Entry(number=len(self._entries), bracket=index)
-                self._added[index] += 1
-                self._training[index][trial] = None
-                return index
-            self._filling += 1
-        raise ConfigurationError(f"the plan is for {self.plan.trials} trials and holds as many; give a larger max_jobs")
+        """Brackets before this one are over; their rungs are in `cuts`."""
 
     def close(self) -> set[str]:
         """No more trials will come. Returns the trials this decides."""
         self._closed = True
         return self._end()
-
-    def state(self, trial: str) -> State:
-        """Where it stands."""
-        return self._entries[trial].state
-
-    def bracket(self, trial: str) -> int:
-        """The index of its bracket."""
-        return self._entries[trial].bracket
-
-    def milestone(self, trial: str) -> int:
-        """The units at which it next waits, or ends."""
-        entry = self._entries[trial]
-        return self.plan.brackets[entry.bracket].rungs[entry.rung]
-
-    def next_rung(self, trial: str, resource: int) -> int:
-        """The first rung behind `resource` units."""
-        rungs = self.plan.brackets[self._entries[trial].bracket].rungs
-        return next((rung for rung in rungs if rung > resource), self.plan.max_resource)
 
     def runnable(self) -> Iterable[str]:
         """Trials that have units to train, running or not, in the order in which they got them."""
@@ -159,45 +107,25 @@ class Promotions:
                 return self._promoted(index, last)
         return None
 
-    def report(self, trial: str, resource: int, value: float) -> set[str]:
-        """A trial's value after so many units, absolute. Returns the trials this decides, perhaps itself."""
-        entry = self._entries[trial]
-        if entry.state is not State.TRAINING or resource < self.milestone(trial):
-            return set()
-        if self.milestone(trial) == self.plan.max_resource:
-            return self._leave(trial, State.FINISHED) | {trial}
-        rung = self._rungs[entry.bracket][entry.rung]
-        del self._training[entry.bracket][trial]
-        rung.came += 1
-        entry.rank = self._ranking.rank(value, 0, entry.number)
-        entry.state = State.WAITING if math.isfinite(value) else State.STOPPED
-        if math.isfinite(value):
-            insort(rung.ranks, entry.rank)
-            insort(rung.waiting, (entry.rank, trial))
-        return self._end() | ({trial} if entry.state is State.STOPPED else set())
-
-    def fail(self, trial: str) -> set[str]:
-        """A trial failed. Returns the trials this decides."""
-        return self._leave(trial, State.FAILED)
-
-    def finish(self, trial: str) -> set[str]:
-        """A trial ended by itself, or was stopped from outside. Returns the trials this decides."""
-        return self._leave(trial, State.FINISHED)
-
     # ---- within
 
-    def _leave(self, trial: str, state: State) -> set[str]:
-        entry = self._entries[trial]
-        if entry.state not in (State.TRAINING, State.WAITING):
-            return set()
+    def _come(self, trial: str, entry: Entry) -> set[str]:
+        rung = self._rungs[entry.bracket][entry.rung]
+        rung.came += 1
+        if math.isfinite(entry.value):
+            rank = self._rank(trial)
+            insort(rung.ranks, rank)
+            insort(rung.waiting, (rank, trial))
+            return self._end()
+        entry.state = State.STOPPED
+        return self._end() | {trial}
+
+    def _lose(self, trial: str, entry: Entry, *, waited: bool) -> set[str]:
         rungs = self._rungs[entry.bracket]
-        if entry.state is State.TRAINING:
-            del self._training[entry.bracket][trial]
-            if entry.rung < len(rungs):
-                rungs[entry.rung].came += 1
-        else:
-            rungs[entry.rung].waiting.remove((entry.rank, trial))
-        entry.state = state
+        if waited:
+            rungs[entry.rung].waiting.remove((self._rank(trial), trial))
+        elif entry.rung < len(rungs):
+            rungs[entry.rung].came += 1
         return self._end()
 
     def _may_promote(self, rung: _Rung) -> bool:
@@ -214,8 +142,7 @@ class Promotions:
 
     def _is_still(self, index: int) -> bool:
         """Whether all trials of a bracket were begun and none of them is being trained."""
-        whole = self._closed or self._added[index] == self.plan.brackets[index].sizes[0]
-        return whole and not self._training[index]
+        return self._is_whole(index) and not self._training[index]
 
     def _last_come_to(self, index: int) -> _Rung | None:
         """The last rung of a bracket that trials came to, if none went on from it and one of them may."""

@@ -24,8 +24,7 @@ from hpo.jobs.stop_signals import Interrupts
 from hpo.record.lease import this_process
 from hpo.record.store import JobRow, Store
 from hpo.search import Before
-from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting
-from hpo.strategies.hyperband_strategy import HyperbandStrategy
+from hpo.strategies.hyperband import HyperbandStrategy, Plan, lay_out, lay_out_cutting
 from tests.support.command import run
 from tests.support.driving import CHANNELS, answer, row, tuner
 from tests.support.rows import held_by, until

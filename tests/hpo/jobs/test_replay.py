@@ -22,8 +22,7 @@ from hpo.search.controller import Controller
 from hpo.search.observer import STOP_REQUESTED
 from hpo.search.trial import UNTUNED
 from hpo.strategies.completion_criteria import FIRST_FAILURES, TuningJobCompletionCriteriaConfig
-from hpo.strategies.hyperband import Bracket, Plan, lay_out, run_all
-from hpo.strategies.hyperband_strategy import HyperbandStrategy
+from hpo.strategies.hyperband import Bracket, HyperbandStrategy, Plan, lay_out, run_all
 from hpo.strategies.median_rule import with_median_rule
 from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.strategy import Strategy

@@ -17,8 +17,7 @@ from experiments.early_stopping import KeptGangs
 from hpo import ContinuousParameter, IntegerParameter
 from hpo.ranges import decode, search_space
 from hpo.search.controller import Controller
-from hpo.strategies.hyperband import lay_out
-from hpo.strategies.hyperband_strategy import HyperbandStrategy
+from hpo.strategies.hyperband import HyperbandStrategy, lay_out
 from hpo.strategies.random_strategy import at_random
 from hpo.strategies.scheduler import RESOURCE
 from hpo.strategies.strategy import Task

@@ -11,8 +11,15 @@ import pytest
 
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange, decode
 from hpo.strategies.grid_strategy import GridStrategy
-from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting
-from hpo.strategies.hyperband_strategy import HyperbandStrategy, HyperbandStrategyConfig, StrategyConfig, _lag
+from hpo.strategies.hyperband import (
+    HyperbandStrategy,
+    HyperbandStrategyConfig,
+    Plan,
+    StrategyConfig,
+    lay_out,
+    lay_out_cutting,
+)
+from hpo.strategies.hyperband.hyperband_strategy import _lag
 from hpo.strategies.model_strategy import BayesianStrategy
 from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.registry import (

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from hpo.ranges import ParameterRange
-from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting
+from hpo.strategies.hyperband.layouts import lay_out, lay_out_cutting
+from hpo.strategies.hyperband.plan import Plan
 from hpo.strategies.model_strategy import by_model, lag_for
 from hpo.strategies.random_strategy import at_random, length
 from hpo.strategies.strategy import Prepared, Strategy, Task

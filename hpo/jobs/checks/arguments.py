@@ -1,22 +1,15 @@
-"""Checks of a tuner's arguments before anything starts, such as ranges that fit the trainer."""
+"""Arguments of a tuner: each of its kind, within its limits, and going together with the others."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Prices, Tariff
+from hpo.jobs.checks.trainer_fit import check_trainer_ranges
 from hpo.jobs.options import one_of
-from hpo.ranges import (
-    CategoricalParameter,
-    IntegerParameter,
-    ParameterRange,
-    check_conditions,
-    check_ranges,
-    corners,
-    extremes,
-)
+from hpo.ranges import check_conditions, check_ranges
 from hpo.strategies import (
     MOST_JOBS,
     STRATEGIES,
@@ -45,21 +38,6 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "base_tuning_job_name": (str | None, "a string"),
     "estimator_name": (str | None, "a string"),
 }
-
-
-class TakesValues(Protocol):
-    """What of a trainer says which hyperparameters it takes; a job file is checked by less than a trainer."""
-
-    @property
-    def resource_names(self) -> tuple[str, ...]:
-        """See `Trainer.resource_names`."""
-
-    @property
-    def hyperparameters(self) -> Mapping[str, Any]:
-        """The static ones."""
-
-    def check(self, hyperparameters: Mapping[str, Any]) -> None:
-        """See `Trainer.check`."""
 
 
 _NAME = re.compile(r"[A-Za-z0-9](-*[A-Za-z0-9])*")
@@ -237,122 +215,6 @@ def check_objective_name(name: object) -> None:
         )
 
 
-def check_objective(name: str, reported: Sequence[str] | None) -> None:
-    """Refuses an objective that the trainer does not report, where that is known: `reported` is not None.
-
-    Raises:
-        ConfigurationError: naming what is reported, and the nearest of it.
-    """
-    if reported is None or name in reported:
-        return
-    if not reported:
-        raise ConfigurationError(
-            f"objective_metric_name {name!r} is not reported, since only channels beside 'train' are evaluated; "
-            f"give a channel {name.partition(':')[0]!r} to fit()"
-        )
-    raise ConfigurationError(
-        f"objective_metric_name {name!r} is not reported; the trainer reports {', '.join(reported)}"
-        + did_you_mean(name, reported)
-    )
-
-
-def check_trainer_ranges(estimator: TakesValues, ranges: Mapping[str, ParameterRange]) -> None:
-    """Refuses ranges that hold values which the trainer does.
-
-    An end that only the end itself is wrong at is let pass where values between are drawn: nobody draws it.
-
-    Args:
-        estimator: says what it takes.
-        ranges: of the form that `check_ranges` and `check_conditions` want.
-
-    Raises:
-        ConfigurationError: naming the range and its wrong value.
-    """
-    for name, bounds in ranges.items():
-        if name in estimator.resource_names:
-            _check_length(name, bounds)
-        for value, inside in extremes(bounds):
-            error = _refusal(estimator, {name: value})
-            if error and (inside is None or _refusal(estimator, {name: inside})):
-                raise ConfigurationError(f"hyperparameter_ranges[{name!r}] is {bounds!r}: {error}") from error
-    for together in corners(ranges):
-        if error := _refusal(estimator, together):
-            raise ConfigurationError(
-                f"hyperparameter_ranges {', '.join(map(repr, together))} do not go together: {error}"
-            )
-
-
-def gang_sizes(estimator: Trainer, ranges: Mapping[str, ParameterRange]) -> tuple[int, int]:
-    """Workers of the smallest and of the largest gang that a job may need; where ranges decide, their ends do."""
-    sizes = [estimator.workers_for(estimator.hyperparameters)]
-    for choose in (min, max):
-        values = dict(estimator.hyperparameters)
-        for name, bounds in ranges.items():
-            ends = [value for value, _ in extremes(bounds)]
-            values[name] = choose(ends, key=lambda value: estimator.workers_for({**values, name: value}))
-        sizes.append(estimator.workers_for(values))
-    return min(sizes), max(sizes)
-
-
-def longest(
-    lengths: Iterable[Sequence[str]], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]
-) -> int | None:
-    """Units of the longest trial where the strategy does not say.
-
-    Args:
-        lengths: see `Trainer.lengths`.
-        ranges: the tuned ones.
-        static: the trainer's own hyperparameters.
-    """
-    of_each = [_longest(names, ranges, static) for names in lengths]
-    return None if None in of_each else max(units for units in of_each if units is not None)
-
-
-def _longest(names: Iterable[str], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]) -> int | None:
-    """Units of the longest trial of one kind of training, by the first of these hyperparameters that there is."""
-    for name in names:
-        match ranges.get(name, static.get(name)):
-            case IntegerParameter() as bounds:
-                return int(bounds.max_value)
-            case CategoricalParameter() as bounds:
-                return max(int(value) for value in bounds.values if value is not None)
-            case int(units):
-                return units
-    return None
-
-
-def inert_lengths(
-    names: Sequence[str],
-    ranges: Mapping[str, ParameterRange],
-    static: Mapping[str, Any],
-    rationed_by: str,
-    max_resource: int,
-) -> list[str]:
-    """Warnings about tuned lengths that change nothing.
-
-    Args:
-        names: hyperparameters that say how long a trial trains, the one that counts first.
-        ranges: the tuned ones.
-        static: the trainer's own hyperparameters.
-        rationed_by: the strategy, where it says how long each trial trains; empty where it does not.
-        max_resource: units of a trial that runs to the end.
-    """
-    tuned = [name for name in names if name in ranges]
-    if rationed_by:
-        return [
-            f"{name} is tuned and has no effect: {rationed_by} trains until its rungs, at most {max_resource} units; "
-            f"leave {name} out of the ranges"
-            for name in tuned
-        ]
-    counts = next((name for name in names if name in ranges or static.get(name) is not None), None)
-    told = f"tuned as {counts}" if counts in ranges else f"static {counts}={static.get(counts or '')}"
-    return [
-        f"{name} is tuned and has no effect: {told} goes before it; leave one of the two out"
-        for name in tuned
-        if name != counts
-    ]
-
-
 def check_job_name(name: object, longest: int) -> None:
     """Refuses what cannot name a job.
 
@@ -376,25 +238,3 @@ def check_name_free(name: str, taken: Iterable[str], where: str) -> None:
         raise ConfigurationError(
             f"a job named {name!r} is already in {where}; give another job_name, or attach({name!r}) to that job"
         )
-
-
-def _check_length(name: str, bounds: ParameterRange) -> None:
-    values = bounds.values if isinstance(bounds, CategoricalParameter) else [bounds.min_value]
-    if bounds.when:
-        raise ConfigurationError(
-            f"hyperparameter_ranges[{name!r}] is {bounds!r}, and says how long every trial trains; leave its condition "
-            "out"
-        )
-    if not isinstance(bounds, IntegerParameter | CategoricalParameter) or not all(is_whole(each, 1) for each in values):
-        raise ConfigurationError(
-            f"hyperparameter_ranges[{name!r}] is {bounds!r}, and says how long a trial trains; give an "
-            "IntegerParameter with a min_value of 1 or more"
-        )
-
-
-def _refusal(estimator: TakesValues, values: Mapping[str, Any]) -> ConfigurationError | None:
-    try:
-        estimator.check({**estimator.hyperparameters, **values})
-    except ConfigurationError as error:
-        return error
-    return None
