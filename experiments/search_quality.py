@@ -1,12 +1,12 @@
-"""Regret of all strategies, and of Optuna in the same run, on recorded tasks with one worker and with many.
+"""Regret of all strategies, and of other packages in the same run, on recorded tasks with one worker and with many.
 
     python -m experiments.search_quality [--bench FOLDER] [--seeds 20] [--workers 1] [--arms NAME] [--processes 2]
 
 A unit of a curve takes a second of a worker, so that a budget in full trainings is one in seconds: of all workers
 together, idle ones too. Every search runs until 20 full trainings are spent, its own cost of thinking not counted. The
 strategies run in the real controller on simulated gangs (`hpo.simulation`), in a job whose plan is for at least as many
-units; Optuna is asked and told on the same clock. A suggestion is mapped to the nearest recorded configuration
-that the search has not had yet.
+units; Optuna, Syne Tune and DEHB are asked and told on the same clock. A suggestion is mapped to the nearest recorded
+configuration that the search has not had yet.
 
 Regret is that of the best value seen so far at any unit: 0 is the best of the table, 1 the median final value.
 """
@@ -27,7 +27,7 @@ from typing import Annotated, Any, Optional
 import typer
 from rich.console import Console
 
-from experiments.baselines import optuna_on_curves
+from experiments.baselines import on_curves
 from experiments.shared.benchmark import markdown, table, write
 from experiments.shared.pictures import Line, learning
 from experiments.shared.published import Steps
@@ -59,9 +59,16 @@ STRATEGIES: dict[str, Callable[[int], Strategy]] = {
 }
 """Our strategies by name, for trials of so many units."""
 
-OPTUNA = {"Optuna TPE, HyperbandPruner": optuna_on_curves.tpe, "Optuna GP": optuna_on_curves.gaussian_process}
+OTHERS = {
+    "Optuna TPE, HyperbandPruner": "optuna",
+    "Optuna GP": "optuna",
+    "Syne Tune ASHACQR": "syne_tune",
+    "Syne Tune BOHB": "syne_tune",
+    "DEHB": "dehb",
+}
+"""The module that each of the others needs."""
 
-ARMS = (*STRATEGIES, *OPTUNA)
+ARMS = (*STRATEGIES, *OTHERS)
 
 
 # ---- one search
@@ -86,14 +93,35 @@ def usual_units(plan: Plan) -> int:
     return sum(step * (plan.trials // plan.eta**place) for place, step in enumerate(steps))
 
 
+def other(arm: str) -> Callable[..., on_curves.Seen]:
+    """The simulation of another package's search; those that a comparison alone needs are imported when it runs.
+
+    Raises:
+        ConfigurationError: the package is not installed.
+    """
+    on_curves.check_installed(arm, OTHERS[arm])
+    if arm == "DEHB":
+        from experiments.baselines import dehb_on_curves
+
+        return dehb_on_curves.simulate
+    if OTHERS[arm] == "syne_tune":
+        from experiments.baselines import syne_tune_on_curves
+
+        makers = {"Syne Tune ASHACQR": syne_tune_on_curves.conformal, "Syne Tune BOHB": syne_tune_on_curves.kernels}
+        return partial(syne_tune_on_curves.simulate, make=makers[arm])
+    from experiments.baselines import optuna_on_curves
+
+    studies = {"Optuna TPE, HyperbandPruner": optuna_on_curves.tpe, "Optuna GP": optuna_on_curves.gaussian_process}
+    return partial(optuna_on_curves.simulate, make=studies[arm])
+
+
 def regrets(task: RecordedTask, arm: str, workers: int, seed: int) -> list[float]:
     """The regret of one search after each of `TRAININGS`."""
     units = task.curves.units
     times = [trainings * units / workers for trainings in TRAININGS]
     best_at: Callable[[float], float]
-    if arm in OPTUNA:
-        made = OPTUNA[arm]
-        best_at = optuna_on_curves.simulate(task, made, seed=seed, workers=workers, seconds=times[-1]).best_at
+    if arm in OTHERS:
+        best_at = other(arm)(task, seed=seed, workers=workers, seconds=times[-1]).best_at
     else:
         strategy = STRATEGIES[arm](units)
         plan = plan_for(strategy, task, workers)
@@ -298,6 +326,24 @@ def chosen(asked: Sequence[str] | None, known: Sequence[str], option: str) -> li
     return list(asked or known)
 
 
+def installed_arms(asked: Sequence[str] | None, say: Callable[[str], None]) -> list[str]:
+    """The arms that were asked for; else all whose package is installed, and a line for each of the others.
+
+    Raises:
+        ConfigurationError: one that was asked for is unknown, or its package is not installed.
+    """
+    arms = chosen(asked, ARMS, "--arms")
+    needed = {arm: OTHERS[arm] for arm in arms if arm in OTHERS}
+    if asked:
+        for arm, module in needed.items():
+            on_curves.check_installed(arm, module)
+        return arms
+    missing = [arm for arm, module in needed.items() if not on_curves.installed(module)]
+    for arm in missing:
+        say(f"{arm} is left out: {needed[arm]} is not installed; {on_curves.remedy()}")
+    return [arm for arm in arms if arm not in missing]
+
+
 def main(
     bench_: Annotated[Optional[Path], typer.Option("--bench", help="Folder of the recorded tasks.")] = None,  # noqa: UP045
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0.")] = 20,
@@ -312,15 +358,16 @@ def main(
     """Compare searches on recorded tasks, for as many units of training."""
     console = Console(highlight=False)
     folder = bench(bench_)
+    say = partial(console.print, soft_wrap=True, markup=False)
     result = run(
         folder,
         out,
         tasks=chosen(tasks, task_names(folder), "--tasks"),
-        arms=chosen(arms, ARMS, "--arms"),
+        arms=installed_arms(arms, say),
         workers=workers or WORKERS,
         seeds=range(seeds),
         processes=processes,
-        say=partial(console.print, soft_wrap=True, markup=False),
+        say=say,
     )
     for at_once in result["workers"]:
         title = f"{count(at_once, 'worker')}, {count(seeds, 'seed')}, {count(len(result['tasks']), 'task')}"

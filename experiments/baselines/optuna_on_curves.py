@@ -5,40 +5,16 @@ from __future__ import annotations
 import heapq
 import itertools
 import warnings
-from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.trial import TrialState
 
+from experiments.baselines.on_curves import Seen, mirrored
 from experiments.shared.recorded_tasks import RecordedTask
 from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange
-
-
-@dataclass(frozen=True, kw_only=True)
-class Seen:
-    """The best value that a study had seen, by the time.
-
-    Args:
-        seconds: when a unit of any trial ended, rising.
-        best: the best value by then; negative infinity while nothing was finite.
-    """
-
-    seconds: list[float] = field(default_factory=list)
-    best: list[float] = field(default_factory=list)
-
-    def add(self, seconds: float, value: float) -> None:
-        """A unit ended."""
-        self.seconds.append(seconds)
-        self.best.append(max(value, self.best[-1]) if self.best else value)
-
-    def best_at(self, seconds: float) -> float:
-        """The best value by a time; NaN where there was none."""
-        place = bisect_right(self.seconds, seconds)
-        return self.best[place - 1] if place else float("nan")
 
 
 def tpe(seed: int, units: int, workers: int) -> optuna.Study:
@@ -151,9 +127,9 @@ class OnTable(optuna.samplers.BaseSampler):
             if name not in drawn:
                 drawn[name] = self._inner.sample_independent(study, trial, name, distribution)
         ranges, curves = self._task.ranges, self._task.curves
-        suggested = {name: _mirrored(bounds, drawn[name]) for name, bounds in ranges.items()}
+        suggested = {name: mirrored(bounds, drawn[name]) for name, bounds in ranges.items()}
         row = self.rows[trial.number] = curves.nearest(suggested, self.rows.values())
-        return {name: _mirrored(bounds, curves.configurations[row][name]) for name, bounds in ranges.items()}
+        return {name: mirrored(bounds, curves.configurations[row][name]) for name, bounds in ranges.items()}
 
     def sample_independent(
         self,
@@ -186,10 +162,3 @@ def _distribution(bounds: ParameterRange) -> BaseDistribution:
     if bounds.resolved_scaling == "ReverseLogarithmic":
         return FloatDistribution(1 - high, 1 - low, log=True)
     return FloatDistribution(low, high, log=log)
-
-
-def _mirrored(bounds: ParameterRange, value: Any) -> Any:
-    """A value as Optuna has it, from ours, and the other way round."""
-    if isinstance(bounds, CategoricalParameter) or bounds.resolved_scaling != "ReverseLogarithmic":
-        return value
-    return 1 - value

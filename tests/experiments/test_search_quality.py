@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from experiments import search_quality
-from experiments.baselines import optuna_on_curves
+from experiments.baselines import on_curves, optuna_on_curves
 from experiments.search_quality import (
     ARMS,
     BUDGETS,
+    OTHERS,
     STRATEGIES,
     by_task,
+    installed_arms,
     page_tables,
     plan_for,
     regrets,
@@ -28,6 +30,8 @@ from hpo.ranges import IntegerParameter
 from trainers import ConfigurationError
 
 UNITS = 9
+PACKAGES = ["syne_tune", "dehb"]
+"""Those that only this comparison needs."""
 TPE = "Optuna TPE, HyperbandPruner"
 DATA = Path(os.environ.get("WARMBAND_DATA", "nowhere")).parent / "bench"
 
@@ -166,6 +170,17 @@ def test_an_unknown_search_is_refused(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="--arms 'TPE' is unknown; give one of Random, Bayesian"):
         search_quality.main(folder, 1, None, ["TPE"], None, 1, tmp_path)
     assert len(set(ARMS)) == len(ARMS)
+
+
+def test_an_arm_without_its_package_is_left_out_or_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_curves, "find_spec", lambda module: None if module in PACKAGES else object())
+    lines: list[str] = []
+    assert installed_arms(None, lines.append) == [arm for arm in ARMS if OTHERS.get(arm) not in PACKAGES]
+    assert "DEHB is left out: dehb is not installed; pip install -c constraints.txt -e '.[baselines]'" in lines[-1]
+    with pytest.raises(ConfigurationError, match=r"DEHB needs dehb, which is not installed; pip install .*baselines"):
+        installed_arms(["Random", "DEHB"], lines.append)
+    assert installed_arms(["Random"], lines.append) == ["Random"]
+    assert len(lines) == sum(module in PACKAGES for module in OTHERS.values())
 
 
 @pytest.mark.skipif(not (DATA / "lcbench.npz").is_file(), reason="no recorded tasks beside the folder of WARMBAND_DATA")
