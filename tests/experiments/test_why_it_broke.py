@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ from typer import Typer
 from typer.testing import CliRunner
 
 from experiments import why_it_broke
-from experiments.convergence.cases import ALONE, DISTRIBUTED, Case, Outcome, image_case, job_case, scored, xgboost_case
-from experiments.convergence.causes import Cause, changes
+from experiments.convergence.cases import ALONE, DISTRIBUTED, Case, image_case, job_case
+from experiments.convergence.causes import Cause
 from experiments.convergence.diagnosis import Diagnosis
 from experiments.convergence.experiment import Experiment
 from experiments.convergence.page import page
@@ -54,73 +53,6 @@ def in_files(folder: Path, rows: tuple[NDArray[Any], NDArray[Any]], parts: Seque
     for path, part in zip(paths, parts, strict=True):
         np.savetxt(path, np.column_stack([labels[part], features[part]]), delimiter=",", fmt="%.6g")
     return Channel.of(paths, target=0, header=False, name="rows")
-
-
-# ---- what is trained
-
-
-def test_a_twin_differs_in_the_number_of_workers_alone(tmp_path: Path) -> None:
-    case = image_case(Options(quick=True, out=tmp_path), 3, real=False)
-    blog = {"lr": 0.1, "momentum": 0.9, "per_worker_batch_size": 100, "epochs": 3, "mode": "async"}
-    assert case.alone().hyperparameters == blog | {"num_workers": 1}
-    assert case.distributed().hyperparameters == blog | {"num_workers": 4, "link_bytes_per_second": 125_000_000}
-    assert case.alone().in_hand
-    real = image_case(Options(quick=True, out=tmp_path), 3, real=True)
-    assert (real.alone().workers, real.distributed().workers) == (1, 4)
-    assert real.alone().workers_for(real.alone().hyperparameters) == 1
-    boosted = xgboost_case(Options(quick=True, out=tmp_path), 7)
-    assert not boosted.simulated
-    assert (boosted.alone().workers, boosted.distributed().workers) == (1, 3)
-    assert boosted.alone().hyperparameters == boosted.distributed().hyperparameters
-    exact = boosted.exact()
-    assert exact is not None
-    assert exact.hyperparameters == boosted.alone().hyperparameters | {"tree_method": "exact"}
-    assert (exact.workers, case.exact()) == (1, None)
-
-
-@pytest.mark.parametrize(
-    ("given", "exact"),
-    [
-        ({}, True),
-        ({"tree_method": "hist", "max_bin": 64}, True),
-        ({"tree_method": "approx"}, True),
-        ({"booster": "gblinear"}, False),
-    ],
-)
-def test_exact_trees_are_compared_where_there_are_trees(given: dict[str, Any], exact: bool, tmp_path: Path) -> None:
-    case = xgboost_case(Options(quick=True, out=tmp_path), 2)
-    trees = replace(case, trainer=case.trainer.with_hyperparameters(given))
-    found = trees.exact()
-    assert (found is not None) == exact
-    if found is not None:
-        assert found.hyperparameters["tree_method"] == "exact"
-        assert "max_bin" not in found.hyperparameters
-
-
-def test_shuffled_rows_are_the_same_rows_and_whole_ones_are_every_workers(tmp_path: Path) -> None:
-    case = image_case(Options(quick=True, out=tmp_path), 3, real=False)
-    by_cause = {change.causes[0]: change for change in changes(case.run)[0]}
-    shuffled = case.rows(by_cause[Cause.SHARDS], 5)
-    before, after = case.channels["train"].read_whole(), shuffled["train"].read_whole()
-    assert not np.array_equal(before.labels, after.labels)
-    assert np.array_equal(np.sort(before.labels), np.sort(after.labels))
-    assert np.isclose(before.features.sum(), after.features.sum())
-    whole = case.rows(by_cause[Cause.METRIC], 5)
-    for rank in range(4):
-        assert np.array_equal(whole["validation"].read(rank, 4).labels, case.channels["validation"].read_whole().labels)
-    assert whole["train"] is case.channels["train"]
-
-
-def test_columns_keep_their_names(tmp_path: Path) -> None:
-    case = xgboost_case(Options(quick=True, out=tmp_path), 2)
-    [change] = changes(case.run)[0]
-    shuffled = case.rows(change, 5)["train"].read_whole()
-    assert shuffled.feature_names == case.channels["train"].read_whole().feature_names
-
-
-def test_what_diverged_counts_as_the_worst_that_was_seen() -> None:
-    outcomes = [Outcome(curve=[0.5, 0.9]), Outcome(diverged=True), Outcome(curve=[0.3, float("nan")])]
-    assert scored(outcomes, 0.1).values == (0.9, 0.1, 0.1)
 
 
 # ---- what is found
@@ -404,72 +336,3 @@ def test_the_command_runs_a_job_file_to_its_page(tmp_path: Path) -> None:
     assert result["verdict"] in done.output.replace("\n", " ").replace("  ", " ")
     assert (out / "index.html").stat().st_size > 1e6
     assert page_tables(result)["causes"].count("\n") == len(result["findings"]) + 3 + (result["pair"] is not None)
-
-
-# ---- the tables of a document
-
-MADE: dict[str, Any] = {
-    "metric": "validation:accuracy",
-    "unit": "epoch",
-    "verdict": "It is staleness.",
-    "one_worker": {"mean": 0.97, "standard_error": 0.002},
-    "distributed": {"mean": 0.1, "standard_error": None},
-    "findings": [
-        {
-            "causes": ["staleness"],
-            "theories": ["stale gradients"],
-            "changed": "mode sync instead of async",
-            "mean": 0.97,
-            "standard_error": 0.002,
-            "share": {"value": 1.0, "standard_error": 0.003},
-        },
-    ],
-    "pair": {
-        "causes": ["staleness", "shard imbalance"],
-        "theories": ["stale gradients", None],
-        "changed": "mode sync; training rows shuffled first",
-        "mean": 0.96,
-        "standard_error": 0.002,
-        "share": {"value": 0.99, "standard_error": None},
-    },
-    "theories": [
-        {"theory": "stale gradients", "claim": "are old", "source": "Dai", "verdict": "confirmed", "why": "it is"},
-    ],
-    "noise_scale": {
-        "one worker": {"rows": 100, "scale": [3.49, 9.0, 250.4], "noise_against_signal": 2.504},
-        "distributed": {"rows": 400, "scale": [12.4, None], "noise_against_signal": None},
-    },
-    "outcomes": {
-        "distributed": [
-            {"curve": [0.1], "staleness": {"2": 1, "4": 1}, "link_seconds": 0.5, "pushes": 2},
-            {"diverged": True},
-        ],
-        "congested link": [{"curve": [0.1], "staleness": {"2": 4}}],
-    },
-}
-
-
-def test_tables_are_made_of_a_result_alone() -> None:
-    tables = page_tables(json.loads(json.dumps(MADE)))
-    assert tables["verdict"] == "It is staleness."
-    assert tables["causes"].splitlines()[2:] == [
-        "| everything: one worker | | | 0.9700 ± 0.0020 | |",
-        "| staleness | mode sync instead of async | stale gradients | 0.9700 ± 0.0020 | 100.0% ± 0.3% |",
-        "| staleness and shard imbalance | mode sync; training rows shuffled first | stale gradients | "
-        "0.9600 ± 0.0020 | 99% |",
-        "| nothing: as distributed | | | 0.1000 | |",
-    ]
-    assert tables["theories"].splitlines()[2:] == ["| stale gradients | are old | confirmed | it is | Dai |"]
-    assert tables["link"] == (
-        "a push and its answer were 250.0 ms on the link together, and a push was 1.50 updates old; "
-        "without a limit, 2.00"
-    )
-    assert tables["noise"].splitlines()[2:] == [
-        "| one worker | 100 | 3.5 | 250 | 2.5 |",
-        "| distributed | 400 | 12 | no gradient left | no gradient left |",
-    ]
-
-
-def test_where_nothing_broke_or_was_measured_there_are_fewer_tables() -> None:
-    less = {**MADE, "findings": [], "pair": None, "noise_scale": {}, "outcomes": {}}
-    assert set(page_tables(less)) == {"verdict", "theories"}

@@ -1,4 +1,4 @@
-"""The record that commands read."""
+"""The record and the job file that commands read."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from hpo.record.store import Store
+from tests.support.small_job import write_job
 
 
 @pytest.fixture
@@ -15,3 +16,9 @@ def store(home: Path) -> Iterator[Store]:
     """The default store, with nothing in it."""
     with Store() as opened:
         yield opened
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Path:
+    """A job file that two tiny tables belong to."""
+    return write_job(tmp_path)

@@ -10,21 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, strategies as st
 from rich.console import Console
 
 from hpo import HyperparameterTuner, Prices
 from hpo.jobs import driver
 from hpo.jobs.build import opened
-from hpo.jobs.files.folder import CLAIMED
 from hpo.jobs.launch import background, supervisor
 from hpo.jobs.raising import RAISED, raised
-from hpo.jobs.run import known, notes_of
 from hpo.jobs.stop_signals import Interrupts
 from hpo.record.lease import this_process
 from hpo.record.store import JobRow, Store
 from hpo.search import Before
-from hpo.strategies.hyperband import HyperbandStrategy, Plan, lay_out, lay_out_cutting
 from tests.support.command import run
 from tests.support.driving import CHANNELS, answer, row, tuner
 from tests.support.rows import held_by, until
@@ -389,39 +385,3 @@ def test_limits_of_a_record_without_a_plan_are_raised_as_those_of_one_that_has_i
     for name in ("job", "older"):
         HyperparameterTuner.attach(name, store=store).resume(inputs=CHANNELS, max_jobs=9)
     assert answer(tmp_path, "older") == answer(tmp_path, "job")
-
-
-def test_what_was_foretold_goes_with_a_raise_and_stays_for_those_who_go_on_after_it() -> None:
-    summary = {"probe": {"verdict": "30 rounds at most"}, "forecast": {"seconds": 9.0}, CLAIMED: True}
-    summary["runs"] = [[0.0, 10.0]]
-    job = JobRow(name="job", created_at=0.0, spec={RAISED: [{"at": 20.0, "max_jobs": [5, 9]}]}, summary=summary)
-    assert known(notes_of(job, 0.0)) == {"probe": {"verdict": ""}, "forecast": None, CLAIMED: True}
-    later = replace(job, summary={**summary, "runs": [[0.0, 10.0], [21.0, 30.0]]})
-    assert known(notes_of(later, 0.0)) == known(summary), "they are of the job as it was raised"
-    died = replace(job, summary={**summary, "runs": [[0.0, 10.0], [21.0, None]]})
-    assert known(notes_of(died, 25.0)) == known(summary)
-    never = replace(job, summary={**summary, "runs": []})
-    assert known(notes_of(never, 0.0)) == known(summary)
-
-
-# ---- the plan
-
-
-configs = st.tuples(st.integers(1, 3), st.integers(3, 81), st.sampled_from([2, 3, 4]))
-
-
-@pytest.mark.parametrize("source", [("random", lay_out), ("model", lay_out_cutting)])
-@given(configs, st.lists(st.integers(1, 60), min_size=2, max_size=5))
-def test_a_plan_grows_behind_what_there_is(source: Any, config: tuple[int, int, int], steps: list[int]) -> None:
-    least, most, eta = config
-    suggestions, brackets = source
-    options = {"max_resource": most, "min_resource": least, "reduction_factor": eta}
-    hyperband = HyperbandStrategy(suggestions=suggestions, **options)
-    plan = brackets(steps[0], least, most, eta)
-    for more in steps[1:]:
-        longer = hyperband.grown(plan, plan.trials + more)
-        assert longer.brackets[: len(plan.brackets)] == plan.brackets
-        assert longer.brackets[len(plan.brackets) :] == brackets(more, least, most, eta).brackets
-        assert longer.trials == plan.trials + more
-        plan = longer
-    assert Plan.from_json(plan.to_json()) == plan

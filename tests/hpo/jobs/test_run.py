@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ from hpo import (
     Prices,
     TuningJobCompletionCriteriaConfig,
 )
-from hpo.jobs.files.folder import MARK
+from hpo.jobs.files.folder import CLAIMED, MARK
+from hpo.jobs.raising import RAISED
+from hpo.jobs.run import known, notes_of
 from hpo.observers.callbacks import JobEnd, JobStart, TrialInfo
-from hpo.record.store import Store
+from hpo.record.store import JobRow, Store
 from hpo.strategies.hyperband import Cut
 from tests.support import bad_input
 from tests.support.boosting import CHANNELS
@@ -261,3 +264,16 @@ def test_wall_time_is_one_number_from_the_jobs_start_on() -> None:
     with Store() as store:
         trials = store.trials(tuner.latest_tuning_job.name)
     assert began + summary["wall_seconds"] >= max(trial.ended_at for trial in trials)
+
+
+def test_what_was_foretold_goes_with_a_raise_and_stays_for_those_who_go_on_after_it() -> None:
+    summary = {"probe": {"verdict": "30 rounds at most"}, "forecast": {"seconds": 9.0}, CLAIMED: True}
+    summary["runs"] = [[0.0, 10.0]]
+    job = JobRow(name="job", created_at=0.0, spec={RAISED: [{"at": 20.0, "max_jobs": [5, 9]}]}, summary=summary)
+    assert known(notes_of(job, 0.0)) == {"probe": {"verdict": ""}, "forecast": None, CLAIMED: True}
+    later = replace(job, summary={**summary, "runs": [[0.0, 10.0], [21.0, 30.0]]})
+    assert known(notes_of(later, 0.0)) == known(summary), "they are of the job as it was raised"
+    died = replace(job, summary={**summary, "runs": [[0.0, 10.0], [21.0, None]]})
+    assert known(notes_of(died, 25.0)) == known(summary)
+    never = replace(job, summary={**summary, "runs": []})
+    assert known(notes_of(never, 0.0)) == known(summary)

@@ -9,20 +9,18 @@ import re
 from typing import Any
 
 import pytest
-from hypothesis import example, given, settings, strategies as st
 from ray.train import ScalingConfig
 from rich.console import Console, RenderableType
 
 from hpo.cost.limits import Limits
 from hpo.cost.prices import Tariff
-from hpo.observers.snippets import as_python, as_yaml
 from hpo.observers.summary import show_next, show_plan, show_summary, summarize
 from hpo.record.tables import encode
 from hpo.search.trial import UNTUNED
 from hpo.strategies.hyperband import lay_out, run_all
 from hpo.yaml_core import load
 from tests.support.simulated import METRIC, PLAN, rising, simulate
-from trainers import TorchTrainer, TrainContext, XGBoostTrainer
+from trainers import XGBoostTrainer
 from trainers.gangs.messages import Assignment
 
 TRAINER = XGBoostTrainer(
@@ -322,47 +320,6 @@ def test_the_best_configuration_can_be_pasted_into_python() -> None:
     assert trainer.units == 30
 
 
-VALUES = st.one_of(
-    st.floats(allow_nan=False, allow_infinity=False), st.integers(), st.booleans(), st.none(), st.text(max_size=30)
-)
-
-
-@settings(max_examples=50)
-@given(st.dictionaries(st.from_regex(r"[a-z_]{1,12}", fullmatch=True), st.one_of(VALUES, st.lists(VALUES, max_size=3))))
-@example(
-    {"a": "1e5", "b": "+.5e3", "c": "0o17", "d": "2026-01-31", "e": "yes", "f": "-.inf", "g": "~", "h": ["1", 1e-5]}
-)
-def test_values_come_back_as_they_were(values: dict[str, Any]) -> None:
-    configuration = {"trainer": "dict", "scaling": {}, "hyperparameters": values}
-    pasted = load(f"  hyperparameters:\n{as_yaml(configuration)}")["hyperparameters"]
-    assert pasted == values
-    assert [type(value) for value in pasted.values()] == [type(value) for value in values.values()]
-    names: dict[str, Any] = {}
-    exec(as_python(configuration).replace(", dict\n", "\n"), names)
-    assert names["trainer"]["hyperparameters"] == values
-
-
-def learn(context: TrainContext) -> None:
-    """What a printed trainer trains."""
-
-
-def test_a_function_can_be_pasted_too() -> None:
-    def local(context: TrainContext) -> None:
-        pass
-
-    names: dict[str, Any]
-    script = type(learn)(learn.__code__, {}, "learn")
-    script.__module__ = "__main__"
-    for function, names in ((learn, {}), (script, {"learn": script}), (local, {"local": local})):
-        trainer = TorchTrainer(function, scaling=ScalingConfig(num_workers=2), precision="bf16")
-        text = as_python(trainer.to_json())
-        exec(text, names)
-        assert names["trainer"].train_loop_per_worker is function, text
-        assert names["trainer"].to_json() == trainer.to_json()
-        assert "__main__" not in text
-    assert text.splitlines()[1] == "# local: as in the script that ran the job"
-
-
 class OwnTrainer(XGBoostTrainer):
     """One of the user's own."""
 
@@ -375,12 +332,6 @@ def test_a_trainer_of_a_users_own_can_be_pasted_too() -> None:
     exec(text[text.index("from trainers import") : text.index("its model")], names)
     assert type(names["trainer"]) is OwnTrainer
     assert "HyperparameterTuner.attach('job', allow_code=True).best_estimator().model()" in text
-
-
-def test_what_is_no_name_of_code_is_not_printed_as_code() -> None:
-    state = {**TorchTrainer(learn).to_json(), "hyperparameters": {}}
-    state["options"] = {"train_loop_per_worker": "os; import shutil:x"}
-    assert "train_loop_per_worker='os; import shutil:x'" in as_python(state)
 
 
 def test_the_length_stands_under_the_name_that_was_given() -> None:

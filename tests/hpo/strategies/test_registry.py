@@ -19,7 +19,6 @@ from hpo.strategies.hyperband import (
     lay_out,
     lay_out_cutting,
 )
-from hpo.strategies.hyperband.hyperband_strategy import _lag
 from hpo.strategies.model_strategy import BayesianStrategy
 from hpo.strategies.random_strategy import RandomStrategy
 from hpo.strategies.registry import (
@@ -250,12 +249,3 @@ def test_job_files_are_checked_without_waiting_for_ray() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.parametrize(("jobs", "parallel", "lag"), [(10, 1, 1), (30, 1, 4), (30, 8, 4), (100, 8, 8), (100, 16, 24)])
-def test_suggestions_of_a_small_job_lag_less_for_any_number_of_gangs_up_to_eight(
-    jobs: int, parallel: int, lag: int
-) -> None:
-    plan = HyperbandStrategy().plan(RANGES, jobs, 51)
-    assert _lag(plan, parallel) == lag
-    assert _lag(HyperbandStrategy().grown(plan, 2 * jobs), parallel) == lag
