@@ -3,17 +3,15 @@
     python -m tests.hpo.jobs.test_job_life 20000 0
 
 runs so many sequences, in rounds whose seeds begin at the second number; the test suite runs the same few every time.
-Each failure that it found is a plain test below.
+Each failure that it found is a plain test in `test_job_life_found.py`.
 """
 
 from __future__ import annotations
 
 import io
-import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import redirect_stdout
-from functools import cache, partial
 from typing import Any
 
 import pytest
@@ -27,37 +25,17 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from hpo import TuningJobCompletionCriteriaConfig
 from hpo.cli.commands.records import delete
 from hpo.jobs.files.folder import FOLDER_ID, check_free, claim
 from hpo.jobs.launch.background import end_abandoned
 from hpo.jobs.run import Ended
 from hpo.record.store import JobRow, Store
 from hpo.search.observer import INTERRUPTED
-from hpo.strategies.hyperband import lay_out, run_all
-from tests.support.drivers import NO_ROOM, Disturbance, KilledError, Moment
-from tests.support.job_life import LOST, SPEC, Aim, World
+from tests.support.drivers import Disturbance, KilledError, Moment
+from tests.support.job_aims import AIMS, PLANS, aim, fail, undisturbed
+from tests.support.job_life import LOST, SPEC, World
 from trainers.errors import ConfigurationError, DataError, LeaseError, ResourcesError
 
-PLANS = [lay_out(9, 1, 9), lay_out(5, 1, 3), run_all(6, 4), run_all(6, 7)]
-AIMS: list[dict[str, Any]] = [
-    {},
-    {"criteria": TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.7)},
-    {"criteria": TuningJobCompletionCriteriaConfig(max_number_of_training_jobs_not_improving=3)},
-    {"exact": False},
-    {"criteria": TuningJobCompletionCriteriaConfig(3, target_objective_metric_value=0.6), "exact": False},
-    {"criteria": TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.1), "mode": "min"},
-    {"criteria": TuningJobCompletionCriteriaConfig(3), "mode": "min", "best_value": True},
-    {"criteria": TuningJobCompletionCriteriaConfig(target_objective_metric_value=2.0), "best_value": True},
-    {"learns": True},
-    {
-        "learns": True,
-        "criteria": TuningJobCompletionCriteriaConfig(3, target_objective_metric_value=0.6),
-        "mode": "min",
-    },
-]
-POPULATION = 3
-"""The plan of a job whose trials take others' checkpoints."""
 ROUND = 500
 """Sequences of one seed."""
 
@@ -67,30 +45,6 @@ MOMENTS = st.one_of(
     st.tuples(st.just(0), st.integers(10, 110)),  # While what is known is decided again.
 )
 WRITTEN = st.sampled_from([1, 2, 3, 5, 8])
-
-
-def aim(plan: int, number: int) -> Aim:
-    return Aim(plan=PLANS[plan], **({"population": True} if plan == POPULATION else AIMS[number]))
-
-
-@cache
-def undisturbed(plan: int, number: int, more: tuple[int, ...] = ()) -> dict[str, Any]:
-    """The answer of a job that nothing happens to, on one gang, with more trials from its start."""
-    world = World(aim=aim(plan, number), parallel=1)
-    try:
-        for trials in more:
-            world.raise_limit("max_jobs", world.max_jobs + trials)
-        ended = world.drive(Disturbance())
-        assert isinstance(ended, Ended)
-        assert ended.status == "Completed"
-        world.check()
-        return world.answer()
-    finally:
-        world.close()
-
-
-def fail() -> None:
-    raise DataError("it is there and cannot be removed")
 
 
 class JobLife(RuleBasedStateMachine):
@@ -369,161 +323,6 @@ SETTINGS: dict[str, Any] = {
 def test_whatever_befalls_a_job_it_comes_to_its_own_end(plan: int) -> None:
     one = seed(plan)(type("JobLifeOfOnePlan", (JobLife,), {"plans": (plan,)}))
     run_state_machine_as_test(one, settings=settings(max_examples=100, **SETTINGS))
-
-
-# ---- what it found
-
-
-@pytest.fixture
-def world(request: pytest.FixtureRequest) -> Iterator[World]:
-    plan, number, parallel = request.param
-    made = World(aim=aim(plan, number), parallel=parallel)
-    yield made
-    made.close()
-
-
-@pytest.mark.parametrize("world", [(2, 2, 4)], indirect=True)
-def test_a_run_that_recalls_a_complete_job_knows_the_untuned_run_too(world: World) -> None:
-    """Its driver was killed before it had written that the job is complete: nothing of it is swept away."""
-    world.drive(Disturbance())
-    once = world.answer()
-    world.now += LOST
-    world.drive(Disturbance())
-    world.check()
-    assert world.answer() == once
-
-
-@pytest.mark.parametrize("world", [(0, 0, 1)], indirect=True)
-def test_a_storage_that_goes_before_the_first_model_is_not_made_anew(world: World) -> None:
-    world.comes_back_after = 1_000
-    world.drive(Disturbance(acts={(1, 0): lambda: world.storage_goes(file=False)}))
-    world.now += LOST
-    stopped = world.drive(Disturbance())
-    assert isinstance(stopped, Ended)
-    assert stopped.status == "Stopped"
-    assert not world.folder.exists()
-    world.storage_comes()
-    world.now += LOST
-    world.drive(Disturbance())
-    assert world.answer() == undisturbed(0, 0)
-
-
-@pytest.mark.parametrize("world", [(0, 0, 1)], indirect=True)
-def test_gangs_of_a_driver_that_died_are_billed_once(world: World) -> None:
-    dies = Disturbance(acts={(1, 0): lambda: world.kill(heard=False)})
-    world.drive(Disturbance(acts={(2, 0): lambda: world.take_over(dies)}))
-    world.now += LOST
-    world.drive(Disturbance())
-    world.check()
-
-
-@pytest.mark.parametrize("world", [(0, 0, 1)], indirect=True)
-@pytest.mark.parametrize("who", ["a driver that dies at once", "hpo stop", "hpo delete in vain"])
-def test_who_takes_the_lease_without_driving_does_not_lengthen_the_bill(world: World, who: str) -> None:
-    world.drive(Disturbance(acts={(4, 0): lambda: world.kill(heard=True)}))
-    held = world.held
-    assert held
-    world.now += LOST
-    with Store(world.url) as record:
-        match who:
-            case "hpo stop":
-                assert end_abandoned(record, "job")
-            case "hpo delete in vain":
-                with pytest.raises(DataError):
-                    record.delete_job("job", fail)
-            case _:
-                with record.writer("job"):
-                    pass
-    world.check()
-    world.now += LOST
-    world.drive(Disturbance())
-    assert world.held > held
-    world.check()
-
-
-@pytest.mark.parametrize("world", [(0, 0, 3)], indirect=True)
-@pytest.mark.parametrize("event", [2, 4])
-def test_a_second_ctrl_c_at_any_moment_leaves_no_second_unbilled(world: World, event: int) -> None:
-    found: Any = None
-    for inside in range(20):
-        world.now += LOST
-        before, found = found, world.drive(Disturbance(acts={(event, inside): lambda: world.interrupt(2)}))
-        world.check()
-        if isinstance(found, Ended):  # Each got a little further.
-            break
-    assert isinstance(before, KeyboardInterrupt)
-
-
-@pytest.mark.parametrize("inside", range(10, 24))
-@pytest.mark.parametrize("world", [(0, 0, 3)], indirect=True)
-def test_a_second_ctrl_c_while_gangs_are_given_back_leaves_no_second_unbilled(world: World, inside: int) -> None:
-    acts = {(3, 0): lambda: world.interrupt(1), (5, inside): lambda: world.interrupt(1)}
-    assert isinstance(world.drive(Disturbance(acts=acts)), Ended | KeyboardInterrupt)
-    world.check()
-
-
-@pytest.mark.parametrize("world", [(0, 0, 3)], indirect=True)
-@pytest.mark.parametrize("how", ["Ctrl-C", "killed"])
-def test_a_job_whose_driver_did_not_come_to_make_its_folder_goes_on(world: World, how: str) -> None:
-    inside = 0
-    while not world.folder.exists():
-        world.now += LOST
-        act = partial(world.interrupt, 2) if how == "Ctrl-C" else partial(world.kill, heard=True)
-        ended = world.drive(Disturbance(acts={(0, inside): act}))
-        assert not isinstance(ended, Ended), ended
-        inside += 1
-    assert inside > 1
-    world.now += LOST
-    world.drive(Disturbance())
-    assert world.answer() == undisturbed(0, 0)
-
-
-@pytest.mark.parametrize("world", [(0, 0, 3)], indirect=True)
-@pytest.mark.parametrize("inside", range(5))
-def test_a_storage_that_goes_just_when_a_worker_writes_is_not_made_anew(world: World, inside: int) -> None:
-    world.comes_back_after = 1_000
-    world.drive(Disturbance(acts={(4, inside): lambda: world.storage_goes(file=False)}))
-    assert world.aside.exists()
-    assert not world.folder.exists()
-
-
-@pytest.mark.parametrize("world", [(2, 4, 4)], indirect=True)
-@pytest.mark.parametrize("stops", [(5, 6), (6, 6), (7, 4)])
-def test_a_criterion_that_is_met_behind_a_stop_lets_no_model_go_for_one_that_will_not_count(
-    world: World, stops: tuple[int, int]
-) -> None:
-    for event in stops:
-        world.now += LOST
-        world.drive(Disturbance(acts={(event, 0): world.stop}))
-        world.check()
-    world.now += LOST
-    world.drive(Disturbance())
-    assert world.answer() == undisturbed(2, 4)
-
-
-@pytest.mark.parametrize("world", [(0, 4, 4)], indirect=True)
-def test_a_trial_that_does_not_count_goes_on_from_nowhere(world: World) -> None:
-    """It was halted on its way when the job was complete; its models are gone, and the record names none."""
-    world.drive(Disturbance())
-    world.check()
-    assert world.answer() == undisturbed(0, 4)
-
-
-@pytest.mark.parametrize("world", [(0, 0, 1)], indirect=True)
-def test_where_room_is_short_the_gangs_of_a_driver_that_may_only_stand_still_are_named(world: World) -> None:
-    short = Disturbance(no_room=True)
-    alone = world.drive(short)
-    assert str(alone) == NO_ROOM
-    world.drive(Disturbance(acts={(4, 0): lambda: world.kill(heard=True)}))
-    world.now += LOST
-    found = world.drive(short)
-    assert isinstance(found, ResourcesError)
-    assert str(found).startswith(f"{NO_ROOM}. job is taken over from process {os.getpid()} on ")
-    assert f"end it there, with `kill -KILL {os.getpid()}`" in str(found)
-    assert world.rows()[0].reason == str(found)
-    world.now += LOST
-    world.drive(Disturbance())
-    assert world.answer() == undisturbed(0, 0)
 
 
 if __name__ == "__main__":
