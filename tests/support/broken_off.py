@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -19,7 +20,8 @@ from hpo.record.tables import decode, encode
 from hpo.search.controller import Controller
 from hpo.search.simulated_gangs import Curve, SimulatedGangs
 from hpo.strategies.completion_criteria import FIRST_FAILURES
-from hpo.strategies.hyperband import Plan
+from hpo.strategies.hyperband import Plan, lay_out, run_all
+from hpo.strategies.median_rule import with_median_rule
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
 from tests.support.simulated import METRIC, WORKERS, Draws, drawn, search_of, uneven
 from trainers.errors import DivergedError
@@ -277,3 +279,13 @@ class Spoiling(Mortal):
             self.spoilt.add(trial)
             return Served(gang=gang, trial_id=trial, error="it has other bytes", spoilt=True)
         return super()._serve(gang, assignment, seconds)
+
+
+PLANS = [lay_out(30, 1, 30), lay_out(9, 1, 9), run_all(7, 12), with_median_rule(run_all(12, 18))]
+
+
+@cache
+def undisturbed(plan: Plan, parallel: int) -> dict[str, Any]:
+    """The answer of a search that nothing breaks off; many examples are compared with the same one."""
+    service = Service(plan=plan, parallel=parallel)
+    return answer(service, service.drive())

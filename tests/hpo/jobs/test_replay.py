@@ -6,28 +6,28 @@ import gc
 import math
 import random
 from dataclasses import replace
-from functools import cache
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
 
-from hpo.cost.limits import Limits
-from hpo.cost.prices import Tariff
 from hpo.jobs import replay as memory_module
 from hpo.jobs.replay import Memory
 from hpo.record.store import JobRow, ReportRow, Store, TrialRow
-from hpo.search.controller import Controller
 from hpo.search.observer import STOP_REQUESTED
-from hpo.search.trial import UNTUNED
-from hpo.strategies.completion_criteria import FIRST_FAILURES, TuningJobCompletionCriteriaConfig
-from hpo.strategies.hyperband import Bracket, HyperbandStrategy, Plan, lay_out, run_all
-from hpo.strategies.median_rule import with_median_rule
-from hpo.strategies.random_strategy import RandomStrategy
-from hpo.strategies.strategy import Strategy
-from tests.support.broken_off import GAP, Mortal, Service, Spoiling, answer, check_bills, ends_as, luck
-from tests.support.simulated import METRIC, WORKERS
+from hpo.strategies.hyperband import Bracket, Plan, lay_out
+from tests.support.broken_off import (
+    GAP,
+    PLANS,
+    Mortal,
+    Service,
+    Spoiling,
+    answer,
+    ends_as,
+    luck,
+    undisturbed,
+)
+from tests.support.simulated import METRIC
 from trainers import patient_storage
 from trainers.checkpoint import Manifest
 from trainers.errors import DivergedError, StorageError
@@ -44,16 +44,6 @@ class Telling(Mortal):
         step = assignment.start + len(served.reports) + 1
         told = Report(step=step, metrics={METRIC: luck(assignment, step)})
         return replace(served, reports=(*served.reports, told))
-
-
-PLANS = [lay_out(30, 1, 30), lay_out(9, 1, 9), run_all(7, 12), with_median_rule(run_all(12, 18))]
-
-
-@cache
-def undisturbed(plan: Plan, parallel: int) -> dict[str, Any]:
-    """The answer of a search that nothing breaks off; many examples are compared with the same one."""
-    service = Service(plan=plan, parallel=parallel)
-    return answer(service, service.drive())
 
 
 @settings(max_examples=120, deadline=None)
@@ -146,75 +136,6 @@ def test_trials_that_were_halted_resumed_and_lost_fail_where_they_would_have(
         if ended is not None and not ended.stopped:
             break
     ends_as(service, expected)
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.sampled_from([*PLANS, run_all(5, 3), run_all(4, 3)]),
-    st.sampled_from([None, TuningJobCompletionCriteriaConfig(3), TuningJobCompletionCriteriaConfig(5)]),
-    st.integers(1, 12),
-    st.lists(st.tuples(st.booleans(), st.integers(1, 20)), max_size=3),
-    st.booleans(),
-    st.dictionaries(st.integers(0, 12), st.integers(1, 3)),
-    st.booleans(),
-)
-def test_a_job_whose_first_trials_all_fail_ends_alike_for_any_number_of_gangs_and_after_any_resume(
-    plan: Plan,
-    criteria: TuningJobCompletionCriteriaConfig | None,
-    parallel: int,
-    ends: list[tuple[bool, int]],
-    exact: bool,
-    failing: dict[int, int],
-    first: bool,
-) -> None:
-    """Trials behind them may train to their end before the fifth fails, and fail before the first does."""
-    failing = {**dict.fromkeys(range(FIRST_FAILURES if first else 0), 1), **failing}
-
-    def breaks(assignment: Assignment, step: int) -> float:
-        if assignment.trial_id != UNTUNED and failing.get(int(assignment.trial_id[4:])) == step:
-            raise ValueError("no such objective")
-        return luck(assignment, step)
-
-    options = {"exact_from": lambda hyperparameters: exact, "completion": criteria}
-    alone = Service(plan=plan, parallel=1, curve=breaks, options=options)
-    undisturbed = alone.drive()
-    service = Service(plan=plan, parallel=parallel, curve=breaks, options=options)
-    controller = None
-    for killed, after in ends:
-        controller = service.drive(**{"dies_at" if killed else "stop_at": after})
-        if controller is not None and (controller.trials.verdict or not controller.stopped):
-            break
-    else:
-        controller = service.drive()
-    assert undisturbed is not None
-    assert controller is not None
-    assert counted(service, controller) == counted(alone, undisturbed)
-    assert controller.trials.hopeless == undisturbed.trials.hopeless
-    if undisturbed.trials.hopeless or criteria is None:
-        assert answer(service, controller) == answer(alone, undisturbed)
-    check_bills(service, controller)
-
-
-def test_a_job_whose_first_trials_all_failed_is_tried_again_though_others_trained_beside_them() -> None:
-    """What kept them from training may be mended; what the others came to is known, but for their models."""
-    plan, healthy = PLANS[0], False
-
-    def breaks(assignment: Assignment, step: int) -> float:
-        if not healthy and assignment.trial_id in {f"job-00{number}" for number in range(FIRST_FAILURES)}:
-            raise ValueError("no such file")
-        return luck(assignment, step)
-
-    service = Service(plan=plan, parallel=10, curve=breaks)
-    failed = service.drive()
-    assert failed is not None
-    assert failed.trials.hopeless
-    beside = [row for row in service.rows.trials.values() if row.number >= FIRST_FAILURES]
-    assert any(row.resource for row in beside)
-    assert {(row.status, row.objective) for row in beside} == {("Stopped", None)}
-    service.disk.clear()
-    healthy = True
-    whole = Service(plan=plan, curve=luck)
-    assert answer(service, service.drive()) == answer(whole, whole.drive())
 
 
 @pytest.mark.parametrize("parallel", [1, 4])
@@ -345,74 +266,6 @@ def test_a_trial_that_fails_while_it_trains_its_rungs_again_fails_behind_the_las
     assert answer(service, service.drive()) == expected
 
 
-CRITERIA = [
-    TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.93),
-    TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.99),
-    TuningJobCompletionCriteriaConfig(max_number_of_training_jobs_not_improving=3),
-    TuningJobCompletionCriteriaConfig(4, target_objective_metric_value=0.985),
-]
-
-
-def counted(service: Service, controller: Controller | None) -> dict[str, Any]:
-    """What a job that was complete early comes to: trials behind the one at which it was have no value."""
-    assert controller is not None
-    best = controller.best()
-    rows = [row for row in service.rows.trials.values() if row.number >= 0 and row.objective is not None]
-    values, resources = ({row.number: getattr(row, name) for row in rows} for name in ("objective", "resource"))
-    return {"reason": controller.completed, "best": best and best.id, "values": values, "resources": resources}
-
-
-@cache
-def complete(plan: Plan, criterion: int) -> dict[str, Any]:
-    """What it comes to where one gang serves it and nothing breaks it off."""
-    alone = Service(plan=plan, parallel=1, options={"completion": CRITERIA[criterion]})
-    return counted(alone, alone.drive())
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    st.sampled_from(PLANS),
-    st.sampled_from(range(len(CRITERIA))),
-    st.integers(1, 6),
-    st.lists(st.tuples(st.booleans(), st.integers(1, 60)), max_size=4),
-)
-def test_criteria_are_met_at_the_same_trial_for_any_number_of_gangs_and_after_any_resume(
-    plan: Plan, criterion: int, parallel: int, ends: list[tuple[bool, int]]
-) -> None:
-    expected = complete(plan, criterion)
-    service = Service(plan=plan, parallel=parallel, options={"completion": CRITERIA[criterion]})
-    controller = None
-    for killed, after in ends:
-        controller = service.drive(dies_at=after) if killed else service.drive(stop_at=after)
-        if controller is not None and not (controller.stopped and not controller.completed):
-            break
-    else:
-        controller = service.drive()
-    assert counted(service, controller) == expected
-    if expected["best"] is not None:
-        assert service.rows.trials[expected["best"]].checkpoint in service.disk
-
-
-@pytest.mark.parametrize("dies_at", [14, 18, 21])
-def test_a_trial_that_trains_its_rungs_again_and_does_not_count_has_no_value(dies_at: int) -> None:
-    """The job is complete at the second bracket, while trials of the third, whose checkpoints are gone, start over."""
-    plan = Plan(brackets=(Bracket(rungs=(10, 12, 13), sizes=(4, 2, 1)),) * 3, max_resource=13)
-
-    def falling(assignment: Assignment, step: int) -> float:
-        number = assignment.trial_id.rpartition("-")[2]
-        return step * 1e-4 - (int(number) if number.isdigit() else 0.0)
-
-    alone, service = (
-        Service(plan=plan, parallel=parallel, curve=falling, options={"completion": CRITERIA[2]}) for parallel in (1, 8)
-    )
-    expected = counted(alone, alone.drive())
-    service.drive(dies_at=dies_at)
-    behind = [row for row in service.rows.trials.values() if row.number > 7]
-    assert [row.trial_id for row in behind if row.resource >= 10]
-    service.disk -= {row.checkpoint for row in behind}
-    assert counted(service, service.drive()) == expected
-
-
 def test_a_stop_ends_the_wait_for_checkpoints_that_are_recalled(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(patient_storage, "GIVE_UP_SECONDS", 3.0)
     service = Service(plan=PLANS[1])
@@ -476,100 +329,3 @@ def test_rows_are_read_one_after_another(tmp_path: Path, monkeypatch: pytest.Mon
     assert memory.reported("job-000") == 1200
     assert len(alive) == 3
     assert max(alive) - others <= 2
-
-
-# ---- limits that are raised
-
-
-PLANNED = [HyperbandStrategy(max_resource=9, min_resource=1), RandomStrategy()]
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    st.sampled_from(PLANNED),
-    st.lists(st.integers(1, 14), min_size=2, max_size=4),
-    st.sampled_from([None, CRITERIA[1], CRITERIA[3]]),
-    st.integers(1, 6),
-    st.lists(st.sampled_from(["its end", "death", "stop"]), min_size=4, max_size=4),
-    st.integers(0, 40),
-)
-def test_a_job_of_more_trials_than_it_began_with_keeps_its_first_ones_and_ends_as_one_planned_so(
-    planned: Strategy,
-    steps: list[int],
-    criteria: TuningJobCompletionCriteriaConfig | None,
-    parallel: int,
-    ends: list[str],
-    at: int,
-) -> None:
-    """Raised again and again, at whatever moment."""
-    plans = [planned.plan({}, steps[0], 9)]
-    for more in steps[1:]:
-        plans.append(planned.grown(plans[-1], plans[-1].trials + more))
-    options = {"completion": criteria}
-    small, whole = (Service(plan=plan, parallel=1, options=options) for plan in (plans[0], plans[-1]))
-    first = answer(small, small.drive())
-    undisturbed = whole.drive()
-    expected, wanted = answer(whole, undisturbed), counted(whole, undisturbed)
-    service, controller = Service(plan=plans[0], parallel=parallel, options=options), None
-    for service.plan, end in zip(plans, [*ends[: len(plans) - 1], "its end"], strict=True):
-        controller = service.drive(**{"its end": {}, "death": {"dies_at": at}, "stop": {"stop_at": at}}[end])
-        if controller is not None and controller.completed:
-            break  # A job that has found enough is not raised.
-    assert counted(service, controller) == wanted
-    if criteria is not None:
-        return
-    assert answer(service, controller) == expected
-    assert first["trials"].items() <= expected["trials"].items()
-    if planned.rations:
-        begun = {place: cut for place, cut in expected["cuts"].items() if place[0] < len(plans[0].brackets)}
-        assert begun == first["cuts"]
-    assert controller is not None
-    check_bills(service, controller)
-
-
-def test_a_model_that_was_kept_of_a_trial_that_diverged_stays_in_the_record() -> None:
-    """As `num_to_keep=None` keeps it: in its first rung, or behind one."""
-
-    def lost(assignment: Assignment, step: int) -> float:
-        at = {"job-000": 1, "job-001": 3, "job-002": 7}.get(assignment.trial_id, 100)
-        return math.nan if step >= at else luck(assignment, step)
-
-    strategy = HyperbandStrategy(max_resource=9, min_resource=1, reduction_factor=2)
-    service = Service(plan=Plan(brackets=(Bracket(rungs=(2, 5, 9), sizes=(4, 3, 3)),), max_resource=9), curve=lost)
-    service.drive()
-    before = {name: row for name, row in service.rows.trials.items() if row.status == "Diverged"}
-    assert {name: bool(row.checkpoint) for name, row in before.items()} == dict.fromkeys(before, True)
-    assert {"job-000", "job-001"} <= {*before}
-    service.plan = strategy.grown(service.plan, 6)
-    service.drive()
-    for name, row in before.items():
-        again = service.rows.trials[name]
-        assert (again.checkpoint, again.files, again.resource) == (row.checkpoint, row.files, row.resource)
-
-
-CHEAP = Tariff(per_worker_hour=3600.0, currency="EUR")
-"""A worker-second costs 1."""
-
-
-@settings(max_examples=100, deadline=None)
-@given(
-    st.sampled_from(PLANS),
-    st.integers(1, 6),
-    st.lists(st.tuples(st.booleans(), st.floats(0.1, 60.0)), min_size=1, max_size=5),
-)
-def test_a_job_that_limits_stopped_ends_under_larger_ones_as_one_without(
-    plan: Plan, parallel: int, raises: list[tuple[bool, float]]
-) -> None:
-    """In the middle of brackets, too, whose rungs are then decided later."""
-    service = Service(plan=plan, parallel=parallel)
-    seconds, cost = 10.0, 30.0
-    for time_is_short, more in raises:
-        seconds, cost = (seconds + more, cost) if time_is_short else (seconds, cost + WORKERS * more)
-        service.options["limits"] = Limits(max_seconds=seconds, max_cost=cost, tariff=CHEAP)
-        stopped = service.drive()
-        assert stopped is not None
-        if not stopped.stopped:
-            break
-        assert "reached" in stopped.stopped
-    service.options["limits"] = Limits(max_seconds=1e6, max_cost=1e6, tariff=CHEAP)
-    ends_as(service, undisturbed(plan, 1))

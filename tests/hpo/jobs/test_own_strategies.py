@@ -1,0 +1,299 @@
+"""Strategies of a user's own: a record runs nothing of them that was not allowed."""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from hpo import HyperparameterTuner, IntegerParameter
+from hpo.cli import app
+from hpo.jobs.driver import drive
+from hpo.ranges import ParameterRange
+from hpo.record.store import Store
+from hpo.strategies import Plan
+from hpo.strategies.registry import STRATEGIES
+from tests.support import own_code
+from tests.support.command import run as hpo
+from tests.support.driving import CHANNELS, answer
+from tests.support.own_jobs import (
+    HERE,
+    RANGES,
+    SEARCH,
+    STATIC,
+    given,
+    halves,
+    interrupted,
+    job_file,
+    line,
+    own_package,
+    status,
+    tuner,
+)
+from trainers import TRAINERS, ConfigurationError, XGBoostTrainer
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The working directory, which Python does not look in, with a package whose import leaves a file behind."""
+    with own_package(tmp_path, monkeypatch):
+        yield tmp_path
+
+
+def test_a_strategy_of_a_users_own_is_attached_to_and_resumed_where_that_is_allowed(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = tuner(folder, line(folder), RANGES, **halves(folder, factor=3))
+    assert [(bracket.rungs, bracket.sizes) for bracket in whole.plan().brackets] == [
+        ((2, 4), (3, 1)),
+        ((2, 4), (3, 1)),
+        ((2, 4), (2, 1)),
+    ]
+    whole.fit(CHANNELS, job_name="whole")
+    interrupted(tuner(folder, line(folder), RANGES, **halves(folder, factor=3)), at=9)
+    sys.path.insert(0, str(folder))
+    names = f"strategy 'shop.training:Halves', which is Halves of {folder}/shop/training.py; look at it, and give "
+    with pytest.raises(ConfigurationError) as refused:
+        HyperparameterTuner.attach("job")
+    assert f"trainer 'shop.training:Line', which is Line of {folder}/shop/training.py; {names}" in str(refused.value)
+    assert hpo(monkeypatch, "resume", "job", "--set", "tuning.max_jobs=9") == 2
+    assert f"{names}--allow-code" in " ".join(capsys.readouterr().err.split())
+    for limits in ({}, {"max_jobs": 9}):
+        with pytest.raises(ConfigurationError, match=r"strategy 'shop\.training:Halves', which is Halves"):
+            drive(None, "job", console=Console(file=io.StringIO()), resume=True, limits=limits)
+    assert not (folder / "ran").exists()
+    assert status() == "Stopped"
+
+    assert hpo(monkeypatch, "resume", "job", "--allow-code") == 0
+    assert answer(folder, "job") == answer(folder, "whole")
+    assert "attach('job', allow_code=True).best_estimator()" in capsys.readouterr().out
+    attached = HyperparameterTuner.attach("job", allow_code=True)
+    assert (type(attached.strategy).__qualname__, attached.strategy.options) == ("Halves", {"factor": 3})
+    assert attached.strategy_config is None
+    assert attached.plan() == whole.plan()
+    assert attached.describe()["HyperParameterTuningJobConfig"]["Strategy"] == "shop.training:Halves"
+
+    attached.resume(inputs=CHANNELS, max_jobs=10)
+    longer = HyperparameterTuner.attach("job", allow_code=True)
+    assert [bracket.sizes for bracket in longer.plan().brackets] == [(3, 1), (3, 1), (2, 1), (2, 1)]
+    with Store() as store:
+        trained = [trial.resource for trial in store.trials("job") if trial.number >= 0]
+    assert (status(), sorted(trained)) == ("Completed", [2] * 6 + [4] * 4)
+
+
+class Once(own_code.Halves):
+    """A strategy whose plans are of no more than 8 trials; more of them follow by growing."""
+
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        if max_jobs > 8:
+            raise ConfigurationError(f"max_jobs is {max_jobs}; give 8 or less")
+        return super().plan(ranges, max_jobs, units)
+
+
+def test_the_brackets_of_a_job_that_was_raised_are_those_of_its_record(tmp_path: Path) -> None:
+    store = f"sqlite:///{tmp_path}/record.db"
+    trainer = own_code.Line(scaling=HERE, hyperparameters={"steps": 4, "eta": 0.1})
+    once: dict[str, Any] = {"strategy": Once(), "strategy_config": None, "max_jobs": 8}
+    made = tuner(tmp_path, trainer, RANGES, **once, store=store)
+    made.fit(CHANNELS, job_name="job")
+    for more in (12, 14):
+        HyperparameterTuner.attach("job", store=store, allow_code=True).resume(inputs=CHANNELS, max_jobs=more)
+    again = HyperparameterTuner.attach("job", store=store, allow_code=True)
+    assert (again.max_jobs, again.plan().trials) == (14, 14)
+    assert again.plan().brackets[:4] == made.plan().brackets
+    with pytest.raises(ConfigurationError, match="max_jobs is 14; give 8 or less"):
+        again.fit(CHANNELS, job_name="other")
+
+
+class Off(own_code.Halves):
+    """A strategy that miscounts: in its first brackets, or as they grow."""
+
+    def __init__(self, *, first: int = 0, more: int = 0) -> None:
+        super().__init__()
+        self.first, self.more = first, more
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {"first": self.first, "more": self.more}
+
+    def plan(self, ranges: Mapping[str, ParameterRange], max_jobs: int, units: int | None) -> Plan:
+        return super().plan(ranges, max_jobs + self.first, units)
+
+    def grown(self, plan: Plan, max_jobs: int) -> Plan:
+        return super().grown(plan, max_jobs + self.more)
+
+
+@pytest.mark.parametrize("off", [-2, 1])
+def test_a_strategy_that_lays_out_another_number_of_trials_is_named_before_one_starts(tmp_path: Path, off: int) -> None:
+    trainer = own_code.Line(scaling=HERE, hyperparameters={"steps": 4, "eta": 0.1})
+    said = rf"strategy '{__name__}:Off' laid out brackets for {{}} trials, and max_jobs is {{}}; let its plan\(\) and"
+    with pytest.raises(ConfigurationError, match=said.format(4 + off, 4)):
+        tuner(tmp_path, trainer, RANGES, strategy=Off(first=off), strategy_config=None, max_jobs=4)
+    store = f"sqlite:///{tmp_path}/record.db"
+    made = tuner(tmp_path, trainer, RANGES, strategy=Off(more=off), strategy_config=None, max_jobs=4, store=store)
+    made.fit(CHANNELS, job_name="job")
+    with pytest.raises(ConfigurationError, match=said.format(8 + off, 8)):
+        made.resume(inputs=CHANNELS, max_jobs=8)
+    with Store(store) as record:
+        job = record.job("job")
+    assert (job.status, job.spec["max_jobs"]) == ("Completed", 4)
+
+
+def test_a_strategy_alone_is_asked_for_too(folder: Path) -> None:
+    made = tuner(folder, XGBoostTrainer(scaling=HERE, hyperparameters={**STATIC, "num_round": 2}), RANGES)
+    made.strategy, made.strategy_config = given(folder, "Halves")(), None
+    made.fit(CHANNELS, job_name="job")
+    with pytest.raises(ConfigurationError, match=r"job 'job' names Python code.*: strategy 'shop\.training:Halves'"):
+        HyperparameterTuner.attach("job")
+    again = tuner(folder, XGBoostTrainer(scaling=HERE, hyperparameters={**STATIC, "num_round": 2}), RANGES)
+    again.latest_tuning_job = made.latest_tuning_job
+    with pytest.raises(ConfigurationError, match=r"job 'job' names Python code.*'shop\.training:Halves'"):
+        again.resume(max_jobs=5)
+    assert not (folder / "ran").exists()
+
+
+def test_what_a_strategy_of_a_users_own_says_is_said(folder: Path) -> None:
+    made = tuner(folder, line(folder), {**RANGES, "steps": IntegerParameter(2, 4)}, **halves(folder))
+    made.fit(CHANNELS, job_name="job")
+    printed = made._console.file.getvalue()  # type: ignore[attr-defined]
+    assert "Tuning job job: shop.training:Halves, 8 trials" in printed
+    assert "warning: steps is tuned and has no effect: shop.training:Halves trains until its rungs" in printed
+    assert "compared with none" not in printed
+    with Store() as store:
+        assert {trial.resource for trial in store.trials("job") if trial.number >= 0} == {2, 4}
+    made.max_jobs = 3
+    made.fit(CHANNELS, job_name="other")
+    assert "warning: the last trial is compared with none" in made._console.file.getvalue()  # type: ignore[attr-defined]
+    short = given(folder, "Line")(scaling=HERE, hyperparameters={"steps": 1})
+    with pytest.raises(ConfigurationError, match="a trial trains 1 units; give 2 or more"):
+        tuner(folder, short, RANGES, **halves(folder))
+    with pytest.raises(
+        ConfigurationError, match=r"strategy_config is for the strategy 'Hyperband' or 'ASHA', not for 'shop\."
+    ):
+        tuner(folder, line(folder), RANGES, strategy=given(folder, "Halves")())
+    with pytest.raises(ConfigurationError, match=r"early_stopping_type 'Auto' .*Halves stops trials itself"):
+        tuner(folder, line(folder), RANGES, **halves(folder), early_stopping_type="Auto")
+
+
+def test_a_strategy_of_a_script_is_kept_from_other_processes(folder: Path) -> None:
+    mine = type("Mine", (type(given(folder, "Halves")()),), {"__module__": "__main__"})
+    made = tuner(folder, XGBoostTrainer(scaling=HERE, hyperparameters=STATIC), RANGES)
+    made.strategy, made.strategy_config = mine(), None
+    made.estimator = made.estimator.with_hyperparameters({"num_round": 2})
+    with pytest.raises(ConfigurationError, match="strategy 'Mine' is in this script or notebook, where the other"):
+        made.fit(CHANNELS, wait=False)
+
+
+def test_a_trainer_and_a_strategy_are_registered_by_a_line_each(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No import path then stands in the record, and nothing has to be allowed."""
+    monkeypatch.setitem(TRAINERS, "Line", "shop.training")
+    monkeypatch.setitem(STRATEGIES, "Halves", "shop.training:Halves")
+    monkeypatch.syspath_prepend(str(folder))
+    search = {"strategy": import_module("shop.training").Halves(factor=3), "strategy_config": None, "max_jobs": 8}
+    tuner(folder, line(folder), RANGES, **search).fit(CHANNELS, job_name="whole")
+    interrupted(tuner(folder, line(folder), RANGES, **search), at=9)
+    attached = HyperparameterTuner.attach("job")
+    described = attached.describe()["HyperParameterTuningJobConfig"]
+    assert (type(attached.estimator).__qualname__, described["Strategy"]) == ("Line", "Halves")
+    assert attached.strategy.options == {"factor": 3}
+    attached.resume()
+    assert answer(folder, "job") == answer(folder, "whole")
+    by_name = tuner(folder, line(folder), RANGES, strategy="Halves", strategy_config=None)
+    assert [bracket.sizes for bracket in by_name.plan().brackets] == [(2, 1), (2, 1)]
+    keys = {"strategy": "Halves", "strategy_options": {"factor": 4}, "hyperband": None}
+    path = job_file(folder, tuning=keys, type="xgboost", hyperparameters={**STATIC, "num_round": 2})
+    done = CliRunner().invoke(app, ["tune", path, "--set", "name=file"])
+    assert done.exception is None, done.output
+    with Store() as store:
+        assert store.job("file").plan["brackets"] == [{"rungs": [1, 2], "sizes": [4, 1]}]
+
+
+# ---- a job file
+
+
+KILLED = """
+    import os, signal, sys
+    from hpo import HyperparameterTuner
+    from hpo.job_file import read_job
+    from tests.support.driving import Counting
+
+    spec = read_job(sys.argv[1], allow_code=True)
+    tuner = HyperparameterTuner(**spec.arguments(), console=False)
+    tuner.callbacks = (Counting(9, lambda: os.kill(os.getpid(), signal.SIGKILL)),)
+    tuner.fit(spec.data.open(None), job_name="job")
+"""
+
+
+@pytest.mark.process
+@pytest.mark.fault
+def test_a_job_file_names_a_strategy_of_a_users_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its driver is killed, and it is resumed: the answer of a tuner that was given the strategy itself."""
+    tuner(folder, line(folder), RANGES, **halves(folder, factor=3)).fit(CHANNELS, job_name="whole")
+    own = {"strategy": "shop.training:Halves", "strategy_options": {"factor": 3}, "hyperband": None, "max_jobs": 8}
+    steps = {"trainer_class": "shop.training:Line", "hyperparameters": {"steps": 4, "eta": 0.1}}
+    path = job_file(folder, tuning={**own, "random_seed": SEARCH["random_seed"]}, **steps)
+    refused = CliRunner().invoke(app, ["tune", path])
+    assert isinstance(refused.exception, ConfigurationError)
+    assert "tuning.strategy 'shop.training:Halves', which is Halves of" in str(refused.exception)
+    assert not (folder / "ran").exists()
+    root = Path(__file__).resolve().parents[3]
+    killed = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(KILLED), path],
+        env={**os.environ, "PYTHONPATH": str(root)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert (folder / "ran").exists()
+    with Store() as store:
+        job = store.job("job")
+        assert (job.status, job.spec["strategy"], job.spec["strategy_config"]) == (
+            "InProgress",
+            "shop.training:Halves",
+            {"factor": 3},
+        )
+    assert hpo(monkeypatch, "resume", "job", "--allow-code") == 0
+    assert answer(folder, "job") == answer(folder, "whole")
+
+
+@pytest.mark.parametrize(
+    ("tuning", "message"),
+    [
+        ({"strategy": "shop.training:Nowhere"}, "'shop.training:Nowhere' cannot be loaded"),
+        ({"strategy": "shop.training:Line"}, r"Line.*give a subclass of hpo\.strategies\.Strategy"),
+        ({"strategy_options": {"factr": 1}}, "options of strategy 'shop.training:Halves' are {'factr': 1}: .*'factr'"),
+        ({"strategy": "shop training:Halves"}, "tuning.strategy: strategy 'shop training:Halves' is unknown; give one"),
+        (
+            {"strategy": "Random", "strategy_options": {"factor": 1}},
+            "options of strategy 'Random' are {'factor': 1}",
+        ),
+        (
+            {"hyperband": {"max_resource": 4}},
+            "hyperband is for the strategy Hyperband or ASHA, not for shop.training:Halves",
+        ),
+    ],
+)
+def test_what_is_no_strategy_is_named(folder: Path, tuning: dict[str, Any], message: str) -> None:
+    path = job_file(
+        folder,
+        type="xgboost",
+        hyperparameters={**STATIC, "num_round": 2},
+        tuning={"strategy": "shop.training:Halves", "hyperband": None, **tuning},
+    )
+    done = CliRunner().invoke(app, ["tune", path, "--allow-code"])
+    assert isinstance(done.exception, ConfigurationError), done.output
+    with pytest.raises(ConfigurationError, match=message):
+        raise done.exception
