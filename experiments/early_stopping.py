@@ -15,6 +15,8 @@ on test rows that did not.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +24,7 @@ import typer
 from rich.console import Console
 
 from experiments.shared.benchmark import promises, table, write
+from experiments.shared.published import Steps
 from experiments.stopping import page
 from experiments.stopping.kept_gangs import KeptGangs
 from experiments.stopping.problems import PROBLEMS, Problem, channels
@@ -34,10 +37,16 @@ from trainers.gangs import RayGangs
 
 
 def compare(
-    problem: Problem, dataset: Dataset, seeds: Sequence[int], storage_path: str, console: Console
+    problem: Problem, dataset: Dataset, seeds: Sequence[int], storage_path: str, console: Console, steps: Steps
 ) -> list[dict[Way, Found]]:
-    """All searches of each seed, on one warm gang."""
+    """All searches of each seed, on one warm gang; a seed that was searched before is read."""
     trainer, made = problem.trainer(problem.workers), []
+    settings = {
+        "trainer": trainer.to_json(),
+        "ranges": {name: bounds.to_json() for name, bounds in problem.ranges.items()},
+        "units": problem.units,
+        "dataset": dataset.name,
+    }
     with cluster(problem.workers, console.print):
         placed = {name: Channel.of(rows, name=name).place(problem.workers) for name, rows in channels(dataset).items()}
         gangs = RayGangs(
@@ -46,12 +55,19 @@ def compare(
         place = Place(problem=problem, gangs=KeptGangs(gangs), storage_path=storage_path, workers=problem.workers)
         try:
             for seed in seeds:
-                made.append(each_way(place, seed))
+                work = partial(_searched, place, seed)
+                kept = steps.do(f"{problem.name}-{seed}", settings, work)
+                made.append({way: Found(**kept[way.name.lower()]) for way in Way})
                 ways = [f"{way}: {found.rounds}, {found.validation:.4f}" for way, found in made[-1].items()]
                 console.print(f"seed {seed}, {problem.unit}s and validation. {'; '.join(ways)}", soft_wrap=True)
         finally:
             gangs.close()
     return made
+
+
+def _searched(place: Place, seed: int) -> dict[str, Any]:
+    """One seed, as JSON holds it."""
+    return {way.name.lower(): asdict(found) for way, found in each_way(place, seed).items()}
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
@@ -63,7 +79,9 @@ def main(
     problem: Annotated[str, typer.Option(help="bank, or digits, which needs no download.")] = "bank",
     seeds: Annotated[int, typer.Option(min=1, help="How many seeds, from 0.")] = 20,
     data_dir: Annotated[str | None, typer.Option(help="Folder that holds the bank marketing data.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for result.json and the checkpoints.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for result.json, the checkpoints, and the seeds that are done.")
+    ] = None,
 ) -> None:
     """Compare Hyperband with random search, for as many rounds and for all of them, over many seeds."""
     if problem not in PROBLEMS:
@@ -71,7 +89,8 @@ def main(
     console, searched = Console(highlight=False), PROBLEMS[problem]
     dataset = searched.load(data_dir)
     folder = out or Path("results/early_stopping")
-    found = compare(searched, dataset, range(seeds), str(folder.absolute() / "checkpoints"), console)
+    with Steps(folder, partial(console.print, markup=False)) as steps:
+        found = compare(searched, dataset, range(seeds), str(folder.absolute() / "checkpoints"), console, steps)
     came = page.result(searched, dataset, found)
     console.print(table(f"{dataset.title}: means over {seeds} seeds", ("", *Way), page.ways(came)))
     console.print(f"\n{came['verdict']}\n")
