@@ -88,7 +88,7 @@ def main(
         raise ConfigurationError(f"--problem is {problem!r}; give {' or '.join(PROBLEMS)}")
     console, searched = Console(highlight=False), PROBLEMS[problem]
     dataset = searched.load(data_dir)
-    folder = out or Path("results/early_stopping")
+    folder = out or Path(f"results/early_stopping-{problem}")
     with Steps(folder, partial(console.print, markup=False)) as steps:
         found = compare(searched, dataset, range(seeds), str(folder.absolute() / "checkpoints"), console, steps)
     came = page.result(searched, dataset, found)

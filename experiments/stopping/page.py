@@ -87,7 +87,7 @@ def verdict(result: Mapping[str, Any]) -> str:
         f"configurations, it is {beside(Way.MODEL, Way.EQUAL_TO_MODEL)}. Hyperband over random configurations used "
         f"{_share(found, Way.HYPERBAND):.1%}; minus all to the end it is {beside(Way.HYPERBAND, Way.ALL)}; minus "
         f"random search for as many {unit}s, {few(Way.EQUAL)} configurations, {beside(Way.HYPERBAND, Way.EQUAL)}"
-        f"{': at equal rounds, it does not beat random search here' if unbeaten(equal) else ''}."
+        f"{f': at equal {unit}s, it does not beat random search here' if unbeaten(equal) else ''}."
     )
 
 

@@ -25,9 +25,9 @@ class Way(StrEnum):
     """How configurations are searched."""
 
     MODEL = "Hyperband, with a model"
-    EQUAL_TO_MODEL = "random, as many as the model's"
+    EQUAL_TO_MODEL = "random, at the model's budget"
     HYPERBAND = "Hyperband, random"
-    EQUAL = "random, as many as random Hyperband's"
+    EQUAL = "random, at random Hyperband's budget"
     ALL = "all to the end"
 
 

@@ -130,7 +130,7 @@ def test_the_tables_come_from_the_result_alone() -> None:
     means = "0.7900 ± 0.0050 | 0.7750 ± 0.0000 | 0.7850 ± 0.0050 | 0.7800 ± 0.0000 | 0.7900 ± 0.0000"
     assert f"| {means} |" in tables["ways"]
     assert (
-        "| Hyperband, with a model minus random, as many as the model's | +0.0150 ± 0.0050, better, 3.0 times its "
+        "| Hyperband, with a model minus random, at the model's budget | +0.0150 ± 0.0050, better, 3.0 times its "
         "standard error |" in tables["differences"]
     )
     assert (
