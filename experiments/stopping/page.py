@@ -75,19 +75,19 @@ def verdict(result: Mapping[str, Any]) -> str:
         validation, test = (told(_against(result, way, other, channel)) for channel in SCORED)
         return f"{validation}; on test rows {test}"
 
-    def few(way: Way) -> str:
-        return _counts([pair[way].configurations for pair in found])
+    def equal(way: Way, other: Way) -> str:
+        few = _counts([pair[other].configurations for pair in found])
+        neither = all(unbeaten(_against(result, way, other, channel)) for channel in SCORED)
+        ends = f": at equal {unit}s, it does not beat random search here" if neither else ""
+        return f"random search for as many {unit}s, {few} configurations, it is {beside(way, other)}{ends}"
 
-    equal = _against(result, Way.HYPERBAND, Way.EQUAL, "validation")
     return (
         f"{result['title']}, {count(len(found), 'seed')}, {found[0][Way.ALL].configurations} trials of at most "
         f"{result['units']} {unit}s: Hyperband with a model used {_share(found, Way.MODEL):.1%} of the {unit}s of as "
         f"many random trials run to the end, and the validation {result['score']} of its best minus theirs is "
-        f"{beside(Way.MODEL, Way.ALL)}. Minus that of random search for as many {unit}s, {few(Way.EQUAL_TO_MODEL)} "
-        f"configurations, it is {beside(Way.MODEL, Way.EQUAL_TO_MODEL)}. Hyperband over random configurations used "
-        f"{_share(found, Way.HYPERBAND):.1%}; minus all to the end it is {beside(Way.HYPERBAND, Way.ALL)}; minus "
-        f"random search for as many {unit}s, {few(Way.EQUAL)} configurations, {beside(Way.HYPERBAND, Way.EQUAL)}"
-        f"{f': at equal {unit}s, it does not beat random search here' if unbeaten(equal) else ''}."
+        f"{beside(Way.MODEL, Way.ALL)}. Minus that of {equal(Way.MODEL, Way.EQUAL_TO_MODEL)}. Hyperband over random "
+        f"configurations used {_share(found, Way.HYPERBAND):.1%}; minus all to the end it is "
+        f"{beside(Way.HYPERBAND, Way.ALL)}; minus {equal(Way.HYPERBAND, Way.EQUAL)}."
     )
 
 
