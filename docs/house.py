@@ -38,7 +38,7 @@ SCRIPTS = (
 """Modules of experiments/ that a user runs: none imports another."""
 
 HOUSE = {
-    "experiments": (*SCRIPTS, "convergence", "scaling", "baselines", "workloads", "shared"),
+    "experiments": (*SCRIPTS, "convergence", "scaling", "stopping", "baselines", "workloads", "shared"),
     "hpo": (
         "cli",
         "tuner",

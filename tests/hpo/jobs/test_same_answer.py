@@ -13,7 +13,7 @@ from ray.train import ScalingConfig
 from ray.tune.schedulers import AsyncHyperBandScheduler
 from ray.tune.search.optuna import OptunaSearch
 
-from experiments.early_stopping import KeptGangs
+from experiments.stopping.kept_gangs import KeptGangs
 from hpo import ContinuousParameter, IntegerParameter
 from hpo.ranges import decode, search_space
 from hpo.search.controller import Controller

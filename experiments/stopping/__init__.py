@@ -1,0 +1,1 @@
+"""Parts of `experiments.early_stopping`: problems, searches, and what came out."""
