@@ -132,6 +132,8 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
         described["Logs"] = trial.logs
     if trial.given:
         described["Given"] = trial.given_as
+    if trial.believed:
+        described["Believed"] = trial.believed
     if trial.details:
         described["Details"] = trial.details
     if value is not None:

@@ -14,8 +14,9 @@ from scipy.stats import spearmanr
 
 from hpo.record import TrialRow
 from hpo.report.data import JobData
-from hpo.report.model.belief import WITHIN, Belief
+from hpo.report.model.belief import Belief
 from hpo.report.pictures import Figure, look
+from hpo.suggestions import WITHIN
 from hpo.text import count
 
 ENDED, STOPPED = "trained to the end", "stopped earlier"
@@ -92,8 +93,8 @@ def left_out_predictions(belief: Belief) -> Figure | None:
     held = sum(each.held for each in told)
     note = (
         f"Each trial's last {look.shortened(data.metric)} against the model's median of it from all other "
-        "configurations: leave-one-out, computed for this page, and not what was known when the trial was "
-        f"suggested. Thin lines are {WITHIN:.0%} intervals; {held / len(told):.0%} of them hold what was measured. "
+        "configurations: leave-one-out, which says how far the slices and contours above can be relied on. "
+        f"Thin lines are {WITHIN:.0%} intervals; {held / len(told):.0%} of them hold what was measured. "
         "Trials that failed or diverged taught the model and are not shown."
     )
     if len(told) < sum(data.objective(trial) is not None for trial in data.trials):

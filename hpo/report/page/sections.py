@@ -21,15 +21,15 @@ FIGURES = {
     "Parents and forks": ("lineage",),
     "Cost": ("cost", "progress"),
     "Hyperparameters": ("importance", "parallel-coordinates"),
-    "Model": ("slices", "contours", "predictions"),
+    "Model": ("suggestions", "slices", "contours", "predictions"),
     "Staleness": ("staleness",),
 }
 """In which section a picture stands, by its name."""
 
 NOTES = {
-    "Model": "The Gaussian process of a search with a model, fitted afterwards to this job's results. It learns their "
-    "ranks; these come back to values by the quantiles of what the job has seen, so that no line goes beyond the best "
-    "and the worst of that."
+    "Model": "The Gaussian process of a search with a model: what it expected as it suggested trials, where that is "
+    "in the record, and what it expects afterwards, with all results. It learns ranks; these come back to values by "
+    "the quantiles of what the job has seen, so that no line goes beyond the best and the worst of that."
 }
 """What has to be known to read the pictures of a section."""
 
