@@ -14,7 +14,7 @@ from scipy.stats import spearmanr
 
 from hpo.record import TrialRow
 from hpo.report.data import JobData
-from hpo.report.model.belief import Belief
+from hpo.report.model.belief import FEWEST, Belief
 from hpo.report.pictures import Figure, look
 from hpo.suggestions import WITHIN
 from hpo.text import count
@@ -86,7 +86,7 @@ def left_out_predictions(belief: Belief) -> Figure | None:
         return None
     data = belief.data
     ended = [each for each in told if each.ended]
-    at_end = agreement(ended) if len(ended) < len(told) else None
+    at_end = agreement(ended) if FEWEST <= len(ended) < len(told) else None
     title = f"Rank correlation of predicted and measured: {_said(whole)}"
     if at_end is not None:
         title += f", and {_said(at_end)} among the {len(ended)} trained to the end"

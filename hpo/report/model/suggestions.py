@@ -107,7 +107,8 @@ def _groups(data: JobData, told: Sequence[Suggestion]) -> list[tuple[str, list[S
     """The points by what they stand for, the best by itself."""
     best = None if data.best is None else data.best.number - data.best.number % repeats_of(data.job)
     groups = [(name, [e for e in told if e.group == name and e.trial.number != best]) for name in COLOURS]
-    groups += [(f"trial {each.trial.number}, the best", [each]) for each in told if each.trial.number == best]
+    name = "the best" if data.means else f"trial {best}, the best"
+    groups += [(name, [each]) for each in told if each.trial.number == best]
     return [(name, group) for name, group in groups if group]
 
 

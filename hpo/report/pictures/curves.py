@@ -109,7 +109,8 @@ class _Drawn:
         best, groups = self.best, []
         for rung, colour in zip(rungs, look.ramp(len(rungs)), strict=True):
             lines = [line for line in self.lines if line.rung == rung]
-            reached = f"reached {count(rung, self.data.unit)}" if rung else "before the first rung"
+            before = "before the first rung" if len(self.data.rungs) > 1 else "stopped earlier"
+            reached = f"reached {count(rung, self.data.unit)}" if rung else before
             if lines:
                 groups.append((f"{len(lines)} {reached}", colour, [line for line in lines if line is not best]))
         return groups
@@ -118,7 +119,9 @@ class _Drawn:
     def best_label(self) -> str:
         if self.best is None:
             return ""
-        return f"best, trial {self.best.trial.number}: {look.score(self.data.objective(self.best.trial))}"
+        trial, mean = self.best.trial, self.data.means.get(self.best.trial.number)
+        whole = "" if mean is None else f", of a mean of {look.score(mean)}"
+        return f"best, trial {trial.number}: {look.score(self.data.objective(trial))}{whole}"
 
     @property
     def untuned_label(self) -> str:
