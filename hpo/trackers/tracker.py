@@ -151,7 +151,7 @@ def job_numbers(job: JobEnd) -> dict[str, float]:
     """A job's figures by name: the best objective, billed worker-seconds by kind, wall time, money, units.
 
     Where configurations are trained several times, the best is a mean, whose standard error stands beside it, and
-    `best_trial` the value of the best trial of that configuration.
+    `best_trial_value` that of the best trial of that configuration.
     """
     summary = job.summary
     best, untuned, cost = (summary.get(key) or {} for key in ("best", "untuned", "cost"))
@@ -160,7 +160,7 @@ def job_numbers(job: JobEnd) -> dict[str, float]:
     numbers = {
         "best": repeats.get("mean", best.get("value")),
         "best_standard_error": repeats.get("standard_error"),
-        "best_trial": best.get("value") if repeats else None,
+        "best_trial_value": best.get("value") if repeats else None,
         "best_resource": best.get("resource"),
         "untuned": untuned.get("value"),
         "worker_seconds": sum(billed.values()) if billed else None,
