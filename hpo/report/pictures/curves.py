@@ -79,6 +79,8 @@ def headline(data: JobData) -> str:
 
 def _curve(data: JobData, trial: TrialRow) -> Curve:
     reports = data.reports[trial.trial_id]
+    # A fork goes on where its parent stood.
+    reports = (*(each for each in data.reports.get(trial.parent, ()) if each.step == trial.parent_resource), *reports)
     reached = bisect_right(data.rungs, max(trial.resource, reports[-1].step))
     return Curve(
         trial=trial,
@@ -150,6 +152,8 @@ class _Drawn:
             f"A line is a trial's {metric} after each {unit}; its colour says which rung it reached, an open circle "
             f"that it was stopped there, a full one that it was trained to its end, a cross that it failed or diverged."
         ]
+        if any(line.trial.parent for line in self.lines):
+            parts.append("A trial that began from another's checkpoint goes on where that one stood.")
         if self.rungs:
             rungs = ", ".join(map(str, self.rungs))
             parts.append(f"Trials are compared at {rungs} {unit}s, on a logarithmic axis.")
