@@ -70,7 +70,7 @@ def _jobs(overviews: Sequence[Overview], *, wide: bool) -> Table:
             overview.job.name,
             _status(status_and_reason(overview.job)[0]),
             overview.job.spec["strategy"],
-            f"{overview.totals.ended}/{overview.job.spec['max_jobs']}",
+            f"{overview.totals.ended}/{overview.planned}",
             value_text(overview.totals.best),
             f"{overview.totals.worker_seconds:,.0f}",
             *([_cost(overview.tariff, overview.totals.worker_seconds) or "-"] if priced else []),

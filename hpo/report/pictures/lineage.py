@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -202,7 +203,7 @@ def _still(data: JobData, found: Sequence[Life], title: str) -> Still:
         for units, parent, row in jumps:
             axes.plot([units, units], [parent, row], color=colour, linewidth=1.2)
         for bar, row in zip(group, rows, strict=True):
-            place = {"textcoords": "offset points", "xytext": (4, 0), "ha": "left", "va": "center"}
+            place: dict[str, Any] = {"textcoords": "offset points", "xytext": (4, 0), "ha": "left", "va": "center"}
             axes.annotate(bar.label, (bar.begin, row), color="white", fontsize=8, **place)
     look.still_rows(axes, names)
     axes.set_xlabel(f"{data.unit}s")
