@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
+from statistics import stdev
 from typing import Self, TypeVar
 
 Value = TypeVar("Value")
@@ -113,6 +114,11 @@ def configuration(members: Sequence[Standing], repeats: int) -> Standing:
         number=members[0].number,
         lost=max(each.lost for each in members),
     )
+
+
+def mean_error(values: Sequence[float]) -> float | None:
+    """The standard error of the mean of values, from how far they lie apart; None of fewer than two."""
+    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 and all(map(math.isfinite, values)) else None
 
 
 def best_of(trials: Iterable[Value], rank: Callable[[Value], Rank]) -> Value | None:

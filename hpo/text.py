@@ -116,7 +116,45 @@ def strategy_text(spec: Mapping[str, Any]) -> str:
     options = spec.get("strategy_config") or {}
     source = {"model": ", suggestions by a model", "random": ", suggestions at random"}
     stopping = ", early stopping Auto" if spec.get("early_stopping_type") == "Auto" else ""
-    return f"{spec['strategy']}{source.get(options.get('suggestions', ''), '')}{stopping}"
+    parts = f": {told}" if (told := parts_text(spec)) else ""
+    return f"{spec['strategy']}{source.get(options.get('suggestions', ''), '')}{parts}{stopping}"
+
+
+def strategy_name(spec: Mapping[str, Any]) -> str:
+    """The strategy of a job's record in a word, with the names of the searcher and the scheduler that it was given."""
+    names = ", ".join(_class_name(part) for _, part in _search_parts(spec))
+    return f"{spec['strategy']} ({names})" if names else str(spec["strategy"])
+
+
+def parts_text(spec: Mapping[str, Any]) -> str:
+    """The searcher and the scheduler that a job's record has, with their arguments; empty where it has neither."""
+    return ", ".join(f"{role} {_part_text(part)}" for role, part in _search_parts(spec))
+
+
+def _search_parts(spec: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
+    options = spec.get("strategy_config") or {}
+    return [(role, options[role]) for role in ("searcher", "scheduler") if role in options]
+
+
+def _class_name(part: Mapping[str, Any]) -> str:
+    return str(part["type"]).rpartition(":")[2].rpartition(".")[2]
+
+
+def _part_text(part: Any) -> str:
+    """A part, or an argument of one, in which other parts may be nested."""
+    if not isinstance(part, Mapping) or "type" not in part:
+        return short(part)
+    arguments = part.get("arguments", {})
+    if arguments is None:
+        return f"{_class_name(part)} (an object)"
+    given = ", ".join(f"{name}={_part_text(value)}" for name, value in arguments.items())
+    return f"{_class_name(part)}({given})" if given else _class_name(part)
+
+
+def mean_text(value: float, error: float | None, trials: int) -> str:
+    """The mean of a configuration's trials, with its standard error where that is known."""
+    spread = "" if error is None else f" \u00b1 {error:.5f}"
+    return f"{value:.5f}{spread}, mean of {trials} trials"
 
 
 def workers_text(spec: Mapping[str, Any]) -> str:

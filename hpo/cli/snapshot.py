@@ -90,6 +90,11 @@ class Overview:
     totals: Totals
 
     @property
+    def planned(self) -> int:
+        """See `JobView.planned`."""
+        return int(self.job.spec["max_jobs"]) + self.totals.forks
+
+    @property
     def tariff(self) -> Tariff | None:
         """The price of its workers; None without prices."""
         return Tariff.of_spec(self.job.spec)

@@ -18,7 +18,18 @@ from hpo.cost import Tariff
 from hpo.jobs import raises
 from hpo.record import EARLIER_BEST, LedgerKind, TrialRow, holder_of, repeats_of, status_and_reason, tags_of, when
 from hpo.sagemaker import Added
-from hpo.text import count, details_text, forecast_text, money, range_text, strategy_text, untuned_text, workers_text
+from hpo.text import (
+    count,
+    details_text,
+    enumerated,
+    forecast_text,
+    mean_text,
+    money,
+    range_text,
+    strategy_text,
+    untuned_text,
+    workers_text,
+)
 
 STYLES = {
     "Completed": "green",
@@ -59,7 +70,7 @@ def _jobs(overviews: Sequence[Overview], *, wide: bool) -> Table:
             overview.job.name,
             _status(status_and_reason(overview.job)[0]),
             overview.job.spec["strategy"],
-            f"{overview.totals.ended}/{overview.job.spec['max_jobs']}",
+            f"{overview.totals.ended}/{overview.planned}",
             value_text(overview.totals.best),
             f"{overview.totals.worker_seconds:,.0f}",
             *([_cost(overview.tariff, overview.totals.worker_seconds) or "-"] if priced else []),
@@ -178,8 +189,9 @@ def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
         return {"objective": goal, "best": "none: no trial has reported a finite value"}
     noise = (summary.get("best") or {}).get("standard_error")
     value = value_text(snapshot.objective(best)) + (f" (standard error {noise:.4f})" if noise else "")
-    if snapshot.means:
-        value += f", mean of {repeats_of(snapshot.job)} trials {value_text(snapshot.means[best.number])}"
+    if (mean := snapshot.means.get(best.number)) is not None:
+        whole = mean_text(mean, snapshot.mean_error(best), repeats_of(snapshot.job))
+        value = f"{whole}, the best of which has {value}"
     reached = best.best_resource if spec["objective_value"] == "best" and best.best_resource else best.resource
     rows: dict[str, RenderableType] = {
         "objective": goal,
@@ -244,6 +256,8 @@ def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
     grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
     for name, bounds in spec["hyperparameter_ranges"].items():
         grid.add_row(Text(name), Text(range_text(bounds)))
+    if chosen := spec.get("autotune"):
+        rows["autotune"] = f"chose {enumerated([each['name'] for each in chosen])}"
     if waiting := waiting_lines(snapshot):
         rows["added"] = "\n".join(waiting)
     return {**rows, "ranges": grid}
@@ -345,7 +359,7 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
         *([value_text(snapshot.means[trial.number])] if snapshot.means else []),
         str(trial.resource),
         *([trial.origin] if _is_forked(snapshot) else []),
-        f"{seconds:.1f}",
+        f"{seconds:.1f}" if seconds >= 1 else f"{seconds:.2f}",
         *([_cost(snapshot.tariff, seconds)] if snapshot.tariff else []),
         *([trial.given_as] if _any_given(snapshot) else []),
     ]

@@ -25,7 +25,7 @@ from hpo.jobs.stop_signals import Interrupts
 from hpo.observers import Callback, show_plan
 from hpo.record import EARLIER_BEST, JobRow, Store
 from hpo.strategies import EARLIER, Prepared, earlier_best, earlier_results, observations_of
-from hpo.text import printer
+from hpo.text import printer, strategy_name
 from trainers import storage
 from trainers.channels import Channel
 from trainers.home import home
@@ -122,7 +122,7 @@ class NewJob:
         if ray_job():
             say(f"{RECORD}{record}")  # Whoever submitted the job waits for this line.
         say(
-            f"Tuning job {self.row.name}: {settings.strategy_name}, {settings.max_jobs} trials, "
+            f"Tuning job {self.row.name}: {strategy_name(self.row.spec)}, {settings.max_jobs} trials, "
             f"{settings.max_parallel_jobs} at once"
         )
         if isinstance(settings.autotune, Autotuned):

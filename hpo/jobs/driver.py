@@ -26,7 +26,7 @@ from hpo.observers import Callback, show_next, show_summary, watcher_for
 from hpo.record import LONGEST_WAIT, LOST_AFTER, JobRow, Store, holder_of, is_away, is_held, refusal
 from hpo.search import INTERRUPTED
 from hpo.strategies import Prepared, Task, observations_in, prepared
-from hpo.text import printer
+from hpo.text import parts_text, printer
 from trainers import steady
 from trainers.channels import Channel
 from trainers.errors import ConfigurationError, WarmbandError
@@ -283,7 +283,7 @@ def run(
         interrupts=interrupts,
         verbose=verbose,
     ).run()
-    console.print(show_summary(job.name, ended.status, search.metric, ended.summary))
+    console.print(show_summary(job.name, ended.status, search.metric, ended.summary, search=parts_text(job.spec)))
     console.print(show_next(job.name, ended.summary, store, strategy=job.spec["strategy"]), soft_wrap=True)
     return ended
 

@@ -131,6 +131,7 @@ class JobRecord:
                 started_at=run.started_at,
                 ended_at=run.ended_at,
                 given=run.given,
+                believed=dict(run.believed),
                 **({} if run.origin is None else _begun(run.origin)),
             )
         )

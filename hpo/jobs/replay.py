@@ -116,7 +116,7 @@ class Memory:
         """See `Recall.begin`."""
         if row := self._rows.get(run.id):
             run.started_at, run.attempts, run.turns = row.started_at, row.attempts, row.turns
-            run.given = row.given
+            run.given, run.believed = row.given, row.believed
             if run.origin is not None and row.resource == run.resource and row.checkpoint:
                 # Its parent may have gone on since.
                 run.checkpoint, run.manifest = row.checkpoint, row.manifest

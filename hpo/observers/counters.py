@@ -6,9 +6,10 @@ import math
 from collections import Counter
 from dataclasses import dataclass, field
 
-from hpo.ranking import Rank, Ranking, has_value, ranks
+from hpo.ranking import Rank, Ranking, has_value, mean_error, ranks
 from hpo.search import UNTUNED, TrialRun, standing_of, status_of
 from hpo.strategies import Bracket, Cut, Plan, mean
+from hpo.text import mean_text
 
 _UNDER_WAY = ("Pending", "Running", "Paused")
 
@@ -69,6 +70,8 @@ class Tally:
     best: TrialRun | None = None
     best_value: float = math.nan
     """Of the best; where each configuration is trained several times, the mean of its configuration."""
+    best_error: float | None = None
+    """The standard error of that mean; None where it is not one of several trials."""
     _rank: Rank = ()
     _configurations: dict[int, dict[int, TrialRun]] = field(default_factory=dict)
     _seen: dict[str, _Seen] = field(default_factory=dict)
@@ -99,6 +102,13 @@ class Tally:
             places.went_on += len(cut.went_on)
             places.stopped += len(cut.stopped)
             places.decisions += 1
+
+    @property
+    def best_text(self) -> str:
+        """The best so far in words, and of how many trials it is the mean."""
+        if self.best_error is None:
+            return f"{self.best_value:.5f}"
+        return mean_text(self.best_value, self.best_error, self.plan.repeats)
 
     @property
     def ended(self) -> int:
@@ -132,12 +142,13 @@ class Tally:
         run = min(members, key=lambda each: found[each.number])
         rank = found[run.number]
         if self.best in members and rank > self._rank:
-            self.best, self.best_value = None, math.nan
+            self.best, self.best_value, self.best_error = None, math.nan, None
             for seen in self._seen.values():
                 self._compare(seen.run)
             return False
         if not has_value(rank) or (self.best is not None and rank >= self._rank):
             return False
         before, self._rank = self.best_value, rank
-        self.best, self.best_value = run, mean(self.ranking.counts(each.value, each.best_value) for each in members)
+        values = [self.ranking.counts(each.value, each.best_value) for each in members]
+        self.best, self.best_value, self.best_error = run, mean(values), mean_error(values)
         return self.ranking.better(self.best_value, before)

@@ -154,9 +154,7 @@ class LiveProgress(Progress):
         if best is None:
             return [self._row("best", Text("no trial has reported yet", style="dim"))]
         after = tally.ranking.counts(best.resource, best.best_resource)
-        words = Text.assemble(
-            (f"{tally.best_value:.5f}", "bold"), f" after {count(after, 'unit')}", (f", {best.id}", "dim")
-        )
+        words = Text.assemble((tally.best_text, "bold"), f" after {count(after, 'unit')}", (f", {best.id}", "dim"))
         values = [f"{name}={short(value)}" for name, value in best.hyperparameters.items()]
         lines = packed(values, self._width - INDENT)
         if len(lines) > 2:

@@ -147,7 +147,7 @@ class PlainProgress(Progress):
 
     def improved(self, run: TrialRun) -> None:
         """See `Progress.improved`."""
-        self.say(f"{run.id}: {self.goal.metric} {self.tally.best_value:.5f} after {count(run.resource, 'unit')}")
+        self.say(f"{run.id}: {self.goal.metric} {self.tally.best_text} after {count(run.resource, 'unit')}")
 
     def rung(self, cut: Cut) -> None:
         """See `Observer.rung`."""

@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hpo.observers.snippets import as_attached, as_python, as_yaml
+from hpo.ranking import mean_error
 from hpo.search import Controller, TrialRun, rank_of, status_of
 from hpo.strategies import Plan, mean
 from hpo.text import (
@@ -21,6 +22,7 @@ from hpo.text import (
     forecast_text,
     holds_secret,
     in_bytes,
+    mean_text,
     money,
     short,
     untuned_text,
@@ -111,7 +113,7 @@ def _repeats(controller: Controller, best: TrialRun) -> dict[str, Any] | None:
     if controller.search.repeats == 1:
         return None
     values = controller.trials.comparison.values_beside(best, controller.runs.values())
-    return {"values": values, "mean": mean(values)}
+    return {"values": values, "mean": mean(values), "standard_error": mean_error(values)}
 
 
 def _beside(controller: Controller, untuned: TrialRun) -> dict[str, Any]:
@@ -159,13 +161,23 @@ def show_plan(plan: Plan) -> RenderableType:
     return Group(table, Text(most))
 
 
-def show_summary(name: str, status: str, metric: str, summary: dict[str, Any]) -> RenderableType:
-    """The summary as a table for people."""
+def show_summary(name: str, status: str, metric: str, summary: dict[str, Any], *, search: str = "") -> RenderableType:
+    """The summary as a table for people.
+
+    Args:
+        name: the job.
+        status: the job's.
+        metric: the objective.
+        summary: as `summarize` made it.
+        search: the searcher and the scheduler that it was given, if any.
+    """
     table = Table(title=f"{name}: {status}", title_justify="left", show_header=False, box=None, padding=(0, 2))
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
     if reason := summary.get("reason") or summary["stopped"]:
         table.add_row("reason", Text(reason))
+    if search:
+        table.add_row("search", Text(search))
     for heading, words in [*_costs(summary), *_found(metric, summary)]:
         table.add_row(heading, Text(words))
     return table
@@ -253,10 +265,14 @@ def _money(cost: dict[str, Any] | None) -> str:
 def _found(metric: str, summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
     best, untuned = summary["best"], summary["untuned"]
     if best:
-        yield "best", f"{_scores(metric, best)} ({best['trial']}, {best['resource']} units)"
+        own = f"{_scores(metric, best)} ({best['trial']}, {best['resource']} units)"
         if repeats := best.get("repeats"):
             values = ", ".join(f"{value:.5f}" for value in repeats["values"])
-            yield "", f"mean of its configuration's {len(repeats['values'])} trials: {repeats['mean']:.5f} ({values})"
+            whole = mean_text(repeats["mean"], repeats.get("standard_error"), len(repeats["values"]))
+            yield "best", f"{metric} {whole} ({values})"
+            yield "", f"the best of these: {own}"
+        else:
+            yield "best", own
         if best["standard_error"]:
             yield "", f"standard error of one {metric}, from its rows: {best['standard_error']:.4f}"
         yield "", ", ".join(f"{key}={short(value)}" for key, value in best["hyperparameters"].items())

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, Standing, best_of, configuration, ranks
+from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, Standing, best_of, configuration, mean_error, ranks
 from hpo.record.tables import JobRow, TrialRow
 
 EARLIER_BEST = "earlier_best"
@@ -173,6 +173,17 @@ class JobView:
     def means(self) -> dict[int, float | None]:
         """See `means`; empty where each configuration is trained once."""
         return means(self.job, self.trials) if repeats_of(self.job) > 1 else {}
+
+    def repeats(self, trial: TrialRow) -> list[TrialRow]:
+        """The trials of a trial's configuration, itself among them."""
+        number = trial.number // (repeats := repeats_of(self.job))
+        return [each for each in self.trials if each.number // repeats == number]
+
+    def mean_error(self, trial: TrialRow) -> float | None:
+        """The standard error of the mean of a trial's configuration; None where that is not a mean of several."""
+        if self.means.get(trial.number) is None:
+            return None
+        return mean_error([value for each in self.repeats(trial) if (value := self.objective(each)) is not None])
 
     def score(self, trial: TrialRow) -> float | None:
         """What the job compares configurations by: a trial's own value, or the mean of its configuration's trials."""

@@ -95,6 +95,12 @@ class TrialRow:
     decisions follow from that, as `hpo.search.Turn` has it; empty elsewhere. `given` is what gave some or all of its
     values, where that was not the searcher: `POINT`, or the id of the `AdditionRow` that it took.
 
+    `believed` is what the searcher's model expected of it when it suggested it, with the `results` that it had by then:
+    `by` is "model", or "random" where it was not asked yet. `score` and `deviation` are mean and standard deviation at
+    the largest resource, in normal scores of ranks, and `spread` the deviation of a measured value, noise included.
+    `middle`, `low` and `high` are the median and the bounds of the 80% interval of that value, by the quantiles of what
+    the job had seen. It is empty of a trial without: where a person gave its values, of a fork, or of another searcher.
+
     One that began from another's checkpoint has that one as `parent`, and in `parent_resource` the units there, behind
     which its own reports begin; `replaces` is the trial that ended for it, if one did. All are empty, or 0, elsewhere.
     """
@@ -121,6 +127,7 @@ class TrialRow:
     files: dict[str, Any] = field(default_factory=dict)
     turns: dict[str, Any] = field(default_factory=dict)
     given: str = ""
+    believed: dict[str, Any] = field(default_factory=dict)
     parent: str = ""
     parent_resource: int = 0
     replaces: str = ""

@@ -28,11 +28,13 @@ class Totals:
         trials: the tuned ones, by their state.
         best: the best objective of those that neither failed nor diverged; None where none has one.
         seconds: billed worker-seconds, by kind.
+        forks: trials that took the places of others.
     """
 
     trials: Mapping[State, int] = field(default_factory=Counter)
     best: float | None = None
     seconds: Mapping[str, float] = field(default_factory=dict)
+    forks: int = 0
 
     @property
     def ended(self) -> int:
@@ -49,6 +51,7 @@ def totals_of(connection: sa.Connection, jobs: Iterable[JobRow]) -> dict[str, To
     """The sums of jobs, by name."""
     by_name = {job.name: job for job in jobs}
     states: dict[str, Counter[State]] = defaultdict(Counter)
+    forks: Counter[str] = Counter()
     best: dict[str, float] = {}
     for row in connection.execute(_TRIALS):
         job = by_name.get(row.job)
@@ -59,6 +62,7 @@ def totals_of(connection: sa.Connection, jobs: Iterable[JobRow]) -> dict[str, To
         valued = row.has_best if by_best else row.has_last
         state = State(status=row.status, ended=bool(row.ended), valued=bool(valued))
         states[row.job][state] += row.trials
+        forks[row.job] += row.forks
         if valued and row.status not in ("Failed", "Diverged"):
             low, high = (row.best_low, row.best_high) if by_best else (row.last_low, row.last_high)
             value = high if better is max else low
@@ -66,7 +70,10 @@ def totals_of(connection: sa.Connection, jobs: Iterable[JobRow]) -> dict[str, To
     seconds: dict[str, dict[str, float]] = defaultdict(dict)
     for row in connection.execute(_SECONDS):
         seconds[row.job][row.kind] = row.seconds
-    return {name: Totals(trials=states[name], best=best.get(name), seconds=seconds.get(name, {})) for name in by_name}
+    return {
+        name: Totals(trials=states[name], best=best.get(name), seconds=seconds.get(name, {}), forks=forks[name])
+        for name in by_name
+    }
 
 
 def billed(connection: sa.Connection, name: str) -> dict[tuple[str, str], float]:
@@ -95,6 +102,7 @@ _TRIALS = (
     sa.select(
         *_COUNTED,
         sa.func.count().label("trials"),
+        sa.func.sum(sa.case((TRIALS.c.replaces != "", 1), else_=0)).label("forks"),
         sa.func.min(TRIALS.c.objective).label("last_low"),
         sa.func.max(TRIALS.c.objective).label("last_high"),
         sa.func.min(TRIALS.c.best_objective).label("best_low"),

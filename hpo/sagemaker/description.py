@@ -7,9 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hpo.jobs import RAISED
+from hpo.ranges import range_from_json
 from hpo.record import (
     EARLIER_BEST,
     JobRow,
+    JobView,
     State,
     TrialRow,
     best_trial,
@@ -36,6 +38,7 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
         "HyperParameterTuningJobConfig": {
             "Strategy": spec["strategy"],
             **({"StrategyConfig": spec["strategy_request"]} if spec["strategy_request"] else {}),
+            **_parts(spec),
             "HyperParameterTuningJobObjective": {
                 "Type": spec["objective_type"],
                 "MetricName": spec["objective_metric_name"],
@@ -45,7 +48,7 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
                 "MaxParallelTrainingJobs": spec["max_parallel_jobs"],
                 **({"MaxRuntimeInSeconds": seconds} if (seconds := spec["max_runtime_in_seconds"]) else {}),
             },
-            "ParameterRanges": spec["parameter_ranges"],
+            "ParameterRanges": {**_chosen_ranges(spec), **spec["parameter_ranges"]},
             "TrainingJobEarlyStoppingType": spec["early_stopping_type"],
             **({"TuningJobCompletionCriteria": asked} if (asked := spec.get("completion_request")) else {}),
             "RandomSeed": spec["random_seed"],
@@ -71,10 +74,36 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
         if status != "Completed":
             response["FailureReason"] = reason
     if best is not None:
-        response["BestTrainingJob"] = describe_trial(job, best)
+        response["BestTrainingJob"] = {**describe_trial(job, best), **_mean(JobView(job=job, trials=trials), best)}
     if spec.get(EARLIER_BEST) and (overall := overall_best(job, trials)) is not None:
         response["OverallBestTrainingJob"] = describe_trial(job, overall)
     return response
+
+
+def _mean(view: JobView, trial: TrialRow) -> dict[str, Any]:
+    """The mean of a trial's configuration, by which it is compared, where each is trained several times."""
+    if (value := view.means.get(trial.number)) is None:
+        return {}
+    return {"MeanObjectiveValue": value, "MeanObjectiveStandardError": view.mean_error(trial)}
+
+
+def _parts(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The searcher and the scheduler that a job was given, which the API has no name for."""
+    options = spec.get("strategy_config") or {}
+    given = {role.title(): options[role] for role in ("searcher", "scheduler") if role in options}
+    return {role: {key.title(): value for key, value in part.items()} for role, part in given.items()}
+
+
+def _chosen_ranges(spec: Mapping[str, Any]) -> dict[str, Any]:
+    """The hyperparameters whose ranges autotune chose, with a value of each: the trainer's own, or its range's middle.
+
+    Their ranges stand among the others, too, and behind these, so that whoever looks a name up finds its range.
+    """
+    ranges, static = spec["hyperparameter_ranges"], spec["estimator"]["hyperparameters"]
+    names = [each["name"] for each in spec.get("autotune") or () if each["name"] in ranges]
+    hints = {name: static.get(name, range_from_json(ranges[name]).at(0.5)) for name in names}
+    entries = [{"Name": name, "ValueHint": str(value)} for name, value in hints.items()]
+    return {"AutoParameters": entries} if entries else {}
 
 
 def _definitions(spec: Mapping[str, Any]) -> dict[str, Any]:
@@ -94,7 +123,8 @@ def _definitions(spec: Mapping[str, Any]) -> dict[str, Any]:
                 },
                 "StaticHyperParameters": part["hyperparameters"],
                 "HyperParameterRanges": {
-                    kind: _own_ranges(name, ranges) for kind, ranges in spec["parameter_ranges"].items()
+                    kind: _own_ranges(name, ranges)
+                    for kind, ranges in {**_chosen_ranges(spec), **spec["parameter_ranges"]}.items()
                 },
             }
             for name, part in parts.items()
@@ -132,6 +162,8 @@ def describe_trial(job: JobRow, trial: TrialRow) -> dict[str, Any]:
         described["Logs"] = trial.logs
     if trial.given:
         described["Given"] = trial.given_as
+    if trial.believed:
+        described["Believed"] = trial.believed
     if trial.details:
         described["Details"] = trial.details
     if value is not None:

@@ -26,7 +26,7 @@ from hpo.sagemaker.analytics import HyperparameterTuningJobAnalytics, tuned_tria
 from hpo.sagemaker.best import best_of, chosen_of, overall_best_of
 from hpo.sagemaker.description import describe
 from hpo.strategies import OWN_STRATEGY, Plan
-from hpo.text import printer
+from hpo.text import parts_text, printer
 from trainers.errors import ConfigurationError, WarmbandError
 from trainers.trainer import OWN_CLASS, Trainer
 
@@ -137,7 +137,8 @@ class TunedJob:
                 break
             time.sleep(_LOOK_SECONDS)
         if job.summary.get("wall_seconds") is not None:
-            self._console.print(show_summary(job.name, status, self.settings.objective_metric_name, job.summary))
+            metric, search = self.settings.objective_metric_name, parts_text(job.spec)
+            self._console.print(show_summary(job.name, status, metric, job.summary, search=search))
         if status == "Failed":
             raise WarmbandError(f"tuning job {job.name} failed: {reason}")
 

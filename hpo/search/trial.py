@@ -119,6 +119,7 @@ class TrialRun:
         limit: units at which it ends whatever is decided of it.
         workers: of the gang that it needs.
         given: what gave its values, or some of them; see `TrialRow`.
+        believed: what the searcher's model expected of it; see `TrialRow`.
         metrics: those of the report that it is compared by, the last or the best.
         checkpoint: its latest; None where it has none yet, or it was dropped.
         manifest: the files of its latest checkpoint, dropped or not.
@@ -146,6 +147,7 @@ class TrialRun:
     limit: int
     workers: int = 1
     given: str = ""
+    believed: Mapping[str, Any] = field(default_factory=dict)
     bracket: int | None = None
     resource: int = 0
     checkpoint: str | None = None

@@ -10,7 +10,7 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
-from hpo.search.configurations import Configurations, GivenValues
+from hpo.search.configurations import Configurations, Given, GivenValues
 from hpo.search.demand import Demand
 from hpo.search.kinship import Forking
 from hpo.search.objective import Comparison
@@ -178,9 +178,9 @@ class Trials:
         known = self._recall.suggested(number)
         if not self._configurations.begins(number):
             first = self._by_number[self._configurations.first(number)]
-            return self._begin(number, trial_id, first.hyperparameters, first.given)
+            return self._begin(number, trial_id, first.hyperparameters, Given(by=first.given, believed=first.believed))
         if known is not None and isinstance(self.search_alg, Learner):
-            return self._begin(number, trial_id, known, "")  # It is told, so it need not compute.
+            return self._begin(number, trial_id, known, Given())  # It is told, so it need not compute.
         suggested = self.search_alg.suggest(trial_id)
         if suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string, against its own annotation
             self.demand.exhausted = True
@@ -191,15 +191,15 @@ class Trials:
         if suggested is None:
             return None
         if known is not None:  # If the searcher drew others than before, what was trained is what counts.
-            return self._begin(number, trial_id, known, "")
+            return self._begin(number, trial_id, known, Given())
         given = self._given.of(self._configurations.configuration(number))
         drawn = self._decode(suggested, given.values) if given.values else self._decode(suggested)
-        return self._begin(number, trial_id, drawn, given.by)
+        return self._begin(number, trial_id, drawn, self._configurations.suggested(given))
 
-    def _begin(self, number: int, trial_id: str, hyperparameters: Mapping[str, Any], given: str) -> Trial:
+    def _begin(self, number: int, trial_id: str, values: Mapping[str, Any], given: Given) -> Trial:
         """A trial begins, with these tuned values; of one that had begun before, the record says what gave them."""
-        run = new_run(self.search, number, trial_id, hyperparameters)
-        run.given = given
+        run = new_run(self.search, number, trial_id, values)
+        run.given, run.believed = given.by, given.believed
         config = set(run.trial.config)
         self._configurations.begun(run)
         self._recall.begin(run)

@@ -13,7 +13,7 @@ from hpo.ranges import ParameterRange
 from hpo.search import Search
 from hpo.simulation.curves import Curves
 from hpo.simulation.replay import Replayed, simulate
-from hpo.strategies import Strategy, check_plan
+from hpo.strategies import Strategy, check_plan, check_repeats, repeated
 
 if TYPE_CHECKING:
     from hpo.suggestions import Observation
@@ -100,7 +100,10 @@ def compare(
     rows = []
     for name, strategy in strategies.items():
         for jobs in max_jobs:
-            plan = check_plan(strategy.plan(ranges, jobs, units), jobs, name)
+            check_repeats(strategy, search.repeats, jobs)
+            configurations = jobs // search.repeats
+            laid_out = check_plan(strategy.plan(ranges, configurations, units), configurations, name)
+            plan = repeated(laid_out, search.repeats)
             for count in gangs:
                 runs = [
                     simulate(

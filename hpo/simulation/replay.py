@@ -14,7 +14,7 @@ from hpo.ranking import Ranking
 from hpo.record import AdditionRow
 from hpo.search import Controller, JobState, Search, SimulatedGangs, TrialRun, status_of
 from hpo.simulation.curves import Curves
-from hpo.strategies import Cut, Plan, Strategy, Task, check_points
+from hpo.strategies import Cut, Plan, Strategy, Task, check_points, prepared
 from trainers.errors import ConfigurationError, DivergedError
 from trainers.gangs import Assignment, Event, Report
 
@@ -86,7 +86,8 @@ def simulate(
 ) -> Replayed:
     """Runs a search on recorded curves; `Curves.nearest` says which a trial goes along.
 
-    Gangs start as soon as there is work for them, and are held to the end.
+    Gangs start as soon as there is work for them, and are held to the end. Where each configuration is trained several
+    times, all its trials go along one curve: a table has one of each.
 
     Args:
         curves: what trials report, and when.
@@ -104,19 +105,20 @@ def simulate(
             f"a trial trains up to {plan.max_resource} units, and the longest curve of {curves.name} has "
             f"{curves.units}; give a max_resource of {curves.units} or less"
         )
-    check_points(search.points, ranges, strategy, plan.trials)
+    check_points(search.points, ranges, strategy, plan.trials // plan.repeats)
     search = replace(
         search,
         max_jobs=plan.trials,
         max_resource=plan.max_resource,
         ranges=ranges,
         storage_path="/simulated",
-        repeats=1,
+        repeats=plan.repeats,
         untuned=False,
         probes=(),
         patience=math.inf,
     )
-    prepared = strategy.prepare(
+    made = prepared(
+        strategy,
         Task(
             plan=plan,
             ranges=ranges,
@@ -125,7 +127,7 @@ def simulate(
             seed=search.seed,
             parallel=search.max_parallel_jobs,
             earlier=earlier,
-        )
+        ),
     )
     gangs = _CurveGangs(curves, search)
     record = _Reports(gangs, search.metric)
@@ -137,8 +139,8 @@ def simulate(
 
     controller = Controller(
         search,
-        searcher=prepared.searcher,
-        scheduler=prepared.scheduler,
+        searcher=made.searcher,
+        scheduler=made.scheduler,
         decode=tried,
         gangs=gangs,
         record=record,
@@ -176,7 +178,10 @@ class _CurveGangs(SimulatedGangs):
         self.began: dict[str, float] = {}
         """When each trial's latest assignment began."""
         self._rows: dict[str, int] = {}
-        self._once = curves.gives_each_once(search.max_jobs)
+        self._once = curves.gives_each_once(search.max_jobs // search.repeats)
+        self._repeats = search.repeats
+        self._tried: dict[int, int] = {}
+        """The curve of each configuration."""
         self._limit = search.limits.max_seconds
 
     def recorded(self, suggested: Mapping[str, Any]) -> dict[str, Any]:
@@ -188,6 +193,13 @@ class _CurveGangs(SimulatedGangs):
         if trial_id not in self._rows:
             self._rows[trial_id] = self._nearest(hyperparameters)
         return self._rows[trial_id]
+
+    def begun(self, run: TrialRun) -> None:
+        """Gives a new trial its curve: in the order of suggestion, whichever gang is free first."""
+        number = run.number // self._repeats
+        if number in self._tried:
+            self._rows.setdefault(run.id, self._tried[number])
+        self._tried[number] = self.row(run.id, run.hyperparameters)
 
     def _nearest(self, hyperparameters: Mapping[str, Any]) -> int:
         return self.curves.nearest(hyperparameters, self._rows.values() if self._once else ())
@@ -228,8 +240,8 @@ class _Reports:
     additions: Sequence[AdditionRow] = ()
 
     def trial(self, run: TrialRun) -> None:
-        """Gives a new trial its curve: in the order of suggestion, whichever gang is free first."""
-        self.gangs.row(run.id, run.hyperparameters)
+        """See `_CurveGangs.begun`."""
+        self.gangs.begun(run)
 
     def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
         """Keeps each value and the time of its unit, which is before the end of the assignment."""

@@ -74,6 +74,7 @@ if TYPE_CHECKING:
         RandomSearch as RandomSearch,
     )
     from hpo.strategies.strategy import (
+        Believer as Believer,
         Learner as Learner,
         LooksAhead as LooksAhead,
         Prepared as Prepared,

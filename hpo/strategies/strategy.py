@@ -164,6 +164,14 @@ class Learner(Protocol):
 
 
 @runtime_checkable
+class Believer(Protocol):
+    """What a search asks of a searcher with a model."""
+
+    def believed(self) -> Mapping[str, Any]:
+        """What it expected of the configuration that it suggested last, as `TrialRow.believed` has it."""
+
+
+@runtime_checkable
 class RungScheduler(Protocol):
     """What a search asks of a scheduler that knows in advance where it decides.
 

@@ -9,9 +9,11 @@ if TYPE_CHECKING:
     from hpo.suggestions.observation import Observation as Observation, scores_of as scores_of
     from hpo.suggestions.proposal import (
         FEWEST_TRIALS as FEWEST_TRIALS,
+        Proposal as Proposal,
         propose as propose,
         scales_of as scales_of,
     )
+    from hpo.suggestions.quantiles import WITHIN as WITHIN, Expected as Expected, Quantiles as Quantiles
     from hpo.suggestions.space import Space as Space
     from hpo.suggestions.surface import Surface as Surface
 

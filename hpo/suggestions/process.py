@@ -43,6 +43,11 @@ class Process:
         scales: NDArray[Any] = self._regressor.kernel_.theta
         return scales
 
+    @property
+    def noise(self) -> float:
+        """The variance of what is measured twice of one point."""
+        return float(self._regressor.kernel_.k2.noise_level)
+
     def _likeliest(self, kernel: Any) -> NDArray[Any]:
         """The scales of the greatest likelihood near a kernel's."""
         start = self._fitted(kernel)
@@ -80,8 +85,7 @@ class Process:
             Two arrays of shape (n,).
         """
         mean, deviation = self._regressor.predict(features, return_std=True)
-        noise = self._regressor.kernel_.k2.noise_level
-        return mean, np.sqrt(np.maximum(deviation**2 - noise, 1e-10))
+        return mean, np.sqrt(np.maximum(deviation**2 - self.noise, 1e-10))
 
     def drawn(self, features: NDArray[Any], normal: NDArray[Any]) -> NDArray[Any]:
         """Values at points as the process takes them to be possible, without noise: functions drawn from it.
@@ -94,7 +98,7 @@ class Process:
             Shape (n, functions).
         """
         mean, covariance = self._regressor.predict(features, return_cov=True)
-        covariance[np.diag_indices_from(covariance)] += NUGGET - self._regressor.kernel_.k2.noise_level
+        covariance[np.diag_indices_from(covariance)] += NUGGET - self.noise
         values: NDArray[Any] = mean[:, None] + cholesky(covariance, lower=True) @ normal
         return values
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +29,23 @@ time of a suggestion.
 """
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A configuration to try, and what the model expects of it at the largest resource, in normal scores.
+
+    Args:
+        hyperparameters: the configuration.
+        score: the mean; 0 is as good as the median of what was seen, and larger is better.
+        deviation: its standard deviation.
+        spread: that of a value that is measured there, with its noise.
+    """
+
+    hyperparameters: dict[str, Scalar]
+    score: float
+    deviation: float
+    spread: float
+
+
 def propose(
     space: Space,
     observations: Sequence[Observation],
@@ -36,7 +55,7 @@ def propose(
     maximize: bool,
     stream: np.random.RandomState,
     scales: NDArray[Any] | None = None,
-) -> dict[str, Scalar]:
+) -> Proposal:
     """The configuration of the greatest expected improvement at `max_resource`.
 
     A Gaussian process learns ranks over configuration and resource, as normal scores, and improvement counts against
@@ -80,7 +99,7 @@ def _propose(
     maximize: bool,
     stream: np.random.RandomState,
     scales: NDArray[Any] | None,
-) -> dict[str, Scalar]:
+) -> Proposal:
     surface = Surface(space, observations, max_resource=max_resource, maximize=maximize, scales=scales)
     pending = np.array([space.point(each) for each in begun]).reshape(-1, space.sides)
     if begun:
@@ -89,16 +108,22 @@ def _propose(
     believed, _ = surface.predict(tried)
     best = tried[np.argsort(-believed, kind="stable")]
 
-    def improvement(points: NDArray[Any]) -> NDArray[Any]:
-        mean, deviation = surface.predict(points)
+    def improvement(mean: NDArray[Any], deviation: NDArray[Any]) -> NDArray[Any]:
         gain = mean - believed.max()
         expected: NDArray[Any] = gain * norm.cdf(gain / deviation) + deviation * norm.pdf(gain / deviation)
         return expected
 
     candidates = _candidates(space, best, stream)
-    candidates = candidates[np.argsort(-improvement(candidates), kind="stable")]
+    candidates = candidates[np.argsort(-improvement(*surface.predict(candidates)), kind="stable")]
     finalists = _untried(space, candidates, np.vstack([surface.points, pending]))
-    return space.hyperparameters(finalists[int(np.argmax(improvement(finalists)))])
+    mean, deviation = surface.predict(finalists)
+    chosen = int(np.argmax(improvement(mean, deviation)))
+    return Proposal(
+        hyperparameters=space.hyperparameters(finalists[chosen]),
+        score=float(mean[chosen]),
+        deviation=float(deviation[chosen]),
+        spread=math.hypot(deviation[chosen], math.sqrt(surface.noise)),
+    )
 
 
 def _candidates(space: Space, best: NDArray[Any], stream: np.random.RandomState) -> NDArray[Any]:

@@ -52,6 +52,11 @@ class Surface:
         """See `Process.scales`."""
         return self._process.scales
 
+    @property
+    def noise(self) -> float:
+        """See `Process.noise`."""
+        return self._process.noise
+
     def believing(self, points: NDArray[Any]) -> None:
         """See `Process.believing`, at the largest resource."""
         self._process.believing(self._at_the_end(points))

@@ -148,12 +148,19 @@ class _Writing:
 
 
 def job_numbers(job: JobEnd) -> dict[str, float]:
-    """A job's figures by name: the best objective, billed worker-seconds by kind, wall time, money, units."""
+    """A job's figures by name: the best objective, billed worker-seconds by kind, wall time, money, units.
+
+    Where configurations are trained several times, the best is a mean, whose standard error stands beside it, and
+    `best_trial_value` that of the best trial of that configuration.
+    """
     summary = job.summary
     best, untuned, cost = (summary.get(key) or {} for key in ("best", "untuned", "cost"))
     billed: dict[str, float] = summary.get("worker_seconds") or {}
+    repeats = best.get("repeats") or {}
     numbers = {
-        "best": best.get("value"),
+        "best": repeats.get("mean", best.get("value")),
+        "best_standard_error": repeats.get("standard_error"),
+        "best_trial_value": best.get("value") if repeats else None,
         "best_resource": best.get("resource"),
         "untuned": untuned.get("value"),
         "worker_seconds": sum(billed.values()) if billed else None,

@@ -75,10 +75,18 @@ def simulate(
             seeds=range(first, first + seeds),
             earlier=earlier_of(settings, spec.store),
         )
+    notes = [*table.notes, *([_repeated(repeats)] if (repeats := settings.options["repeats"]) > 1 else ())]
     if as_json:
-        show_json({"rows": [row.to_json(settings.tariff) for row in rows], "notes": table.notes})
+        show_json({"rows": [row.to_json(settings.tariff) for row in rows], "notes": notes})
     else:
-        show(_table(rows, settings.tariff), *table.notes)
+        show(_table(rows, settings.tariff), *notes)
+
+
+def _repeated(repeats: int) -> str:
+    return (
+        f"Each configuration is trained {repeats} times, and each of its trials goes along the one curve that is "
+        "recorded of it: what another seed would change is not simulated."
+    )
 
 
 def _counts(option: str, text: str | None, default: int | None) -> list[int]:

@@ -19,33 +19,12 @@ from hpo.strategies import observations_in
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from hpo.suggestions import Observation, Space, Surface
+    from hpo.suggestions import Expected, Observation, Quantiles, Space, Surface
 
 Floats = NDArray[np.float64]
 
 FEWEST = 8
 """Configurations below which nothing is said."""
-
-WITHIN = 0.8
-"""The probability with which the model expects a value within its intervals."""
-
-_QUANTILE = 1.2815515655446004
-"""How many standard deviations that is to either side."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Expected:
-    """What the model expects of configurations: the value that it takes to be as likely exceeded as not, and bounds.
-
-    Args:
-        middle: shape (n,).
-        low: the lesser bounds of the intervals, shape (n,).
-        high: the greater ones.
-    """
-
-    middle: Floats
-    low: Floats
-    high: Floats
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,23 +91,13 @@ class Belief:
 
     def in_units(self, scores: NDArray[Any], deviations: NDArray[Any]) -> Expected:
         """Scores as values of the objective, by the quantiles of what the job itself has seen."""
-        rising, values = self._quantiles
-        ends = [np.interp(scores + sign * _QUANTILE * deviations, rising, values) for sign in (-1, 1)]
-        return Expected(middle=np.interp(scores, rising, values), low=np.minimum(*ends), high=np.maximum(*ends))
+        return self._quantiles.expected(scores, deviations)
 
     @cached_property
-    def _quantiles(self) -> tuple[Floats, Floats]:
-        """Scores, rising, and the finite values of the job that have them."""
-        from hpo.suggestions import scores_of
+    def _quantiles(self) -> Quantiles:
+        from hpo.suggestions import Quantiles
 
-        scores = scores_of(self.observations, maximize=self.data.maximize)
-        own = {
-            float(score): each.value
-            for score, each in zip(scores, self.observations[: len(self.trials)], strict=False)
-            if math.isfinite(each.value)
-        }
-        rising = sorted(own)
-        return np.array(rising), np.array([own[score] for score in rising])
+        return Quantiles(self.observations, maximize=self.data.maximize)
 
     @classmethod
     def of(cls, data: JobData) -> Self | None:

@@ -151,7 +151,7 @@ def _interactive(data: JobData, contour: Contour) -> go.Figure:
         "colorscale": scale,
         "hovertemplate": "%{z:.5~g}<extra></extra>",
         "colorbar": {
-            "title": {"text": look.plain(look.shortened(data.metric, 40)), "side": "top", "font": {"size": 12}},
+            "title": {"text": look.plain(look.shortened(data.metric, 40)), "side": "bottom", "font": {"size": 12}},
             "orientation": "h",
             "thickness": 10,
             "len": 1.0,

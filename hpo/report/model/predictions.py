@@ -14,8 +14,9 @@ from scipy.stats import spearmanr
 
 from hpo.record import TrialRow
 from hpo.report.data import JobData
-from hpo.report.model.belief import WITHIN, Belief
+from hpo.report.model.belief import FEWEST, Belief
 from hpo.report.pictures import Figure, look
+from hpo.suggestions import WITHIN
 from hpo.text import count
 
 ENDED, STOPPED = "trained to the end", "stopped earlier"
@@ -85,15 +86,15 @@ def left_out_predictions(belief: Belief) -> Figure | None:
         return None
     data = belief.data
     ended = [each for each in told if each.ended]
-    at_end = agreement(ended) if len(ended) < len(told) else None
+    at_end = agreement(ended) if FEWEST <= len(ended) < len(told) else None
     title = f"Rank correlation of predicted and measured: {_said(whole)}"
     if at_end is not None:
         title += f", and {_said(at_end)} among the {len(ended)} trained to the end"
     held = sum(each.held for each in told)
     note = (
         f"Each trial's last {look.shortened(data.metric)} against the model's median of it from all other "
-        "configurations: leave-one-out, computed for this page, and not what was known when the trial was "
-        f"suggested. Thin lines are {WITHIN:.0%} intervals; {held / len(told):.0%} of them hold what was measured. "
+        "configurations: leave-one-out, which says how far the slices and contours above can be relied on. "
+        f"Thin lines are {WITHIN:.0%} intervals; {held / len(told):.0%} of them hold what was measured. "
         "Trials that failed or diverged taught the model and are not shown."
     )
     if len(told) < sum(data.objective(trial) is not None for trial in data.trials):

@@ -16,8 +16,9 @@ from hpo.ranges import Scalar
 from hpo.record import TrialRow
 from hpo.report.data import JobData
 from hpo.report.model.axes import Axis
-from hpo.report.model.belief import WITHIN, Belief, Expected, evenly
+from hpo.report.model.belief import Belief, evenly
 from hpo.report.pictures import Figure, look
+from hpo.suggestions import WITHIN, Expected
 from hpo.text import count, enumerated
 
 STEPS = 61

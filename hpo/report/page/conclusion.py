@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from hpo.record import when
 from hpo.report.data import JobData
 from hpo.report.page.cells import decimal, with_error
-from hpo.text import count, first_line, money
+from hpo.text import count, first_line, money, strategy_name
 
 LIKELY = 2.0
 """Standard errors from which on a difference is said without a doubt beside it."""
@@ -77,7 +77,7 @@ def subtitle(data: JobData) -> str:
     moment, word = (job.heard, "as of") if job.ended_at is None else (job.ended_at, "ended")
     tuned, trainer = count(len(data.ranges), "hyperparameter"), spec["estimator"]["trainer"]
     state = f"{data.status}, {word} {when(moment):%Y-%m-%d %H:%M:%S} UTC"
-    return f"{spec['strategy']} over {tuned} of {trainer}. {state}"
+    return f"{strategy_name(spec)} over {tuned} of {trainer}. {state}"
 
 
 def gap(data: JobData) -> Gap | None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from hpo.jobs import raises
-from hpo.record import when
+from hpo.record import repeats_of, when
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Facts, Table
 from hpo.report.page.page import Block, Section
-from hpo.text import in_bytes, money, workers_text
+from hpo.text import in_bytes, money, strategy_text, workers_text
 
 LISTED_FILES = 3
 
@@ -36,13 +36,15 @@ def origin(data: JobData) -> Section:
 def _search(data: JobData) -> Iterator[tuple[str, object]]:
     spec = data.job.spec
     scaling = spec["estimator"]["scaling"]
+    yield "strategy", strategy_text(spec)
     yield "trainer", spec["estimator"]["trainer"]
     yield "workers", workers_text(spec)
     if resources := scaling.get("resources_per_worker"):
         yield "a worker holds", ", ".join(f"{name} {amount:g}" for name, amount in resources.items())
     elif scaling.get("use_gpu"):
         yield "a worker holds", "a GPU"
-    yield "trials", f"{spec['max_jobs']}, {spec['max_parallel_jobs']} at once"
+    each = f", {repeats} of each configuration" if (repeats := repeats_of(data.job)) > 1 else ""
+    yield "trials", f"{spec['max_jobs']}, {spec['max_parallel_jobs']} at once{each}"
     yield "seed", str(spec["random_seed"])
     yield "started", when(data.job.created_at)
     if seconds := spec.get("max_runtime_in_seconds"):

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from hpo.record import EARLIER_BEST, TrialRow
+from hpo.record import EARLIER_BEST, TrialRow, repeats_of
 from hpo.report.data import JobData
 from hpo.report.page.blocks import Code, Column, Facts, Measured, Table
 from hpo.report.page.cells import decimal
 from hpo.report.page.conclusion import places, standard_error
 from hpo.report.page.page import Block, Section
+from hpo.strategies import mean
 from hpo.text import count, details_text, in_bytes, money, range_text, short
+from trainers.parts import ESTIMATOR, parts_of
 
 
 def result(data: JobData) -> Section:
     """Scores, and what they took."""
-    note = f"Trials are compared by the {'best' if data.by_best else 'last'} value of {data.metric}."
+    compared = f"the {'best' if data.by_best else 'last'} value of {data.metric}"
+    note = f"Trials are compared by {compared}."
+    if data.means:
+        note = f"Configurations are compared by the mean of {compared} over {repeats_of(data.job)} trials."
+        if data.best is not None and data.mean_error(data.best) is not None:
+            note += " Behind \u00b1 is the standard error of that mean, from how far the trials lie apart."
     if data.best is not None and data.untuned is not None:
         note += " The best one was chosen by it, which flatters its score; other channels chose nothing."
     return Section("Result", [*_scores(data), Facts(list(_used(data)))], note=note)
@@ -29,6 +36,10 @@ def configuration(data: JobData) -> Section:
     if best is None:
         return Section("Configuration", [])
     static, ranges = data.job.spec["estimator"]["hyperparameters"], data.job.spec["hyperparameter_ranges"]
+    names = dict.fromkeys([*best.hyperparameters, *static])
+    if parts := parts_of(data.job.spec["estimator"]):  # Those of the other trainers are nothing to it.
+        own = best.hyperparameters.get(ESTIMATOR)
+        names = {name: None for name in names if name.partition(".")[0] not in parts.keys() - {own}}
     rows = [
         [
             name,
@@ -36,7 +47,7 @@ def configuration(data: JobData) -> Section:
             short(static[name]) if name in static else None,
             range_text(ranges[name]) if name in ranges else "not tuned",
         ]
-        for name in dict.fromkeys([*best.hyperparameters, *static])
+        for name in names
     ]
     table = Table(["hyperparameter", "best", "un-tuned", "range"], rows)
     trainer = (data.job.summary.get("best") or {}).get("trainer")
@@ -65,12 +76,14 @@ def _scores(data: JobData) -> Iterator[Block]:
     rows: list[list[object]] = []
     for trial, metrics in zip(shown, reported, strict=True):
         first, *rest = [metrics.get(name) for name in names]
-        best = trial is data.best
-        label = f"best, {trial.trial_id}" if best else "un-tuned"
-        billed = data.billed_by_trial.get(trial.trial_id)
-        rows.append(
-            [label, Measured(first, standard_error(data) if best else None), *rest, _taken(data, trial), billed]
-        )
+        label, error, billed = "un-tuned", None, data.billed_by_trial.get(trial.trial_id)
+        if trial is data.best:
+            label, error = f"best, {trial.trial_id}", standard_error(data)
+            if data.means:
+                together = data.repeats(trial)
+                label, error = f"best, mean of {together[0].trial_id} to {together[-1].number}", data.mean_error(trial)
+                billed = sum(data.billed_by_trial.get(each.trial_id, 0.0) for each in together)
+        rows.append([label, Measured(first, error), *rest, _taken(data, trial), billed])
     if len(shown) == 2:
         before, after = reported
         changes = [Measured(_change(before.get(name), after.get(name)), signed=True) for name in names]
@@ -82,7 +95,19 @@ def _scores(data: JobData) -> Iterator[Block]:
 
 
 def _metrics(data: JobData, trial: TrialRow) -> dict[str, float | None]:
-    """The metrics of a trial's report that has its objective."""
+    """The metrics of a trial's report that has its objective; the means over its configuration's trials."""
+    if data.means.get(trial.number) is not None and trial.number >= 0:
+        own = [_own_metrics(data, each) for each in data.repeats(trial)]
+        return {name: _mean([metrics.get(name) for metrics in own]) for name in own[0]}
+    return _own_metrics(data, trial)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return mean(known) if len(known) == len(values) else None
+
+
+def _own_metrics(data: JobData, trial: TrialRow) -> dict[str, float | None]:
     at = _taken(data, trial)
     metrics = next((report.metrics for report in data.reports.get(trial.trial_id, ()) if report.step == at), {})
     return {**metrics, data.metric: data.objective(trial)}

@@ -21,15 +21,15 @@ FIGURES = {
     "Parents and forks": ("lineage",),
     "Cost": ("cost", "progress"),
     "Hyperparameters": ("importance", "parallel-coordinates"),
-    "Model": ("slices", "contours", "predictions"),
+    "Model": ("suggestions", "slices", "contours", "predictions"),
     "Staleness": ("staleness",),
 }
 """In which section a picture stands, by its name."""
 
 NOTES = {
-    "Model": "The Gaussian process of a search with a model, fitted afterwards to this job's results. It learns their "
-    "ranks; these come back to values by the quantiles of what the job has seen, so that no line goes beyond the best "
-    "and the worst of that."
+    "Model": "The Gaussian process of a search with a model: what it expected as it suggested trials, where that is "
+    "in the record, and what it expects afterwards, with all results. It learns ranks; these come back to values by "
+    "the quantiles of what the job has seen, so that no line goes beyond the best and the worst of that."
 }
 """What has to be known to read the pictures of a section."""
 
@@ -44,8 +44,8 @@ def job_page(data: JobData) -> Page:
 
 def job_sections(data: JobData) -> list[Section]:
     """A job's parts without its verdict; a page may hold those of several jobs. Empty ones are left out."""
-    parts = [result(data), *_pictures(data, job_figures(data)), configuration(data), _trials(data), _failures(data)]
-    return [part for part in (*parts, origin(data)) if part.blocks]
+    parts = [result(data), *_pictures(data, job_figures(data)), configuration(data), _autotune(data), _trials(data)]
+    return [part for part in (*parts, _failures(data), origin(data)) if part.blocks]
 
 
 def _pictures(data: JobData, figures: Sequence[Figure]) -> Iterator[Section]:
@@ -58,6 +58,13 @@ def _pictures(data: JobData, figures: Sequence[Figure]) -> Iterator[Section]:
         yield Section(title, blocks + (spending(data) if title == "Cost" else []), note=NOTES.get(title, ""))
 
 
+def _autotune(data: JobData) -> Section:
+    """What autotune chose, and why."""
+    chosen = [[each["name"], each["chosen"], each["why"]] for each in data.job.spec.get("autotune") or ()]
+    note = "What was left to autotune, chosen before the job began; all else is as it was asked for."
+    return Section("Autotune", [Table(["", "chosen", "why"], chosen)] if chosen else [], note=note)
+
+
 def _trials(data: JobData) -> Section:
     """A row a trial, the best first."""
     names = list(dict.fromkeys(name for trial in data.trials for name in trial.hyperparameters))
@@ -65,7 +72,9 @@ def _trials(data: JobData) -> Section:
     columns: list[Column | str] = ["trial", Column("status", choose=True), Column(data.metric, places(*scores))]
     given, forked = any(trial.given for trial in data.trials), any(trial.parent for trial in data.trials)
     columns += [Column(f"mean of {repeats_of(data.job)}", places(*scores))] if data.means else []
-    columns += [f"{data.unit}s", *(["began from"] if forked else []), "bracket", Column("worker-seconds", 2)]
+    bracketed = any(trial.bracket is not None for trial in data.trials)
+    columns += [f"{data.unit}s", *(["began from"] if forked else []), *(["bracket"] if bracketed else [])]
+    columns += [Column("worker-seconds", 2)]
     columns += [*(["given"] if given else []), *names]
     rows = [
         [
@@ -75,7 +84,7 @@ def _trials(data: JobData) -> Section:
             *([data.means[trial.number]] if data.means else []),
             trial.resource,
             *([trial.origin or None] if forked else []),
-            None if trial.bracket is None else trial.bracket + 1,
+            *([None if trial.bracket is None else trial.bracket + 1] if bracketed else []),
             data.billed_by_trial.get(trial.trial_id, 0.0),
             *([trial.given_as] if given else []),
             *(trial.hyperparameters.get(name) for name in names),

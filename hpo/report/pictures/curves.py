@@ -79,6 +79,8 @@ def headline(data: JobData) -> str:
 
 def _curve(data: JobData, trial: TrialRow) -> Curve:
     reports = data.reports[trial.trial_id]
+    # A fork goes on where its parent stood.
+    reports = (*(each for each in data.reports.get(trial.parent, ()) if each.step == trial.parent_resource), *reports)
     reached = bisect_right(data.rungs, max(trial.resource, reports[-1].step))
     return Curve(
         trial=trial,
@@ -109,7 +111,8 @@ class _Drawn:
         best, groups = self.best, []
         for rung, colour in zip(rungs, look.ramp(len(rungs)), strict=True):
             lines = [line for line in self.lines if line.rung == rung]
-            reached = f"reached {count(rung, self.data.unit)}" if rung else "before the first rung"
+            before = "before the first rung" if len(self.data.rungs) > 1 else "stopped earlier"
+            reached = f"reached {count(rung, self.data.unit)}" if rung else before
             if lines:
                 groups.append((f"{len(lines)} {reached}", colour, [line for line in lines if line is not best]))
         return groups
@@ -118,7 +121,9 @@ class _Drawn:
     def best_label(self) -> str:
         if self.best is None:
             return ""
-        return f"best, trial {self.best.trial.number}: {look.score(self.data.objective(self.best.trial))}"
+        trial, mean = self.best.trial, self.data.means.get(self.best.trial.number)
+        whole = "" if mean is None else f", of a mean of {look.score(mean)}"
+        return f"best, trial {trial.number}: {look.score(self.data.objective(trial))}{whole}"
 
     @property
     def untuned_label(self) -> str:
@@ -147,6 +152,8 @@ class _Drawn:
             f"A line is a trial's {metric} after each {unit}; its colour says which rung it reached, an open circle "
             f"that it was stopped there, a full one that it was trained to its end, a cross that it failed or diverged."
         ]
+        if any(line.trial.parent for line in self.lines):
+            parts.append("A trial that began from another's checkpoint goes on where that one stood.")
         if self.rungs:
             rungs = ", ".join(map(str, self.rungs))
             parts.append(f"Trials are compared at {rungs} {unit}s, on a logarithmic axis.")

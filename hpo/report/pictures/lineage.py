@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import plotly.graph_objects as go
@@ -26,12 +28,22 @@ class Life:
     Args:
         trial: its row.
         row: its place in the picture, from 0: a trial stands where the one stood that ended for it.
-        leads: whether the best trial's model has a part of it.
+        used: units up to which the best trial's model comes from it; 0 where it does not.
     """
 
     trial: TrialRow
     row: int
-    leads: bool
+    used: int
+
+    @property
+    def leads(self) -> bool:
+        """Whether the best trial's model has a part of it."""
+        return self.used > 0
+
+    def part(self, *, leads: bool) -> tuple[int, int]:
+        """Units behind which a part of it begins, and where that ends: the part that the best's model has, or not."""
+        begin = self.trial.parent_resource
+        return (begin, max(begin, self.used)) if leads else (max(begin, self.used), self.trial.resource)
 
     @property
     def label(self) -> str:
@@ -44,11 +56,13 @@ def lives(data: JobData) -> list[Life]:
     trials = {trial.trial_id: trial for trial in data.trials}
     if not any(trial.parent in trials for trial in trials.values()):
         return []
-    leading = {trial.trial_id for trial in ancestry(data)}
+    line = ancestry(data)
+    used = {parent.trial_id: trial.parent_resource for trial, parent in pairwise(line)}
+    used |= {trial.trial_id: trial.resource for trial in line[:1]}
     rows: dict[str, int] = {}
     for trial in trials.values():
         rows[trial.trial_id] = rows[trial.replaces] if trial.replaces in rows else len(set(rows.values()))
-    return [Life(trial=trial, row=rows[name], leads=name in leading) for name, trial in trials.items()]
+    return [Life(trial=trial, row=rows[name], used=used.get(name, 0)) for name, trial in trials.items()]
 
 
 def ancestry(data: JobData) -> list[TrialRow]:
@@ -75,7 +89,7 @@ def parents_and_forks(data: JobData) -> Figure | None:
     note = (
         f"A bar is what a trial trained itself, in {data.unit}s, with its number; where it took the place of another, "
         "it stands behind that. A line leads from the checkpoint that a trial began from. What the best trial's model "
-        "comes from is marked."
+        "comes from is marked, up to where it was taken over."
     )
     return Figure(
         name="lineage",
@@ -96,12 +110,26 @@ def _jumps(found: Sequence[Life], *, leads: bool) -> list[tuple[int, int, int]]:
     ]
 
 
-def _groups(found: Sequence[Life]) -> list[tuple[str, str, list[Life], list[tuple[int, int, int]]]]:
-    named = ((True, "of the best", look.BEST), (False, "others", look.BLUE))
-    return [
-        (name, colour, [life for life in found if life.leads == leads], _jumps(found, leads=leads))
-        for leads, name, colour in named
-    ]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bar:
+    """A part of a trial's life: the first one has its number."""
+
+    life: Life
+    begin: int
+    end: int
+
+    @property
+    def label(self) -> str:
+        return self.life.label if self.begin == self.life.trial.parent_resource else ""
+
+
+def _groups(found: Sequence[Life]) -> list[tuple[str, str, list[_Bar], list[tuple[int, int, int]]]]:
+    groups = []
+    for leads, name, colour in ((True, "of the best", look.BEST), (False, "others", look.BLUE)):
+        parts = [(life, *life.part(leads=leads)) for life in found]
+        bars = [_Bar(life=life, begin=begin, end=end) for life, begin, end in parts if end > begin]
+        groups.append((name, colour, bars, _jumps(found, leads=leads)))
+    return groups
 
 
 def _interactive(data: JobData, found: Sequence[Life]) -> go.Figure:
@@ -111,17 +139,17 @@ def _interactive(data: JobData, found: Sequence[Life]) -> go.Figure:
             go.Bar(
                 orientation="h",
                 name=name,
-                base=np.array([life.trial.parent_resource for life in group], dtype=np.int32),
-                x=np.array([life.trial.resource - life.trial.parent_resource for life in group], dtype=np.int32),
-                y=np.array([life.row for life in group], dtype=np.int32),
+                base=np.array([bar.begin for bar in group], dtype=np.int32),
+                x=np.array([bar.end - bar.begin for bar in group], dtype=np.int32),
+                y=np.array([bar.life.row for bar in group], dtype=np.int32),
                 width=THICK,
                 marker={"color": colour, "line": {"width": 1, "color": "white"}},
-                text=[life.label for life in group],
+                text=[bar.label for bar in group],
                 textposition="inside",
-                insidetextanchor="middle",
+                insidetextanchor="start",
                 textangle=0,
                 textfont={"color": "white", "size": 11},
-                hovertext=[look.plain(_says(data, life.trial)) for life in group],
+                hovertext=[look.plain(_says(data, bar.life.trial)) for bar in group],
                 hovertemplate="%{hovertext}<extra></extra>",
             )
         )
@@ -169,14 +197,14 @@ def _still(data: JobData, found: Sequence[Life], title: str) -> Still:
         title, f"{data.title}: what each trial began from", height=min(9.0, 1.9 + 0.3 * len(names))
     )
     for name, colour, group, jumps in _groups(found):
-        begin = [life.trial.parent_resource for life in group]
-        length = [life.trial.resource - life.trial.parent_resource for life in group]
-        axes.barh([life.row for life in group], length, left=begin, height=THICK, color=colour, label=name, ec="white")
+        rows, begin = [bar.life.row for bar in group], [bar.begin for bar in group]
+        length = [bar.end - bar.begin for bar in group]
+        axes.barh(rows, length, left=begin, height=THICK, color=colour, label=name, ec="white")
         for units, parent, row in jumps:
             axes.plot([units, units], [parent, row], color=colour, linewidth=1.2)
-        for life, left, width in zip(group, begin, length, strict=True):
-            if width:
-                axes.text(left + width / 2, life.row, life.label, color="white", ha="center", va="center", fontsize=8)
+        for bar, row in zip(group, rows, strict=True):
+            place: dict[str, Any] = {"textcoords": "offset points", "xytext": (4, 0), "ha": "left", "va": "center"}
+            axes.annotate(bar.label, (bar.begin, row), color="white", fontsize=8, **place)
     look.still_rows(axes, names)
     axes.set_xlabel(f"{data.unit}s")
     still.legend(loc="outside lower left", ncols=2, fontsize=9)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from statistics import median
 
 import numpy as np
 import plotly.graph_objects as go
@@ -15,19 +15,16 @@ from matplotlib.figure import Figure as Still
 from matplotlib.ticker import StrMethodFormatter
 from numpy.typing import NDArray
 
+from hpo.record import repeats_of
 from hpo.report.data import JobData
 from hpo.report.pictures import look
+from hpo.report.pictures.baseline import Baseline, baseline, baseline_note
 from hpo.report.pictures.figure import Figure
 from hpo.report.pictures.timeline import billed_until
+from hpo.strategies import mean
 from hpo.text import enumerated
 
 Floats = NDArray[np.float64]
-
-POINTS = 300
-"""Points of a line at most: more could not be told apart."""
-
-LIKELY = (0.1, 0.9)
-"""Between which quantiles of its outcomes the baseline's band lies."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,36 +40,20 @@ class Progress:
     best: Floats
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Baseline:
-    """A random search of the same configurations, each trained to its end, in any order: simulated.
-
-    Args:
-        billed: worker-seconds when so many trials are through.
-        expected: mean of the best score then, over all orders.
-        low: its quantile `LIKELY[0]`.
-        high: its quantile `LIKELY[1]`.
-    """
-
-    billed: Floats
-    expected: Floats
-    low: Floats
-    high: Floats
-
-
 def progress(data: JobData) -> Progress | None:
     """The score of the best trial at each moment, as the job compares trials; None if none has one.
 
+    Where each configuration is trained several times, it is the mean of the best one's trials.
     Where the last value counts, a trial that gets worse as it goes on takes the best score down with it.
     """
     if data.best is None:
         return None
     sign = 1.0 if data.maximize else -1.0
     billed = billed_until(data)
-    current: dict[str, float] = {}
+    current: dict[int, float] = {}
     best = -math.inf
     steps: list[tuple[float, float | None]] = []
-    for at, trial, value in _events(data):
+    for at, trial, value in _of_configurations(data, _events(data)):
         before = current.pop(trial, -math.inf)
         if value is not None:
             value *= sign
@@ -83,14 +64,48 @@ def progress(data: JobData) -> Progress | None:
         if top != best:
             best = top
             steps.append((billed(at), sign * best if current else math.nan))
-    steps.append((sum(data.billed.values()), data.objective(data.best)))
+    steps.append((sum(data.billed.values()), data.score(data.best)))
     at_cost = dict(steps)
     return Progress(billed=np.array([*at_cost]), best=np.array([*at_cost.values()]))
 
 
-def _events(data: JobData) -> list[tuple[float, str, float | None]]:
-    """When which trial's score changed, and to what; None when it failed or diverged."""
-    events: list[tuple[float, int, int, str, float | None]] = []
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class _Event:
+    """A trial's score changed.
+
+    Args:
+        at: when.
+        number: the trial's.
+        place: of the report that has it, among those of the trial.
+        value: the score; None when the trial failed or diverged.
+    """
+
+    at: float
+    number: int
+    place: int
+    value: float | None = field(compare=False)
+
+
+def _of_configurations(data: JobData, events: Iterable[_Event]) -> Iterator[tuple[float, int, float | None]]:
+    """When which configuration's score changed, and to what: the mean, whenever all its trials have come as far."""
+    repeats, better = repeats_of(data.job), max if data.maximize else min
+    members: dict[int, dict[int, _Event]] = defaultdict(dict)
+    for event in events:
+        together = members[event.number // repeats]
+        before = together.get(event.number)
+        if data.by_best and before is not None and event.value is not None and before.value is not None:
+            event = replace(event, value=better(before.value, event.value))
+        together[event.number] = event
+        values = [each.value for each in together.values()]
+        if None in values:
+            yield event.at, event.number // repeats, None
+        elif len(values) == repeats and len({each.place for each in together.values()}) == 1:
+            yield event.at, event.number // repeats, mean([value for value in values if value is not None])
+
+
+def _events(data: JobData) -> list[_Event]:
+    """The changes of all trials' scores, by time."""
+    events: list[_Event] = []
     for trial in data.trials:
         reports = data.reports.get(trial.trial_id, ())
         for place, report in enumerate(reports):
@@ -98,90 +113,11 @@ def _events(data: JobData) -> list[tuple[float, str, float | None]]:
                 # Of an assignment's reports, which are recorded together, the last one is what is compared.
                 last = place + 1 == len(reports) or reports[place + 1].at > report.at
                 if last or data.by_best:
-                    events.append((report.at, trial.number, place, trial.trial_id, report.objective))
+                    events.append(_Event(at=report.at, number=trial.number, place=place, value=report.objective))
         if trial.status in ("Failed", "Diverged") and reports:
             ended = max(trial.ended_at or reports[-1].at, reports[-1].at)
-            events.append((ended, trial.number, len(reports), trial.trial_id, None))
-    return [(at, trial, value) for at, _, _, trial, value in sorted(events, key=lambda event: event[:3])]
-
-
-def full_scores(data: JobData) -> dict[str, float]:
-    """Each trial's score at its end, by id: as measured, and estimated where it was stopped.
-
-    A trial that was stopped is taken to gain what the median of those that went on from there gained, and to end no
-    better than the best that was trained to its end. One that failed or diverged takes the worst of all scores. One
-    without a single score is left out unless it failed.
-    """
-    sign = 1.0 if data.maximize else -1.0
-    curves = {trial.trial_id: data.compared(trial.trial_id) for trial in data.trials}
-    ended = {
-        trial.trial_id: score
-        for trial in data.trials
-        if trial.status == "Completed" and (score := data.objective(trial)) is not None
-    }
-    gains: dict[int, float] = {}
-
-    def gain(resource: int) -> float:
-        if resource not in gains:
-            known = [ended[trial] - before for trial in ended if (before := curves[trial].get(resource)) is not None]
-            gains[resource] = median(known) if known else 0.0
-        return gains[resource]
-
-    scores: dict[str, float] = dict(ended)
-    for trial in data.trials:
-        score = data.objective(trial)
-        if trial.trial_id not in ended and score is not None and trial.status not in ("Failed", "Diverged"):
-            scores[trial.trial_id] = score + gain(trial.resource)
-    if ended:
-        most = max(sign * score for score in ended.values())
-        scores = {trial: sign * min(sign * score, most) for trial, score in scores.items()}
-    if scores:
-        worst = sign * min(sign * score for score in scores.values())
-        scores |= {trial.trial_id: worst for trial in data.trials if trial.status in ("Failed", "Diverged")}
-    return {trial.trial_id: scores[trial.trial_id] for trial in data.trials if trial.trial_id in scores}
-
-
-def baseline(data: JobData) -> Baseline | None:
-    """Random search, from `full_scores`; None where there are fewer than two, or nothing was billed for units."""
-    scores = full_scores(data)
-    units = data.used
-    spent = sum(data.billed_by_trial.get(trial.trial_id, 0.0) for trial in data.trials)
-    if len(scores) < 2 or not units or not spent:
-        return None
-    sign = 1.0 if data.maximize else -1.0
-    ordered = np.sort(np.array([sign * score for score in scores.values()]))
-    number = len(ordered)
-    draws = np.unique(np.geomspace(1, number, POINTS).round().astype(int))
-    chances = _chances(number, draws)
-    each = np.diff(chances, prepend=0.0, axis=1)
-    quantiles = [sign * ordered[np.argmax(chances >= part - 1e-12, axis=1)] for part in LIKELY]
-    return Baseline(
-        billed=_before(data) + draws * data.max_resource * spent / units,
-        expected=sign * (each @ ordered),
-        low=quantiles[0] if data.maximize else quantiles[1],
-        high=quantiles[1] if data.maximize else quantiles[0],
-    )
-
-
-def _before(data: JobData) -> float:
-    """The bill before the first trial began."""
-    tuned = {trial.trial_id for trial in data.trials}
-    first = next(entry for entry in data.ledger if entry.trial_id in tuned)
-    at_once = [entry for entry in data.ledger if entry.at == first.at and entry.trial_id == first.trial_id]
-    return max(0.0, billed_until(data)(first.at) - sum(entry.worker_seconds for entry in at_once))
-
-
-def _chances(number: int, draws: NDArray[np.int64]) -> Floats:
-    """The chance that the best of so many drawn, without putting back, is among the i lowest of all; a row a draw.
-
-    That is C(i, k) / C(n, k).
-    """
-    logs = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, number + 1)))])
-    ranks = np.arange(1, number + 1)
-    k = draws[:, None]
-    inside = np.maximum(ranks[None, :] - k, 0)
-    chance = np.exp(logs[ranks][None, :] - logs[inside] - (logs[number] - logs[number - k]))
-    return np.where(ranks[None, :] >= k, chance, 0.0)
+            events.append(_Event(at=ended, number=trial.number, place=len(reports), value=None))
+    return sorted(events)
 
 
 # ---- the picture
@@ -194,11 +130,12 @@ def best_by_cost(data: JobData) -> Figure | None:
         return None
     score = f"{look.shortened(data.metric)} {look.score(float(curve.best[-1]))}"
     title = f"{score} for {look.amount(float(curve.billed[-1]))} worker-seconds"
-    note = "The line is the score of the best trial so far"
-    note += "." if data.by_best else "; where it gets worse, that trial did as it trained on."
+    which = "configuration so far, the mean of its trials" if data.means else "trial so far"
+    note = f"The line is the score of the best {which}"
+    note += "." if data.by_best else f"; where it gets worse, that {which.split()[0]} did as it trained on."
     if random is not None:
         title += f"; all trials trained to the end would take about {look.amount(float(random.billed[-1]))}"
-        note += _baseline_note(data)
+        note += baseline_note(data)
     untuned = data.objective(data.untuned) if data.untuned else None
     drawn = _Drawn(data=data, found=curve, random=random, untuned=untuned)
     return Figure(
@@ -241,17 +178,6 @@ def best_compared(jobs: Sequence[JobData]) -> Figure | None:
         note=note,
         interactive=_interactive_compared(curves, metric),
         still=partial(_still_compared, curves, metric, title),
-    )
-
-
-def _baseline_note(data: JobData) -> str:
-    ended = sum(trial.status == "Completed" for trial in data.trials)
-    return (
-        f" Random search is simulated, not run: it trains the same {len(data.trials):,} configurations to their end in "
-        f"random order, and the dashed line is the expected best so far, the band its 10% to 90% quantiles. Scores at "
-        f"the end are known of {ended}; the others are taken to gain what the median of those that went on gained from "
-        f"there, up to the best one's score, and what failed or diverged to be as bad as the worst. It begins when "
-        f"this job's first trial did, each {data.unit} costs it what one cost here, and no gang of it is ever idle."
     )
 
 

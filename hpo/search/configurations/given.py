@@ -12,15 +12,17 @@ from hpo.search.observer import Record
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Given:
-    """What a person chose for one trial.
+    """What gave a trial its values: a person, or the searcher.
 
     Args:
-        by: what gave it, as `TrialRow.given` has it; empty where nobody chose anything.
-        values: by name; what is left out is the searcher's.
+        by: which person's values, as `TrialRow.given` has it; empty where nobody chose anything.
+        values: those, by name; what is left out is the searcher's.
+        believed: what the searcher's model expected of it, as `TrialRow.believed` has it.
     """
 
     by: str = ""
     values: Mapping[str, Any] = field(default_factory=dict)
+    believed: Mapping[str, Any] = field(default_factory=dict)
 
 
 class GivenValues:

@@ -10,8 +10,9 @@ from typing import Any
 
 from ray.tune.search import Searcher
 
+from hpo.search.configurations.given import Given
 from hpo.search.trial import Search, TrialRun
-from hpo.strategies import Completion, Learner, Means, Verdict, mean
+from hpo.strategies import Believer, Completion, Learner, Means, Verdict, mean
 
 
 class Configurations:
@@ -51,6 +52,12 @@ class Configurations:
     def configuration(self, number: int) -> int:
         """The number of a trial's configuration."""
         return number // self._repeats
+
+    def suggested(self, given: Given) -> Given:
+        """What gives the next trial its values, with what the searcher's model expects of it, if these are its own."""
+        if given.values or not isinstance(self._searcher, Believer):
+            return given
+        return Given(believed=self._searcher.believed())
 
     def begun(self, run: TrialRun) -> None:
         """A trial has begun."""

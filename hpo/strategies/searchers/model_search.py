@@ -19,7 +19,7 @@ from hpo.strategies.hyperband import Plan
 from hpo.strategies.scheduler import RESOURCE
 from hpo.strategies.searchers.history import History
 from hpo.strategies.searchers.random_search import RandomSearch
-from hpo.suggestions import FEWEST_TRIALS, Observation, Space, propose, scales_of
+from hpo.suggestions import FEWEST_TRIALS, Observation, Proposal, Quantiles, Space, propose, scales_of
 from trainers.errors import WarmbandError
 
 LONGEST_SUGGESTION = 600.0
@@ -28,6 +28,10 @@ LONGEST_SUGGESTION = 600.0
 
 REFITS = 32
 """The process's scales are found anew for each suggestion, and in a large job once in a 32nd of its trials so far."""
+
+
+AT_RANDOM: Mapping[str, Any] = {"by": "random"}
+"""What is kept of a suggestion of which no model expects anything."""
 
 
 class ModelSearch(Searcher):
@@ -82,22 +86,32 @@ class ModelSearch(Searcher):
         """The number of the suggestion that is being computed, and what it comes to."""
         self._scales: tuple[int, NDArray[Any] | None] = (-1, None)
         """The number of the suggestion for which scales were found, and those."""
+        self._expected: dict[int, Mapping[str, Any]] = {}
+        """What was expected of suggestions that were computed and are not asked for yet."""
+        self._believed: Mapping[str, Any] = {}
 
     def suggest(self, trial_id: str) -> dict[str, Any] | None:
         """The next configuration; None while results that it reads are still to come."""
         number = self._history.begun
         if number < self._first:
+            self._believed = AT_RANDOM
             return self._random.drawn(number)
         ahead = self._compute(number)
         if ahead is None:
             return None
         try:
-            return encode(self._ranges, ahead.result(LONGEST_SUGGESTION))
+            suggested = encode(self._ranges, ahead.result(LONGEST_SUGGESTION))
         except TimeoutError as error:
             raise WarmbandError(
                 f"the suggestion for {trial_id} was not there after {LONGEST_SUGGESTION:.0f} s; resume the job on a "
                 "machine that is less busy"
             ) from error
+        self._believed = self._expected.pop(number, {})
+        return suggested
+
+    def believed(self) -> Mapping[str, Any]:
+        """See `Believer.believed`."""
+        return self._believed
 
     def begun(self, trial_id: str, hyperparameters: Mapping[str, Scalar]) -> None:
         """See `Learner.begun`."""
@@ -146,9 +160,10 @@ class ModelSearch(Searcher):
         own, unseen = self._history.read(number)
         seen = [*own, *self._earlier]
         if not any(math.isfinite(each.value) for each in seen):
+            self._expected[number] = AT_RANDOM
             return decode(self._ranges, self._random.drawn(number))
         sequence = np.random.SeedSequence(self._seed, spawn_key=(number, 1))
-        return propose(
+        proposal = propose(
             self._space,
             seen,
             begun=unseen,
@@ -157,6 +172,8 @@ class ModelSearch(Searcher):
             stream=np.random.RandomState(np.random.MT19937(sequence)),
             scales=self._scales_for(number),
         )
+        self._expected[number] = expectation(proposal, seen, maximize=self.mode == "max")
+        return proposal.hyperparameters
 
     def _scales_for(self, number: int) -> NDArray[Any] | None:
         """The scales of a suggestion's process, from what an earlier one reads; None where it finds its own.
@@ -173,3 +190,20 @@ class ModelSearch(Searcher):
             found = scales_of(self._space, seen, max_resource=longest, maximize=maximize) if finite else None
             self._scales = fitted, found
         return self._scales[1]
+
+
+def expectation(proposal: Proposal, seen: Sequence[Observation], *, maximize: bool) -> dict[str, Any]:
+    """What a model expects of its proposal, as a trial's row of the record has it.
+
+    Args:
+        proposal: its scores.
+        seen: what it has read; the job's own values among it turn scores to values of the objective.
+        maximize: whether larger values are better.
+    """
+    scores = {"score": proposal.score, "deviation": proposal.deviation, "spread": proposal.spread}
+    quantiles = Quantiles(seen, maximize=maximize)
+    values = {}
+    if quantiles:
+        expected = quantiles.expected([proposal.score], [proposal.spread])
+        values = {name: float(getattr(expected, name)[0]) for name in ("middle", "low", "high")}
+    return {"by": "model", "results": len(seen), **scores, **values}

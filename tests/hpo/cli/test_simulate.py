@@ -73,6 +73,19 @@ def test_strategies_gangs_and_budgets_make_a_line_each(files: list[str]) -> None
     assert random["cost"] is None
 
 
+def test_repeats_go_along_one_curve(files: list[str]) -> None:
+    asked = ["simulate", *files, "--seeds", "2", "--strategy", "Random", "--json"]
+    once = json.loads(hpo(*asked, "--set", "tuning.max_jobs=4"))["rows"][0]
+    said = json.loads(hpo(*asked, "--set", "tuning.repeats=3"))
+    (row,) = said["rows"]
+    assert (row["max_jobs"], row["units"]) == (12, 3 * once["units"])
+    assert (row["best"], row["regrets"]) == (once["best"], once["regrets"])  # The same four configurations.
+    assert said["notes"][-1].startswith("Each configuration is trained 3 times, and each of its trials goes along the")
+    assert len(json.loads(hpo(*asked))["notes"]) == len(said["notes"]) - 1
+    model = json.loads(hpo("simulate", *files, "--seeds", "1", "--set", "tuning.repeats=3", "--json"))
+    assert model["rows"][0]["units"] < model["rows"][0]["most_units"]
+
+
 def test_a_bill_in_money_where_there_are_prices(files: list[str]) -> None:
     priced = hpo(
         "simulate", *files, "--set", "cost={per_worker_hour: 3600, currency: EUR}", "--seeds", "1", columns=200
@@ -108,6 +121,10 @@ def test_a_warm_start_is_simulated(kind: str, files: list[str], store: Store) ->
     ("asked", "said"),
     [
         (["--gangs", "1,none"], "--gangs is '1,none'; give whole numbers, 1 or more"),
+        (
+            ["--set", "tuning.repeats=3", "--max-jobs", "10"],
+            "max_jobs is 10, and repeats 3: each configuration takes 3",
+        ),
         (["--max-jobs", "0"], "--max-jobs is '0'; give whole numbers, 1 or more"),
         (["--strategy", "Randon"], "strategy 'Randon' is unknown"),
         (["--strategy", "shop:Halves"], "the command names Python code"),

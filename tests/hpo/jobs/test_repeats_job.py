@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import io
 import json
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 import pytest
 import yaml
 from ray.tune.schedulers import ASHAScheduler
+from rich.console import Console
 
 from hpo import HyperparameterTuner, TuningJobCompletionCriteriaConfig
 from hpo.job_file.reading import read_job
+from hpo.observers import show_summary
 from hpo.record.store import Store
+from hpo.report import JobData, Measured, Table
+from hpo.report.page.result import result
+from hpo.report.pictures.progress import progress
 from hpo.strategies.hyperband import Plan, lay_out, run_all
 from hpo.strategies.median_rule import with_median_rule
 from hpo.strategies.repeats import mean, repeated
@@ -77,9 +84,11 @@ def test_the_winner_is_of_the_best_mean_everywhere(tmp_path: Path) -> None:
     best = max(groups, key=lambda group: (means[groups.index(group)], -group[0].resource))
     winner = max(best, key=lambda row: (row.objective or 0.0, -row.number))
     assert made.best_training_job() == summary["best"]["trial"] == winner.trial_id
+    error = stdev(row.objective or 0.0 for row in best) / 3**0.5
     assert summary["best"]["repeats"] == {
         "values": [row.objective for row in best],
         "mean": pytest.approx(max(means)),
+        "standard_error": pytest.approx(error),
     }
     assert winner.checkpoint
     frame = made.analytics().dataframe()
@@ -88,9 +97,37 @@ def test_the_winner_is_of_the_best_mean_everywhere(tmp_path: Path) -> None:
     head, first, *_ = hpo("trials", "job", "--store", store, columns=200).splitlines()
     assert "mean of 3" in head
     assert first.startswith(winner.trial_id)
-    assert f"mean of 3 trials {max(means):.5f}" in hpo("describe", "job", "--store", store, columns=200)
+    whole = f"{max(means):.5f} \u00b1 {error:.5f}, mean of 3 trials"
+    assert f"{whole}, the best of which has {winner.objective:.5f}" in hpo(
+        "describe", "job", "--store", store, columns=200
+    )
+    described = made.describe()["BestTrainingJob"]
+    assert described["MeanObjectiveValue"] == pytest.approx(max(means))
+    assert described["MeanObjectiveStandardError"] == pytest.approx(error)
+    printed = io.StringIO()
+    Console(file=printed, width=120).print(show_summary("job", "Completed", "validation:auc", summary))
+    assert f"{whole} (" in " ".join(printed.getvalue().split())
+    data = JobData.read(Store(store), "job")
+    curve = progress(data)
+    assert curve is not None
+    assert curve.best[-1] == pytest.approx(max(means))
+    assert all(any(abs(value - mean) < 1e-9 for mean in _means_on_the_way(data)) for value in curve.best)
+    table = result(data).blocks[0]
+    assert isinstance(table, Table)
+    (row,) = [row for row in table.rows if str(row[0]).startswith("best")]
+    assert row[0] == f"best, mean of {best[0].trial_id} to {best[-1].number}"
+    assert row[1] == Measured(pytest.approx(max(means)), pytest.approx(error))
     (listed,) = json.loads(hpo("jobs", "--json", "--store", store))
     assert listed["BestObjectiveValue"] == pytest.approx(max(means))
+
+
+def _means_on_the_way(data: JobData) -> list[float]:
+    """The means of each configuration's trials at every unit that all of them reported."""
+    found = []
+    for first in range(0, len(data.trials), 3):
+        curves = [data.compared(trial.trial_id) for trial in data.trials[first : first + 3]]
+        found += [mean(curve[step] for curve in curves) for step in curves[0] if all(step in each for each in curves)]
+    return found
 
 
 def test_it_is_attached_to_and_has_more_configurations(tmp_path: Path) -> None:

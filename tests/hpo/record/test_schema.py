@@ -54,7 +54,7 @@ def check_upgraded(store: Store) -> None:
     assert (trial.hyperparameters, trial.failure_reason, trial.logs, trial.details) == ({"eta": 0.5}, "boom", "", {})
     assert (trial.checkpoint, trial.files, trial.manifest) == ("file:///c", {}, sized("file:///c", 9))
     assert (trial.turns, trial.given, store.additions("bank")) == ({}, "", [])
-    assert (trial.parent, trial.parent_resource, trial.replaces) == ("", 0, "")
+    assert (trial.parent, trial.parent_resource, trial.replaces, trial.believed) == ("", 0, "", {})
     found = store.job("bank")
     assert (found.spec, found.owner, found.lease, found.driver) == ({"max_jobs": 1}, "", "", {})
     assert [row.metrics for row in store.reports("bank")] == [{"auc": 0.75}]

@@ -239,6 +239,7 @@ def test_sums_are_those_of_the_rows(store, value, aim):
                 objective=None if number % 3 == 0 else number / 7 % 1,
                 best_objective=None if number % 7 == 0 else number / 11 % 1,
                 ended_at=None if number % 5 == 3 else 5.0,
+                replaces="t0" if number > 36 else "",
             )
         )
     bills = [bill(0.1 * n, job="one", trial_id=f"t{n % 3}" if n % 4 else "", kind=KINDS[n % 4]) for n in range(60)]
@@ -249,6 +250,7 @@ def test_sums_are_those_of_the_rows(store, value, aim):
     row, totals = store.job("one"), store.totals(store.jobs())
     best = best_trial(replace(row, spec=spec), trials[1:])
     assert totals["one"].best == objective(row, best) is not None
+    assert (totals["one"].forks, totals["none"].forks) == (3, 0)
     assert totals["one"].ended == sum(each.ended_at is not None for each in trials[1:]) > 0
     values = {each.trial_id: objective(row, each) is not None for each in trials[1:]}
     states = Counter(

@@ -45,25 +45,26 @@ def test_a_fork_stands_where_the_trial_stood_that_ended_for_it() -> None:
 def test_the_best_trials_ancestors_are_marked() -> None:
     data = forked()
     assert [trial.number for trial in ancestry(data)] == [4, 3, 0]
-    assert {life.trial.number for life in lives(data) if life.leads} == {4, 3, 0}
+    assert {life.trial.number: life.used for life in lives(data) if life.leads} == {4: 9, 3: 6, 0: 3}
 
 
-def test_both_forms_have_a_bar_a_trial_and_a_line_a_fork() -> None:
+def test_both_forms_have_the_parts_of_each_trial_and_a_line_a_fork() -> None:
     figure = parents_and_forks(forked())
     assert figure is not None
     bars = [trace for trace in figure.interactive.data if trace.type == "bar"]
     lines = [trace for trace in figure.interactive.data if trace.type == "scatter"]
-    assert sum(len(trace.y) for trace in bars) == 5
+    assert sum(len(trace.y) for trace in bars) == 7
     assert sum(len(trace.x) for trace in lines) == 2 * 3
     assert {(base, length) for trace in bars for base, length in zip(trace.base, trace.x, strict=True)} == {
-        (0, 9),
-        (0, 3),
-        (0, 6),
+        (0, 3),  # Of trial 0 and, behind it, what nobody took over; trial 1.
         (3, 6),
+        (0, 6),
+        (3, 3),
         (6, 3),
     }
+    assert [text for trace in bars for text in trace.text if text] == ["0", "3", "4", "1", "2"]
     (axes,) = figure.still().axes
-    assert len(axes.patches) == 5
+    assert len(axes.patches) == 7
     assert len(axes.lines) == 2
     assert (
         figure.title

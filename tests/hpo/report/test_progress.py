@@ -9,7 +9,8 @@ from hypothesis import given, strategies as st
 
 from hpo.record.store import JobRow, LedgerRow, ReportRow, TrialRow
 from hpo.report.data import JobData
-from hpo.report.pictures.progress import LIKELY, baseline, best_by_cost, best_compared, full_scores, progress
+from hpo.report.pictures.baseline import LIKELY, baseline, full_scores
+from hpo.report.pictures.progress import best_by_cost, best_compared, progress
 from tests.support.records import made_up
 
 

@@ -162,6 +162,48 @@ def test_the_configuration_can_be_copied(data: JobData) -> None:
     assert not [block for block in blocks(data, "Configuration") if isinstance(block, Code)]
 
 
+def with_spec(data: JobData, **spec: Any) -> JobData:
+    return replace(data, job=replace(data.job, spec={**data.job.spec, **spec}))
+
+
+def test_what_autotune_chose_stands_with_its_reasons(data: JobData) -> None:
+    assert "Autotune" not in titles(data)
+    chosen = [{"name": "eta", "chosen": "0.01 to 1", "why": "<steps>"}, {"name": "max_jobs", "chosen": "40", "why": ""}]
+    assert table(with_spec(data, autotune=chosen), "Autotune") == {
+        "eta": ["0.01 to 1", "<steps>"],
+        "max_jobs": ["40", ""],
+    }
+
+
+def test_a_searcher_and_a_scheduler_have_their_names(data: JobData) -> None:
+    sampler = {"type": "optuna.samplers:TPESampler", "arguments": {"n_startup_trials": 4}}
+    parts = {
+        "searcher": {"type": "ray.tune.search.optuna:OptunaSearch", "arguments": {"sampler": sampler}},
+        "scheduler": {"type": "shop.rules:Rules.Mine", "arguments": None},
+    }
+    given = with_spec(data, strategy="RayTune", strategy_config=parts)
+    assert job_page(given).subtitle.startswith("RayTune (OptunaSearch, Mine) over")
+    (facts, *_) = [block for block in blocks(given, "Environment") if isinstance(block, Facts)]
+    assert dict(facts.items)["strategy"] == (
+        "RayTune: searcher OptunaSearch(sampler=TPESampler(n_startup_trials=4)), scheduler Mine (an object)"
+    )
+    no_brackets = replace(given, trials=tuple(replace(trial, bracket=None) for trial in given.trials))
+    (trials,) = [block for block in blocks(no_brackets, "Trials") if isinstance(block, Table)]
+    assert "bracket" not in trials.columns
+
+
+def test_of_several_trainers_the_configuration_is_of_the_one_that_the_best_has(data: JobData) -> None:
+    assert data.best is not None
+    values = {"estimator": "a", "a.eta": 0.5}
+    best = replace(data.best, hyperparameters=values)
+    parts = {"a": {"hyperparameters": {"rounds": 3}}, "b": {"hyperparameters": {"depth": 4}}}
+    static = {"estimator": "a", "a.rounds": 3, "b.depth": 4}
+    estimator = {**data.job.spec["estimator"], "trainer": "SeveralTrainers", "hyperparameters": static}
+    trials = tuple(best if trial is data.best else trial for trial in data.trials)
+    several = with_spec(replace(data, trials=trials), estimator={**estimator, "options": {"trainers": parts}})
+    assert list(table(several, "Configuration")) == ["estimator", "a.eta", "a.rounds"]
+
+
 def test_failures_come_with_their_tracebacks_folded(data: JobData) -> None:
     failed = [trial for trial in data.trials if trial.status in ("Failed", "Diverged")]
     codes = [block for block in blocks(data, "Failures") if isinstance(block, Code)]

@@ -247,3 +247,25 @@ def test_a_trial_that_failed_says_where_its_traceback_and_its_output_are() -> No
     assert described["Traceback"] == "Traceback: boom"
     assert described["Logs"] == "10.0.0.1:/tmp/ray/worker.err"
     assert {"Traceback", "Logs"}.isdisjoint(describe_trial(job(), TRIALS[0]))
+
+
+def test_hyperparameters_whose_ranges_autotune_chose_are_named_with_a_value_of_each() -> None:
+    chosen = [{"name": name, "chosen": "", "why": ""} for name in ("eta", "booster", "max_jobs")]
+    static = {**SPEC["estimator"], "hyperparameters": {"booster": "dart"}}
+    config = describe(job(spec={"autotune": chosen, "estimator": static}), [])["HyperParameterTuningJobConfig"]
+    ranges = config["ParameterRanges"]
+    assert ranges["AutoParameters"] == [
+        {"Name": "eta", "ValueHint": "0.5"},
+        {"Name": "booster", "ValueHint": "dart"},
+    ]
+    assert {name: ranges[name] for name in SPEC["parameter_ranges"]} == SPEC["parameter_ranges"]
+    by_name = {entry["Name"]: entry for kind in ranges.values() for entry in kind}
+    assert by_name["eta"]["MaxValue"] == "1"
+    assert "AutoParameters" not in describe(job(spec={"autotune": []}), [])["HyperParameterTuningJobConfig"]
+
+
+def test_a_searcher_and_a_scheduler_are_told_with_their_arguments() -> None:
+    parts = {"searcher": {"type": "ray.tune.search.optuna:OptunaSearch", "arguments": {"seed": 1}}}
+    config = describe(job(spec={"strategy": "RayTune", "strategy_config": parts}), [])["HyperParameterTuningJobConfig"]
+    assert config["Searcher"] == {"Type": "ray.tune.search.optuna:OptunaSearch", "Arguments": {"seed": 1}}
+    assert "Scheduler" not in config

@@ -40,7 +40,8 @@ def seen(count: int, resource: int = END) -> list[Observation]:
 
 def proposed(observations: list[Observation], seed: int = 1, **named: Any) -> dict[str, Any]:
     stream = np.random.RandomState(seed)
-    return propose(SPACE, observations, **{"max_resource": END, "maximize": False, "stream": stream, **named})
+    named = {"max_resource": END, "maximize": False, "stream": stream, **named}
+    return propose(SPACE, observations, **named).hyperparameters
 
 
 @given(st.lists(st.floats(-1e6, 1e6) | st.just(math.nan) | st.just(math.inf), min_size=1, max_size=20), st.booleans())
@@ -94,7 +95,7 @@ def test_of_a_few_configurations_each_comes_once_and_then_again() -> None:
     for number in range(8):
         named = {"max_resource": 1, "maximize": True, "stream": np.random.RandomState(number)}
         first = {"depth": 1, "booster": "dart"}
-        configuration = propose(space, found, **named) if found else first
+        configuration = propose(space, found, **named).hyperparameters if found else first
         found.append(Observation(hyperparameters=configuration, resource=1, value=float(configuration["depth"])))
     assert len({str(each.hyperparameters) for each in found[:6]}) == 6
 
@@ -170,7 +171,7 @@ def test_a_branch_is_found_and_searched() -> None:
     for number in range(16):
         observations = [Observation(hyperparameters=each, resource=9, value=branch_loss(each)) for each in found]
         stream = np.random.RandomState(number)
-        found.append(propose(TREE, observations, max_resource=9, maximize=False, stream=stream))
+        found.append(propose(TREE, observations, max_resource=9, maximize=False, stream=stream).hyperparameters)
     best = min(found, key=branch_loss)
     assert best["optimizer"] == "sgd"
     assert branch_loss(best) < 0.1

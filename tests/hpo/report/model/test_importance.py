@@ -42,7 +42,7 @@ def test_parts_are_those_of_the_function_although_a_model_chose_where_to_look() 
     for _ in range(22):
         belief = Belief.of(data)
         assert belief is not None
-        new = propose(belief.space, belief.observations, max_resource=1, maximize=True, stream=stream)
+        new = propose(belief.space, belief.observations, max_resource=1, maximize=True, stream=stream).hyperparameters
         data = by_function(value, [*(trial.hyperparameters for trial in data.trials), new])
     found = {each.name: each.total for each in found_in(data)}
     assert found == pytest.approx({"a": 0.75, "b": 0.17, "c": 0.13, "d": 0, "e": 0, "f": 0}, abs=0.3)

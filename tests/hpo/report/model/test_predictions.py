@@ -70,7 +70,7 @@ def test_the_title_says_the_correlation_and_the_note_how_it_came_about() -> None
     whole = agreement(predictions(belief))
     assert f"{whole:.2f}" in figure.title
     assert "leave-one-out" in figure.note
-    assert "not what was known when the trial was suggested" in figure.note
+    assert "how far the slices and contours above can be relied on" in figure.note
     many = left_out_predictions(believed(large()))
     assert many is not None
     assert "Of many trials" in many.note
