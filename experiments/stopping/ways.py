@@ -125,7 +125,7 @@ class Place:
                 max_resource=plan.max_resource,
                 seed=seed,
                 storage_path=self.storage_path,
-                static=problem.static,
+                static=dict(problem.static),
                 workers=lambda hyperparameters: self.workers,
                 untuned=False,
             ),
