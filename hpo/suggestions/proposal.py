@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,19 @@ FINALISTS = 64
 """Candidates that are moved to where a configuration is, and looked at again: for all of them it took two thirds of the
 time of a suggestion.
 """
+
+
+class Predictor(Protocol):
+    """A model of results at the largest resource, as `Surface` is one."""
+
+    points: NDArray[Any]
+    """The configurations that it learned from, shape (n, sides)."""
+
+    def believing(self, points: NDArray[Any]) -> None:
+        """Takes points whose values are to come at what it predicts of them."""
+
+    def predict(self, points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Mean and standard deviation at points."""
 
 
 def propose(
@@ -56,7 +69,8 @@ def propose(
         scales: of the process, out of `scales_of`; None: those that are likeliest for these observations.
     """
     with one_thread():
-        return _propose(space, observations, begun, max_resource, maximize, stream, scales)
+        surface = Surface(space, observations, max_resource=max_resource, maximize=maximize, scales=scales)
+        return most_improving(space, surface, begun=begun, stream=stream)
 
 
 def scales_of(space: Space, observations: Sequence[Observation], *, max_resource: int, maximize: bool) -> NDArray[Any]:
@@ -72,16 +86,17 @@ def scales_of(space: Space, observations: Sequence[Observation], *, max_resource
         return Surface(space, observations, max_resource=max_resource, maximize=maximize).scales
 
 
-def _propose(
-    space: Space,
-    observations: Sequence[Observation],
-    begun: Sequence[dict[str, Scalar]],
-    max_resource: int,
-    maximize: bool,
-    stream: np.random.RandomState,
-    scales: NDArray[Any] | None,
+def most_improving(
+    space: Space, surface: Predictor, *, begun: Sequence[dict[str, Scalar]], stream: np.random.RandomState
 ) -> dict[str, Scalar]:
-    surface = Surface(space, observations, max_resource=max_resource, maximize=maximize, scales=scales)
+    """The configuration of the greatest expected improvement on the best that a model predicts of what was tried.
+
+    Args:
+        space: of the configurations.
+        surface: the model.
+        begun: configurations whose values are still to come.
+        stream: what draws candidates.
+    """
     pending = np.array([space.point(each) for each in begun]).reshape(-1, space.sides)
     if begun:
         surface.believing(pending)

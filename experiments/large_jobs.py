@@ -1,0 +1,242 @@
+"""A Gaussian process that reads a part of a large job's results, beside trees that read all of them.
+
+    python -m experiments.large_jobs [--bench FOLDER] [--seeds 4] [--trials 1000] [--recorded 300]
+
+The process learns from at most 140 results: of a job of several hundred trials, a part. Trees learn from all. Two
+measurements, with one trial at a time: trials that run to their end on functions of 6 to 10 dimensions with noise, and
+Hyperband with several hundred trials on the recorded tasks. Regret is 0 at a function's optimum, or a table's best, and
+1 at the median configuration; on the functions it is that of the best configuration tried, without the noise.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any, Optional
+
+import numpy as np
+import typer
+from numpy.typing import NDArray
+from rich.console import Console
+
+from experiments.shared.benchmark import markdown, table, write
+from experiments.shared.published import Steps
+from experiments.shared.recorded_tasks import bench, recorded_task, task_names
+from experiments.shared.tree_search import TreeHyperband, TreeSearch
+from hpo import ContinuousParameter
+from hpo.cli import errors_in_words
+from hpo.cost import Limits
+from hpo.ranges import ParameterRange, Scalar, decode
+from hpo.ranking import Ranking
+from hpo.search import Search
+from hpo.simulation import mean_and_error, simulate
+from hpo.strategies import RESOURCE, ModelSearch, Strategy, run_all, strategy_of
+
+NOISE = 0.05
+"""Standard deviation of a value, in regret."""
+LOOKED_AT = (100, 300, 600, 1000)
+"""Trials after which regret is told."""
+TRAININGS = (10, 20, 40)
+RANKING = Ranking(maximize=True)
+
+SEARCHES: dict[str, type[ModelSearch]] = {"Gaussian process": ModelSearch, "Trees": TreeSearch}
+HYPERBANDS: dict[str, Callable[[], Strategy]] = {
+    "Gaussian process": lambda: strategy_of("Hyperband", None),
+    "Trees": TreeHyperband,
+}
+
+# ---- functions to minimise, over a unit cube
+
+
+@dataclass(frozen=True, kw_only=True)
+class Function:
+    """A function of a unit cube.
+
+    Args:
+        sides: of the cube.
+        value: at a point.
+        least: its minimum.
+    """
+
+    sides: int
+    value: Callable[[NDArray[Any]], float]
+    least: float
+
+
+def hartmann(x: NDArray[Any]) -> float:
+    """Hartmann's function of 6 dimensions: Dixon and Szegő, "The Global Optimisation Problem" (1978)."""
+    return -float(HARTMANN_C @ np.exp(-(HARTMANN_A * (x - HARTMANN_P) ** 2).sum(axis=1)))
+
+
+def ackley(x: NDArray[Any]) -> float:
+    """Ackley's function (1987) from -10 to 10, its minimum off the middle."""
+    z = 20 * (x - 0.65)
+    return float(-20 * np.exp(-0.2 * np.sqrt((z**2).mean())) - np.exp(np.cos(2 * np.pi * z).mean()) + 20 + np.e)
+
+
+def rosenbrock(x: NDArray[Any]) -> float:
+    """The logarithm of Rosenbrock's function from -2 to 2: each side's best value depends on the one before it."""
+    z = 4 * x - 2
+    return math.log1p(float((100 * (z[1:] - z[:-1] ** 2) ** 2 + (1 - z[:-1]) ** 2).sum()))
+
+
+HARTMANN_C = np.array([1.0, 1.2, 3.0, 3.2])
+HARTMANN_A = np.array(
+    [[10, 3, 17, 3.5, 1.7, 8], [0.05, 10, 17, 0.1, 8, 14], [3, 3.5, 1.7, 10, 17, 8], [17, 8, 0.05, 10, 0.1, 14]]
+)
+HARTMANN_P = np.array(
+    [
+        [0.1312, 0.1696, 0.5569, 0.0124, 0.8283, 0.5886],
+        [0.2329, 0.4135, 0.8307, 0.3736, 0.1004, 0.9991],
+        [0.2348, 0.1451, 0.3522, 0.2883, 0.3047, 0.6650],
+        [0.4047, 0.8828, 0.8732, 0.5743, 0.1091, 0.0381],
+    ]
+)
+FUNCTIONS = {
+    "Hartmann, 6 dimensions": Function(sides=6, value=hartmann, least=-3.32237),
+    "Rosenbrock, 8 dimensions": Function(sides=8, value=rosenbrock, least=0.0),
+    "Ackley, 10 dimensions": Function(sides=10, value=ackley, least=0.0),
+}
+
+
+# ---- searches
+
+
+def on_function(name: str, arm: str, trials: int, seed: int) -> dict[str, Any]:
+    """One search: regret after each of `LOOKED_AT` trials, and the processor seconds of a suggestion.
+
+    Args:
+        name: of the function.
+        arm: of `SEARCHES`.
+        trials: of the job, one after another.
+        seed: of the search and of the noise.
+    """
+    function = FUNCTIONS[name]
+    ranges: dict[str, ParameterRange] = {f"x{side}": ContinuousParameter(0, 1) for side in range(function.sides)}
+    median = statistics.median(map(function.value, np.random.default_rng(0).random((2001, function.sides))))
+    noise = np.random.default_rng(seed).normal(0, NOISE, trials)
+    search = SEARCHES[arm](ranges, run_all(trials, 1), metric="value", mode="min", seed=seed, lag=1, ahead=False)
+    took, regrets, best = [], [], math.inf
+    for number in range(trials):
+        trial, began = f"trial-{number}", time.process_time()
+        suggested = search.suggest(trial)
+        took.append(time.process_time() - began)
+        assert suggested is not None, "nothing is waited for"
+        tried: dict[str, Scalar] = decode(ranges, suggested)
+        search.begun(trial, tried)
+        point = np.array([float(tried[side]) for side in ranges])
+        regret = (function.value(point) - function.least) / (median - function.least)
+        result = {RESOURCE: 1, "value": regret + noise[number]}
+        search.on_trial_result(trial, result)
+        search.on_trial_complete(trial, result)
+        best = min(best, regret)
+        if number + 1 in LOOKED_AT:
+            regrets.append(best)
+    return {"regrets": regrets, "seconds": statistics.fmean(took[-trials // 4 :])}
+
+
+def on_recorded(folder: Path, task: str, arm: str, trials: int, seed: int) -> dict[str, Any]:
+    """One job of Hyperband on a recorded task: regret after each of `TRAININGS`, and processor seconds a suggestion."""
+    recorded = recorded_task(folder, task)
+    units, strategy = recorded.curves.units, HYPERBANDS[arm]()
+    plan = strategy.plan(recorded.ranges, trials, units)
+    search = Search(
+        name="search",
+        metric="value",
+        mode="max",
+        max_jobs=plan.trials,
+        max_parallel_jobs=1,
+        max_resource=units,
+        seed=seed,
+        storage_path="/simulated",
+        limits=Limits(max_seconds=TRAININGS[-1] * units),
+    )
+    began = time.process_time()
+    found = simulate(recorded.curves, search, strategy, plan, recorded.ranges)
+    seconds = (time.process_time() - began) / len(found.trials)
+    regrets = [recorded.curves.regret(found.best_after(each * units), RANKING) for each in TRAININGS]
+    return {"regrets": regrets, "seconds": seconds}
+
+
+def on_tasks(folder: Path, arm: str, trials: int, seeds: Sequence[int]) -> list[dict[str, Any]]:
+    """Means over tasks, of each seed."""
+    made = []
+    for seed in seeds:
+        runs = [on_recorded(folder, task, arm, trials, seed) for task in task_names(folder)]
+        regrets = [statistics.fmean(each) for each in zip(*(run["regrets"] for run in runs), strict=True)]
+        made.append({"regrets": regrets, "seconds": statistics.fmean(run["seconds"] for run in runs)})
+    return made
+
+
+# ---- what came out
+
+
+def rows(of: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[str, ...]]:
+    """A row a model: regret with its standard error over the seeds, and seconds a suggestion."""
+    made = []
+    for arm, runs in of.items():
+        cells = []
+        for then in zip(*(run["regrets"] for run in runs), strict=True):
+            mean, error = mean_and_error(list(then))
+            cells.append(f"{mean:.3f} ± {error:.3f}")
+        made.append((arm, *cells, f"{statistics.fmean(run['seconds'] for run in runs):.3f}"))
+    return made
+
+
+def columns(places: Sequence[int], unit: str) -> tuple[str, ...]:
+    """Of `rows`."""
+    return ("model", *(f"regret after {place:,} {unit}" for place in places), "seconds a suggestion")
+
+
+def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
+    """The tables of docs/model.md, by name, from result.json."""
+    reached = [place for place in LOOKED_AT if place <= result["trials"]]
+    lines = [
+        (name if not place else "", *row)
+        for name, of in result["functions"].items()
+        for place, row in enumerate(rows(of))
+    ]
+    return {
+        "functions": markdown(("function", *columns(reached, "trials")), lines),
+        "recorded": markdown(columns(TRAININGS, "trainings"), rows(result["recorded"])),
+    }
+
+
+def main(
+    bench_: Annotated[Optional[Path], typer.Option("--bench", help="Folder of the recorded tasks.")] = None,  # noqa: UP045
+    seeds: Annotated[int, typer.Option(min=2, help="How many seeds, from 0.")] = 4,
+    trials: Annotated[int, typer.Option(min=100, help="Of a job on a function.")] = 1000,
+    recorded: Annotated[int, typer.Option(min=30, help="Trials of a job on a recorded task.")] = 300,
+    out: Annotated[Path, typer.Option(help="Folder for result.json and steps.")] = Path("results/large-jobs"),
+) -> None:
+    """A Gaussian process of a part of the results, and trees of all of them, in large jobs."""
+    console = Console(highlight=False)
+    folder, each = bench(bench_), range(seeds)
+    result: dict[str, Any] = {"simulated": True, "seeds": list(each), "trials": trials, "jobs": recorded}
+    result |= {"functions": {}, "recorded": {}}
+    with Steps(out, partial(console.print, markup=False)) as steps:
+        for name in FUNCTIONS:
+            of = result["functions"][name] = {}
+            for arm in SEARCHES:
+                step = f"{name}-{arm}".replace(" ", "-").replace(",", "")
+                settings = {"trials": trials, "seeds": list(each)}
+                work = partial(lambda name, arm: [on_function(name, arm, trials, seed) for seed in each], name, arm)
+                of[arm] = steps.do(step, settings, work)
+            places = [place for place in LOOKED_AT if place <= trials]
+            console.print(table(name, columns(places, "trials"), rows(of)))
+        for arm in HYPERBANDS:
+            settings = {"trials": recorded, "seeds": list(each), "tasks": task_names(folder)}
+            work = partial(on_tasks, folder, arm, recorded, each)
+            result["recorded"][arm] = steps.do(f"recorded-{arm}".replace(" ", "-"), settings, work)
+        console.print(table("Recorded tasks", columns(TRAININGS, "trainings"), rows(result["recorded"])))
+    console.print(f"written to {write(out, result)}", soft_wrap=True)
+
+
+if __name__ == "__main__":
+    with errors_in_words():
+        typer.run(main)
