@@ -1,15 +1,16 @@
 """A Gaussian process that reads a part of a large job's results, beside trees that read all of them.
 
-    python -m experiments.large_jobs [--bench FOLDER] [--seeds 4] [--trials 1000] [--recorded 300]
+    python -m experiments.large_jobs [--seeds 4] [--trials 1000]
 
-The process learns from at most 140 results: of a job of several hundred trials, a part. Trees learn from all. Two
-measurements, with one trial at a time: trials that run to their end on functions of 6 to 10 dimensions with noise, and
-Hyperband with several hundred trials on the recorded tasks. Regret is 0 at a function's optimum, or a table's best, and
-1 at the median configuration; on the functions it is that of the best configuration tried, without the noise.
+The process learns from at most 140 results, of a job of several hundred trials a part; trees learn from all. Trials run
+to their end one after another, on functions of 6 to 10 dimensions with noise: recorded tables of a thousand
+configurations are all but searched through by so many. Regret is that of the best configuration tried, without the
+noise: 0 at the optimum, 1 at the median configuration.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 import time
@@ -17,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -26,29 +27,19 @@ from rich.console import Console
 
 from experiments.shared.benchmark import markdown, table, write
 from experiments.shared.published import Steps
-from experiments.shared.recorded_tasks import bench, recorded_task, task_names
-from experiments.shared.tree_search import TreeHyperband, TreeSearch
+from experiments.shared.tree_search import TreeSearch
 from hpo import ContinuousParameter
 from hpo.cli import errors_in_words
-from hpo.cost import Limits
 from hpo.ranges import ParameterRange, Scalar, decode
-from hpo.ranking import Ranking
-from hpo.search import Search
-from hpo.simulation import mean_and_error, simulate
-from hpo.strategies import RESOURCE, ModelSearch, Strategy, run_all, strategy_of
+from hpo.simulation import mean_and_error
+from hpo.strategies import RESOURCE, ModelSearch, run_all
 
 NOISE = 0.05
 """Standard deviation of a value, in regret."""
 LOOKED_AT = (100, 300, 600, 1000)
 """Trials after which regret is told."""
-TRAININGS = (10, 20, 40)
-RANKING = Ranking(maximize=True)
 
 SEARCHES: dict[str, type[ModelSearch]] = {"Gaussian process": ModelSearch, "Trees": TreeSearch}
-HYPERBANDS: dict[str, Callable[[], Strategy]] = {
-    "Gaussian process": lambda: strategy_of("Hyperband", None),
-    "Trees": TreeHyperband,
-}
 
 # ---- functions to minimise, over a unit cube
 
@@ -140,39 +131,6 @@ def on_function(name: str, arm: str, trials: int, seed: int) -> dict[str, Any]:
     return {"regrets": regrets, "seconds": statistics.fmean(took[-trials // 4 :])}
 
 
-def on_recorded(folder: Path, task: str, arm: str, trials: int, seed: int) -> dict[str, Any]:
-    """One job of Hyperband on a recorded task: regret after each of `TRAININGS`, and processor seconds a suggestion."""
-    recorded = recorded_task(folder, task)
-    units, strategy = recorded.curves.units, HYPERBANDS[arm]()
-    plan = strategy.plan(recorded.ranges, trials, units)
-    search = Search(
-        name="search",
-        metric="value",
-        mode="max",
-        max_jobs=plan.trials,
-        max_parallel_jobs=1,
-        max_resource=units,
-        seed=seed,
-        storage_path="/simulated",
-        limits=Limits(max_seconds=TRAININGS[-1] * units),
-    )
-    began = time.process_time()
-    found = simulate(recorded.curves, search, strategy, plan, recorded.ranges)
-    seconds = (time.process_time() - began) / len(found.trials)
-    regrets = [recorded.curves.regret(found.best_after(each * units), RANKING) for each in TRAININGS]
-    return {"regrets": regrets, "seconds": seconds}
-
-
-def on_tasks(folder: Path, arm: str, trials: int, seeds: Sequence[int]) -> list[dict[str, Any]]:
-    """Means over tasks, of each seed."""
-    made = []
-    for seed in seeds:
-        runs = [on_recorded(folder, task, arm, trials, seed) for task in task_names(folder)]
-        regrets = [statistics.fmean(each) for each in zip(*(run["regrets"] for run in runs), strict=True)]
-        made.append({"regrets": regrets, "seconds": statistics.fmean(run["seconds"] for run in runs)})
-    return made
-
-
 # ---- what came out
 
 
@@ -188,52 +146,38 @@ def rows(of: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[tuple[str, ...]]
     return made
 
 
-def columns(places: Sequence[int], unit: str) -> tuple[str, ...]:
+def columns(trials: int) -> tuple[str, ...]:
     """Of `rows`."""
-    return ("model", *(f"regret after {place:,} {unit}" for place in places), "seconds a suggestion")
+    return (
+        "model",
+        *(f"regret after {place:,} trials" for place in LOOKED_AT if place <= trials),
+        "seconds a suggestion",
+    )
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
-    """The tables of docs/model.md, by name, from result.json."""
-    reached = [place for place in LOOKED_AT if place <= result["trials"]]
-    lines = [
-        (name if not place else "", *row)
-        for name, of in result["functions"].items()
-        for place, row in enumerate(rows(of))
-    ]
-    return {
-        "functions": markdown(("function", *columns(reached, "trials")), lines),
-        "recorded": markdown(columns(TRAININGS, "trainings"), rows(result["recorded"])),
-    }
+    """The table of docs/model.md from result.json."""
+    lines = [(name, *row) for name, of in result["functions"].items() for row in rows(of)]
+    return {"functions": markdown(("function", *columns(result["trials"])), lines)}
 
 
 def main(
-    bench_: Annotated[Optional[Path], typer.Option("--bench", help="Folder of the recorded tasks.")] = None,  # noqa: UP045
     seeds: Annotated[int, typer.Option(min=2, help="How many seeds, from 0.")] = 4,
-    trials: Annotated[int, typer.Option(min=100, help="Of a job on a function.")] = 1000,
-    recorded: Annotated[int, typer.Option(min=30, help="Trials of a job on a recorded task.")] = 300,
+    trials: Annotated[int, typer.Option(min=100, help="Of a job.")] = 1000,
     out: Annotated[Path, typer.Option(help="Folder for result.json and steps.")] = Path("results/large-jobs"),
 ) -> None:
     """A Gaussian process of a part of the results, and trees of all of them, in large jobs."""
     console = Console(highlight=False)
-    folder, each = bench(bench_), range(seeds)
-    result: dict[str, Any] = {"simulated": True, "seeds": list(each), "trials": trials, "jobs": recorded}
-    result |= {"functions": {}, "recorded": {}}
+    result: dict[str, Any] = {"simulated": True, "seeds": list(range(seeds)), "trials": trials, "functions": {}}
     with Steps(out, partial(console.print, markup=False)) as steps:
         for name in FUNCTIONS:
-            of = result["functions"][name] = {}
-            for arm in SEARCHES:
-                step = f"{name}-{arm}".replace(" ", "-").replace(",", "")
-                settings = {"trials": trials, "seeds": list(each)}
-                work = partial(lambda name, arm: [on_function(name, arm, trials, seed) for seed in each], name, arm)
-                of[arm] = steps.do(step, settings, work)
-            places = [place for place in LOOKED_AT if place <= trials]
-            console.print(table(name, columns(places, "trials"), rows(of)))
-        for arm in HYPERBANDS:
-            settings = {"trials": recorded, "seeds": list(each), "tasks": task_names(folder)}
-            work = partial(on_tasks, folder, arm, recorded, each)
-            result["recorded"][arm] = steps.do(f"recorded-{arm}".replace(" ", "-"), settings, work)
-        console.print(table("Recorded tasks", columns(TRAININGS, "trainings"), rows(result["recorded"])))
+            of: dict[str, list[dict[str, Any]]] = {arm: [] for arm in SEARCHES}
+            for seed, arm in itertools.product(range(seeds), SEARCHES):
+                step = f"{name}-{arm}-{seed}".replace(" ", "-").replace(",", "")
+                work = partial(on_function, name, arm, trials, seed)
+                of[arm].append(steps.do(step, {"trials": trials}, work))
+            result["functions"][name] = of
+            console.print(table(name, columns(trials), rows(of)))
     console.print(f"written to {write(out, result)}", soft_wrap=True)
 
 

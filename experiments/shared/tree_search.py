@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy.stats import rankdata
 from sklearn.ensemble import ExtraTreesRegressor
 
 from hpo.ranges import Scalar, decode
-from hpo.strategies import HyperbandStrategy, ModelSearch, Prepared, Task
+from hpo.strategies import ModelSearch
 from hpo.suggestions import Observation, Space, most_improving
 
 TREES, LEAF = 100, 3
@@ -85,12 +84,3 @@ class TreeSearch(ModelSearch):
         forest = Forest(self._space, seen, max_resource=longest, maximize=maximize, seed=seed)
         stream = np.random.RandomState(np.random.MT19937(sequence))
         return most_improving(self._space, forest, begun=unseen, stream=stream)
-
-
-class TreeHyperband(HyperbandStrategy):
-    """Hyperband whose model are trees."""
-
-    def prepare(self, task: Task) -> Prepared:
-        """See `Strategy.prepare`."""
-        search = TreeSearch(task.ranges, task.plan, metric=task.metric, mode=task.mode, seed=task.seed, lag=8)
-        return replace(super().prepare(task), searcher=search)
