@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from experiments import large_jobs
-from experiments.large_jobs import FUNCTIONS, HARTMANN_P, SEARCHES, on_function, page_tables
-from experiments.shared.tree_search import Forest
+from experiments.large_jobs import FUNCTIONS, HARTMANN_P, SEARCHES, Forest, on_function, page_tables
 from hpo import ContinuousParameter
 from hpo.suggestions import Observation, Space
 
