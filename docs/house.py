@@ -22,6 +22,7 @@ SCRIPTS = (
     "search_quality",
     "completion",
     "search_sizes",
+    "large_jobs",
     "startup",
     "one_process",
     "overhead",

@@ -1,6 +1,6 @@
 """A search with a model in a small job, in a very large one, and beside one that reads whatever has come.
 
-    python -m experiments.search_sizes [--bench FOLDER] [--seeds 12] [--trials 10000]
+    python -m experiments.search_sizes [--bench FOLDER] [--seeds 12] [--trials 10000] [--part large]
 
 Three questions on simulated gangs. With 30 trials, does Hyperband with a model find more than 30 random trials that run
 to the end, and for how many of their epochs? What does one answer a seed cost, against suggestions that read every
@@ -13,10 +13,12 @@ and with it the loop that serves the others. The other two do not count it.
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Optional
@@ -39,7 +41,18 @@ from hpo.simulation import mean_and_error, simulate
 from hpo.strategies import HyperbandStrategy, Strategy, Task, lag_for, run_all, strategy_of
 from trainers.gangs import Assignment
 
+
+class Part(StrEnum):
+    """A question."""
+
+    LARGE = "large"
+    SMALL = "small"
+    ANSWERS = "answers"
+
+
 SMALL, GANGS, LONGEST = 30, 16, 660.0
+RESULTS = 500
+"""With which a suggestion takes no longer than was promised: those of a job of so many trials."""
 TRAININGS = 20
 """At which one answer and the free one are compared."""
 TRIALS_OF_IT = 95
@@ -95,14 +108,11 @@ def searched(
 
 
 def over_tasks(
-    folder: Path, strategy: Callable[[], Strategy], seeds: Sequence[int], trials: int, workers: int, trainings: float
-) -> list[tuple[float, float]]:
-    """Regret and trainings of each seed, the means over tasks."""
-    made = []
-    for seed in seeds:
-        runs = [searched(folder, task, strategy(), trials, workers, seed, trainings) for task in task_names(folder)]
-        made.append((statistics.fmean(run[0] for run in runs), statistics.fmean(run[1] for run in runs)))
-    return made
+    folder: Path, strategy: Callable[[], Strategy], seed: int, trials: int, workers: int, trainings: float
+) -> tuple[float, float]:
+    """Regret and trainings of a seed, the means over tasks."""
+    runs = [searched(folder, task, strategy(), trials, workers, seed, trainings) for task in task_names(folder)]
+    return statistics.fmean(run[0] for run in runs), statistics.fmean(run[1] for run in runs)
 
 
 def large(trials: int) -> dict[str, float]:
@@ -166,8 +176,11 @@ def targets(result: Mapping[str, Any]) -> list[Target]:
         costs = _mean(of["one answer"])[0] - _mean(of["free"])[0]
         promise = f"cost of one answer at {TRAININGS} trainings, {workers} workers"
         made.append(Target(promise=promise, limit=0.03, measured=costs, unit="of regret"))
-    if result["large"]:
-        of = result["large"]
+    for trials, of in result["large"].items():
+        if trials == str(RESULTS):
+            longest = of["suggestion_longest"]
+            made.append(Target(promise=f"a suggestion with up to {RESULTS} results", limit=0.2, measured=longest))
+            continue
         promise, limit = f"{of['trials']:,} trials of 1 s on {GANGS} gangs", LONGEST * of["trials"] / 10_000
         made.append(Target(promise=promise, limit=limit, measured=of["simulated_seconds"]))
     return made
@@ -183,12 +196,36 @@ def rows(of: Mapping[str, Sequence[Sequence[float]]]) -> list[tuple[str, str, st
 
 
 COLUMNS = ("search", "regret", "full trainings")
+LARGE = (
+    "trials",
+    "seconds at least",
+    "seconds",
+    "gangs idle",
+    "seconds of a suggestion, median",
+    "seconds of the longest",
+)
 
 
 def page_tables(result: Mapping[str, Any]) -> dict[str, str]:
     """The tables of docs/model.md, by name, from result.json."""
     answers = {f"answers-{workers}": markdown(COLUMNS, rows(of)) for workers, of in result["answers"].items()}
-    return {"small": markdown(COLUMNS, rows(result["small"])), "promises": promised(result["targets"]), **answers}
+    large = [
+        (
+            f"{of['trials']:,}",
+            f"{of['least_seconds']:.1f}",
+            f"{of['simulated_seconds']:.1f}",
+            f"{1 - of['least_seconds'] / of['simulated_seconds']:.1%}",
+            f"{of['suggestion_median']:.3f}",
+            f"{of['suggestion_longest']:.3f}",
+        )
+        for of in result["large"].values()
+    ]
+    return {
+        "small": markdown(COLUMNS, rows(result["small"])),
+        "large": markdown(LARGE, large),
+        "promises": promised(result["targets"]),
+        **answers,
+    }
 
 
 def _mean(runs: Sequence[Sequence[float]]) -> tuple[float, float]:
@@ -200,25 +237,33 @@ def main(
     seeds: Annotated[int, typer.Option(min=2, help="How many seeds, from 0.")] = 12,
     workers: Annotated[Optional[list[int]], typer.Option(min=2, help="For one answer; else 4 and 16.")] = None,  # noqa: UP045
     trials: Annotated[int, typer.Option(min=100, help="Of the large job.")] = 10_000,
+    parts: Annotated[Optional[list[Part]], typer.Option("--part", help="May be repeated; else all.")] = None,  # noqa: UP045
     out: Annotated[Path, typer.Option(help="Folder for result.json and steps.")] = Path("results/search-sizes"),
 ) -> None:
     """Search with a model in small and large jobs, and what one answer a seed costs."""
     console = Console(highlight=False)
-    folder, each = bench(bench_), range(seeds)
-    known = {"seeds": list(each), "tasks": task_names(folder)}
-    result: dict[str, Any] = {"simulated": True, **known, "small": {}, "answers": {}, "large": {}}
+    folder, each, asked = bench(bench_), range(seeds), parts or list(Part)
+    result: dict[str, Any] = {"simulated": True, "seeds": list(each), "tasks": task_names(folder)}
+    result |= {"small": {}, "answers": {}, "large": {}}
     with Steps(out, partial(console.print, markup=False)) as steps:
-        result["large"] = steps.do(f"large-{trials}", {"trials": trials}, lambda: large(trials))
-        console.print(f"{trials:,} trials: {result['large']['simulated_seconds']:.0f} s simulated")
-        for name, strategy in SMALL_JOBS.items():
-            work = partial(over_tasks, folder, strategy, each, SMALL, 1, float("inf"))
-            result["small"][name] = steps.do(f"small-{name}", known, work)
+
+        def runs(name: str, strategy: Callable[[], Strategy], *job: float) -> list[tuple[float, float]]:
+            known = {"tasks": result["tasks"], "job": job}
+            return [
+                steps.do(f"{name}-{seed}", known, partial(over_tasks, folder, strategy, seed, *job)) for seed in each
+            ]
+
+        if Part.LARGE in asked:
+            for many in (RESULTS, trials):
+                job = result["large"][str(many)] = steps.do(f"large-{many}", {"trials": many}, partial(large, many))
+                console.print(f"{many:,} trials: {job['simulated_seconds']:.1f} s simulated")
+        for name, strategy in SMALL_JOBS.items() if Part.SMALL in asked else ():
+            result["small"][name] = runs(f"small-{name}", strategy, SMALL, 1, math.inf)
             console.print(table(f"{SMALL} trials", COLUMNS, rows({name: result["small"][name]})))
-        for count in workers or (4, 16):
+        for count in (workers or (4, 16)) if Part.ANSWERS in asked else ():
             of = result["answers"][str(count)] = {}
             for name, strategy in ANSWERS.items():
-                work = partial(over_tasks, folder, strategy, each, TRIALS_OF_IT + 5 * count, count, TRAININGS)
-                of[name] = steps.do(f"answers-{count}-{name}", known, work)
+                of[name] = runs(f"answers-{count}-{name}", strategy, TRIALS_OF_IT + 5 * count, count, TRAININGS)
             console.print(table(f"{count} workers", COLUMNS, rows(of)))
     made = targets(result)
     console.print(promises(made))

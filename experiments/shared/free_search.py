@@ -8,10 +8,10 @@ from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
 
-from hpo.ranges import Scalar, decode
+from hpo.ranges import Scalar
 from hpo.search import SimulatedGangs
 from hpo.strategies import History, HyperbandStrategy, ModelSearch, Prepared, Task
-from hpo.suggestions import FEWEST_TRIALS, Observation
+from hpo.suggestions import Observation
 from trainers.gangs import Event
 
 
@@ -35,12 +35,6 @@ class FreeSearch(ModelSearch):
         super().__init__(task.ranges, task.plan, metric=task.metric, mode=task.mode, seed=task.seed, lag=1, ahead=False)
         self._first = 0
         self._history = FreeHistory(task.plan, 1)
-
-    def compute(self, number: int) -> dict[str, Scalar]:
-        seen, _ = self._history.read(number)
-        if len({str(each.hyperparameters) for each in seen}) < FEWEST_TRIALS:
-            return decode(self._ranges, self._random.drawn(number))
-        return super().compute(number)
 
 
 class FreeHyperband(HyperbandStrategy):

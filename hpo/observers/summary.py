@@ -156,8 +156,6 @@ def show_plan(plan: Plan) -> RenderableType:
     most = f"At most {plan.resource} of the {plan.full_resource} units of {plan.trials} full trials: {share:.0%}.{each}"
     if plan.apart and (early := plan.brackets[0].rungs[:-1]):
         most += f" A trial stops at {' or '.join(map(str, early))} if it is behind the median of those before it."
-    if plan.eta:
-        most += f" So many, if each new trial is better than all before it; usual is one in {plan.eta} a rung."
     return Group(table, Text(most))
 
 

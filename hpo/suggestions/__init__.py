@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     from hpo.suggestions.observation import Observation as Observation, scores_of as scores_of
     from hpo.suggestions.proposal import (
         FEWEST_TRIALS as FEWEST_TRIALS,
+        Predictor as Predictor,
         Proposal as Proposal,
+        most_improving as most_improving,
         propose as propose,
         scales_of as scales_of,
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,6 +46,23 @@ class Proposal:
     spread: float
 
 
+class Predictor(Protocol):
+    """A model of results at the largest resource, as `Surface` is one."""
+
+    points: NDArray[Any]
+    """The configurations that it learned from, shape (n, sides)."""
+
+    @property
+    def noise(self) -> float:
+        """The variance of a value that is measured twice."""
+
+    def believing(self, points: NDArray[Any]) -> None:
+        """Takes points whose values are to come at what it predicts of them."""
+
+    def predict(self, points: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Mean and standard deviation at points."""
+
+
 def propose(
     space: Space,
     observations: Sequence[Observation],
@@ -75,7 +92,8 @@ def propose(
         scales: of the process, out of `scales_of`; None: those that are likeliest for these observations.
     """
     with one_thread():
-        return _propose(space, observations, begun, max_resource, maximize, stream, scales)
+        surface = Surface(space, observations, max_resource=max_resource, maximize=maximize, scales=scales)
+        return most_improving(space, surface, begun=begun, stream=stream)
 
 
 def scales_of(space: Space, observations: Sequence[Observation], *, max_resource: int, maximize: bool) -> NDArray[Any]:
@@ -91,16 +109,17 @@ def scales_of(space: Space, observations: Sequence[Observation], *, max_resource
         return Surface(space, observations, max_resource=max_resource, maximize=maximize).scales
 
 
-def _propose(
-    space: Space,
-    observations: Sequence[Observation],
-    begun: Sequence[dict[str, Scalar]],
-    max_resource: int,
-    maximize: bool,
-    stream: np.random.RandomState,
-    scales: NDArray[Any] | None,
+def most_improving(
+    space: Space, surface: Predictor, *, begun: Sequence[dict[str, Scalar]], stream: np.random.RandomState
 ) -> Proposal:
-    surface = Surface(space, observations, max_resource=max_resource, maximize=maximize, scales=scales)
+    """The configuration of the greatest expected improvement on the best that a model predicts of what was tried.
+
+    Args:
+        space: of the configurations.
+        surface: the model.
+        begun: configurations whose values are still to come.
+        stream: what draws candidates.
+    """
     pending = np.array([space.point(each) for each in begun]).reshape(-1, space.sides)
     if begun:
         surface.believing(pending)

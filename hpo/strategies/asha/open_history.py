@@ -19,16 +19,16 @@ class OpenHistory(History):
 
     def __init__(self, plan: Plan) -> None:
         super().__init__(plan, lag=1)
-        self._taken: dict[int, Read] = {}
+        self._taken: Read = ([], [])
 
     def ready(self, number: int) -> bool:
         """It always is; what there is now is what the suggestion reads, also where it is computed in a thread."""
-        self._taken[number] = super().read(number)
+        self._taken = super().read(number)
         return True
 
     def read(self, number: int) -> Read:
-        """See `History.read`."""
-        return self._taken.pop(number)
+        """What was there when a suggestion was last begun, whichever it was."""
+        return self._taken
 
     def _open(self, index: int, number: int, other: int | None = None) -> int:
         return len(self._plan.brackets[index].rungs)

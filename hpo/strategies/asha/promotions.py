@@ -16,11 +16,7 @@ from hpo.strategies.hyperband import Bracket, Cut, Entry, Plan, Standings, State
 
 
 def lay_out_asynchronous(max_jobs: int, min_resource: int, max_resource: int, reduction_factor: int = 3) -> Plan:
-    """One bracket for `max_jobs` trials, with the most trials that can come to each rung.
-
-    That is one for each promotion: in whatever order values come, a trial goes on only if all but one in
-    `reduction_factor` of its rung are worse than it, so that the `reduction_factor` - 1 worst of a rung never do.
-    A search whose values come in no particular order promotes about one in `reduction_factor`.
+    """One bracket for `max_jobs` trials, of which one in `reduction_factor` goes on at each rung, and one to the end.
 
     Args:
         max_jobs: trials in all.
@@ -46,7 +42,7 @@ def grown(plan: Plan, max_jobs: int) -> Plan:
 
 
 def _bracket(trials: int, rungs: tuple[int, ...], eta: int) -> Bracket:
-    return Bracket(rungs=rungs, sizes=tuple(max(1, trials - place * (eta - 1)) for place in range(len(rungs))))
+    return Bracket(rungs=rungs, sizes=tuple(max(1, trials // eta**place) for place in range(len(rungs))))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,9 +62,12 @@ class _Rung:
 class Promotions(Standings):
     """Decides which trials go on, by what has come so far: another order of the same values gives other decisions.
 
-    A trial goes on from a rung once it is among the best of those that came there, one in eta, and a gang is free to
-    train it: that is asked with `promote`, from the last rung down, before a new trial is begun. Ties go to the trial
-    that was added first; a value that is not finite never goes on.
+    A trial goes on from a rung once it is among the best of those that came there, one in eta, no more of them than
+    that have gone on, and a gang is free to train it: that is asked with `promote`, from the last rung down, before a
+    new trial is begun. Ties go to the trial that was added first; a value that is not finite never goes on.
+
+    The paper lets all go on that are among the best when they come. With a model, new trials are better than those
+    before, so that most are, and units go into trials of early suggestions to the end instead of into new ones.
 
     The paper's search has no end, and grows its base for as long as a rung needs it. A bracket here has so many trials:
     when all were begun, none is being trained and none may be promoted, the best goes on from the last rung that any
@@ -129,8 +128,11 @@ class Promotions(Standings):
         return self._end()
 
     def _may_promote(self, rung: _Rung) -> bool:
-        """Whether the best that waits at a rung is among the best of all that came there."""
-        return bool(rung.waiting) and bisect_left(rung.ranks, rung.waiting[0][0]) < rung.came // self._eta
+        """Whether the best that waits at a rung is among the best of all that came there, and its place is free."""
+        places = rung.came // self._eta
+        return (
+            len(rung.went_on) < places and bool(rung.waiting) and bisect_left(rung.ranks, rung.waiting[0][0]) < places
+        )
 
     def _promoted(self, index: int, rung: _Rung) -> str:
         rank, trial = rung.waiting.pop(0)

@@ -75,8 +75,9 @@ class ModelSearch(Searcher):
         self._seed = seed
         self._random = RandomSearch(search_space(ranges), metric=metric, mode=mode, seed=seed)
         self._earlier = tuple(earlier)
-        left = fewest - len({str(each.hyperparameters) for each in earlier})
-        self._first = left + lag - 1 if left > 0 else 0
+        self._left = fewest - len({str(each.hyperparameters) for each in earlier})
+        """Trials of the job itself that have to be seen before a model is asked."""
+        self._first = self._left + lag - 1 if self._left > 0 else 0
         """The number of the first trial that a model suggests."""
         self._history = history or History(plan, lag)
         self._numbers: dict[str, int] = {}
@@ -159,7 +160,8 @@ class ModelSearch(Searcher):
         """The suggestion of a number; what it reads does not change any more, so a thread may read it."""
         own, unseen = self._history.read(number)
         seen = [*own, *self._earlier]
-        if not any(math.isfinite(each.value) for each in seen):
+        # A history that waits for results has so many by now; one that waits for nothing may not.
+        if number - len(unseen) < self._left or not any(math.isfinite(each.value) for each in seen):
             self._expected[number] = AT_RANDOM
             return decode(self._ranges, self._random.drawn(number))
         sequence = np.random.SeedSequence(self._seed, spawn_key=(number, 1))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from hpo import ContinuousParameter, HyperbandStrategyConfig, StrategyConfig
+from hpo.ranges import decode
 from hpo.strategies import Task
 from hpo.strategies.asha.asha_strategy import TIMING, AshaStrategy
 from hpo.strategies.asha.open_history import OpenHistory
@@ -16,8 +17,11 @@ from hpo.strategies.registry import (
     strategy_from_json,
     strategy_of,
 )
+from hpo.strategies.scheduler import RESOURCE
 from hpo.strategies.searchers import ModelSearch, RandomSearch
+from hpo.strategies.searchers.model_search import REFITS
 from hpo.strategies.warm_start import WarmStartConfig
+from hpo.suggestions import FEWEST_TRIALS
 from tests.support.simulated import METRIC
 from trainers.errors import ConfigurationError
 
@@ -86,3 +90,28 @@ def test_a_suggestion_reads_what_had_come_when_it_was_begun() -> None:
         (0.2, 3, 0.75),
     ]
     assert unseen == [{"eta": 0.0}, {"eta": 0.1}]
+
+
+def asked(trials: int, seen: int) -> tuple[dict[str, object], dict[str, object]]:
+    """What ASHA suggests behind so many trials, the first ones of them seen; and what random search would."""
+    of = Task(plan=lay_out_asynchronous(trials + 3, 1, 9), ranges=RANGES, metric=METRIC, mode="max", seed=1)
+    searcher = strategy_of("ASHA", None).prepare(of).searcher
+    chance = strategy_of("ASHA", CONFIG).prepare(of).searcher
+    for number in range(trials):
+        tried = decode(RANGES, chance.suggest(f"t{number}"))
+        searcher.begun(f"t{number}", tried)
+        if number < seen:
+            searcher.on_trial_result(f"t{number}", {RESOURCE: 1, METRIC: -abs(tried["eta"] - 0.5)})
+    return searcher.suggest("next"), chance.suggest("next")
+
+
+def test_its_model_is_asked_once_enough_has_come_not_once_enough_was_begun() -> None:
+    suggested, drawn = asked(trials=12, seen=FEWEST_TRIALS - 1)
+    assert suggested == drawn
+    suggested, drawn = asked(trials=12, seen=FEWEST_TRIALS)
+    assert suggested != drawn
+
+
+def test_the_scales_that_several_suggestions_of_a_large_job_share_are_of_what_has_come() -> None:
+    suggested, drawn = asked(trials=2 * REFITS, seen=20)
+    assert suggested != drawn

@@ -147,6 +147,19 @@ def test_a_trial_that_was_passed_over_goes_on_later() -> None:
     assert core.promote() == "t1"
 
 
+def test_trials_that_are_better_than_all_before_them_do_not_all_go_on() -> None:
+    """As a model suggests them: one in three has a place, and it is not the one that a better one finds taken."""
+    core = Promotions(lay_out_asynchronous(9, 1, 9), maximize=True)
+    promoted = []
+    for number in range(9):
+        core.add(f"t{number}")
+        core.report(f"t{number}", 1, float(number))
+        while (name := core.promote()) is not None:
+            promoted.append((name, core.milestone(name)))
+            core.report(name, core.milestone(name), float(name[1:]))
+    assert promoted == [("t2", 3), ("t5", 3), ("t8", 3), ("t8", 9)]
+
+
 def test_of_equal_values_the_first_trial_goes_on() -> None:
     core = Promotions(lay_out_asynchronous(3, 1, 3), maximize=True)
     for name in ("a", "b", "c"):
