@@ -224,6 +224,7 @@ def made_ready(settings: JobSettings, job: JobRow) -> Prepared:
         seed=search.seed,
         parallel=search.max_parallel_jobs,
         length=search.length,
+        static_names=tuple(search.static),
         fixed_names=search.fixed_names,
         in_process=settings.estimator.in_hand,
         earlier=observations_in(job.spec),

@@ -36,6 +36,7 @@ from hpo.strategies import (
     strategy_of,
     with_median_rule,
 )
+from hpo.text import enumerated
 from trainers.errors import ConfigurationError
 from trainers.registry import trainer_from_json
 from trainers.trainer import Trainer
@@ -163,9 +164,23 @@ class JobSettings:
             return self.planned
         units = longest(self.estimator.lengths, self.ranges, self.estimator.hyperparameters)
         configurations = (self.max_jobs or 1) // self.options["repeats"]
-        laid_out = self.search_strategy.plan(self.ranges, configurations, units)
+        try:
+            laid_out = self.search_strategy.plan(self.ranges, configurations, units)
+        except ConfigurationError as error:
+            missing = [] if units else self._missing_lengths
+            if not missing:
+                raise
+            raise ConfigurationError(f"{error}; not given for its estimator: {enumerated(missing)}") from error
         plan = check_plan(laid_out, configurations, self.strategy_name)
         return repeated(with_median_rule(plan) if self.early_stopping_type == "Auto" else plan, self.options["repeats"])
+
+    @property
+    def _missing_lengths(self) -> list[str]:
+        """The hyperparameters that would say how long those of several estimators train which do not say it."""
+        lengths, static = self.estimator.lengths, self.estimator.hyperparameters
+        if len(lengths) == 1:
+            return []
+        return [names[0] for names in lengths if names and longest([names], self.ranges, static) is None]
 
     @property
     def strategy_name(self) -> str:

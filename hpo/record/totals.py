@@ -84,8 +84,8 @@ def billed(connection: sa.Connection, name: str) -> dict[tuple[str, str], float]
 
 
 def begun_and_waiting(connection: sa.Connection, name: str) -> tuple[int, int]:
-    """How many trials of a job have begun, and how many additions no trial has taken."""
-    begun = sa.select(sa.func.count()).where(TRIALS.c.job == name, TRIALS.c.number >= 0)
+    """How many trials of a job have begun, forks in others' places apart, and how many additions no trial has taken."""
+    begun = sa.select(sa.func.count()).where(TRIALS.c.job == name, TRIALS.c.number >= 0, TRIALS.c.replaces == "")
     taken = sa.exists().where(TRIALS.c.job == name, TRIALS.c.given == ADDITIONS.c.id)
     waiting = sa.select(sa.func.count()).where(ADDITIONS.c.job == name, sa.not_(taken))
     return connection.scalar(begun) or 0, connection.scalar(waiting) or 0

@@ -58,15 +58,16 @@ def add_trial(store: Store, name: str, values: Mapping[str, Any]) -> Added:
     point = checked_point(ranges, values, "the trial")
     if refusal := spec.get("refuses_given"):
         raise ConfigurationError(f"no trial can be added to job {name!r}: {refusal}")
+    grows = not any(trial.replaces for trial in store.trials(name))
     found: list[tuple[JobRow, int, int]] = []
 
     def check(job: JobRow, begun: int, waiting: int) -> None:
-        _check_goes_on(job)
+        _check_goes_on(job, grows=grows)
         tried = -(-begun // repeats_of(job))  # Each of these values is of so many trials.
         points = max(0, len(job.spec.get("points_to_evaluate") or ()) - tried)
         left = job.spec["max_jobs"] // repeats_of(job) - tried - points - waiting
         if left < 1:
-            raise ConfigurationError(_no_place(job, begun, points + waiting))
+            raise ConfigurationError(_no_place(job, begun, points + waiting, grows=grows))
         found.append((job, points + waiting, left - 1))
 
     store.add_trial(name, point, check)
@@ -74,22 +75,29 @@ def add_trial(store: Store, name: str, values: Mapping[str, Any]) -> Added:
     return Added(job=job, values=point, ahead=ahead, places=places)
 
 
-def _check_goes_on(job: JobRow) -> None:
+def _check_goes_on(job: JobRow, *, grows: bool) -> None:
     """Refuses a job that is Completed. One that was stopped, or whose driver died, can be resumed."""
     if job.status != "Completed":
         return
     if job.reason:
         raise ConfigurationError(f"job {job.name!r} is Completed, {job.reason}: no trial follows; begin another job")
-    raise ConfigurationError(f"job {job.name!r} is Completed: no trial follows. {_more(job)}")
+    raise ConfigurationError(f"job {job.name!r} is Completed: no trial follows. {_more(job, grows=grows)}")
 
 
-def _no_place(job: JobRow, begun: int, waiting: int) -> str:
+def _no_place(job: JobRow, begun: int, waiting: int, *, grows: bool) -> str:
     most = count(job.spec["max_jobs"], "trial")
     others = f", and {waiting} given before wait for theirs" if waiting else ""
-    stop = f"stop it (hpo stop {job.name}), then: " if job.status == "InProgress" and not job.lost else ""
-    return f"job {job.name!r} has no place left: of its {most} {begun} have begun{others}. {_more(job, stop)}"
+    more = _more(
+        job,
+        f"stop it (hpo stop {job.name}), then: " if job.status == "InProgress" and not job.lost else "",
+        grows=grows,
+    )
+    return f"job {job.name!r} has no place left: of its {most} {begun} have begun{others}. {more}"
 
 
-def _more(job: JobRow, before: str = "") -> str:
+def _more(job: JobRow, before: str = "", *, grows: bool) -> str:
+    """How a job gets places for more trials, unless its population has exchanged checkpoints."""
+    if not grows:
+        return "Its population has exchanged checkpoints, and who comes later would not be of it: begin another job"
     more = f"hpo resume {job.name} --set tuning.max_jobs=N, with an N above {job.spec['max_jobs']}"
     return f"To have more: {before}{more}; then add the trial while the job runs"

@@ -35,6 +35,7 @@ class Task:
         seed: everything random derives from it.
         parallel: trials at once.
         length: units that a configuration asks for, static and tuned values together; None where it does not say.
+        static_names: hyperparameters that the trainer has beside the tuned ones.
         fixed_names: hyperparameters that a trial's checkpoint cannot go on with other values of.
         in_process: trials train in this process, where nothing else may calculate meanwhile.
         earlier: results of earlier jobs, for a strategy that learns.
@@ -47,6 +48,7 @@ class Task:
     seed: int
     parallel: int = 1
     length: Callable[[Mapping[str, Any]], int | None] = unsaid
+    static_names: Sequence[str] = ()
     fixed_names: Sequence[str] = ()
     in_process: bool = False
     earlier: Sequence[Observation] = ()

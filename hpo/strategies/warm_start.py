@@ -8,7 +8,8 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any
 
 from hpo.ranges import ParameterRange, Scalar, present, range_from_json
-from hpo.record import JobRow, ReportRow, Store, TrialRow, as_earlier_best, best_trial
+from hpo.ranking import Ranking
+from hpo.record import JobRow, ReportRow, Store, TrialRow, as_earlier_best, best_trial, objective
 from hpo.strategies.hyperband import Plan
 from hpo.text import enumerated
 from trainers.checking import did_you_mean
@@ -182,7 +183,10 @@ def _fingerprints(spec: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _results(parent: JobRow, spec: Mapping[str, Any], store: Store, job: str) -> list[dict[str, Any]]:
-    """The values of a parent's trials at their rungs and at their ends; a lost one has none at its end."""
+    """The values of a parent's trials at their rungs and at their ends; a lost one has none at its end.
+
+    Forks are left out: their values follow from the hyperparameters of other trials, too.
+    """
     ranges = {name: range_from_json(state) for name, state in spec["hyperparameter_ranges"].items()}
     brackets = Plan.from_json(parent.plan).brackets if parent.plan else ()
     rungs = {rung for bracket in brackets for rung in bracket.rungs}
@@ -191,12 +195,12 @@ def _results(parent: JobRow, spec: Mapping[str, Any], store: Store, job: str) ->
         reports.setdefault(report.trial_id, {})[report.step] = report
     results = []
     for trial in sorted(store.trials(parent.name), key=lambda trial: trial.number):
-        if trial.number < 0:
+        if trial.number < 0 or trial.parent:
             continue
         tried = _as_tried({**_static(parent.spec), **trial.hyperparameters}, ranges, spec, exact=not job)
         if tried is None:
             continue
-        for resource, value in _values(trial, rungs, reports.get(trial.trial_id, {})):
+        for resource, value in _values(parent, trial, rungs, reports.get(trial.trial_id, {})):
             results.append({"hyperparameters": tried, "resource": resource, "value": value, "job": job})
     return results
 
@@ -214,9 +218,19 @@ def _as_tried(
     return {name: ranges[name].cast_to_type(had[name]) for name in there}
 
 
-def _values(trial: TrialRow, rungs: set[int], reports: Mapping[int, ReportRow]) -> list[tuple[int, float | None]]:
-    steps = [step for step in sorted(reports) if step in rungs and step < trial.resource]
-    values = [(step, reports[step].objective) for step in steps]
+def _values(
+    parent: JobRow, trial: TrialRow, rungs: set[int], reports: Mapping[int, ReportRow]
+) -> list[tuple[int, float | None]]:
+    """What the parent compared a trial by, at each rung before its end and there."""
+    ranking = Ranking.of(parent.spec["objective_type"], parent.spec["objective_value"])
+    best, values = math.nan, []
+    for step in sorted(step for step in reports if step < trial.resource):
+        last = reports[step].objective
+        if last is not None and ranking.better(last, best):
+            best = last
+        if step in rungs:
+            values.append((step, ranking.counts(last, best if math.isfinite(best) else None)))
     if trial.status in ("Failed", "Diverged"):
         return [*values, (max(1, trial.resource), None)]
-    return [*values, (trial.resource, trial.objective)] if trial.resource and trial.objective is not None else values
+    end = objective(parent, trial)
+    return [*values, (trial.resource, end)] if trial.resource and end is not None else values

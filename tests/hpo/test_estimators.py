@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from optuna.samplers import TPESampler
 from typer.testing import CliRunner
 
 from hpo import (
@@ -175,6 +176,19 @@ def test_a_job_file_of_several_trainers_is_tuned(tmp_path: Path, monkeypatch: py
         tried = [trial.hyperparameters for trial in store.trials("both") if trial.number >= 0]
     assert {each[ESTIMATOR] for each in tried} == {"deep", "flat"}
     assert all(("deep.max_depth" in each) == (each[ESTIMATOR] == "deep") for each in tried)
+
+
+@pytest.mark.parametrize("options", [{"autotune": True}, {"strategy": "Random"}, {"searcher": TPESampler}])
+def test_an_estimator_that_says_no_length_is_named(options: dict[str, Any]) -> None:
+    here = ScalingConfig(num_workers=0)
+    without = {"boosted": XGBoostTrainer(scaling=here, hyperparameters=BOOSTED), "network": estimators()["network"]}
+    with pytest.raises(ConfigurationError, match=r"how long a trial trains: .*its estimator: boosted\.num_round$"):
+        HyperparameterTuner.create(
+            without,
+            {"boosted": "validation:merror", "network": "validation:accuracy"},
+            {"boosted": {}, "network": {"lr": ContinuousParameter(0.001, 1)}},
+            **options,
+        )
 
 
 def test_autotune_chooses_ranges_of_each() -> None:

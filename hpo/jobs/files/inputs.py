@@ -16,7 +16,7 @@ import numpy as np
 from trainers import storage
 from trainers.channels import Channel, Files, Memory, Table
 from trainers.datasets import find, load
-from trainers.errors import DataError, WarmbandError
+from trainers.errors import CheckpointError, DataError, WarmbandError
 
 MOST_COPIED = 64 << 20
 """Bytes of rows in memory that a job copies unasked, so that it can be resumed. Written while the first gang starts."""
@@ -192,7 +192,7 @@ def _opened(name: str, how: Mapping[str, Any], datasets: _Datasets) -> Channel:
         case {"paths": list(paths), "target": target, "header": header, "delimiter": delimiter}:
             return Channel.of(paths, target=target, header=header, delimiter=delimiter, name=name)
         case {"copy": str(copy), "names": names}:
-            table = _unpacked(copy, storage.read(copy), names)
+            table = _unpacked(copy, _copy(copy), names)
             columns = table.feature_names
             held = Memory(features=table.features, labels=table.labels, columns=columns, position=None)
             return Channel(name=name, source=held)
@@ -257,6 +257,16 @@ def _column(column: Any) -> dict[str, Any]:
         "type": np.asarray(str(stand_for.dtype)),
         "ordered": np.asarray(column.cat.ordered),
     }
+
+
+def _copy(uri: str) -> bytes:
+    try:
+        return storage.read(uri)
+    except CheckpointError as error:
+        raise DataError(
+            f"its rows were in the memory of the process that began the job, and their copy, {storage.shown(uri)!r}, "
+            "is not there: a job that is Completed keeps none"
+        ) from error
 
 
 def _unpacked(uri: str, data: bytes, names: list[str] | None) -> Table:

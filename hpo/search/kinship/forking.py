@@ -10,7 +10,7 @@ from ray.tune.schedulers import TrialScheduler
 from hpo.forks import Fork, Origin, Phase, Population
 from hpo.search.recall import Recall
 from hpo.search.trial import Search, TrialRun, derive_seed, new_run
-from trainers.errors import ConfigurationError
+from trainers.errors import ConfigurationError, SearchError
 
 
 class Forking:
@@ -37,13 +37,13 @@ class Forking:
         self._recall = recall
 
     def check_whole(self, begun: int, to_come: int) -> None:
-        """Refuses a population of which the searcher suggests but a part before that has reported.
+        """Ends a search whose population the searcher suggests but a part of, before that has reported.
 
         Raises:
-            ConfigurationError: trials are still to come.
+            SearchError: trials are still to come.
         """
         if self.population and to_come:
-            raise ConfigurationError(
+            raise SearchError(
                 f"the searcher suggests nothing for trial {begun} of {self._search.max_jobs} before others report, and "
                 "population based training begins with all; give another searcher, or none, which draws at random"
             )

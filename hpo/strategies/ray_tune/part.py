@@ -115,8 +115,7 @@ class Part:
                 record that could not hold it.
         """
         if self.thing is not None:
-            if not isinstance(self.thing, kinds):
-                raise self._of_another_kind(kinds)
+            self.kind(kinds)
             try:
                 return copy.deepcopy(self.thing)
             except Exception as error:
@@ -126,9 +125,7 @@ class Part:
                 ) from error
         if self.arguments is None:
             raise ConfigurationError(f"{self.bound}; then it can be made anew")
-        kind = load(self.place, self.role, "class")
-        if not isinstance(kind, type) or not issubclass(kind, kinds):
-            raise self._of_another_kind(kinds)
+        kind = self.kind(kinds)
         arguments = {name: self._argument(name, value, seed) for name, value in self.arguments.items()}
         try:
             return kind(**_filled(kind, arguments, _derived(seed, self.role), defaults))
@@ -137,6 +134,20 @@ class Part:
             raise ConfigurationError(
                 f"{self.role} {self.name} cannot be made with {dict(self.arguments)}: {why}"
             ) from error
+
+    def kind(self, kinds: tuple[type, ...]) -> type:
+        """Its class.
+
+        Args:
+            kinds: what it may be.
+
+        Raises:
+            ConfigurationError: it is nothing of these kinds, or cannot be loaded.
+        """
+        kind = load(self.place, self.role, "class") if self.thing is None else type(self.thing)
+        if not isinstance(kind, type) or not issubclass(kind, kinds):
+            raise self._of_another_kind(kinds)
+        return kind
 
     def _argument(self, name: str, value: Any, seed: int) -> Any:
         if not _is_part(value):
@@ -200,6 +211,8 @@ def _json(what: str, value: Any) -> Any:
             return plain
         case int() | float() if is_number(plain):
             return plain
+        case int() | float():
+            raise ConfigurationError(f"{what} is {value!r}; give a finite number")
         case type() | (type(), Mapping()):
             return Part.of(what, plain).to_json()
         case Mapping() if all(isinstance(name, str) for name in plain):

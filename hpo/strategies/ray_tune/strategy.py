@@ -109,15 +109,21 @@ class RayTuneStrategy(Strategy):
             ConfigurationError: a part cannot be made, or counts, compares or stops by something else than the job.
         """
         # Imported here: a job file is checked without waiting for Ray.
+        from ray.tune.schedulers import PopulationBasedTraining
+
         from hpo.strategies.ray_tune.guard import Guard
+        from hpo.strategies.ray_tune.populations import check_searcher
         from hpo.strategies.ray_tune.searcher import GuardedSearcher
 
         guard = Guard(task.seed % 2**32)
         made = at_random(task)
         inner = made.searcher if self._searcher is None else _searcher(self._searcher, task)
+        scheduler = made.scheduler if self._scheduler is None else _scheduler(self._scheduler, task, guard)
+        if isinstance(scheduler, PopulationBasedTraining):
+            check_searcher(inner, task)
         return Prepared(
             searcher=GuardedSearcher(inner, ranges=task.ranges, metric=task.metric, mode=task.mode, guard=guard),
-            scheduler=made.scheduler if self._scheduler is None else _scheduler(self._scheduler, task, guard),
+            scheduler=scheduler,
             plan=task.plan,
         )
 
@@ -168,6 +174,8 @@ def _scheduler(part: Part, task: Task, guard: Guard) -> TrialScheduler:
     from hpo.strategies.scheduler import RESOURCE
 
     usual = populations.defaults(task.ranges, task.fixed_names, task.plan.max_resource)
+    if part.arguments is not None:
+        populations.check_arguments(part.kind((TrialScheduler,)), part.arguments, usual)
     made: TrialScheduler = part.made((TrialScheduler,), task.seed, {**usual, "time_attr": RESOURCE})
     known.check_served(made)
     populations.check_population(made, task.fixed_names)
@@ -179,6 +187,7 @@ def _scheduler(part: Part, task: Task, guard: Guard) -> TrialScheduler:
             "time_attr='training_iteration'"
         )
     if isinstance(made, PopulationBasedTraining):
+        populations.check_task(made, task)
         return made  # The search itself shows it members in the place of trials, and forks those.
     made.set_search_properties(None if metric else task.metric, None if mode else task.mode)
     return GuardedScheduler(made, milestones=known.milestones(made, task.plan.max_resource), guard=guard)

@@ -203,13 +203,14 @@ def test_changing_what_a_checkpoint_cannot_go_on_with_is_refused() -> None:
         run(pbt(), fixed_names=("eta",))
 
 
-def test_a_searcher_that_waits_is_refused() -> None:
+def test_a_searcher_that_waits_ends_the_search() -> None:
     class Waits(Draws):
         def suggest(self, trial_id: str) -> Any:
             return None if self.suggested == 3 else super().suggest(trial_id)
 
-    with pytest.raises(ConfigurationError, match="suggests nothing for trial 3 of 8 before others report"):
-        run(pbt(), searcher=Waits())
+    controller = run(pbt(), searcher=Waits())
+    assert "suggests nothing for trial 3 of 8 before others report" in controller.search_failure
+    assert all(run.trial.is_finished() for run in controller.runs.values())
 
 
 def test_a_forks_hyperparameters_stay_within_their_ranges() -> None:

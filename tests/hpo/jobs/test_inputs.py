@@ -102,7 +102,10 @@ def test_other_rows_are_refused(tmp_path: Path) -> None:
         open_inputs(about)
 
 
-@pytest.mark.parametrize("damage", ["gone", "cut short", "a pickle"])
+DAMAGES = {"gone": "not there: a job that is Completed keeps none", "cut short": "damaged", "a pickle": "damaged"}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_copy_that_is_not_whole_is_refused_and_never_executed(damage: str, tmp_path: Path) -> None:
     _, about = recorded(FRAME, tmp_path)
     copy = Path(about["train"]["open"]["copy"])
@@ -112,7 +115,8 @@ def test_a_copy_that_is_not_whole_is_refused_and_never_executed(damage: str, tmp
         copy.write_bytes(copy.read_bytes()[:-100])
     else:
         np.savez(copy, features=np.array([{"a": 1}], dtype=object), labels=np.zeros(1))
-    with pytest.raises(DataError, match=r"channel 'train' cannot be opened again: .*resume\(inputs=\.\.\.\)"):
+    why = rf"channel 'train' cannot be opened again: .*{DAMAGES[damage]}.*resume\(inputs=\.\.\.\)"
+    with pytest.raises(DataError, match=why):
         open_inputs(about)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -184,6 +185,15 @@ def test_the_page_and_the_commands_tell_the_parents(whole: tuple[Path, dict[str,
     )
     assert "began from" in printed
     assert f"{fork.parent} at {fork.parent_resource}" in printed
+
+
+def test_the_list_counts_its_forks_and_no_trial_is_added_to_it(whole: tuple[Path, dict[str, Any]]) -> None:
+    store = f"sqlite:///{whole[0]}/record.db"
+    invoke = partial(CliRunner(env={"COLUMNS": "200", "TERM": "dumb"}).invoke, cli.app)
+    assert " 12/12 " in invoke(["jobs", "--store", store]).output
+    refused = invoke(["trials", "add", "job", "--set", "eta=0.5", "--store", store])
+    assert "no trial follows. Its population has exchanged checkpoints" in str(refused.exception)
+    assert str(refused.exception).endswith("begin another job")
 
 
 def test_a_population_does_not_grow_once_it_has_exchanged_checkpoints(tmp_path: Path) -> None:

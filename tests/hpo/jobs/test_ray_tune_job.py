@@ -17,7 +17,9 @@ from rich.console import Console
 
 from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, IntegerParameter
 from hpo.job_file.reading import read_job
+from hpo.record.store import Store
 from tests.support.driving import CHANNELS, Counting, answer, row
+from tests.support.listed import hpo
 from tests.support.own_search import Wayward
 from tests.support.small_job import write_job
 from trainers import ConfigurationError, WarmbandError, XGBoostTrainer
@@ -143,16 +145,21 @@ def test_an_object_serves_jobs_here_and_none_that_is_resumed(tmp_path: Path, bot
     assert len(units(answer(tmp_path, "second"))) == 9, "it knows nothing of the first"
 
 
-@pytest.mark.parametrize(
-    ("then", "message"),
-    [
-        ("outside", "searcher Wayward, asked for the values of job-003: eta: the suggestion is 7.0, outside 0.01 to 1"),
-        ("nothing", "the searcher suggested nothing for 1 s in which nothing trained: 6 of 9 trials are still to come"),
-    ],
-)
-def test_a_searcher_that_fails_ends_the_job_which_keeps_what_it_found(tmp_path: Path, then: str, message: str) -> None:
-    made = tuner(tmp_path, searcher=(Wayward, {"trials": 3, "then": then}), max_silence=1)
-    with pytest.raises(WarmbandError, match=f"tuning job job failed: {message}"):
+FAULTS = {
+    "outside": "searcher Wayward, asked for the values of job-003: eta: the suggestion is 7.0, outside 0.01 to 1",
+    "nan": "searcher Wayward, asked for the values of job-003: eta: the suggestion is nan; give a finite number",
+    "raises": "searcher Wayward raised, asked for the values of job-003: ZeroDivisionError: by zero",
+    "nothing": "the searcher suggested nothing for 1 s in which nothing trained: 6 of 9 trials are still to come",
+}
+
+
+@pytest.mark.parametrize("then", FAULTS)
+def test_a_searcher_that_fails_ends_the_job_which_keeps_what_it_found_and_goes_on_once_it_is_mended(
+    tmp_path: Path, then: str
+) -> None:
+    mended = tmp_path / "mended"
+    made = tuner(tmp_path, searcher=(Wayward, {"trials": 3, "then": then, "mended": str(mended)}), max_silence=1)
+    with pytest.raises(WarmbandError, match=f"tuning job job failed: {FAULTS[then]}"):
         made.fit(CHANNELS, job_name="job")
     found = answer(tmp_path, "job")
     assert found["status"][0] == "Failed"
@@ -161,9 +168,39 @@ def test_a_searcher_that_fails_ends_the_job_which_keeps_what_it_found(tmp_path: 
     refused = HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/record.db")
     with pytest.raises(ConfigurationError, match=r"searcher 'tests.support.own_search:Wayward'.*allow_code=True"):
         refused.resume(inputs=CHANNELS)
-    with pytest.raises(WarmbandError, match=message):
+    with pytest.raises(WarmbandError, match=FAULTS[then]):
         made.resume(inputs=CHANNELS)
     assert {**answer(tmp_path, "job"), "status": 0} == {**found, "status": 0}
+    mended.touch()
+    made.resume(inputs=CHANNELS)
+    whole = answer(tmp_path, "job")
+    assert whole["status"] == ("Completed", "")
+    assert units(whole) == [9] * 9
+    assert [trial for trial in whole["trials"] if trial in found["trials"]] == found["trials"]
+
+
+def test_from_a_job_file_it_does_the_same(tmp_path: Path) -> None:
+    path, mended, store = write_job(tmp_path), tmp_path / "mended", f"sqlite:///{tmp_path}/record.db"
+    job = yaml.safe_load(path.read_text())
+    arguments = {"trials": 2, "then": "raises", "mended": str(mended)}
+    job["trainer"] |= {"num_workers": 0, "resources_per_worker": {"CPU": 1}}
+    job["trainer"]["hyperparameters"]["num_round"] = 3
+    ranges = {"eta": job["tuning"]["ranges"]["eta"], "max_depth": {"type": "integer", "min": 1, "max": 8}}
+    job["tuning"] = {
+        "objective_metric_name": "validation:auc",
+        "searcher": {"type": "tests.support.own_search:Wayward", "arguments": arguments},
+        "scheduler": {"type": "ray.tune.schedulers:ASHAScheduler", "arguments": {"max_t": 3}},
+        "max_jobs": 4,
+        "ranges": {**ranges, "booster": {"type": "categorical", "values": ["gbtree", "dart"]}},
+    }
+    path.write_text(yaml.safe_dump(job))
+    failed = hpo("tune", str(path), "--store", store, "--allow-code", code=1, columns=900)
+    assert "searcher Wayward raised, asked for the values of tiny-002: ZeroDivisionError: by zero" in failed
+    assert "searcher 'tests.support.own_search:Wayward'" in hpo("resume", "tiny", "--store", store, code=2, columns=400)
+    mended.touch()
+    assert "tiny: Completed" in hpo("resume", "tiny", "--store", store, "--allow-code", columns=900)
+    with Store(store) as record:
+        assert [row.resource for row in record.trials("tiny") if row.number >= 0] == [3] * 4
 
 
 def test_a_searcher_that_is_finished_ends_the_job_as_completed(tmp_path: Path) -> None:

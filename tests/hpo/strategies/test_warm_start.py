@@ -13,10 +13,10 @@ from rich.console import Console
 
 from hpo import ContinuousParameter, HyperparameterTuner, IntegerParameter, WarmStartConfig, WarmStartTypes
 from hpo.observers import show_summary
-from hpo.record import Store, TrialRow
+from hpo.record import ReportRow, Store, TrialRow
 from hpo.report.data import JobData
 from hpo.report.page.result import _used
-from hpo.strategies.warm_start import EARLIER, observations_in
+from hpo.strategies.warm_start import EARLIER, earlier_results, observations_in
 from hpo.suggestions import Observation
 from hpo.suggestions.observation import normal_scores, scores_of
 from tests.support.boosting import CHANNELS
@@ -105,6 +105,27 @@ def with_one_trial(store: str, name: str, value: float) -> None:
             row = TrialRow(job=name, trial_id=f"{name}-000", number=0, hyperparameters=tried, resource=3)
             writer.trial(replace(row, status="Completed", objective=value, best_objective=value, best_resource=3))
             writer.job(status="Completed", ended_at=1.0)
+
+
+def test_a_parents_values_are_those_that_it_compared_and_forks_are_left_out(store: str) -> None:
+    """By the best, the value at a rung is the best so far; a fork has its value from its parent's hyperparameters."""
+    tried = {"eta": 0.5, "max_depth": 8}
+    with Store(store) as record:
+        whole = record.job("parent")
+        spec = {**whole.spec, "objective_value": "best"}
+        plan = {**whole.plan, "brackets": [{"rungs": [1, 2, 3], "sizes": [1, 1, 1]}]}
+        record.create_job(replace(whole, name="by-best", status="InProgress", spec=spec, plan=plan))
+        with record.writer("by-best") as writer:
+            row = TrialRow(job="by-best", trial_id="a", number=0, hyperparameters=tried, resource=3)
+            ended = {"status": "Completed", "objective": 0.7, "best_objective": 0.9, "best_resource": 1}
+            writer.trial(replace(row, **ended))
+            writer.trial(replace(row, trial_id="b", number=1, parent="a", parent_resource=1, **ended))
+            for step, value in ((1, 0.9), (2, 0.6), (3, 0.7)):
+                writer.report(ReportRow(job="by-best", trial_id="a", step=step, objective=value, at=1.0))
+            writer.job(status="Completed", ended_at=1.0)
+        results = earlier_results(WarmStartConfig(TRANSFER, ["by-best"]), spec, record, trains=False)
+        record.delete_job("by-best")
+    assert [(each["resource"], each["value"]) for each in results] == [(1, 0.9), (2, 0.9), (3, 0.9)]
 
 
 @pytest.mark.parametrize("better", [True, False])
