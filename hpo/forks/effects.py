@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from hpo.ranges import IntegerParameter, ParameterRange
 from trainers.checking import did_you_mean, is_whole
 from trainers.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from ray.tune.schedulers import TrialScheduler
 
 MOST_UNITS = 50
 """Units at which trials may part: each trial is checkpointed at those before its last hyperparameter takes effect."""
@@ -39,9 +42,9 @@ class Effects:
         Trials that differ in `decay_at` alone are alike until the least of the two values. So all of them are cut at
         every value that one of them may have.
         """
-        numbers = {unit for unit in begins.values() if not isinstance(unit, str)}
+        units: set[Any] = {unit for unit in begins.values() if not isinstance(unit, str)}
         tuned = {name for name in begins.values() if isinstance(name, str) and name in begins and name in ranges}
-        return cls(begins=begins, units=tuple(sorted(numbers.union(*(ranges[name].members() for name in tuned)))))
+        return cls(begins=begins, units=tuple(sorted(units.union(*(ranges[name].members() for name in tuned)))))
 
     def at(self, name: str, config: Mapping[str, Any]) -> int:
         """The unit from which a hyperparameter of a configuration takes effect; 0 is the beginning."""
@@ -111,6 +114,26 @@ def check_effects(
             )
     if len(units := Effects.of(begins, ranges).units) > MOST_UNITS:
         raise ConfigurationError(f"takes_effect: trials may part at {len(units)} units, {_TOO_MANY}")
+
+
+def check_keeps_trials(begins: Mapping[str, Any] | None, scheduler: TrialScheduler) -> None:
+    """Refuses effects beside a scheduler that changes hyperparameters on the way, so that nobody knows them before.
+
+    Args:
+        begins: as `takes_effect` of a job.
+        scheduler: of the job.
+
+    Raises:
+        ConfigurationError: it does.
+    """
+    # Imported here: a job file is checked without waiting for Ray.
+    from ray.tune.schedulers import PopulationBasedTraining
+
+    if begins and isinstance(scheduler, PopulationBasedTraining):
+        raise ConfigurationError(
+            f"takes_effect is {dict(begins)!r}, and scheduler {type(scheduler).__name__} changes hyperparameters on "
+            "the way: its forks are its schedules; leave takes_effect out"
+        )
 
 
 def _check_units(

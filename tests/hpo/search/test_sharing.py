@@ -22,7 +22,7 @@ from hpo.search.trial import UNTUNED, TrialRun
 from hpo.strategies.hyperband import Plan, lay_out, run_all
 from hpo.strategies.repeats import repeated
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
-from tests.support.simulated import METRIC, Draws, Kept, drawn, simulate
+from tests.support.simulated import METRIC, Kept, drawn, simulate
 from trainers.errors import DivergedError
 from trainers.gangs.messages import Assignment, Report, Served
 
@@ -90,7 +90,12 @@ def chosen(suggested: dict[str, Any]) -> dict[str, Any]:
 
 
 def run(
-    plan: Plan, *, effects: Effects = EFFECTS, luck: float = 0.0, scheduler: TrialScheduler | None = None, **options: Any
+    plan: Plan,
+    *,
+    effects: Effects = EFFECTS,
+    luck: float = 0.0,
+    scheduler: TrialScheduler | None = None,
+    **options: Any,
 ) -> tuple[Controller, SimulatedGangs, Told]:
     return simulate(
         scheduler or SynchronousHyperBandScheduler(plan, metric=METRIC, mode="max"),
@@ -184,7 +189,9 @@ def test_a_search_over_schedules_trains_a_common_beginning_once(parallel: int) -
     assert controller.trials.sharing.units == 30
     first, second, third = controller.runs.values()
     assert (first.common, first.shared) == (None, 0)
-    assert second.common and (second.common.parent, second.common.resource, second.shared) == (first.id, 10, 10)
-    assert third.common and (third.common.parent, third.common.resource, third.shared) == (second.id, 20, 20)
+    assert second.common is not None
+    assert (second.common.parent, second.common.resource, second.shared) == (first.id, 10, 10)
+    assert third.common is not None
+    assert (third.common.parent, third.common.resource, third.shared) == (second.id, 20, 20)
     begun = {(each.start, each.stop) for each in gangs.served}
     assert begun == {(0, 10), (10, 40), (10, 20), (20, 40), (20, 30), (30, 40)}
