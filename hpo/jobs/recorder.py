@@ -217,11 +217,9 @@ class JobRecord:
 
 
 def _begun(origin: Origin | None) -> dict[str, Any]:
-    return (
-        {}
-        if origin is None
-        else {"parent": origin.parent, "parent_resource": origin.resource, "replaces": origin.replaces}
-    )
+    if origin is None:
+        return {}
+    return {"parent": origin.parent, "parent_resource": origin.resource, "replaces": origin.replaces}
 
 
 def _finite(value: float) -> float | None:
