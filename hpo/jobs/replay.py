@@ -313,7 +313,10 @@ def _whole(row: TrialRow) -> TrialRow:
     """A trial as it was where it goes on from."""
     details = dict(row.details)
     back = details.pop(GOES_ON_FROM, None)
-    return replace(row, details=details) if back is None else replace(row, **{"files": {}, **back})
+    if back is None:
+        return replace(row, details=details)
+    lent = {key: details[key] for key in (SHARED, LENDS) if key in details}
+    return replace(row, **{"files": {}, **back, "details": {**back["details"], **lent}})
 
 
 def _refused(row: TrialRow, reports: list[Report], *, diverged: bool) -> Served:
