@@ -44,7 +44,8 @@ class Effects:
         """
         units: set[Any] = {unit for unit in begins.values() if not isinstance(unit, str)}
         tuned = {name for name in begins.values() if isinstance(name, str) and name in begins and name in ranges}
-        return cls(begins=begins, units=tuple(sorted(units.union(*(ranges[name].members() for name in tuned)))))
+        units.update(value for name in tuned for value in ranges[name].members())
+        return cls(begins=begins, units=tuple(sorted(units)))
 
     def at(self, name: str, config: Mapping[str, Any]) -> int:
         """The unit from which a hyperparameter of a configuration takes effect; 0 is the beginning."""
