@@ -64,6 +64,8 @@ class HyperparameterTuner(TunedJob):
         max_cost: the job stops once it was billed so much at these prices, with what it has found.
         points_to_evaluate: values for the first trials, such as [{"eta": 0.3}]; what a point leaves out is the
             searcher's. Not with Grid.
+        takes_effect: units from which hyperparameters take effect, such as {"eta_after": "decay_at"} or {"noise": 5};
+            what trials have in common until then is trained once. The others take effect from the beginning.
         searcher: in the place of a strategy, what suggests: any searcher of Ray Tune's or sampler of Optuna's, as a
             class or its import path, with a dict of arguments where it takes some, or as an object.
         scheduler: likewise what stops trials: any scheduler of Ray Tune's.
@@ -105,6 +107,7 @@ class HyperparameterTuner(TunedJob):
         prices: Prices | None = None,
         max_cost: float | None = None,
         points_to_evaluate: Sequence[Mapping[str, Any]] | None = None,
+        takes_effect: Mapping[str, int | str] | None = None,
         searcher: Any = None,
         scheduler: Any = None,
         **options: Unpack[jobs.Options],
@@ -132,6 +135,7 @@ class HyperparameterTuner(TunedJob):
             prices=prices,
             max_cost=max_cost,
             points_to_evaluate=points_to_evaluate,
+            takes_effect=takes_effect,
             autotune=autotune,
             hyperparameters_to_keep_static=hyperparameters_to_keep_static,
             options=options,

@@ -218,6 +218,14 @@ class Search(Strict):
         )
     )
 
+    takes_effect: Annotated[
+        dict[str, int | str] | None, Give("names and units, such as {decay_at: decay_at, eta_after: decay_at}")
+    ] = Field(
+        None,
+        description="the unit from which a hyperparameter takes effect: a number, or the name of the one whose value "
+        "it is; what trials have in common until then is trained once. null is the beginning, for all",
+    )
+
     @field_validator("strategy")
     @classmethod
     def _known(cls, strategy: str) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Limits
 from hpo.forecasts import Outlook, probes
+from hpo.forks import Effects
 from hpo.jobs.checks import check_objective, gang_sizes, inert_lengths
 from hpo.observers import Goal
 from hpo.ranges import nearest
@@ -102,6 +103,7 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         exact_from=trainer.exact_from,
         length=unsaid if settings.search_strategy.rations else trainer.length_of,
         fixed_names=(*trainer.resource_names, *trainer.fixed_names),
+        effects=Effects.of(settings.takes_effect, settings.ranges) if settings.takes_effect else None,
         within_ranges=partial(nearest, settings.ranges),
         best_value=settings.options["objective_value"] == "best",
         probes=probes(trainer),

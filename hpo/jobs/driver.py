@@ -13,6 +13,7 @@ from typing import Any
 from rich.console import Console
 
 from hpo.forecasts import Forecast, forecast_from
+from hpo.forks import check_keeps_trials
 from hpo.jobs.build import goal_for, opened, outlook_for, search_for
 from hpo.jobs.files import check_same, open_inputs
 from hpo.jobs.launch import check_pinned
@@ -229,7 +230,9 @@ def made_ready(settings: JobSettings, job: JobRow) -> Prepared:
         in_process=settings.estimator.in_hand,
         earlier=observations_in(job.spec),
     )
-    return prepared(settings.search_strategy, task)
+    made = prepared(settings.search_strategy, task)
+    check_keeps_trials(settings.takes_effect, made.scheduler)
+    return made
 
 
 def run(

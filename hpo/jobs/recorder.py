@@ -10,7 +10,7 @@ from typing import Any
 from hpo.cost import Entry, Ledger
 from hpo.forks import Origin
 from hpo.jobs.files import Checkpoints
-from hpo.jobs.replay import DIVERGED_FROM, GOES_ON_FROM, Memory
+from hpo.jobs.replay import DIVERGED_FROM, GOES_ON_FROM, LENDS, SHARED, Memory
 from hpo.record import AdditionRow, JobWriter, LedgerRow, ReportRow, TrialRow
 from hpo.search import JobState, Observer, TrialRun, status_of
 from hpo.strategies import Cut
@@ -125,6 +125,8 @@ class JobRecord:
                     **run.details,
                     **({GOES_ON_FROM: run.back} if run.back else {}),
                     **({DIVERGED_FROM: run.diverged_from} if run.diverged_from else {}),
+                    **({SHARED: run.shared} if run.shared else {}),
+                    **({LENDS: run.lends} if run.lends else {}),
                 },
                 turns=run.turns,
                 attempts=run.attempts,
@@ -132,7 +134,7 @@ class JobRecord:
                 ended_at=run.ended_at,
                 given=run.given,
                 believed=dict(run.believed),
-                **({} if run.origin is None else _begun(run.origin)),
+                **_begun(run.origin or run.common),
             )
         )
 
@@ -214,7 +216,9 @@ class JobRecord:
             observer.ledger(entries)
 
 
-def _begun(origin: Origin) -> dict[str, Any]:
+def _begun(origin: Origin | None) -> dict[str, Any]:
+    if origin is None:
+        return {}
     return {"parent": origin.parent, "parent_resource": origin.resource, "replaces": origin.replaces}
 
 

@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
-from hpo.forks import Fork
+from hpo.forks import Fork, Origin
 from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow
-from hpo.search import Before, TrialRun, Turn, turns_in
+from hpo.search import Before, TrialRun, Turn, lent, turns_in
 from hpo.strategies import FIRST_FAILURES
 from trainers import storage
-from trainers.checkpoint import UNKNOWN, Manifest, is_there
+from trainers.checkpoint import Manifest, is_there
 from trainers.errors import StorageError
 from trainers.gangs import Report, Segment, Served
 
@@ -32,6 +32,10 @@ GOES_ON_FROM = "goes_on_from"
 DIVERGED_FROM = "diverged_from"
 """Key of a diverged trial's details: the units of its last rung. Where it is missing, it had reached none."""
 
+SHARED, LENDS = "shared_units", "lends"
+"""Keys of a trial's details: units of it that another trained, and checkpoints that others may go on from, by unit."""
+
+_ASIDE = (DIVERGED_FROM, SHARED, LENDS)
 _LOST = ("Failed", "Diverged")
 
 Sound = Callable[[str, Manifest], bool]
@@ -117,6 +121,9 @@ class Memory:
         if row := self._rows.get(run.id):
             run.started_at, run.attempts, run.turns = row.started_at, row.attempts, row.turns
             run.given, run.believed = row.given, row.believed
+            run.shared, run.lends = row.details.get(SHARED, 0), dict(row.details.get(LENDS, {}))
+            if row.parent and not row.replaces:
+                run.common = Origin(parent=row.parent, resource=row.parent_resource)
             if run.origin is not None and row.resource == run.resource and row.checkpoint:
                 # Its parent may have gone on since.
                 run.checkpoint, run.manifest = row.checkpoint, row.manifest
@@ -163,17 +170,18 @@ class Memory:
         if row.status in _LOST:
             self._open[run.id] = row  # That came further on.
         last = end == stood
-        checkpoint = self._checkpoint(row) if last else ""
+        checkpoint, manifest = (row.checkpoint, row.manifest) if last else lent(row.details.get(LENDS, {}), end)
+        checkpoint = self._checkpoint(row.trial_id, checkpoint, manifest)
         if last and end < stop and not checkpoint:
             return None  # It was halted on its way to a rung, and cannot go on from there.
         segment = Segment(
             reports=tuple(reports),
             checkpoint=checkpoint,
-            manifest=row.manifest if last else UNKNOWN,
+            manifest=manifest,
             training_seconds=0.0,
             checkpointing_seconds=0.0,
             first_step_at=math.nan,
-            details={key: value for key, value in row.details.items() if key != DIVERGED_FROM} if last else {},
+            details={key: value for key, value in row.details.items() if key not in _ASIDE} if last else {},
         )
         return Served(gang="", trial_id=run.id, segment=segment)
 
@@ -231,14 +239,14 @@ class Memory:
 
     # ---- within
 
-    def _checkpoint(self, row: TrialRow) -> str:
-        """A trial's latest checkpoint, if it is there; one that does not go on needs none."""
-        if not row.checkpoint or self._sound(row.checkpoint, row.manifest):
-            return row.checkpoint
+    def _checkpoint(self, trial_id: str, checkpoint: str, manifest: Manifest) -> str:
+        """A trial's checkpoint, if it is there; one that does not go on needs none."""
+        if not checkpoint or self._sound(checkpoint, manifest):
+            return checkpoint
         logger.warning(
             "the checkpoint of trial %s, %s, is gone or cut short: it starts again if it goes on, with the same result",
-            row.trial_id,
-            storage.shown(row.checkpoint),
+            trial_id,
+            storage.shown(checkpoint),
         )
         return ""
 
@@ -305,7 +313,10 @@ def _whole(row: TrialRow) -> TrialRow:
     """A trial as it was where it goes on from."""
     details = dict(row.details)
     back = details.pop(GOES_ON_FROM, None)
-    return replace(row, details=details) if back is None else replace(row, **{"files": {}, **back})
+    if back is None:
+        return replace(row, details=details)
+    lent = {key: details[key] for key in (SHARED, LENDS) if key in details}
+    return replace(row, **{"files": {}, **back, "details": {**back["details"], **lent}})
 
 
 def _refused(row: TrialRow, reports: list[Report], *, diverged: bool) -> Served:

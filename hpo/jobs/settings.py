@@ -9,6 +9,7 @@ from typing import Any, Self
 from hpo.autotune import Autotuned, check_static, chosen
 from hpo.cost import Prices, Tariff
 from hpo.estimators import ranges_of
+from hpo.forks import check_effects
 from hpo.jobs.checks import check_arguments, check_cost, check_limits, longest
 from hpo.jobs.options import Options, complete, declared
 from hpo.ranges import (
@@ -52,6 +53,7 @@ _PLAIN = (
     "estimator_name",
     "points_to_evaluate",
     "hyperparameters_to_keep_static",
+    "takes_effect",
 )
 """Settings that are JSON as they are; a record of an older Warmband may lack some."""
 
@@ -86,6 +88,8 @@ class JobSettings:
         prices: what workers cost.
         max_cost: the most that the job may cost.
         points_to_evaluate: values for the first trials, one after the other; what one leaves out is the searcher's.
+        takes_effect: units from which hyperparameters take effect, by name: a number, or the name of the hyperparameter
+            whose value it is; those that are left out do from the beginning.
         autotune: True chooses ranges, length and budget that are not given; then it is what was chosen.
         hyperparameters_to_keep_static: the trainer's own that are not tuned then.
         options: what SageMaker's class lacks; those that are left out have their defaults.
@@ -114,6 +118,7 @@ class JobSettings:
     prices: Prices | None = None
     max_cost: float | None = None
     points_to_evaluate: Sequence[Mapping[str, Any]] | None = None
+    takes_effect: Mapping[str, int | str] | None = None
     autotune: bool | Autotuned = False
     hyperparameters_to_keep_static: Sequence[str] | None = None
     options: Options = field(default_factory=Options)
@@ -132,6 +137,9 @@ class JobSettings:
         ranges, repeats = ranges_of(self.estimator, self.ranges), options["repeats"]
         check_repeats(strategy, repeats, self.max_jobs)
         configurations = strategy.trials(ranges, self.max_jobs and self.max_jobs // repeats)
+        estimator = self.estimator
+        fixed = (*estimator.resource_names, *estimator.fixed_names)
+        check_effects(self.takes_effect, ranges, estimator.hyperparameters, fixed)
         settled = {
             "ranges": ranges,
             "max_jobs": configurations * repeats,
@@ -298,6 +306,7 @@ CHECKED = frozenset(SETTINGS) - {
     "prices",
     "max_cost",
     "points_to_evaluate",
+    "takes_effect",
     "autotune",
     "hyperparameters_to_keep_static",
 }

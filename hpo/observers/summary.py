@@ -54,7 +54,8 @@ def summarize(
     billed = {kind.value: seconds for kind, seconds in controller.ledger.totals.items()}
     return {
         "trials": {status: statuses.count(status) for status in ("Completed", "Stopped", "Diverged", "Failed")},
-        "resource_used": controller.trained,
+        "resource_used": controller.trained - controller.trials.sharing.units,
+        "resource_shared": controller.trials.sharing.units,
         "resource_planned": plan.resource,
         "resource_possible": plan.full_resource,
         "depends_on_timing": controller.search.in_order,
@@ -235,6 +236,8 @@ def _costs(summary: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "", f"{count(error['trials'], 'trial')}, first {error['first']}: {first_line(error['error'])}{logs}"
     used, possible = summary["resource_used"], summary["resource_possible"]
     yield "units used", f"{used} of {possible} possible ({used / possible:.1%})"
+    if shared := summary.get("resource_shared"):
+        yield "", f"{shared} more were shared: trained once for several trials"
     if summary.get("depends_on_timing"):
         yield "", "which trials trained on depends on timing: another run with this seed may find others"
     kinds = summary["worker_seconds"]

@@ -102,7 +102,8 @@ class TrialRow:
     the job had seen. It is empty of a trial without: where a person gave its values, of a fork, or of another searcher.
 
     One that began from another's checkpoint has that one as `parent`, and in `parent_resource` the units there, behind
-    which its own reports begin; `replaces` is the trial that ended for it, if one did. All are empty, or 0, elsewhere.
+    which its own reports begin; `replaces` is the trial that ended for it, if one did. One that another trained the
+    beginning of has that one as `parent`, too, and has all reports. All are empty, or 0, elsewhere.
     """
 
     job: str

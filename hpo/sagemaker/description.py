@@ -54,6 +54,7 @@ def describe(job: JobRow, trials: Sequence[TrialRow]) -> dict[str, Any]:
             "RandomSeed": spec["random_seed"],
         },
         **({"WarmStartConfig": parents} if (parents := spec.get("warm_start_request")) else {}),
+        **({"TakesEffect": effects} if (effects := spec.get("takes_effect")) else {}),
         **({"Autotune": {"Mode": "Enabled"}} if spec.get("autotune") is not None else {}),
         **_definitions(spec),
         "HyperParameterTuningJobStatus": status,

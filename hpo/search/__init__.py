@@ -6,6 +6,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from hpo.search.controller import DRAIN_SECONDS as DRAIN_SECONDS, Controller as Controller
+    from hpo.search.kinship import lent as lent
     from hpo.search.observer import (
         INTERRUPTED as INTERRUPTED,
         STOP_REQUESTED as STOP_REQUESTED,

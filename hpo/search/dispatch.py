@@ -59,21 +59,59 @@ class Dispatch:
         """Since when gangs are free, trials are to come, and nobody has one."""
         self._chosen: list[TrialRun] = []
         """Trials that are to be trained next and wait for a gang of their size; each has a place of those at once."""
+        self._waiting: list[TrialRun] = []
+        """Trials whose next part another trains, without a gang; where it comes to nothing, they are chosen again."""
 
     def hand_out(self) -> None:
         """What waits for a gang of its size comes first, then what the free gangs' other places hold; then gangs."""
         self._gone(self._gangs.give_back())
-        self._chosen = [run for run in self._chosen if not run.trial.is_finished() and not self._assign(run)]
-        while self._roster.free and len(self._roster.busy) + len(self._chosen) < self._search.max_parallel_jobs:
+        self._look_who_waits()
+        self._chosen = [run for run in self._chosen if not run.trial.is_finished() and not self._given(run)]
+        while self._roster.free and self._places < self._search.max_parallel_jobs and self._trials.verdict is None:
             run = self._next()
             if run is None:
                 break
             run.trial.set_status(Trial.RUNNING)  # Nobody chooses it again while it waits.
-            if not self._assign(run):
+            if not self._given(run):
                 self._chosen.append(run)
         at_work = [*self._chosen, *(work.run for work in self._roster.busy.values())]
         sizes = self._demand.sizes(at_work, self._roster.sizes.values(), untuned_left=self._beside.untuned_left)
         self._want(sizes)
+
+    @property
+    def _places(self) -> int:
+        """Of trials at once, those that are taken.
+
+        One that waits for another has none, so that gangs have work meanwhile; but where decisions follow from the
+        order of results, no more trials begin than would without it.
+        """
+        return len(self._roster.busy) + len(self._chosen) + self._search.in_order * len(self._waiting)
+
+    def _look_who_waits(self) -> None:
+        """Gives trials that wait for another what it trained; those for which nobody trains are to be chosen again."""
+        waiting, self._waiting = self._waiting, []
+        for run in waiting:
+            if not run.trial.is_finished() and not self._shared(run):
+                run.trial.set_status(Trial.PENDING)
+                self._trials.keep(run)
+
+    def _given(self, run: TrialRun) -> bool:
+        """Gives a trial what it needs next: what another trained, or that it waits for that, or a gang; if it can."""
+        return self._shared(run) or self._assign(run)
+
+    def _shared(self, run: TrialRun) -> bool:
+        """Whether another trial trained a trial's next part, which it then has, or trains it, so that it waits."""
+        stop = self._trials.milestone(run)
+        if (served := self._trials.sharing.taken(run, stop)) is not None:
+            run.started_at = run.started_at or self._clock()
+            self._trials.booked(run, served)
+            self._trials.tell_cuts()  # Nothing more may come back from gangs.
+            return True
+        at_work = ((work.run, work.assignment.stop) for work in self._roster.busy.values())
+        if self._trials.sharing.is_trained(run, stop, at_work):
+            self._waiting.append(run)
+            return True
+        return False
 
     def _want(self, sizes: dict[int, int]) -> None:
         """Says which gangs could be busy, as far as they can be paid; stops where nothing can go on without others."""

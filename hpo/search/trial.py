@@ -13,7 +13,7 @@ import ray.train  # noqa: F401
 from ray.tune.experiment import Trial
 
 from hpo.cost import Limits
-from hpo.forks import Origin, Phase
+from hpo.forks import Effects, Origin, Phase
 from hpo.ranges import ParameterRange
 from hpo.ranking import DIVERGED, FAILED, Rank, Ranking, Standing
 from hpo.record import TrialStatus
@@ -72,6 +72,8 @@ class Search:
         in_order: its decisions follow from the order in which results come, so that each trial keeps its turns.
         fixed_names: hyperparameters that a trial's checkpoint cannot go on with other values of.
         within_ranges: the hyperparameters of a fork, each that is outside its range at the nearest value in it.
+        effects: units from which hyperparameters take effect: what trials have in common until then, one of them
+            trains. None is the beginning for all, and every trial trains for itself.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Search:
     in_order: bool = False
     fixed_names: tuple[str, ...] = ()
     within_ranges: Callable[[Mapping[str, Any]], dict[str, Any]] = dict
+    effects: Effects | None = None
 
     @property
     def ranking(self) -> Ranking:
@@ -138,6 +141,9 @@ class TrialRun:
         diverged_from: the units of its last rung then; 0 where it had reached none.
         origin: where it began, if that was another trial's checkpoint.
         past: how its ancestors trained what its model had there.
+        common: a trial before it with the same beginning, and how far it goes; None where none was found.
+        shared: units of it that another trial trained.
+        lends: its checkpoints at units where others may part from it, by unit, in the form of the record.
     """
 
     trial: Trial
@@ -172,6 +178,9 @@ class TrialRun:
     turns: dict[str, Any] = field(default_factory=dict)
     origin: Origin | None = None
     past: tuple[Phase, ...] = ()
+    common: Origin | None = None
+    shared: int = 0
+    lends: dict[str, Any] = field(default_factory=dict)
     started_at: float | None = None
     ended_at: float | None = None
 

@@ -10,14 +10,14 @@ from ray.tune.experiment import Trial
 from ray.tune.schedulers import TrialScheduler
 from ray.tune.search import Searcher
 
-from hpo.search.configurations import Configurations, Given, GivenValues
+from hpo.search.configurations import Configurations, Given, GivenValues, completion_of
 from hpo.search.demand import Demand
-from hpo.search.kinship import Forking
+from hpo.search.kinship import Forking, Sharing
 from hpo.search.objective import Comparison
 from hpo.search.observer import Record
 from hpo.search.recall import CHOSEN, TOLD, Recall, Turns
 from hpo.search.trial import PROBE, Search, TrialRun, new_run, put_back
-from hpo.strategies import AsTheyCome, Completion, Learner, LooksAhead, Verdict, configurations_of, rungs_of
+from hpo.strategies import Learner, LooksAhead, Verdict, rungs_of
 from trainers.checkpoint import UNKNOWN
 from trainers.gangs import Report, Segment, Served, merged
 
@@ -60,18 +60,11 @@ class Trials:
         self.search_alg = searcher
         self._forking = Forking(search, scheduler, recall)
         scheduler = self._forking.scheduler
+        self.sharing = Sharing(search)
         self.rungs = rungs_of(scheduler)
         self.demand = Demand(search, self.rungs.plan)
         self.turns = Turns(recall.turns, kept=search.in_order)
-        plan = self.rungs.plan
-        judges = AsTheyCome if plan is not None and plan.eta else Completion
-        self.completion = judges(
-            search.completion,
-            plan and configurations_of(plan),
-            search.ranking,
-            ranges=search.ranges,
-            max_resource=search.max_resource,
-        )
+        self.completion = completion_of(search, self.rungs.plan)
         self._configurations = Configurations(search, searcher, self.completion, self.objective)
         self.verdict: Verdict | None = None
         """Why the job ends before its plan does."""
@@ -81,9 +74,8 @@ class Trials:
         """How many trials no criterion has still to look at."""
         self._scheduler: Any = scheduler  # Ray types its callers as its own controller.
         self._ahead = scheduler if isinstance(scheduler, LooksAhead) else None
-        self._decode = decode
         self._record = record
-        self._given = GivenValues(search.points, record)
+        self._given = GivenValues(search.points, record, decode)
         self._recall = recall
         self._clock = clock
         self._end = end
@@ -160,6 +152,10 @@ class Trials:
 
     def milestone(self, run: TrialRun) -> int:
         """The units at which its next assignment ends."""
+        return self.sharing.until(run, self._rung(run))
+
+    def _rung(self, run: TrialRun) -> int:
+        """The units at which it is next compared with others, or ends."""
         if not run.tuned:
             return run.limit
         return min(run.phase.until, self.rungs.next_rung(run.trial, run.resource))
@@ -192,8 +188,7 @@ class Trials:
             return None
         if known is not None:  # If the searcher drew others than before, what was trained is what counts.
             return self._begin(number, trial_id, known, Given())
-        given = self._given.of(self._configurations.configuration(number))
-        drawn = self._decode(suggested, given.values) if given.values else self._decode(suggested)
+        drawn, given = self._given.over(self._configurations.configuration(number), suggested)
         return self._begin(number, trial_id, drawn, self._configurations.suggested(given))
 
     def _begin(self, number: int, trial_id: str, values: Mapping[str, Any], given: Given) -> Trial:
@@ -203,6 +198,7 @@ class Trials:
         config = set(run.trial.config)
         self._configurations.begun(run)
         self._recall.begin(run)
+        self.sharing.begin(run)
         self._given.took(run.given)
         self.runs[trial_id] = self.live[trial_id] = run
         self._by_number.append(run)
@@ -228,6 +224,7 @@ class Trials:
         """A trial's checkpoint is gone: it trains its rungs again from the first. What was decided of them stays."""
         run.at_rung = run.at_rung or self.comparison.standing(run)
         self.trained -= run.tuned * run.resource
+        self.sharing.start_over(run)
         run.resource, run.checkpoint, run.manifest, run.details = 0, None, UNKNOWN, {}
 
     # ---- what comes of it
@@ -245,6 +242,7 @@ class Trials:
 
     def booked(self, run: TrialRun, event: Served) -> None:
         """Takes what an assignment came to: a segment, a failure, or numbers that are not finite any more."""
+        self.sharing.booked(run, event, self.milestone(run), whole=self.is_whole)
         if event.segment is not None:
             self._take_up(run, event.segment)
         elif event.diverged:
@@ -265,7 +263,7 @@ class Trials:
         if divergence := self.comparison.divergence(segment.reports):
             self._diverge(run, divergence, segment.reports)
             return
-        rung, action = self.milestone(run), TrialScheduler.CONTINUE
+        rung, stop, action = self._rung(run), self.milestone(run), TrialScheduler.CONTINUE
         for report in segment.reports:
             self._follow(run, report)
             if run.tuned and report.step >= rung:
@@ -275,7 +273,7 @@ class Trials:
         self._record.reports(run, segment.reports)
         if run.tuned and run.resource > run.at_rung["resource"] and not run.back:  # Else it trains that again.
             self.turns.take(run, TOLD)
-        if run.resource >= max(rung, run.at_rung["resource"]):
+        if run.resource >= max(stop, run.at_rung["resource"]):
             run.at_rung = {}
         over = not segment.reports or run.resource >= run.limit
         if not run.tuned:
@@ -371,10 +369,12 @@ class Trials:
 
     def leave_out(self) -> None:
         """Once every trial has ended: those behind the one at which the job was complete do not count."""
-        if self.verdict is None:
-            return
-        self._settle([run for run in self._by_number if not run.judged])
-        self._record.leave_out(self.verdict.last)
+        if self.verdict is not None:
+            self._settle([run for run in self._by_number if not run.judged])
+            self._record.leave_out(self.verdict.last)
+        if self.verdict is not None or not (self.demand.to_come or any(run.cut for run in self._by_number)):
+            for run in self.sharing.over():
+                self.keep(run)
 
     def _settle(self, runs: Sequence[TrialRun]) -> None:
         """No criterion has still to look at these; one that does not count has no value."""

@@ -115,6 +115,7 @@ def simulate(
         repeats=plan.repeats,
         untuned=False,
         probes=(),
+        effects=None,  # Curves are those of trials that trained for themselves.
         patience=math.inf,
     )
     made = prepared(

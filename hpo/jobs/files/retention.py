@@ -38,8 +38,8 @@ class Checkpoint:
 
     @property
     def is_borrowed(self) -> bool:
-        """Whether it is another trial's, which this one began from."""
-        return self.run.origin is not None and trial_of(self.uri) != self.run.id
+        """Whether it is another trial's, which this one goes on from."""
+        return trial_of(self.uri) != self.run.id
 
 
 class Retention:
@@ -50,7 +50,7 @@ class Retention:
     best: its traceback and its logs stay, and a model from before its failure tells little more.
 
     A fork goes on from another trial's checkpoint until it has one of its own. That one stays so long, whatever becomes
-    of the other trial.
+    of the other trial. One that a trial lends, at a unit where others may part from it, stays as long as it lends it.
 
     Args:
         num_to_keep: how many; None keeps the last one of every trial, failed ones too.
@@ -64,13 +64,16 @@ class Retention:
         self._users: Counter[str] = Counter()
         """By checkpoint, the trials whose last it is."""
         self._lent: Counter[str] = Counter()
-        """By trial, the forks that go on from a checkpoint in its folder."""
+        """By trial, the others that go on from a checkpoint in its folder, or may."""
+        self._lending: dict[str, frozenset[str]] = {}
+        """By trial, the checkpoints that it lends."""
+        self._over: set[str] = set()
         self._written_bytes = self._uncounted = self._uncounted_bytes = 0
 
     def served(self, run: TrialRun) -> Checkpoint | None:
         """A trial may have a new checkpoint; returns the one that it then takes the place of, if nobody needs that."""
         before = self._live.get(run.id)
-        if not run.checkpoint or (before is not None and before.uri == run.checkpoint):
+        if run.id in self._over or not run.checkpoint or (before is not None and before.uri == run.checkpoint):
             return None
         self._live[run.id] = last = Checkpoint(run=run, uri=run.checkpoint, manifest=run.manifest)
         self._users[last.uri] += 1
@@ -90,6 +93,7 @@ class Retention:
             rank: where it stands among the others.
         """
         last = self._live.pop(run.id, None)
+        self._over.add(run.id)
         if last is None:
             return None
         if run.id == UNTUNED:
@@ -107,12 +111,29 @@ class Retention:
             return gone
         return None
 
+    def lent(self, run: TrialRun) -> list[str]:
+        """A trial may lend others than before; returns the checkpoints of those before that nobody needs now."""
+        before = self._lending.get(run.id, frozenset())
+        now = self._lending[run.id] = frozenset(each["checkpoint"] for each in run.lends.values())
+        for uri in now - before:
+            self._users[uri] += 1
+            self._lent[trial_of(uri)] += 1
+        for uri in before - now:
+            _one_less(self._users, uri)
+            _one_less(self._lent, trial_of(uri))
+        return [uri for uri in sorted(before - now) if not self.is_needed(uri)]
+
+    @property
+    def lending(self) -> list[str]:
+        """All checkpoints that trials lend."""
+        return [uri for uris in self._lending.values() for uri in uris]
+
     def is_needed(self, checkpoint: str) -> bool:
-        """Whether it is the last of any trial."""
+        """Whether it is the last of any trial, or lent."""
         return checkpoint in self._users
 
     def lends(self, trial_id: str) -> bool:
-        """Whether forks go on from a checkpoint in a trial's folder."""
+        """Whether others go on from a checkpoint in a trial's folder, or may."""
         return trial_id in self._lent
 
     def _left(self, checkpoint: Checkpoint) -> bool:
@@ -181,6 +202,7 @@ class Checkpoints:
             Those whose checkpoint goes, `run` or one that it displaced, their `checkpoint` set to None: to be recorded
             before `recorded` is called.
         """
+        self._decided += ((remove, uri) for uri in self._retention.lent(run))
         older = self._retention.served(run)
         if older and older.uri != run.back.get("checkpoint"):
             self._decided.append((remove, older.uri))
@@ -310,6 +332,8 @@ class Checkpoints:
         kept: dict[str, set[str]] = defaultdict(set)
         for each in self._retention.listed:
             kept[trial_of(each.uri)] |= {each.uri, each.run.back.get("checkpoint", "")}
+        for uri in self._retention.lending:
+            kept[trial_of(uri)].add(uri)
         mine = [name for name in self._names(self._search.storage_path) if self._is_mine(name)]
         for name in mine:
             if time.monotonic() > self._deadline:

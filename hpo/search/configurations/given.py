@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,11 +34,15 @@ class GivenValues:
     Args:
         points: of the job.
         record: has the additions.
+        decode: turns what the searcher suggests into hyperparameters; values that a person gave follow it.
     """
 
-    def __init__(self, points: Sequence[Mapping[str, Any]], record: Record) -> None:
+    def __init__(
+        self, points: Sequence[Mapping[str, Any]], record: Record, decode: Callable[..., dict[str, Any]]
+    ) -> None:
         self._points = points
         self._record = record
+        self._decode = decode
         self._taken: set[str] = set()
 
     def of(self, number: int) -> Given:
@@ -49,6 +53,12 @@ class GivenValues:
             if addition.id not in self._taken:
                 return Given(by=addition.id, values=addition.hyperparameters)
         return Given()
+
+    def over(self, number: int, suggested: Any) -> tuple[dict[str, Any], Given]:
+        """The values of the next trial, of this number, with given ones over the suggested; and what gave them."""
+        given = self.of(number)
+        values = self._decode(suggested, given.values) if given.values else self._decode(suggested)
+        return values, given
 
     def took(self, by: str) -> None:
         """A trial has begun with what this gave; in a job that is resumed, as its record has it."""

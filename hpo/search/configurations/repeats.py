@@ -12,7 +12,24 @@ from ray.tune.search import Searcher
 
 from hpo.search.configurations.given import Given
 from hpo.search.trial import Search, TrialRun
-from hpo.strategies import Believer, Completion, Learner, Means, Verdict, mean
+from hpo.strategies import AsTheyCome, Believer, Completion, Learner, Means, Plan, Verdict, configurations_of, mean
+
+
+def completion_of(search: Search, plan: Plan | None) -> Completion:
+    """The criteria that end a search before all its trials have run.
+
+    Args:
+        search: says which there are.
+        plan: its brackets, where they are known.
+    """
+    judges = AsTheyCome if plan is not None and plan.eta else Completion
+    return judges(
+        search.completion,
+        plan and configurations_of(plan),
+        search.ranking,
+        ranges=search.ranges,
+        max_resource=search.max_resource,
+    )
 
 
 class Configurations:
