@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import signal
 from functools import partial
 from pathlib import Path
@@ -12,56 +11,21 @@ import pytest
 import torch
 from ray.train import ScalingConfig
 from ray.tune.schedulers import PopulationBasedTraining
-from rich.console import Console
 from torch import nn
 from torch.nn import functional
 from typer.testing import CliRunner
 
-from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, IntegerParameter, cli
+from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, cli
 from hpo.record.store import Store
 from hpo.record.tables import TrialRow
 from hpo.report.data import JobData
 from hpo.report.pictures.lineage import parents_and_forks
 from tests.support.driving import CHANNELS, Counting, answer
+from tests.support.population_job import RANGES, tuner
+from tests.support.processes import python
 from tests.support.resuming import DIGITS
-from trainers import ConfigurationError, TorchTrainer, TrainContext, Trainer, XGBoostTrainer, storage
+from trainers import ConfigurationError, TorchTrainer, TrainContext, Trainer, storage
 from trainers.xgboost.booster import load_booster
-
-PBT = (PopulationBasedTraining, {"perturbation_interval": 2})
-RANGES: dict[str, Any] = {
-    "eta": ContinuousParameter(0.01, 1, "Logarithmic"),
-    "max_depth": IntegerParameter(1, 8),
-    "grow_policy": CategoricalParameter(["depthwise", "lossguide"]),
-    "booster": CategoricalParameter(["gbtree", "dart"]),
-}
-
-
-def boosting() -> Trainer:
-    return XGBoostTrainer(
-        scaling=ScalingConfig(num_workers=0),
-        hyperparameters={"objective": "binary:logistic", "eval_metric": "auc", "num_round": 8},
-    )
-
-
-def tuner(
-    folder: Path,
-    callbacks: Any = (),
-    *,
-    trainer: Trainer | None = None,
-    metric: str = "validation:auc",
-    ranges: dict[str, Any] = RANGES,
-    **options: Any,
-) -> HyperparameterTuner:
-    return HyperparameterTuner(
-        trainer or boosting(),
-        metric,
-        ranges,
-        storage_path=str(folder),
-        callbacks=callbacks,
-        store=f"sqlite:///{folder}/record.db",
-        console=Console(file=io.StringIO()),
-        **{"scheduler": PBT, "random_seed": 1729, "max_jobs": 6, "max_parallel_jobs": 2, **options},
-    )
 
 
 def rows(folder: Path) -> dict[str, TrialRow]:
@@ -122,6 +86,27 @@ def test_stopped_anywhere_and_resumed_it_gives_the_same_answer(
 
     with pytest.raises(KeyboardInterrupt):
         tuner(tmp_path, (Counting(at, interrupt),), num_to_keep=None).fit(CHANNELS, job_name="job")
+    HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/record.db").resume()
+    assert {**answer(tmp_path, "job"), "parents": parents(tmp_path)} == whole[1]
+
+
+KILLED = """
+    import os, signal, sys
+    from pathlib import Path
+    from tests.support.driving import CHANNELS, Counting
+    from tests.support.population_job import tuner
+
+    counting = Counting(25, lambda: os.kill(os.getpid(), signal.SIGKILL))
+    tuner(Path(sys.argv[1]), (counting,), num_to_keep=None).fit(CHANNELS, job_name="job")
+"""
+
+
+@pytest.mark.process
+@pytest.mark.fault
+def test_with_its_driver_killed_another_ends_it_with_the_same_forks_and_winner(
+    whole: tuple[Path, dict[str, Any]], tmp_path: Path
+) -> None:
+    assert python("-c", KILLED, str(tmp_path)).returncode == -signal.SIGKILL
     HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/record.db").resume()
     assert {**answer(tmp_path, "job"), "parents": parents(tmp_path)} == whole[1]
 

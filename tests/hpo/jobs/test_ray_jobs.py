@@ -21,6 +21,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+import yaml
 
 from hpo import ContinuousParameter, HyperparameterTuner
 from hpo.jobs.launch.ray_jobs import JobsServer
@@ -190,6 +191,29 @@ def test_a_submitted_job_runs_on_the_cluster_and_is_seen_from_here(churn: str, h
 
     with pytest.raises(ConfigurationError, match="has had a job 'churn-1'; give another --name"):
         hpo("submit", "job.yaml", "--address", head.address, "--name", "churn-1")
+
+
+@pytest.mark.ray
+def test_a_searcher_and_a_scheduler_of_ray_tunes_go_along_and_the_job_is_resumed(head: Head, folder: Path) -> None:
+    job = yaml.safe_load((folder / "job.yaml").read_text())
+    job["trainer"]["hyperparameters"]["num_round"] = 9
+    del job["tuning"]["strategy"], job["tuning"]["hyperband"]
+    job["tuning"] |= {
+        "searcher": {"type": "ray.tune.search.optuna:OptunaSearch"},
+        "scheduler": {"type": "ray.tune.schedulers:ASHAScheduler", "arguments": {"max_t": 9}},
+    }
+    (folder / "theirs.yaml").write_text(yaml.safe_dump(job))
+    hpo("submit", "theirs.yaml", "--address", head.address, "--name", "theirs", "--wait")
+    with Store() as store:
+        before = store.trials("theirs")
+        assert (store.job("theirs").status, len([row for row in before if row.number >= 0])) == ("Completed", 6)
+    hpo("resume", "theirs", "--set", "tuning.max_jobs=8")
+    with Store() as store:
+        after = store.trials("theirs")
+        assert store.job("theirs").status == "Completed"
+    assert len([row for row in after if row.number >= 0]) == 8
+    kept = {row.trial_id: (row.hyperparameters, row.resource, row.objective) for row in after}
+    assert all(kept[row.trial_id] == (row.hyperparameters, row.resource, row.objective) for row in before)
 
 
 @pytest.mark.ray

@@ -143,7 +143,7 @@ def test_what_is_not_installed_says_how_to_install_it(monkeypatch: pytest.Monkey
     ("arguments", "message"),
     [
         ({"space": object()}, "searcher.space is <object object.*which no record can hold; give JSON"),
-        ({"seed": float("nan")}, "searcher.seed is nan, which no record can hold"),
+        ({"seed": float("nan")}, "searcher.seed is nan; give a finite number"),
         ({"seed": {1: 2}}, r"searcher.seed is {1: 2}, which no record can hold"),
         ({"sampler": TPESampler()}, r"searcher.sampler is .*give JSON, or a class with its arguments: \(TPESampler, {"),
     ],
