@@ -111,6 +111,16 @@ def test_what_trainers_of_functions_refuse(path: Path, trainer: dict[str, Any], 
     assert message in str(caught.value)
 
 
+def test_units_from_which_hyperparameters_take_effect(path: Path) -> None:
+    change(path, "tuning.takes_effect", {"eta": 3, "eta_after": "decay_at"})
+    assert read_job(path).tuning.takes_effect == {"eta": 3, "eta_after": "decay_at"}
+    with pytest.raises(ConfigurationError, match="tuning: takes_effect has 'eta_after', which is no hyperparameter"):
+        read_job(path).arguments()
+    change(path, "tuning.takes_effect", {"eta": 2.5})
+    with pytest.raises(ConfigurationError, match="takes_effect"):
+        read_job(path)
+
+
 def test_a_function_that_is_not_there_is_named(path: Path) -> None:
     change(path, "trainer", {**TORCH, "train_loop": "no_such_module:train"})
     change(path, "tuning.ranges", LEARNING)
