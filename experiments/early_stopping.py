@@ -24,10 +24,11 @@ import typer
 from rich.console import Console
 
 from experiments.shared.benchmark import promises, table, write
+from experiments.shared.network import channels
 from experiments.shared.published import Steps
 from experiments.stopping import page
 from experiments.stopping.kept_gangs import KeptGangs
-from experiments.stopping.problems import PROBLEMS, Problem, channels
+from experiments.stopping.problems import PROBLEMS, Problem
 from experiments.stopping.ways import Found, Place, Way, each_way
 from hpo.cli import errors_in_words
 from trainers import Channel, ConfigurationError

@@ -79,18 +79,9 @@ def plan_for(strategy: Strategy, task: RecordedTask, workers: int) -> Plan:
     units = task.curves.units
     enough = (BUDGETS[-1] + workers - 1) * units
     jobs = BUDGETS[-1]
-    while (used := usual_units(plan := strategy.plan(task.ranges, jobs, units))) < enough:
+    while (used := (plan := strategy.plan(task.ranges, jobs, units)).resource) < enough:
         jobs += 1 + (enough - used) // units
     return plan
-
-
-def usual_units(plan: Plan) -> int:
-    """The units that a plan comes to; of ASHA, which may promote more, those of one promotion in eta trials."""
-    if plan.eta is None:
-        return plan.resource
-    rungs = plan.brackets[0].rungs
-    steps = (rung - below for below, rung in zip((0, *rungs), rungs, strict=False))
-    return sum(step * (plan.trials // plan.eta**place) for place, step in enumerate(steps))
 
 
 def other(arm: str) -> Callable[..., on_curves.Seen]:

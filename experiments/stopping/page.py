@@ -9,7 +9,8 @@ from typing import Any
 
 from experiments.shared.benchmark import Target, markdown, promised, targets_to_json
 from experiments.shared.scores import Scores, difference, told, unbeaten
-from experiments.stopping.problems import Problem, labels
+from experiments.shared.searches import labels
+from experiments.stopping.problems import Problem
 from experiments.stopping.ways import Found, Pairs, Way
 from hpo.search import standard_error
 from hpo.text import count

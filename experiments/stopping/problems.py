@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from ray.train import ScalingConfig
 
 from experiments.shared.blog import RANGES, marketing
@@ -16,7 +14,6 @@ from hpo.ranges import ParameterRange
 from trainers import TorchTrainer, Trainer, XGBoostTrainer
 from trainers.datasets import Dataset, load
 
-CHANNELS = ("train", "validation", "test")
 BOOSTING = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3, "colsample_bylevel": 0.5}
 
 
@@ -57,16 +54,6 @@ class Problem:
     def test(self) -> str:
         """The same metric on rows that chose nothing."""
         return f"test:{self.score}"
-
-
-def channels(dataset: Dataset) -> dict[str, Any]:
-    """A dataset's parts, as gangs take them."""
-    return {name: getattr(dataset, name) for name in CHANNELS}
-
-
-def labels(part: Any) -> NDArray[Any]:
-    """The labels of a dataset's part: of a pair the second, of a table the column y."""
-    return np.asarray(part[1] if isinstance(part, tuple) else part["y"])
 
 
 def _scaling(workers: int) -> ScalingConfig:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpo.cost import Tariff
 from hpo.ranges import ParameterRange
+from hpo.ranking import mean_error
 from hpo.search import Search
 from hpo.simulation.curves import Curves
 from hpo.simulation.replay import Replayed, simulate
@@ -133,8 +134,8 @@ def compare(
 
 def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
     """A mean and its standard error; NaN of one value."""
-    spread = statistics.stdev(values) / math.sqrt(len(values)) if len(values) > 1 else math.nan
-    return statistics.fmean(values), spread
+    error = mean_error(values)
+    return statistics.fmean(values), math.nan if error is None else error
 
 
 def _best(run: Replayed) -> float:

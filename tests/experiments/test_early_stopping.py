@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from experiments.early_stopping import page_tables
+from experiments.shared.network import channels
 from experiments.stopping.kept_gangs import KeptGangs
 from experiments.stopping.page import result
-from experiments.stopping.problems import BANK, DIGITS, Problem, channels
+from experiments.stopping.problems import BANK, DIGITS, Problem
 from experiments.stopping.ways import Found, Pairs, Place, Way, each_way, nothing_cut
 from hpo.strategies.hyperband import Bracket, Plan, lay_out
 from trainers import Channel

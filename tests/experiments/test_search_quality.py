@@ -23,7 +23,6 @@ from experiments.search_quality import (
     plan_for,
     regrets,
     summary,
-    usual_units,
 )
 from experiments.shared.recorded_tasks import FAMILIES, RecordedTask, bench, recorded_task, task_names
 from hpo.ranges import IntegerParameter
@@ -97,7 +96,7 @@ def test_regret_falls_with_the_budget_and_follows_from_the_seed(arm: str, worker
 def test_a_plan_is_for_the_budget_and_little_more(arm: str, workers: int, task: RecordedTask) -> None:
     plan = plan_for(STRATEGIES[arm](UNITS), task, workers)
     least = (BUDGETS[-1] + workers - 1) * UNITS
-    assert least <= usual_units(plan) <= 1.5 * least
+    assert least <= plan.resource <= 1.5 * least
 
 
 def test_random_search_sees_as_many_trials_as_the_budget_pays_for(task: RecordedTask) -> None:

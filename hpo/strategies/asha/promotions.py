@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from hpo.ranking import Rank
-from hpo.strategies.hyperband import Bracket, Cut, Entry, Plan, Standings, State, halvings_of, nearest
+from hpo.strategies.hyperband import Cut, Entry, Plan, Standings, State, cutting, halvings_of, nearest_rungs
 
 
 def lay_out_asynchronous(max_jobs: int, min_resource: int, max_resource: int, reduction_factor: int = 3) -> Plan:
@@ -28,21 +28,15 @@ def lay_out_asynchronous(max_jobs: int, min_resource: int, max_resource: int, re
         ConfigurationError: a value is out of range.
     """
     depth = halvings_of(max_jobs, min_resource, max_resource, reduction_factor)
-    rungs = tuple(nearest(max_resource, reduction_factor**s) for s in range(depth, -1, -1))
-    return Plan(
-        brackets=(_bracket(max_jobs, rungs, reduction_factor),), max_resource=max_resource, eta=reduction_factor
-    )
+    bracket = cutting(max_jobs, nearest_rungs(max_resource, depth, reduction_factor), reduction_factor)
+    return Plan(brackets=(bracket,), max_resource=max_resource, eta=reduction_factor)
 
 
 def grown(plan: Plan, max_jobs: int) -> Plan:
     """The plan of a job that is to have more trials: they have a bracket of their own, behind those that there are."""
     assert plan.eta is not None, "it was laid out here"
-    more = _bracket(max_jobs - plan.trials, plan.brackets[0].rungs, plan.eta)
+    more = cutting(max_jobs - plan.trials, plan.brackets[0].rungs, plan.eta)
     return Plan(brackets=(*plan.brackets, more), max_resource=plan.max_resource, eta=plan.eta)
-
-
-def _bracket(trials: int, rungs: tuple[int, ...], eta: int) -> Bracket:
-    return Bracket(rungs=rungs, sizes=tuple(max(1, trials // eta**place) for place in range(len(rungs))))
 
 
 @dataclass(slots=True, kw_only=True)
@@ -66,8 +60,8 @@ class Promotions(Standings):
     that have gone on, and a gang is free to train it: that is asked with `promote`, from the last rung down, before a
     new trial is begun. Ties go to the trial that was added first; a value that is not finite never goes on.
 
-    The paper lets all go on that are among the best when they come. With a model, new trials are better than those
-    before, so that most are, and units go into trials of early suggestions to the end instead of into new ones.
+    The paper lets all go on that are among the best when they come. Where a model's new trials are better than those
+    before, that could be most of them; one in eta is also what the plan, and its greatest cost, says before the start.
 
     The paper's search has no end, and grows its base for as long as a rung needs it. A bracket here has so many trials:
     when all were begun, none is being trained and none may be promoted, the best goes on from the last rung that any

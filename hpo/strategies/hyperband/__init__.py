@@ -12,10 +12,11 @@ if TYPE_CHECKING:
         StrategyConfig as StrategyConfig,
     )
     from hpo.strategies.hyperband.layouts import (
+        cutting as cutting,
         halvings_of as halvings_of,
         lay_out as lay_out,
         lay_out_cutting as lay_out_cutting,
-        nearest as nearest,
+        nearest_rungs as nearest_rungs,
         run_all as run_all,
     )
     from hpo.strategies.hyperband.plan import (

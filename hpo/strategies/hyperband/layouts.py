@@ -31,11 +31,9 @@ def lay_out(max_jobs: int, min_resource: int, max_resource: int, reduction_facto
         ConfigurationError: a value is out of range.
     """
     halvings = halvings_of(max_jobs, min_resource, max_resource, reduction_factor)
-    depths = range(halvings, -1, -1)
-    whole = [-(-(halvings + 1) * reduction_factor**s // (s + 1)) for s in depths]
     brackets = [
         _bracket(trials, depth, max_resource, reduction_factor)
-        for trials, depth in _shared_out(max_jobs, whole, depths)
+        for trials, depth in _shared_out(max_jobs, range(halvings, -1, -1), reduction_factor)
     ]
     return Plan(brackets=tuple(brackets), max_resource=max_resource)
 
@@ -60,13 +58,10 @@ def lay_out_cutting(max_jobs: int, min_resource: int, max_resource: int, reducti
     halvings = halvings_of(max_jobs, min_resource, max_resource, reduction_factor)
     if not halvings:
         return run_all(max_jobs, max_resource)
-    depths = range(halvings, 0, -1)
-    whole = [-(-(halvings + 1) * reduction_factor**s // (s + 1)) for s in depths]
-    brackets = []
-    for trials, depth in _shared_out(max_jobs, whole, depths):
-        sizes = [max(1, trials // reduction_factor**s) for s in range(depth + 1)]
-        rungs = [nearest(max_resource, reduction_factor**s) for s in range(depth, -1, -1)]
-        brackets.append(Bracket(rungs=tuple(rungs), sizes=tuple(sizes)))
+    brackets = [
+        cutting(trials, nearest_rungs(max_resource, depth, reduction_factor), reduction_factor)
+        for trials, depth in _shared_out(max_jobs, range(halvings, 0, -1), reduction_factor)
+    ]
     return Plan(brackets=tuple(brackets), max_resource=max_resource)
 
 
@@ -93,14 +88,25 @@ def halvings_of(max_jobs: int, min_resource: int, max_resource: int, reduction_f
     return halvings
 
 
-def _shared_out(max_jobs: int, whole: list[int], depths: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Trials and halvings of each bracket: whole rounds, and what is left, scaled."""
+def _shared_out(max_jobs: int, depths: Sequence[int], eta: int) -> Iterator[tuple[int, int]]:
+    """Trials and halvings of each bracket: whole rounds of the paper's sizes, and what is left, scaled."""
+    whole = [-(-(depths[0] + 1) * eta**s // (s + 1)) for s in depths]
     rounds, left = divmod(max_jobs, sum(whole))
     counts = whole * rounds + (_scale(whole, left) if left else [])
     return ((count, depth) for count, depth in zip(counts, [*depths] * (rounds + 1), strict=False) if count)
 
 
-def nearest(dividend: int, divisor: int) -> int:
+def cutting(trials: int, rungs: tuple[int, ...], eta: int) -> Bracket:
+    """A bracket whose rungs let one trial in eta through, rounded down, and one at least."""
+    return Bracket(rungs=rungs, sizes=tuple(max(1, trials // eta**s) for s in range(len(rungs))))
+
+
+def nearest_rungs(max_resource: int, halvings: int, eta: int) -> tuple[int, ...]:
+    """Rungs of so many halvings, at the whole units nearest to fractions of `max_resource`."""
+    return tuple(_nearest(max_resource, eta**s) for s in range(halvings, -1, -1))
+
+
+def _nearest(dividend: int, divisor: int) -> int:
     """The whole number nearest to a fraction, of two the larger; whole numbers alone, so that nothing is rounded."""
     return (2 * dividend + divisor) // (2 * divisor)
 
