@@ -33,7 +33,7 @@ from hpo import ContinuousParameter
 from hpo.cli import errors_in_words
 from hpo.ranges import ParameterRange, Scalar, decode
 from hpo.simulation import mean_and_error
-from hpo.strategies import RESOURCE, ModelSearch, run_all
+from hpo.strategies import RESOURCE, History, ModelSearch, by_number, run_all
 from hpo.suggestions import Observation, Space, most_improving
 
 NOISE = 0.05
@@ -191,7 +191,9 @@ def on_function(name: str, arm: str, trials: int, seed: int) -> dict[str, Any]:
     ranges: dict[str, ParameterRange] = {f"x{side}": ContinuousParameter(0, 1) for side in range(function.sides)}
     median = statistics.median(map(function.value, np.random.default_rng(0).random((2001, function.sides))))
     noise = np.random.default_rng(seed).normal(0, NOISE, trials)
-    search = SEARCHES[arm](ranges, run_all(trials, 1), metric="value", mode="min", seed=seed, lag=1, ahead=False)
+    plan = run_all(trials, 1)
+    history = History(plan, by_number(plan, 1))
+    search = SEARCHES[arm](ranges, plan, metric="value", mode="min", seed=seed, history=history, ahead=False)
     took, regrets, best = [], [], math.inf
     for number in range(trials):
         trial, began = f"trial-{number}", time.process_time()

@@ -38,7 +38,7 @@ from hpo.ranges import ParameterRange, decode
 from hpo.ranking import Ranking
 from hpo.search import Controller, Search
 from hpo.simulation import mean_and_error, simulate
-from hpo.strategies import HyperbandStrategy, Strategy, Task, lag_for, run_all, strategy_of
+from hpo.strategies import History, HyperbandStrategy, Strategy, Task, by_number, lag_for, run_all, strategy_of
 from trainers.gangs import Assignment
 
 
@@ -124,7 +124,8 @@ def large(trials: int) -> dict[str, float]:
     plan = run_all(trials, 1)
     gangs = WaitingGangs(height, metric=METRIC)
     task = Task(plan=plan, ranges=RANGES, metric=METRIC, mode="max", seed=0, parallel=GANGS)
-    searcher = TimedSearch(RANGES, plan, metric=METRIC, mode="max", seed=0, lag=lag_for(GANGS), gangs=gangs, ahead=True)
+    history = History(plan, by_number(plan, lag_for(GANGS)))
+    searcher = TimedSearch(RANGES, plan, metric=METRIC, mode="max", seed=0, history=history, gangs=gangs, ahead=True)
     prepared = replace(strategy_of("Bayesian", None).prepare(task), searcher=searcher)
     controller = Controller(
         Search(

@@ -10,39 +10,26 @@ from typing import Any
 
 from hpo.ranges import Scalar
 from hpo.search import SimulatedGangs
-from hpo.strategies import History, HyperbandStrategy, ModelSearch, Prepared, Task
-from hpo.suggestions import Observation
+from hpo.strategies import HyperbandStrategy, ModelSearch, Prepared, Task
+from hpo.strategies.asha import OpenHistory
 from trainers.gangs import Event
 
 
-class FreeHistory(History):
-    """Opens every result that has come: what is tried depends on which trial was faster."""
-
-    def ready(self, number: int) -> bool:
-        """Always."""
-        return True
-
-    def read(self, number: int) -> tuple[list[Observation], list[dict[str, Scalar]]]:
-        """All values, and the configurations of trials without any."""
-        seen = [value for trial in self._trials for value in trial.values.values()]
-        return seen, [trial.hyperparameters for trial in self._trials if not trial.values]
-
-
-class FreeSearch(ModelSearch):
-    """Suggests when it is asked, from all that has come by then."""
-
-    def __init__(self, task: Task) -> None:
-        super().__init__(task.ranges, task.plan, metric=task.metric, mode=task.mode, seed=task.seed, lag=1, ahead=False)
-        self._first = 0
-        self._history = FreeHistory(task.plan, 1)
-
-
 class FreeHyperband(HyperbandStrategy):
-    """Hyperband with a model that is free of the lag rule."""
+    """Hyperband with a model that suggests when it is asked, from all that has come by then."""
 
     def prepare(self, task: Task) -> Prepared:
         """See `Strategy.prepare`."""
-        return replace(super().prepare(task), searcher=FreeSearch(task))
+        free = ModelSearch(
+            task.ranges,
+            task.plan,
+            metric=task.metric,
+            mode=task.mode,
+            seed=task.seed,
+            history=OpenHistory(task.plan),
+            ahead=False,
+        )
+        return replace(super().prepare(task), searcher=free)
 
 
 class WaitingGangs(SimulatedGangs):

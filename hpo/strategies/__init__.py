@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         by_model as by_model,
         lag_for as lag_for,
     )
+    from hpo.strategies.openings import Openings as Openings, by_clock as by_clock, by_number as by_number
     from hpo.strategies.random_strategy import at_random as at_random
     from hpo.strategies.ray_tune import (
         Guard as Guard,

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from hpo.ranges import ParameterRange
 from hpo.strategies.hyperband import Plan, run_all
+from hpo.strategies.openings import Openings, by_number
 from hpo.strategies.random_strategy import length
 from hpo.strategies.strategy import Prepared, Strategy, Task
 
@@ -43,20 +44,20 @@ class BayesianStrategy(Strategy):
 
     def prepare(self, task: Task) -> Prepared:
         """See `Strategy.prepare`."""
-        return by_model(task, lag=lag_for(task.parallel))
+        return by_model(task, by_number(task.plan, lag_for(task.parallel)))
 
 
-def by_model(task: Task, *, lag: int, fewest: int | None = None) -> Prepared:
+def by_model(task: Task, openings: Openings, *, fewest: int | None = None) -> Prepared:
     """Configurations that a model suggests, which train to the rungs of the plan.
 
     Args:
         task: the job's.
-        lag: see `hpo.strategies.searchers.history.History`.
+        openings: which results each suggestion reads, and waits for; see `hpo.strategies.openings`.
         fewest: trials that have to be seen before a model is asked; None: as many as usual.
     """
     # Imported here: a job file is checked without waiting for Ray.
     from hpo.strategies.scheduler import SynchronousHyperBandScheduler
-    from hpo.strategies.searchers import ModelSearch
+    from hpo.strategies.searchers import History, ModelSearch
     from hpo.suggestions import FEWEST_TRIALS
 
     metric, mode = task.metric, task.mode
@@ -67,7 +68,7 @@ def by_model(task: Task, *, lag: int, fewest: int | None = None) -> Prepared:
             metric=metric,
             mode=mode,
             seed=task.seed,
-            lag=lag,
+            history=History(task.plan, openings),
             fewest=FEWEST_TRIALS if fewest is None else fewest,
             earlier=task.earlier,
             ahead=not task.in_process,

@@ -7,7 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from hpo.ranges import Scalar
+from hpo.strategies.openings import Openings, by_number
 from hpo.strategies.random_strategy import at_random
+from hpo.strategies.searchers.history import History
 from hpo.strategies.searchers.model_search import ModelSearch
 from hpo.strategies.strategy import Prepared, Task
 
@@ -19,7 +21,7 @@ class DigestSearch(ModelSearch):
 
     def __init__(self, *arguments: Any, **named: Any) -> None:
         super().__init__(*arguments, **named)
-        self._first = LAG
+        self._first = self._history.reads(1)
 
     def compute(self, number: int) -> dict[str, Scalar]:
         digest = hashlib.blake2b(
@@ -29,7 +31,8 @@ class DigestSearch(ModelSearch):
         return self._space.hyperparameters([int.from_bytes(part, "big") / 2**64 for part in parts])
 
 
-def by_digest(task: Task) -> Prepared:
-    """The strategy of such a search."""
-    searcher = DigestSearch(task.ranges, task.plan, metric=task.metric, mode=task.mode, seed=task.seed, lag=LAG)
+def by_digest(task: Task, openings: Openings | None = None) -> Prepared:
+    """The strategy of such a search; results open by number where nothing else is said."""
+    history = History(task.plan, openings or by_number(task.plan, LAG))
+    searcher = DigestSearch(task.ranges, task.plan, metric=task.metric, mode=task.mode, seed=task.seed, history=history)
     return replace(at_random(task), searcher=searcher)

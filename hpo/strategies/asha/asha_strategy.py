@@ -61,7 +61,6 @@ class AshaStrategy(HyperbandStrategy):
             metric=metric,
             mode=mode,
             seed=seed,
-            lag=1,
             earlier=task.earlier,
             ahead=not task.in_process and task.parallel > 1,
             history=OpenHistory(task.plan),

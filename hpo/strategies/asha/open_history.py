@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hpo.ranges import Scalar
 from hpo.strategies.hyperband import Plan
+from hpo.strategies.openings import at_once
 from hpo.strategies.searchers import History
 from hpo.suggestions import Observation
 
@@ -18,7 +19,7 @@ class OpenHistory(History):
     """
 
     def __init__(self, plan: Plan) -> None:
-        super().__init__(plan, lag=1)
+        super().__init__(plan, at_once(plan))
         self._taken: Read = ([], [])
 
     def ready(self, number: int) -> bool:
@@ -30,8 +31,5 @@ class OpenHistory(History):
         """What was there when a suggestion was last begun, whichever it was."""
         return self._taken
 
-    def _open(self, index: int, number: int, other: int | None = None) -> int:
-        return len(self._plan.brackets[index].rungs)
-
-    def _settle(self, number: int) -> None:
+    def _settle(self) -> None:
         """Nobody waits for anything."""

@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 from hpo.ranges import ParameterRange
 from hpo.strategies.hyperband.layouts import lay_out, lay_out_cutting
 from hpo.strategies.hyperband.plan import Plan
-from hpo.strategies.model_strategy import by_model, lag_for
+from hpo.strategies.model_strategy import by_model
+from hpo.strategies.openings import by_clock, by_number
 from hpo.strategies.random_strategy import at_random, length
 from hpo.strategies.strategy import Prepared, Strategy, Task
 from trainers.checking import is_whole
@@ -24,6 +25,9 @@ FEWEST = 4
 
 LAG = 8
 """Trials between a suggestion and the last that it reads, at most, of up to as many at once; see `_lag`."""
+
+SLACK = 1.5
+"""With more at once, how many times as long as its units say a result may take before a suggestion waits for it."""
 
 
 class HyperbandStrategyConfig:
@@ -189,14 +193,16 @@ class HyperbandStrategy(Strategy):
         """See `Strategy.prepare`."""
         if self._suggestions == "random":
             return at_random(task)
-        lag = _lag(task.plan, task.parallel)
-        return by_model(task, lag=lag, fewest=max(FEWEST, lag) if lag < LAG else None)
+        if task.parallel > LAG:
+            return by_model(task, by_clock(task.plan, task.parallel, SLACK))
+        lag = _lag(task.plan)
+        return by_model(task, by_number(task.plan, lag), fewest=max(FEWEST, lag) if lag < LAG else None)
 
 
-def _lag(plan: Plan, parallel: int) -> int:
-    """Trials between a suggestion and the last that it reads.
+def _lag(plan: Plan) -> int:
+    """Trials between a suggestion and the last that it reads, of up to `LAG` trials at once.
 
     Of a small job, a third of its first bracket: it has no trials to spare for suggestions that read little, and where
     more than that train at once, gangs may wait for them. Brackets that are added to a job leave it as it is.
     """
-    return lag_for(parallel) if parallel > LAG else min(LAG, max(1, plan.brackets[0].sizes[0] // 3))
+    return min(LAG, max(1, plan.brackets[0].sizes[0] // 3))

@@ -46,12 +46,11 @@ class ModelSearch(Searcher):
         metric: the name of the objective.
         mode: "min" or "max".
         seed: a whole number, 0 or more.
-        lag: see `History`.
+        history: what opens results to a suggestion.
         fewest: trials that have to be seen before a model is asked.
         earlier: results of earlier jobs; with enough of them, a model suggests the first trial already.
         ahead: compute a suggestion while trials train. It keeps linear algebra to one thread, so not where a trial
             trains in this process, whose sums would then depend on the time.
-        history: what opens results to a suggestion, in place of that `History`.
     """
 
     def __init__(
@@ -62,11 +61,10 @@ class ModelSearch(Searcher):
         metric: str,
         mode: str,
         seed: int,
-        lag: int,
+        history: History,
         fewest: int = FEWEST_TRIALS,
         earlier: Sequence[Observation] = (),
         ahead: bool = True,
-        history: History | None = None,
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         self._ranges = dict(ranges)
@@ -77,9 +75,9 @@ class ModelSearch(Searcher):
         self._earlier = tuple(earlier)
         self._left = fewest - len({str(each.hyperparameters) for each in earlier})
         """Trials of the job itself that have to be seen before a model is asked."""
-        self._first = self._left + lag - 1 if self._left > 0 else 0
+        self._first = history.reads(self._left) if self._left > 0 else 0
         """The number of the first trial that a model suggests."""
-        self._history = history or History(plan, lag)
+        self._history = history
         self._numbers: dict[str, int] = {}
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="suggestion")
         self._may_compute_ahead = ahead

@@ -17,7 +17,7 @@ from hpo.ranges import decode
 from hpo.record.store import Store, TrialRow
 from hpo.search.controller import Controller
 from hpo.search.simulated_gangs import SimulatedGangs
-from hpo.strategies import Task, by_model, lay_out_cutting
+from hpo.strategies import Task, by_model, by_number, lay_out_cutting
 from hpo.suggestions import FEWEST_TRIALS
 from tests.support.driving import CHANNELS, Counting, answer, tuner
 from tests.support.simulated import METRIC, Kept, rising, search_of, uneven
@@ -60,7 +60,8 @@ def tried(gangs: int, points: tuple[dict[str, Any], ...]) -> list[dict[str, Any]
     """The configurations of a search with a model."""
     plan = lay_out_cutting(20, 1, 9)
     simulated = SimulatedGangs(rising, metric=METRIC, room=gangs, start_seconds=3, unit_seconds=uneven)
-    made = by_model(Task(plan=plan, ranges=RANGES, metric=METRIC, mode="max", seed=3, parallel=gangs), lag=8)
+    task = Task(plan=plan, ranges=RANGES, metric=METRIC, mode="max", seed=3, parallel=gangs)
+    made = by_model(task, by_number(plan, 8))
     controller = Controller(
         search_of(plan, parallel=gangs, workers=lambda hyperparameters: 1, untuned=False, points=points),
         searcher=made.searcher,

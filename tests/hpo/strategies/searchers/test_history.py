@@ -14,6 +14,7 @@ from hpo.search.controller import Controller
 from hpo.search.simulated_gangs import SimulatedGangs
 from hpo.strategies.hyperband import Plan, lay_out, lay_out_cutting, run_all
 from hpo.strategies.median_rule import with_median_rule
+from hpo.strategies.openings import Openings, by_clock, by_number
 from hpo.strategies.searchers.history import History
 from hpo.strategies.strategy import Task
 from tests.support.digests import LAG, by_digest
@@ -42,7 +43,9 @@ def value(assignment: Assignment, step: int) -> float:
     return -abs(math.log10(eta) + 2) - 1 / step
 
 
-def tried(plan: Plan, gangs: int, seed: int, losses: frozenset[int] = frozenset()) -> list[dict[str, Any]]:
+def tried(
+    plan: Plan, gangs: int, seed: int, losses: frozenset[int] = frozenset(), openings: Openings | None = None
+) -> list[dict[str, Any]]:
     """The configurations of a search on so many gangs whose speeds a seed decides."""
     speeds = random.Random(seed)
     simulated = SimulatedGangs(
@@ -53,7 +56,7 @@ def tried(plan: Plan, gangs: int, seed: int, losses: frozenset[int] = frozenset(
         unit_seconds=lambda assignment: speeds.uniform(0.1, 4) if seed else 1.0,
         losses=losses,
     )
-    strategy = by_digest(Task(plan=plan, ranges=RANGES, metric=METRIC, mode="max", seed=3, parallel=gangs))
+    strategy = by_digest(Task(plan=plan, ranges=RANGES, metric=METRIC, mode="max", seed=3, parallel=gangs), openings)
     controller = Controller(
         search_of(plan, parallel=gangs, metric=METRIC, workers=lambda hyperparameters: 1, untuned=False),
         searcher=strategy.searcher,
@@ -79,6 +82,18 @@ def test_what_is_tried_does_not_depend_on_gangs_or_on_speed(
     plan: int, gangs: int, seed: int, losses: frozenset[int]
 ) -> None:
     assert tried(PLANS[plan], gangs, seed, losses) == tried(PLANS[plan], 1, 0)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from([each for each in PLANS if not each.apart]),
+    st.sampled_from([1, 3, 12, 16]),
+    st.integers(1, 10**6),
+    st.frozensets(st.integers(0, 30), max_size=2),
+)
+def test_nor_does_it_where_results_open_by_a_clock(plan: Plan, gangs: int, seed: int, losses: frozenset[int]) -> None:
+    clocked = by_clock(plan, 12, 1.5)
+    assert tried(plan, gangs, seed, losses, clocked) == tried(plan, 1, 0, openings=clocked)
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=["paper", "cutting", "small", "all", "median"])
@@ -107,7 +122,7 @@ def test_rungs_behind_the_first_open_a_lag_each_after_their_bracket() -> None:
 
 
 def test_it_waits_for_what_it_reads_and_for_nothing_else() -> None:
-    history = History(run_all(6, 3), 2)
+    history = History(run_all(6, 3), by_number(run_all(6, 3), 2))
     for number in range(4):
         history.begin({"n": number})
     assert [history.ready(number) for number in range(4)] == [True, True, False, False]
@@ -121,7 +136,7 @@ def test_it_waits_for_what_it_reads_and_for_nothing_else() -> None:
 
 
 def test_a_trial_that_ends_by_itself_comes_to_no_other_value() -> None:
-    history = History(run_all(3, 9), 1)
+    history = History(run_all(3, 9), by_number(run_all(3, 9), 1))
     history.begin({"n": 0})
     history.reported(0, 4, 0.5)
     history.ended(0, 4, 0.5)
@@ -130,7 +145,7 @@ def test_a_trial_that_ends_by_itself_comes_to_no_other_value() -> None:
 
 def played(plan: Plan) -> History:
     """All trials of a plan, each at all rungs of its bracket."""
-    history = History(plan, LAG)
+    history = History(plan, by_number(plan, LAG))
     for bracket in plan.brackets:
         for _ in range(bracket.sizes[0]):
             history.begin({"n": history.begun})
