@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from trainers.parameter_server import ParameterServerTrainer as ParameterServerTrainer
     from trainers.pytorch import TorchTrainer as TorchTrainer, TrainContext as TrainContext
     from trainers.result import TrainingResult as TrainingResult
+    from trainers.script import ScriptTrainer as ScriptTrainer
     from trainers.several import SeveralTrainers as SeveralTrainers
     from trainers.trainer import Trainer as Trainer
     from trainers.xgboost import XGBoostTrainer as XGBoostTrainer
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 TRAINERS = {
     "ParameterServerTrainer": "trainers.parameter_server.trainer",
+    "ScriptTrainer": "trainers.script.trainer",
     "SeveralTrainers": "trainers.several.trainer",
     "TorchTrainer": "trainers.pytorch.allreduce_trainer",
     "XGBoostTrainer": "trainers.xgboost.trainer",

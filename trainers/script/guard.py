@@ -1,0 +1,61 @@
+"""Guard: a process that ends a worker's programs where the worker itself is killed; run as a program, without imports.
+
+It reads "+ GROUP TOKEN" and "- GROUP" lines from its standard input, and its end means that the worker is gone. What a
+program starts has the program's token in its environment, also what leaves its process group and outlives its parent.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+
+TOKEN = "WARMBAND_PROGRAM"
+"""The environment variable by which all processes of a program are known."""
+
+
+def with_token(token: str) -> list[int]:
+    """The processes of this user with a token in their environment; none where there is no /proc."""
+    found = []
+    mark = f"{TOKEN}={token}".encode()
+    with suppress(OSError):
+        for name in os.listdir("/proc"):
+            if not name.isdigit() or int(name) == os.getpid():
+                continue
+            with suppress(OSError), open(f"/proc/{name}/environ", "rb") as environment:
+                if mark in environment.read().split(b"\0"):
+                    found.append(int(name))
+    return found
+
+
+def signal_whole(group: int, token: str, number: int) -> bool:
+    """Sends a signal to a program's process group, and to all others with its token; returns whether one was there."""
+    there = False
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, number)
+        there = True
+    for process in with_token(token):
+        with suppress(ProcessLookupError, PermissionError):
+            os.kill(process, number)
+            there = True
+    return there
+
+
+def main() -> None:
+    """Waits for the worker's end."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)  # It ends when the worker is gone, and not before.
+    programs: dict[int, str] = {}
+    for line in sys.stdin:
+        match line.split():
+            case ["+", group, token]:
+                programs[int(group)] = token
+            case ["-", group]:
+                programs.pop(int(group), None)
+    for group, token in programs.items():
+        signal_whole(group, token, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""A program's process on one worker: started in a session of its own, followed line by line, and ended whole."""
+
+from __future__ import annotations
+
+import os
+import queue
+import select
+import signal
+import subprocess
+import sys
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from trainers.errors import ConfigurationError
+from trainers.script.guard import TOKEN, __file__ as GUARD, signal_whole, with_token
+from trainers.script.launchers import Start
+from trainers.script.metric_lines import Lines
+
+TAIL = 20
+"""Lines of output that are kept for an error's message."""
+SHOWN_BYTES = 32 << 20
+"""Output of an assignment that goes to the worker's own; what is beyond that is read for metrics alone."""
+KILL_SECONDS = 10.0
+"""How long processes may take to be gone once they were killed."""
+
+
+class Guard:
+    """The guard of a worker, for as long as the worker lives; see `trainers.script.guard`."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", GUARD], stdin=subprocess.PIPE, start_new_session=True, text=True
+        )
+
+    def watch(self, group: int, token: str) -> None:
+        """A program began."""
+        self._say(f"+ {group} {token}\n")
+
+    def forget(self, group: int) -> None:
+        """It is over."""
+        self._say(f"- {group}\n")
+
+    def close(self) -> None:
+        """Ends it, where no program runs any more."""
+        with suppress(OSError):
+            self._pipe.close()
+        self._process.wait()
+
+    @property
+    def _pipe(self) -> Any:
+        return self._process.stdin
+
+    def _say(self, line: str) -> None:
+        with suppress(OSError):  # It was killed: then nobody watches, and the program itself is not worse off.
+            self._pipe.write(line)
+            self._pipe.flush()
+
+
+class ProgramProcess:
+    """A launcher's process and all that it starts.
+
+    Args:
+        start: its command line and environment.
+        environment: beside those.
+        folder: its working directory.
+        guard: ends it where this worker is killed.
+        read: is given each line of output, in a thread; what it yields goes to `readings`, as its error does.
+
+    Raises:
+        OSError: the command cannot be started.
+    """
+
+    def __init__(
+        self,
+        start: Start,
+        *,
+        environment: Mapping[str, str],
+        folder: Path,
+        guard: Guard,
+        read: Callable[[str], Iterable[Any]],
+    ) -> None:
+        self._token = uuid.uuid4().hex
+        self._guard = guard
+        self._read = read
+        self.readings: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        """What the lines so far came to."""
+        self.tail: deque[str] = deque(maxlen=TAIL)
+        """The last lines of output that are not empty."""
+        whole = {
+            **os.environ,
+            **environment,
+            **start.environment,
+            TOKEN: self._token,
+        }
+        self._process = subprocess.Popen(
+            start.command,
+            cwd=folder,
+            env=whole,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        guard.watch(self._process.pid, self._token)
+        self._over = threading.Event()
+        self._reader = threading.Thread(target=self._follow, name="program output", daemon=True)
+        self._reader.start()
+
+    @property
+    def exit_code(self) -> int | None:
+        """Of the launcher; None while it runs, and below 0 where a signal ended it."""
+        return self._process.poll()
+
+    def ask_to_end(self) -> None:
+        """Sends SIGTERM to the launcher, which passes it on."""
+        with suppress(ProcessLookupError):
+            self._process.send_signal(signal.SIGTERM)
+
+    def end(self, grace: float) -> None:
+        """Ends all of it: asks it to, waits up to `grace` seconds, and kills what is left.
+
+        Returns once none of its processes is there, and all of its output was read.
+        """
+        deadline = time.monotonic() + grace
+        if self._process.poll() is None and grace > 0:
+            self.ask_to_end()
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(grace)
+        if time.monotonic() < deadline and signal_whole(self._process.pid, self._token, signal.SIGTERM):
+            while time.monotonic() < deadline and with_token(self._token):
+                time.sleep(min(0.1, max(0.0, deadline - time.monotonic())))
+        killed = time.monotonic() + KILL_SECONDS
+        while signal_whole(self._process.pid, self._token, signal.SIGKILL) and time.monotonic() < killed:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(0.05)
+        self._process.wait()
+        self._guard.forget(self._process.pid)
+        self.drain()
+
+    def drain(self) -> None:
+        """Waits until all output of a program that is over was read."""
+        self._over.set()
+        self._reader.join(KILL_SECONDS)
+
+    def _follow(self) -> None:
+        """Reads output until its end, or until the program is over and nothing comes any more."""
+        assert self._process.stdout is not None
+        pipe = self._process.stdout.fileno()
+        lines, shown = Lines(), 0
+        while True:
+            if not select.select([pipe], [], [], 0.1)[0]:
+                if self._over.is_set():  # A process that was not ended may hold it open.
+                    break
+                continue
+            if not (chunk := os.read(pipe, 1 << 20)):
+                break
+            if shown < SHOWN_BYTES:
+                shown += len(chunk)
+                _show(chunk)
+            self._take(lines.take(chunk))
+        self._take(lines.end())
+        self._process.stdout.close()
+
+    def _take(self, lines: list[str]) -> None:
+        self.tail.extend(line for line in lines[-TAIL:] if line.strip())
+        try:
+            for line in lines:
+                for reading in self._read(line):
+                    self.readings.put(reading)
+        except ConfigurationError as error:
+            self.readings.put(error)
+
+
+def _show(chunk: bytes) -> None:
+    """Output goes on to the worker's own, where Ray keeps it and its dashboard shows it."""
+    with suppress(OSError, ValueError, AttributeError):
+        sys.stdout.flush()
+        sys.stdout.buffer.write(chunk)
+        sys.stdout.buffer.flush()

@@ -1,0 +1,371 @@
+"""The program of a script's gang: each worker starts its part of the user's program, rank 0 follows and decides."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from trainers import steady
+from trainers.channels import PlacedChannel
+from trainers.checkpoint import UNKNOWN, File, Manifest, manifest_of
+from trainers.errors import CheckpointError, DivergedError, StorageError, TrialError, UnsavedError
+from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
+from trainers.process import Scratch
+from trainers.script.environment import Folders, arguments_of, environment_of, files_of
+from trainers.script.folders import STATE, clear, folders_of, kept, make, put_channel, unpack
+from trainers.script.following import Followed, Follower, Leader, ReportsFile, Verdict
+from trainers.script.launchers import PORTS, LauncherOptions, Place, start_of
+from trainers.script.metric_lines import MetricDefinitions, Reading, Units
+from trainers.script.peers import Peers
+from trainers.script.process import Guard, ProgramProcess
+
+MODULE = str(Path(__file__).parent / "module")
+"""The folder of the module `warmband`, which a program may import."""
+MEET_SECONDS = 600.0
+"""How long workers wait for each other before and after a program: for a node that reads a checkpoint, say."""
+ATTEMPTS = 3
+"""Starts of a program whose port another process took first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptSettings:
+    """A trainer's settings for its program.
+
+    Args:
+        entry_point: the program, relative to its source folder.
+        source: the source folder, as an archive.
+        launcher: starts it.
+        options: of the launcher.
+        definitions: its metrics.
+        environment: variables beside SageMaker's.
+        processes: of the program, on each worker.
+        gpus: GPUs of each worker.
+        length: hyperparameters that say how many units the program trains.
+        report_timeout_s: seconds to a report.
+        grace_period_s: seconds between SIGTERM and SIGKILL.
+    """
+
+    entry_point: str
+    source: bytes
+    launcher: str
+    options: LauncherOptions
+    definitions: MetricDefinitions
+    environment: Mapping[str, str] = field(default_factory=dict)
+    processes: int = 1
+    gpus: int = 0
+    length: tuple[str, ...] = ()
+    report_timeout_s: float
+    grace_period_s: float
+
+
+@dataclass(slots=True, kw_only=True)
+class _Session:
+    """State of an open worker between assignments."""
+
+    context: WorkerContext
+    peers: Peers
+    guard: Guard
+    root: Path
+    """The folder of this gang on this node."""
+    leads: bool
+    """Whether this worker is the first one of its node."""
+    leaders: tuple[int, ...]
+    """The first worker of each node."""
+    scratch: Scratch | None
+    served: int = 0
+    """Assignments so far; each has folders of its own."""
+
+
+class ScriptProgram:
+    """Starts a program anew for each assignment, on workers that stay; see `trainers.gangs.Program`.
+
+    Args:
+        channels: each becomes a folder on every node.
+        settings: of the program.
+    """
+
+    def __init__(self, channels: Mapping[str, PlacedChannel], settings: ScriptSettings) -> None:
+        self._channels = dict(channels)
+        self._settings = settings
+        self._session: _Session | None = None
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        """Meets the other workers, and lays the channels out on each node."""
+        began = time.perf_counter()
+        peers = Peers(context)
+        nodes = peers.gathered(f"{context.node_ip} {socket.gethostname()}", MEET_SECONDS, "the node")
+        leader = nodes.index(nodes[context.rank])
+        joined = time.perf_counter()
+        scratch = Scratch("program") if leader == context.rank else None
+        if scratch is not None:
+            for channel in self._channels.values():
+                put_channel(channel, Path(scratch.path, "data"))
+        roots = peers.gathered(scratch.path if scratch else "", MEET_SECONDS, "the channels")
+        self._session = _Session(
+            context=context,
+            peers=peers,
+            guard=Guard(),
+            root=Path(roots[leader]),
+            leads=scratch is not None,
+            leaders=tuple(sorted({nodes.index(node) for node in nodes})),
+            scratch=scratch,
+        )
+        return {"join": joined - began, "load": time.perf_counter() - joined}
+
+    def train(
+        self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
+    ) -> Segment:
+        """Runs the program from the assignment's checkpoint to its rung; see `Program.train`."""
+        arrived = time.perf_counter()
+        session = self._opened()
+        session.served += 1
+        folders = folders_of(session.root / f"trial-{session.served}", session.context.rank)
+        try:
+            state = self._restored(assignment, folders)
+            read = time.perf_counter()
+            first_step_at = steady.now()
+            followed = self._run(assignment, folders, state, on_report, halted)
+            trained = time.perf_counter()
+            reached = followed.reports[-1].step if followed.reports else 0
+            checkpoint = assignment.saved_at(session.peers.gathered(reached, MEET_SECONDS, "its last unit")[0])
+            manifest = self._saved(checkpoint, folders, followed)
+            return Segment(
+                reports=tuple(followed.reports),
+                checkpoint=checkpoint,
+                manifest=manifest,
+                training_seconds=trained - read,
+                checkpointing_seconds=read - arrived + time.perf_counter() - trained,
+                first_step_at=first_step_at,
+                details=followed.details,
+            )
+        finally:
+            if session.leads:
+                clear(Path(folders.code).parent)
+
+    def close(self) -> None:
+        """Leaves the peers; the folders of this node go."""
+        session = self._opened()
+        session.guard.close()
+        session.peers.close()
+        if session.scratch is not None:
+            session.scratch.close()
+        self._session = None
+
+    def _restored(self, assignment: Assignment, folders: Folders) -> dict[str, Any]:
+        """Lays out a fresh copy of the code, and what the trial had written before; returns what was noted of it."""
+        session, settings = self._opened(), self._settings
+        problem: Exception | None = None
+        if session.leads:
+            try:
+                make(folders)
+                unpack(settings.source, Path(folders.code))
+                self._restore_parts(assignment, folders)
+            except (CheckpointError, StorageError, OSError) as error:
+                problem = error
+        for other in session.peers.gathered(problem, MEET_SECONDS, "the checkpoint"):
+            if other is not None:
+                raise other
+        make(folders)
+        noted = Path(folders.code).parent / STATE
+        return dict(json.loads(noted.read_text())) if noted.exists() else {}
+
+    def _restore_parts(self, assignment: Assignment, folders: Folders) -> None:
+        """Every node has the files of all; where several wrote one of a name, rank 0's counts."""
+        if assignment.checkpoint is None:
+            return
+        storage, manifest = self._opened().context.storage, assignment.manifest
+        parts = manifest.parts if manifest.files else manifest_of(assignment.checkpoint).parts
+        for part in sorted(parts, key=part_rank, reverse=True):
+            unpack(storage.read(assignment.checkpoint, manifest, part), Path(folders.code).parent)
+
+    def _run(
+        self,
+        assignment: Assignment,
+        folders: Folders,
+        state: Mapping[str, Any],
+        on_report: Callable[[Report], None],
+        halted: Callable[[], bool],
+    ) -> Followed:
+        """Runs the program; once more where a port was taken that was free.
+
+        Raises:
+            TrialError, DivergedError: as rank 0 decides, on all ranks.
+        """
+        if state.get("ended"):
+            return _as_ended(assignment, state, on_report)
+        for attempt in range(ATTEMPTS):
+            followed, verdict = self._run_once(assignment, folders, on_report, halted)
+            if not verdict.again or attempt == ATTEMPTS - 1:
+                break
+        if verdict.error:
+            raise (DivergedError if verdict.diverged else TrialError)(verdict.error)
+        if followed.ended:
+            _fill(assignment, followed, on_report)
+        return followed
+
+    def _run_once(
+        self,
+        assignment: Assignment,
+        folders: Folders,
+        on_report: Callable[[Report], None],
+        halted: Callable[[], bool],
+    ) -> tuple[Followed, Verdict]:
+        session, settings = self._opened(), self._settings
+        rank, peers = session.context.rank, session.peers
+        place = self._place()
+        arguments = arguments_of(assignment.hyperparameters)
+        start = start_of(settings.launcher, (settings.entry_point, *arguments), place, options=settings.options)
+        roles = peers.gathered(start.role if start else "none", MEET_SECONDS, "its start")
+        process: ProgramProcess | None = None
+        read = settings.definitions.read if rank == 0 else _unread
+        try:
+            if start is not None:
+                environment = self._environment(assignment, folders, place)
+                process = ProgramProcess(
+                    start, environment=environment, folder=Path(folders.code), guard=session.guard, read=read
+                )
+            if rank == 0:
+                assert process is not None, "every launcher starts something on worker 0"
+                leader = self._leader(assignment, folders, process, roles, on_report, halted)
+                verdict = leader.verdict()
+                peers.say(verdict)
+                return leader.followed, verdict
+            return Followed(), Follower(peers, process).verdict()
+        finally:
+            if process is not None:
+                process.end(settings.grace_period_s)
+
+    def _leader(
+        self,
+        assignment: Assignment,
+        folders: Folders,
+        process: ProgramProcess,
+        roles: list[str],
+        on_report: Callable[[Report], None],
+        halted: Callable[[], bool],
+    ) -> Leader:
+        settings = self._settings
+        lengths = (assignment.hyperparameters.get(name) for name in settings.length)
+        whole = next((int(length) for length in lengths if length is not None), None)
+        return Leader(
+            assignment,
+            name=settings.entry_point,
+            process=process,
+            peers=self._opened().peers,
+            units=Units(assignment.objective, assignment.start, resumed=any(Path(folders.checkpoint).iterdir())),
+            reports_file=ReportsFile(Path(folders.reports)),
+            checkpoints=Path(folders.checkpoint),
+            awaited=[rank for rank, role in enumerate(roles) if role not in ("ps", "none")],
+            whole=whole,
+            timeout=settings.report_timeout_s,
+            grace=settings.grace_period_s,
+            on_report=on_report,
+            halted=halted,
+        )
+
+    def _place(self) -> Place:
+        """Where this worker's part runs; ports are free now, on each worker's node."""
+        session, settings = self._opened(), self._settings
+        ports = session.peers.gathered(free_ports(PORTS), MEET_SECONDS, "its ports")
+        hosts = session.peers.gathered(session.context.node_ip, MEET_SECONDS, "its address")
+        return Place(
+            rank=session.context.rank,
+            world_size=session.context.world_size,
+            hosts=tuple(hosts),
+            ports=tuple(ports),
+            cpus=session.context.cpus,
+            gpus=settings.gpus,
+            processes=settings.processes,
+        )
+
+    def _environment(self, assignment: Assignment, folders: Folders, place: Place) -> dict[str, str]:
+        channels = {name: str(self._opened().root / "data" / name) for name in self._channels}
+        for name, text in files_of(assignment.hyperparameters, channels=channels, place=place).items():
+            Path(folders.config, name).write_text(text, encoding="utf-8")
+        made = environment_of(
+            assignment.hyperparameters,
+            entry_point=self._settings.entry_point,
+            channels=channels,
+            folders=folders,
+            place=place,
+            job_name=assignment.trial_id,
+        )
+        own = self._settings.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        modules = os.pathsep.join(filter(None, (MODULE, own)))
+        return {**made, **self._settings.environment, "PYTHONPATH": modules}
+
+    def _saved(self, checkpoint: str, folders: Folders, followed: Followed) -> Manifest:
+        """Writes what is kept: a part of each node, and rank 0's manifest.
+
+        Raises:
+            UnsavedError: on rank 0, if a part cannot be written.
+        """
+        session = self._opened()
+        rank, storage = session.context.rank, session.context.storage
+        outcome: File | str | None = None
+        if session.leads:
+            last = followed.reports[-1] if followed.reports else None
+            state = {"ended": followed.ended, "metrics": last.metrics if last else {}}
+            try:
+                outcome = storage.write_part(checkpoint, part_of(rank), kept(folders, None if rank else state))
+            except StorageError as error:
+                outcome = str(error)
+        parts = session.peers.gathered(outcome, MEET_SECONDS, "its checkpoint")
+        if rank:
+            return UNKNOWN
+        for part in parts:
+            if isinstance(part, str):
+                raise UnsavedError(part)
+        return storage.seal(checkpoint, [part for part in parts if isinstance(part, File)])
+
+    def _opened(self) -> _Session:
+        assert self._session is not None, "a gang opens its program before it serves"
+        return self._session
+
+
+def part_of(rank: int) -> str:
+    """The name of a worker's part of a checkpoint."""
+    return f"worker-{rank}.tar"
+
+
+def part_rank(part: str) -> int:
+    """The worker of a part."""
+    return int(part.removeprefix("worker-").removesuffix(".tar"))
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Ports of this machine that nothing listens to; another process may take one before it is used."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("", 0))
+        return tuple(each.getsockname()[1] for each in sockets)
+
+
+def _unread(line: str) -> tuple[Reading, ...]:
+    """Output of a worker whose metrics do not count."""
+    return ()
+
+
+def _fill(assignment: Assignment, followed: Followed, on_report: Callable[[Report], None]) -> None:
+    """Of a program that ended early, the last values count for the rest."""
+    last = followed.reports[-1]
+    for step in range(last.step + 1, assignment.stop + 1):
+        followed.reports.append(replace(last, step=step))
+        on_report(followed.reports[-1])
+
+
+def _as_ended(assignment: Assignment, state: Mapping[str, Any], on_report: Callable[[Report], None]) -> Followed:
+    """A trial whose program had ended by itself has the same values at all further units."""
+    followed = Followed(ended=True)
+    for step in range(assignment.start + 1, assignment.stop + 1):
+        followed.reports.append(Report(step=step, metrics=dict(state["metrics"])))
+        on_report(followed.reports[-1])
+    return followed

@@ -1,0 +1,177 @@
+"""`ScriptTrainer`: a trial is a program of the user's, started by a launcher on the workers of a gang."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ray.train import ScalingConfig
+
+from trainers.channels import PlacedChannel
+from trainers.checking import check_whole, is_number
+from trainers.checkpoint import UNKNOWN
+from trainers.errors import ConfigurationError
+from trainers.gangs import WORKERS, Program, resources_per_worker
+from trainers.script.environment import arguments_of
+from trainers.script.folders import packed
+from trainers.script.launchers import LauncherOptions, check_launcher
+from trainers.script.metric_lines import MetricDefinitions
+from trainers.trainer import Trainer
+
+REPORT_SECONDS = 1800.0
+"""How long a program may take to a report if nothing else is said."""
+GRACE_SECONDS = 30.0
+"""How long it may take to end after SIGTERM; SageMaker gives two minutes, of which most is its own."""
+
+
+class ScriptTrainer(Trainer):
+    """Starts a program for each trial, on every worker; what it prints, or reports, are the trial's metrics.
+
+    Hyperparameters arrive as `--name value`, and with channels and folders in SageMaker's environment variables.
+
+    Args:
+        entry_point: the program, a file in `source_dir`: a `.py` file, or another one that can be executed.
+        source_dir: the folder that it runs in a copy of; None is the working directory.
+        launcher: "python", "torchrun", "accelerate", "mpirun", "tensorflow", or a command line with `{program}` in it.
+        scaling: see `Trainer`; each worker starts the launcher once.
+        hyperparameters: see `Trainer`.
+        metric_definitions: `[{"Name": "validation:accuracy", "Regex": "acc=([0-9.]+)"}]`, of what rank 0 prints; a
+            match of the objective is one unit, or the named group `step` says which. None where it reports otherwise.
+        processes_per_worker: processes of the program on each worker, one for each GPU, say.
+        parameter_servers: for "tensorflow", how many of the workers are parameter servers; rank 0 is then the chief.
+        environment: variables beside SageMaker's.
+        report_timeout_s: seconds that it may take to a report.
+        grace_period_s: seconds from SIGTERM to SIGKILL, where it is paused or ended.
+
+    Raises:
+        ConfigurationError: a value is wrong.
+    """
+
+    resource_names: tuple[str, ...] = ("epochs", "num_epochs", "num_train_epochs", "max_steps")
+    fixed_names: tuple[str, ...] = (WORKERS,)
+    unit: str = "report"
+    code_options: ClassVar[tuple[str, ...]] = ("entry_point",)
+
+    def __init__(
+        self,
+        entry_point: str,
+        *,
+        source_dir: str | os.PathLike[str] | None = None,
+        launcher: str = "python",
+        scaling: ScalingConfig | None = None,
+        hyperparameters: Mapping[str, Any] | None = None,
+        metric_definitions: Sequence[Mapping[str, str]] | None = None,
+        processes_per_worker: int = 1,
+        parameter_servers: int = 0,
+        environment: Mapping[str, str] | None = None,
+        report_timeout_s: float = REPORT_SECONDS,
+        grace_period_s: float = GRACE_SECONDS,
+    ) -> None:
+        self.entry_point = entry_point
+        self.source_dir = str(Path(os.path.expanduser(source_dir or ".")).absolute())
+        self.launcher = launcher
+        self.metric_definitions = [dict(each) for each in metric_definitions or ()]
+        self.processes_per_worker, self.parameter_servers = processes_per_worker, parameter_servers
+        self.environment = _checked_environment(environment)
+        for name, seconds in (("report_timeout_s", report_timeout_s), ("grace_period_s", grace_period_s)):
+            if not is_number(seconds) or seconds <= 0:
+                raise ConfigurationError(f"{name} is {seconds!r}; give a number of seconds above 0")
+        self.report_timeout_s, self.grace_period_s = float(report_timeout_s), float(grace_period_s)
+        check_whole("parameter_servers", parameter_servers, 0)
+        self._definitions = MetricDefinitions(self.metric_definitions)
+        super().__init__(scaling=scaling, hyperparameters=hyperparameters)
+        check_launcher(launcher, self._launcher_options, workers=self.workers, processes=processes_per_worker)
+
+    @property
+    def _launcher_options(self) -> LauncherOptions:
+        return LauncherOptions(
+            parameter_servers=self.parameter_servers, environment=self.environment, as_root=os.geteuid() == 0
+        )
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """See `Trainer.options`."""
+        values = {
+            "launcher": self.launcher,
+            "metric_definitions": self.metric_definitions,
+            "processes_per_worker": self.processes_per_worker,
+            "parameter_servers": self.parameter_servers,
+            "environment": self.environment,
+            "report_timeout_s": self.report_timeout_s,
+            "grace_period_s": self.grace_period_s,
+        }
+        usual = {
+            "launcher": "python",
+            "metric_definitions": [],
+            "processes_per_worker": 1,
+            "parameter_servers": 0,
+            "environment": {},
+            "report_timeout_s": REPORT_SECONDS,
+            "grace_period_s": GRACE_SECONDS,
+        }
+        changed = {name: value for name, value in values.items() if value != usual[name]}
+        return {"entry_point": self.entry_point, "source_dir": self.source_dir, **changed}
+
+    def check(self, hyperparameters: Mapping[str, Any]) -> None:
+        """See `Trainer.check`: what cannot be written as an argument."""
+        arguments_of(hyperparameters)
+
+    def metrics(self, channels: Iterable[str]) -> list[str] | None:
+        """See `Trainer.metrics`; a program without definitions says itself what it reports."""
+        return [each["Name"] for each in self.metric_definitions] or None
+
+    @property
+    def patience(self) -> float:
+        """See `Trainer.patience`; rank 0 ends a program that does not report, a little earlier."""
+        return self.report_timeout_s + 2 * self.grace_period_s + 60.0
+
+    def probe_obstacle(self) -> str:
+        """See `Trainer.probe_obstacle`."""
+        return super().probe_obstacle() or "it runs a program of yours"
+
+    def program(self, channels: dict[str, PlacedChannel]) -> Program:
+        """See `Trainer.program`; the source folder is read now.
+
+        Raises:
+            ConfigurationError: there is no such program, or its folder is too large.
+        """
+        from trainers.script.program import ScriptProgram, ScriptSettings
+
+        source = Path(self.source_dir)
+        if not (source / self.entry_point).is_file():
+            raise ConfigurationError(
+                f"entry_point {self.entry_point!r} is no file in source_dir {self.source_dir!r}; give a path below it"
+            )
+        return ScriptProgram(
+            channels,
+            ScriptSettings(
+                entry_point=self.entry_point,
+                source=packed(source),
+                launcher=self.launcher,
+                options=self._launcher_options,
+                definitions=self._definitions,
+                environment=self.environment,
+                processes=self.processes_per_worker,
+                gpus=int(resources_per_worker(self.scaling).get("GPU", 0)),
+                length=self.resource_names,
+                report_timeout_s=self.report_timeout_s,
+                grace_period_s=self.grace_period_s,
+            ),
+        )
+
+    def load_model(self, checkpoint: str) -> Path:
+        """The folder of what the program wrote to `SM_MODEL_DIR`, below `WARMBAND_HOME`."""
+        from trainers.script.kept_models import model_folder
+
+        return model_folder(checkpoint, self._manifest if checkpoint == self.checkpoint else UNKNOWN)
+
+
+def _checked_environment(environment: Mapping[str, str] | None) -> dict[str, str]:
+    for name, value in (environment or {}).items():
+        if not isinstance(name, str) or not name or "=" in name or not isinstance(value, str):
+            raise ConfigurationError(
+                f"environment has {name!r}: {value!r}; give names and values as text, such as {{'NCCL_DEBUG': 'INFO'}}"
+            )
+    return dict(environment or {})
