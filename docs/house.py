@@ -71,6 +71,7 @@ HOUSE = {
         "parameter_server",
         "pytorch",
         "xgboost",
+        "script",
         "trainer",
         "result",
         "tunable",

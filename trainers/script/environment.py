@@ -66,8 +66,8 @@ class Folders:
 def arguments_of(hyperparameters: Mapping[str, Any]) -> list[str]:
     """Hyperparameters as arguments of a program: `["--lr", "0.1", "--nesterov", "True"]`, in the order given.
 
-    A name of one letter has one dash, as on SageMaker. None is left out. A value that argparse would take for an option,
-    such as -1e-05, is in one word with its name.
+    A name of one letter has one dash, as on SageMaker. None is left out. A value that argparse would take for an
+    option, such as -1e-05, is in one word with its name.
 
     Args:
         hyperparameters: by their names.

@@ -72,8 +72,8 @@ class LauncherOptions:
     """What a user may say of a launcher, and what a launcher has to know of its process.
 
     Args:
-        arguments: of the launcher itself, such as `("--mixed_precision", "bf16")` of accelerate. They stand behind those
-            that Warmband gives, so that they win.
+        arguments: of the launcher itself, such as `("--mixed_precision", "bf16")` of accelerate. They stand behind
+            those that Warmband gives, so that they win.
         parameter_servers: workers that serve parameters, of the launcher "tensorflow".
         environment: variables of the program, those of the user included.
         as_root: whether the worker runs as root, which mpirun wants to be told.
@@ -142,8 +142,8 @@ def check_launcher(
         raise ConfigurationError(f"processes_per_worker is {processes!r}; give a whole number, 1 or more")
     if processes > 1 and launcher in _ONE_PROCESS:
         raise ConfigurationError(
-            f"processes_per_worker is {processes}, and launcher {launcher!r} starts one process a worker; leave it out, "
-            "or give launcher='torchrun'"
+            f"processes_per_worker is {processes}, and launcher {launcher!r} starts one process a worker; leave it "
+            "out, or give launcher='torchrun'"
         )
     _check_servers(launcher, options or LauncherOptions(), workers)
 
@@ -159,8 +159,8 @@ def _check_servers(launcher: str, options: LauncherOptions, workers: int | None)
         )
     if servers and workers is not None and workers <= servers:
         raise ConfigurationError(
-            f"parameter_servers is {servers} with {workers} {'worker' if workers == 1 else 'workers'} in all, and one of "
-            f"them is the chief; give {workers - 1} or fewer, or num_workers={servers + 1} or more"
+            f"parameter_servers is {servers} with {workers} {'worker' if workers == 1 else 'workers'} in all, and one "
+            f"of them is the chief; give {workers - 1} or fewer, or num_workers={servers + 1} or more"
         )
 
 
@@ -212,7 +212,10 @@ def _torchrun(program: Sequence[str], place: Place, options: LauncherOptions) ->
 
 
 def _accelerate(program: Sequence[str], place: Place, options: LauncherOptions) -> Start:
-    """`--cpu` starts one process, however many are asked for; `--multi_gpu` starts them, and the variable keeps to CPUs."""
+    """Accelerate's command: `--cpu` starts one process, however many are asked for.
+
+    `--multi_gpu` starts all, and the variable keeps them to CPUs.
+    """
     several = place.world_size * place.processes > 1
     devices = ("--multi_gpu", "--same_network") if several else () if place.gpus else ("--cpu",)
     command = (

@@ -108,8 +108,8 @@ class MetricDefinitions:
     """Regular expressions that find metrics in lines of output, as SageMaker's.
 
     Args:
-        definitions: `[{"Name": "validation:accuracy", "Regex": "acc=([0-9.]+)"}]`; None or empty for none. The number is
-            the one group, or the one named `value`; a group named `step` is the unit that it is of.
+        definitions: `[{"Name": "validation:accuracy", "Regex": "acc=([0-9.]+)"}]`; None or empty for none. The number
+            is the one group, or the one named `value`; a group named `step` is the unit that it is of.
         objective: the metric whose definition's step counts, where several have one.
 
     Raises:
@@ -214,8 +214,8 @@ class Units:
     Args:
         objective: the metric that marks a unit; empty for the one that is read first.
         start: units that the trial has; they are not reported again.
-        resumed: the program goes on from its checkpoint, so that its first unit is `start` + 1. Without, it begins again
-            at 1. A line that says its step is taken at its word.
+        resumed: the program goes on from its checkpoint, so that its first unit is `start` + 1. Without, it begins
+            again at 1. A line that says its step is taken at its word.
     """
 
     def __init__(self, objective: str, start: int = 0, *, resumed: bool = False) -> None:
