@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 import io
-import json
 import os
 import shutil
 import tarfile
-from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from trainers.channels import PlacedChannel
 from trainers.errors import CheckpointError, ConfigurationError
 from trainers.script.environment import Folders
+from trainers.script.noted import NOTES
 
 LARGEST_SOURCE = 200 << 20
 """Bytes of a source folder; it is sent to every worker."""
 LEFT_OUT = {".git", ".venv", "__pycache__", ".mypy_cache", ".pytest_cache", ".ruff_cache", "node_modules"}
 """Folders that no program needs."""
-STATE = "state.json"
-"""What Warmband itself keeps beside a program's files."""
 
 
 def folders_of(root: Path, rank: int) -> Folders:
@@ -92,15 +88,14 @@ def unpack(data: bytes, folder: Path) -> None:
         raise CheckpointError(f"an archive of a program's files is cut short or none: {error}; train again") from None
 
 
-def kept(folders: Folders, state: Mapping[str, Any] | None) -> bytes:
+def kept(folders: Folders, notes: bytes | None) -> bytes:
     """What a worker keeps of its node's files: checkpoints; and of rank 0, with what Warmband notes, the model."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
-        if state is not None:
-            raw = json.dumps(state).encode()
-            entry = tarfile.TarInfo(STATE)
-            entry.size = len(raw)
-            archive.addfile(entry, io.BytesIO(raw))
+        if notes is not None:
+            entry = tarfile.TarInfo(NOTES)
+            entry.size = len(notes)
+            archive.addfile(entry, io.BytesIO(notes))
             _add(archive, Path(folders.model), "model")
         _add(archive, Path(folders.checkpoint), "checkpoints")
     return buffer.getvalue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -19,8 +18,10 @@ from trainers.script.process import ProgramProcess
 
 POLL_SECONDS = 0.05
 """How often output, ends and peers are looked at."""
-QUIET_SECONDS = 0.5
+QUIET_SECONDS = 0.3
 """How long a folder of checkpoints has to stay as it is, to be taken for written."""
+AHEAD_SECONDS = 5.0
+"""How long a program may go on behind its rung, whose units are shorter than a checkpoint takes to be seen."""
 TAKEN = ("EADDRINUSE", "Address already in use", "address already in use", "errno: 98")
 """What a program writes whose port another process has."""
 
@@ -61,11 +62,13 @@ class Followed:
 
     Args:
         reports: of the assignment, one a unit.
+        ahead: those behind its rung, of a program that was quicker than its end; they are the trial's next.
         ended: whether it ended by itself.
         details: what happened beside.
     """
 
     reports: list[Report] = field(default_factory=list)
+    ahead: list[Report] = field(default_factory=list)
     ended: bool = False
     details: dict[str, Any] = field(default_factory=dict)
 
@@ -130,6 +133,7 @@ class Leader:
         process: rank 0's part.
         peers: of the gang.
         units: turn readings into reports.
+        known: units of the assignment that were there before it started.
         reports_file: where the program may report to.
         checkpoints: the folder that it writes checkpoints to.
         awaited: ranks whose parts have to end before the program has ended.
@@ -148,6 +152,7 @@ class Leader:
         process: ProgramProcess,
         peers: Peers,
         units: Units,
+        known: int,
         reports_file: ReportsFile,
         checkpoints: Path,
         awaited: Sequence[int],
@@ -160,7 +165,7 @@ class Leader:
         self._assignment, self._name = assignment, name
         self._process, self._peers, self._units, self._file = process, peers, units, reports_file
         self._checkpoints, self._awaited = checkpoints, set(awaited)
-        self._ends_at, self._timeout, self._grace = whole, timeout, grace
+        self._known, self._ends_at, self._timeout, self._grace = known, whole, timeout, grace
         self._on_report, self._halted = on_report, halted
         self._exits: dict[int, Exit] = {}
         self._reached = False
@@ -214,8 +219,9 @@ class Leader:
 
     def _note(self, report: Report) -> Verdict | None:
         self._spoke = time.monotonic()
-        if self._reached or report.step > self._assignment.stop:
-            return None  # It goes on until it is ended.
+        if self._reached:  # It goes on until it is ended.
+            self.followed.ahead.append(report)
+            return None
         self._checkpointed = any(self._checkpoints.iterdir())
         self.followed.reports.append(report)
         self._on_report(report)
@@ -247,7 +253,7 @@ class Leader:
 
     def _ended(self) -> Verdict:
         """It ended by itself: its other parts have a while to end, too."""
-        if not self.followed.reports:
+        if not self.followed.reports and not self._known:
             said = f"{self._name} ended with exit code 0 and reported nothing new: {self._missing()}"
             return Verdict(error="\n".join([said, *self._process.tail]))
         deadline = time.monotonic() + self._grace
@@ -266,21 +272,25 @@ class Leader:
         return Verdict()
 
     def _await_checkpoint(self) -> None:
-        """Waits until the checkpoint of the last report is written: the folder changes, and then stays as it is.
-
-        A program that reports again, or ends, writes none of it any more.
-        """
-        before, changed = _look(self._checkpoints), 0.0
-        deadline, spoke = time.monotonic() + self._grace, self._spoke
-        while time.monotonic() < deadline and self._process.exit_code is None:
+        """Waits until the checkpoint of the last report is written: the folder changes, and then stays as it is."""
+        began = time.monotonic()
+        before, spoke, changed = _look(self._checkpoints), self._spoke, 0.0
+        while self._process.exit_code is None:
             self._listen()
-            now = _look(self._checkpoints)
+            now, time_now = _look(self._checkpoints), time.monotonic()
+            if self._spoke != spoke:
+                if not changed and now == before:
+                    return  # It writes none for each unit.
+                spoke, changed = self._spoke, 0.0
             if now != before:
-                before, changed = now, time.monotonic()
-            elif changed and time.monotonic() - changed > QUIET_SECONDS:
+                before, changed = now, time_now
+            elif changed and time_now - changed > QUIET_SECONDS:
                 return
-            if self._spoke != spoke and not changed:
+            if time_now - began > (AHEAD_SECONDS if self.followed.ahead else self._grace):
                 return
+        self._process.drain()
+        self._listen()
+        self.followed.ended = self._process.exit_code == 0
 
     def _missing(self) -> str:
         """What would have been a report."""

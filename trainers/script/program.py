@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -19,10 +18,11 @@ from trainers.errors import CheckpointError, DivergedError, StorageError, TrialE
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
 from trainers.process import Scratch
 from trainers.script.environment import Folders, arguments_of, environment_of, files_of
-from trainers.script.folders import STATE, clear, folders_of, kept, make, put_channel, unpack
+from trainers.script.folders import clear, folders_of, kept, make, put_channel, unpack
 from trainers.script.following import Followed, Follower, Leader, ReportsFile, Verdict
 from trainers.script.launchers import PORTS, LauncherOptions, Place, start_of
 from trainers.script.metric_lines import MetricDefinitions, Reading, Units
+from trainers.script.noted import Noted
 from trainers.script.peers import Peers
 from trainers.script.process import Guard, ProgramProcess
 
@@ -128,14 +128,14 @@ class ScriptProgram:
         session.served += 1
         folders = folders_of(session.root / f"trial-{session.served}", session.context.rank)
         try:
-            state = self._restored(assignment, folders)
+            noted = self._restored(assignment, folders)
             read = time.perf_counter()
             first_step_at = steady.now()
-            followed = self._run(assignment, folders, state, on_report, halted)
+            followed = self._run(assignment, folders, noted, on_report, halted)
             trained = time.perf_counter()
             reached = followed.reports[-1].step if followed.reports else 0
             checkpoint = assignment.saved_at(session.peers.gathered(reached, MEET_SECONDS, "its last unit")[0])
-            manifest = self._saved(checkpoint, folders, followed)
+            manifest = self._saved(checkpoint, folders, followed, assignment.hyperparameters)
             return Segment(
                 reports=tuple(followed.reports),
                 checkpoint=checkpoint,
@@ -158,7 +158,7 @@ class ScriptProgram:
             session.scratch.close()
         self._session = None
 
-    def _restored(self, assignment: Assignment, folders: Folders) -> dict[str, Any]:
+    def _restored(self, assignment: Assignment, folders: Folders) -> Noted:
         """Lays out a fresh copy of the code, and what the trial had written before; returns what was noted of it."""
         session, settings = self._opened(), self._settings
         problem: Exception | None = None
@@ -173,8 +173,7 @@ class ScriptProgram:
             if other is not None:
                 raise other
         make(folders)
-        noted = Path(folders.code).parent / STATE
-        return dict(json.loads(noted.read_text())) if noted.exists() else {}
+        return Noted.read(Path(folders.code).parent)
 
     def _restore_parts(self, assignment: Assignment, folders: Folders) -> None:
         """Every node has the files of all; where several wrote one of a name, rank 0's counts."""
@@ -189,7 +188,7 @@ class ScriptProgram:
         self,
         assignment: Assignment,
         folders: Folders,
-        state: Mapping[str, Any],
+        noted: Noted,
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
     ) -> Followed:
@@ -198,15 +197,22 @@ class ScriptProgram:
         Raises:
             TrialError, DivergedError: as rank 0 decides, on all ranks.
         """
-        if state.get("ended"):
-            return _as_ended(assignment, state, on_report)
+        known = noted.known(assignment)
+        for report in known:
+            on_report(report)
+            if said := assignment.divergence(report):
+                raise DivergedError(said)
+        if known and known[-1].step == assignment.stop:
+            ahead = [report for report in noted.ahead if report.step > assignment.stop]
+            return Followed(reports=known, ahead=ahead, ended=noted.ended)
         for attempt in range(ATTEMPTS):
-            followed, verdict = self._run_once(assignment, folders, on_report, halted)
+            followed, verdict = self._run_once(assignment, folders, known, on_report, halted)
             if not verdict.again or attempt == ATTEMPTS - 1:
                 break
         if verdict.error:
             raise (DivergedError if verdict.diverged else TrialError)(verdict.error)
-        if followed.ended:
+        followed.reports[:0] = known
+        if followed.ended and followed.reports[-1].step < assignment.stop:
             _fill(assignment, followed, on_report)
         return followed
 
@@ -214,6 +220,7 @@ class ScriptProgram:
         self,
         assignment: Assignment,
         folders: Folders,
+        known: Sequence[Report],
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
     ) -> tuple[Followed, Verdict]:
@@ -233,7 +240,7 @@ class ScriptProgram:
                 )
             if rank == 0:
                 assert process is not None, "every launcher starts something on worker 0"
-                leader = self._leader(assignment, folders, process, roles, on_report, halted)
+                leader = self._leader(assignment, folders, process, roles, known, on_report, halted)
                 verdict = leader.verdict()
                 peers.say(verdict)
                 return leader.followed, verdict
@@ -247,19 +254,22 @@ class ScriptProgram:
         assignment: Assignment,
         folders: Folders,
         process: ProgramProcess,
-        roles: list[str],
+        roles: Sequence[str],
+        known: Sequence[Report],
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
     ) -> Leader:
         settings = self._settings
         lengths = (assignment.hyperparameters.get(name) for name in settings.length)
         whole = next((int(length) for length in lengths if length is not None), None)
+        reached = known[-1].step if known else assignment.start
         return Leader(
             assignment,
             name=settings.entry_point,
             process=process,
             peers=self._opened().peers,
-            units=Units(assignment.objective, assignment.start, resumed=any(Path(folders.checkpoint).iterdir())),
+            units=Units(assignment.objective, reached, resumed=any(Path(folders.checkpoint).iterdir())),
+            known=len(known),
             reports_file=ReportsFile(Path(folders.reports)),
             checkpoints=Path(folders.checkpoint),
             awaited=[rank for rank, role in enumerate(roles) if role not in ("ps", "none")],
@@ -301,7 +311,9 @@ class ScriptProgram:
         modules = os.pathsep.join(filter(None, (MODULE, own)))
         return {**made, **self._settings.environment, "PYTHONPATH": modules}
 
-    def _saved(self, checkpoint: str, folders: Folders, followed: Followed) -> Manifest:
+    def _saved(
+        self, checkpoint: str, folders: Folders, followed: Followed, hyperparameters: Mapping[str, Any]
+    ) -> Manifest:
         """Writes what is kept: a part of each node, and rank 0's manifest.
 
         Raises:
@@ -309,12 +321,16 @@ class ScriptProgram:
         """
         session = self._opened()
         rank, storage = session.context.rank, session.context.storage
+        notes = Noted(
+            ended=followed.ended,
+            last=followed.reports[-1].metrics if followed.reports else {},
+            ahead=tuple(followed.ahead),
+            hyperparameters=hyperparameters,
+        ).to_bytes()
         outcome: File | str | None = None
         if session.leads:
-            last = followed.reports[-1] if followed.reports else None
-            state = {"ended": followed.ended, "metrics": last.metrics if last else {}}
             try:
-                outcome = storage.write_part(checkpoint, part_of(rank), kept(folders, None if rank else state))
+                outcome = storage.write_part(checkpoint, part_of(rank), kept(folders, None if rank else notes))
             except StorageError as error:
                 outcome = str(error)
         parts = session.peers.gathered(outcome, MEET_SECONDS, "its checkpoint")
@@ -360,12 +376,3 @@ def _fill(assignment: Assignment, followed: Followed, on_report: Callable[[Repor
     for step in range(last.step + 1, assignment.stop + 1):
         followed.reports.append(replace(last, step=step))
         on_report(followed.reports[-1])
-
-
-def _as_ended(assignment: Assignment, state: Mapping[str, Any], on_report: Callable[[Report], None]) -> Followed:
-    """A trial whose program had ended by itself has the same values at all further units."""
-    followed = Followed(ended=True)
-    for step in range(assignment.start + 1, assignment.stop + 1):
-        followed.reports.append(Report(step=step, metrics=dict(state["metrics"])))
-        on_report(followed.reports[-1])
-    return followed

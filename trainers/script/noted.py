@@ -1,0 +1,66 @@
+"""Notes beside a program's checkpoint: whether it had ended by itself, and units that it was ahead of its rung."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+from trainers.gangs import Assignment, Report
+from trainers.script.environment import plain
+
+NOTES = "notes.json"
+"""Their file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Noted:
+    """Notes of a trial, as its last assignment left them.
+
+    Args:
+        ended: the program ended by itself.
+        last: the metrics of the last report.
+        ahead: reports of units behind the rung, which the program's checkpoint may hold.
+        hyperparameters: that they were trained with.
+    """
+
+    ended: bool = False
+    last: Mapping[str, float]
+    ahead: tuple[Report, ...] = ()
+    hyperparameters: Mapping[str, Any]
+
+    @classmethod
+    def none(cls) -> Self:
+        """Those of a trial that begins."""
+        return cls(last={}, hyperparameters={})
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Those in a folder, or none."""
+        path = folder / NOTES
+        if not path.exists():
+            return cls.none()
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        ahead = tuple(Report(step=step, metrics=metrics) for step, metrics in kept.pop("ahead"))
+        return cls(ahead=ahead, **kept)
+
+    def to_bytes(self) -> bytes:
+        """For `NOTES`."""
+        ahead = [(report.step, report.metrics) for report in self.ahead]
+        kept = {"ended": self.ended, "last": dict(self.last), "ahead": ahead}
+        return json.dumps({**kept, "hyperparameters": plain(self.hyperparameters)}).encode()
+
+    def known(self, assignment: Assignment) -> list[Report]:
+        """Reports of an assignment's units that need not be trained: those that it was ahead, or all, where it ended.
+
+        A trial that goes on with other hyperparameters, as a fork does, has none of the values that it was ahead.
+        """
+        if plain(assignment.hyperparameters) != self.hyperparameters:
+            return []
+        reports = [report for report in self.ahead if assignment.start < report.step <= assignment.stop]
+        if self.ended:
+            last = reports[-1] if reports else Report(step=assignment.start, metrics=dict(self.last))
+            reports += [replace(last, step=step) for step in range(last.step + 1, assignment.stop + 1)]
+        return reports
