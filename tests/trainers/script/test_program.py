@@ -1,0 +1,240 @@
+"""Programs as trials, in this process: what they report, how they are paused and go on, and how they fail."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pytest
+from ray.train import ScalingConfig
+
+from trainers import ScriptTrainer, TrialError
+from trainers.channels import open_channels
+from trainers.checkpoint import UNKNOWN
+from trainers.errors import CheckpointError, DivergedError
+from trainers.gangs import Assignment, Report, Segment
+from trainers.gangs.in_process import alone
+from trainers.script.program import ScriptProgram
+
+
+PROGRAMS = Path(__file__).parent / "programs"
+ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=([0-9.na]+)"}
+ROWS = (np.arange(12, dtype=np.float32).reshape(6, 2), np.arange(6) % 2)
+
+
+@pytest.fixture
+def opened(tmp_path: Path) -> Any:
+    """Opens the program of a trainer as a gang's only worker does; closes it in the end."""
+    programs: list[ScriptProgram] = []
+
+    def open_(source: str | None = None, **options: Any) -> ScriptProgram:
+        folder = PROGRAMS
+        if source is not None:
+            folder = tmp_path / "source"
+            folder.mkdir()
+            (folder / "train.py").write_text(source)
+        trainer = ScriptTrainer(
+            "train.py",
+            source_dir=folder,
+            scaling=ScalingConfig(num_workers=0),
+            **{"metric_definitions": [ACCURACY], "report_timeout_s": 20, "grace_period_s": 5, **options},
+        )
+        placed = {name: channel.place(0) for name, channel in open_channels({"train": ROWS}).items()}
+        program = trainer.program(placed)
+        assert isinstance(program, ScriptProgram)
+        program.open(alone(2))
+        programs.append(program)
+        return program
+
+    yield open_
+    for program in programs:
+        program.close()
+
+
+def assignment(folder: Path, stop: int, before: Segment | None = None, **hyperparameters: Any) -> Assignment:
+    """Of a trial, from where it was."""
+    (folder / "job").mkdir(exist_ok=True)
+    return Assignment(
+        trial_id="trial",
+        hyperparameters={"epochs": 9, **hyperparameters},
+        seed=1,
+        start=before.reached if before else 0,
+        stop=stop,
+        checkpoint=before.checkpoint if before else None,
+        manifest=before.manifest if before else UNKNOWN,
+        save_to=str(folder / "job" / "trial" / f"{stop:06d}"),
+        objective="validation:accuracy",
+    )
+
+
+def values(*segments: Segment) -> list[tuple[int, float]]:
+    """Steps and accuracies of all their reports."""
+    return [(report.step, report.metrics["validation:accuracy"]) for each in segments for report in each.reports]
+
+
+def expected(eta: float, units: int) -> list[tuple[int, float]]:
+    """Those of programs/train.py."""
+    weights, weight = [], 0.0
+    for step in range(1, units + 1):
+        weight += eta * (1 - weight)
+        weights.append((step, pytest.approx(weight, abs=1e-6)))
+    return weights
+
+
+@pytest.mark.parametrize("seconds", [0.0, 0.4])
+@pytest.mark.parametrize("checkpoints", ["True", "False"])
+def test_a_paused_program_goes_on_with_the_values_of_one_that_was_not(
+    opened: Callable[..., ScriptProgram], tmp_path: Path, seconds: float, checkpoints: str
+) -> None:
+    program = opened()
+    given = {"eta": 0.3, "seconds": seconds, "checkpoints": checkpoints, "epochs": 5}
+    first = program.train(assignment(tmp_path, 2, **given), print)
+    second = program.train(assignment(tmp_path, 3, first, **given), print)
+    third = program.train(assignment(tmp_path, 5, second, **given), print)
+    assert values(first, second, third) == expected(0.3, 5)
+    assert [each.reached for each in (first, second, third)] == [2, 3, 5]
+    model = ScriptTrainer("train.py", source_dir=PROGRAMS).load_model(third.checkpoint)
+    assert json.loads((model / "model.json").read_text()) == pytest.approx(expected(0.3, 5)[-1][1])
+
+
+def test_a_program_without_checkpoints_trains_again_and_says_so(
+    opened: Callable[..., ScriptProgram], tmp_path: Path
+) -> None:
+    program = opened()
+    given = {"eta": 0.3, "seconds": 0.3, "checkpoints": "False", "epochs": 4}
+    first = program.train(assignment(tmp_path, 2, **given), print)
+    second = program.train(assignment(tmp_path, 4, first, **given), print)
+    assert values(first, second) == expected(0.3, 4)
+    assert second.details["units_trained_again"] >= 2
+
+
+def test_a_program_that_ends_early_keeps_its_last_value(opened: Callable[..., ScriptProgram], tmp_path: Path) -> None:
+    program = opened()
+    first = program.train(assignment(tmp_path, 3, epochs=2, eta=0.5), print)
+    second = program.train(assignment(tmp_path, 6, first, epochs=2, eta=0.5), print)
+    assert values(first, second) == [(1, 0.5), (2, 0.75), (3, 0.75), (4, 0.75), (5, 0.75), (6, 0.75)]
+
+
+def test_a_fork_with_other_hyperparameters_takes_no_value_that_its_parent_was_ahead(
+    opened: Callable[..., ScriptProgram], tmp_path: Path
+) -> None:
+    program = opened()
+    parent = program.train(assignment(tmp_path, 2, eta=0.5, epochs=4), print)
+    fork = program.train(assignment(tmp_path, 4, parent, eta=0.1, epochs=8), print)
+    assert [step for step, _ in values(fork)] == [3, 4]
+    assert values(fork)[0][1] > 0.75  # From the parent's weights on.
+
+
+@pytest.mark.parametrize(
+    ("source", "error"),
+    [
+        ("raise ValueError('no such layer')", "train.py ended with exit code 1: ValueError: no such layer"),
+        ("import sys; print('bye'); sys.exit(3)", "train.py ended with exit code 3: bye"),
+        ("print('hello')", "exit code 0 and reported nothing new: a value of 'validation:accuracy' was to come"),
+        ("print('acc=n.a')", "'validation:accuracy' was no number once, last 'n.a'"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGKILL)", "ended with signal SIGKILL, as where memory ends"),
+        ("import time; time.sleep(60)", "train.py reported nothing for 1 s"),
+        (
+            "import os\nopen(os.environ['WARMBAND_REPORTS'], 'w').write('acc\\n')",
+            "line 1 of reports.jsonl is 'acc'; write one JSON object a line",
+        ),
+    ],
+)
+def test_a_failure_says_why_with_the_last_lines(
+    opened: Callable[..., ScriptProgram], tmp_path: Path, source: str, error: str
+) -> None:
+    program = opened(source, report_timeout_s=1)
+    with pytest.raises(TrialError) as raised:
+        program.train(assignment(tmp_path, 2), print)
+    assert error in str(raised.value)
+
+
+def test_a_value_that_is_not_finite_is_a_divergence(opened: Callable[..., ScriptProgram], tmp_path: Path) -> None:
+    program = opened("print('acc=nan')")
+    with pytest.raises(DivergedError, match="validation:accuracy is nan at unit 1"):
+        program.train(assignment(tmp_path, 2), print)
+
+
+def test_reports_by_the_module(opened: Callable[..., ScriptProgram], tmp_path: Path) -> None:
+    program = opened(
+        "import warmband, numpy\n"
+        "eta = warmband.hyperparameters()['eta']\n"
+        "for step in (1, 2, 3): warmband.report({'validation:accuracy': numpy.float32(eta * step)}, step=step, loss=1)\n",
+        metric_definitions=None,
+    )
+    made = program.train(assignment(tmp_path, 3, eta=0.25), print)
+    assert values(made) == [(1, 0.25), (2, 0.5), (3, 0.75)]
+    assert made.reports[0].metrics["loss"] == 1
+
+
+def test_a_halted_program_ends_with_a_report(opened: Callable[..., ScriptProgram], tmp_path: Path) -> None:
+    program = opened()
+    reports: list[Report] = []
+    made = program.train(assignment(tmp_path, 9, seconds=0.2, eta=0.5), reports.append, lambda: len(reports) == 2)
+    assert made.reached == 2
+    assert made.checkpoint.endswith("000002")
+
+
+OUTLIVES = """
+import os, subprocess, sys, time
+child = subprocess.Popen(
+    [sys.executable, "-c", "import time, signal; signal.signal(15, signal.SIG_IGN); time.sleep(600)"],
+    start_new_session=True,
+)
+open({pid!r}, "w").write(str(child.pid))
+print("acc=0.5")
+print("acc=0.75")
+"""
+
+
+@pytest.mark.parametrize("after", ["", "time.sleep(600)", "raise ValueError"])
+def test_nothing_of_a_program_outlives_it(opened: Callable[..., ScriptProgram], tmp_path: Path, after: str) -> None:
+    pid = tmp_path / "pid"
+    program = opened(OUTLIVES.format(pid=str(pid)) + after, grace_period_s=1)
+    try:
+        program.train(assignment(tmp_path, 2), print)
+    except TrialError:
+        assert "raise" in after
+    child = int(pid.read_text())
+    assert not psutil.pid_exists(child) or psutil.Process(child).status() == psutil.STATUS_ZOMBIE
+
+
+def test_output_without_end_is_read_and_not_kept(opened: Callable[..., ScriptProgram], tmp_path: Path) -> None:
+    program = opened(
+        "import sys\nline = 'x' * 1023 + '\\n'\n"
+        "for epoch in range(2):\n    for _ in range(50_000): sys.stdout.write(line)\n    print(f'acc=0.{epoch}')\n",
+        report_timeout_s=60,
+    )
+    before = psutil.Process().memory_info().rss
+    made = program.train(assignment(tmp_path, 2, epochs=2), lambda report: None)
+    assert values(made) == [(1, 0.0), (2, 0.1)]
+    assert psutil.Process().memory_info().rss - before < 100 << 20
+
+
+def test_channels_are_folders_and_each_run_has_a_fresh_copy_of_the_code(
+    opened: Callable[..., ScriptProgram], tmp_path: Path
+) -> None:
+    program = opened(
+        "import os, json, pathlib\n"
+        "folder = pathlib.Path(os.environ['SM_CHANNEL_TRAIN'])\n"
+        "rows = (folder / 'train.csv').read_text().splitlines()\n"
+        "assert json.loads(os.environ['SM_CHANNELS']) == ['train']\n"
+        "assert not pathlib.Path('left').exists()\n"
+        "pathlib.Path('left').write_text('a program that writes into its folder')\n"
+        "print(f'acc={len(rows)}')\n"
+    )
+    for _ in range(2):
+        assert values(program.train(assignment(tmp_path, 1, epochs=1), print)) == [(1, 7)]
+
+
+def test_a_checkpoint_that_is_cut_short_is_said(opened: Callable[..., ScriptProgram], tmp_path: Path) -> None:
+    program = opened()
+    first = program.train(assignment(tmp_path, 2, eta=0.3), print)
+    part = Path(first.checkpoint, "worker-0.tar")
+    part.write_bytes(part.read_bytes()[:-100])
+    with pytest.raises(CheckpointError, match="cut short"):
+        program.train(assignment(tmp_path, 4, first, eta=0.3), print)
