@@ -145,7 +145,12 @@ def check_launcher(
             f"processes_per_worker is {processes}, and launcher {launcher!r} starts one process a worker; leave it "
             "out, or give launcher='torchrun'"
         )
-    _check_servers(launcher, options or LauncherOptions(), workers)
+    options = options or LauncherOptions()
+    if options.arguments and launcher not in LAUNCHERS:
+        raise ConfigurationError(
+            f"launcher_arguments is {list(options.arguments)!r}, and launcher is a command line; write them into it"
+        )
+    _check_servers(launcher, options, workers)
 
 
 def _check_servers(launcher: str, options: LauncherOptions, workers: int | None) -> None:
