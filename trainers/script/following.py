@@ -176,6 +176,12 @@ class Leader:
 
     def verdict(self) -> Verdict:
         """Follows until the program is over, reaches its rung, fails, or says nothing for too long."""
+        verdict = self._decided()
+        if self._units.repeated:
+            self.followed.details["units_trained_again"] = self._units.repeated
+        return verdict
+
+    def _decided(self) -> Verdict:
         while True:
             over = self._process.exit_code is not None
             if over:
@@ -193,7 +199,9 @@ class Leader:
 
     @property
     def _will_end(self) -> bool:
-        return self._ends_at is not None and self._assignment.stop >= self._ends_at
+        """Whether it is to end by itself at its rung, which is the trial's last."""
+        reports = self.followed.reports
+        return self._ends_at is not None and bool(reports) and reports[-1].step >= self._ends_at
 
     def _listen(self) -> Verdict | None:
         """Takes what is new; the verdict where it is one."""

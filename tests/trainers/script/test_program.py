@@ -20,9 +20,10 @@ from trainers.gangs import Assignment, Report, Segment
 from trainers.gangs.in_process import alone
 from trainers.script.program import ScriptProgram
 
-
 PROGRAMS = Path(__file__).parent / "programs"
 ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=([0-9.na]+)"}
+pytestmark = pytest.mark.process
+
 ROWS = (np.arange(12, dtype=np.float32).reshape(6, 2), np.arange(6) % 2)
 
 
