@@ -11,6 +11,8 @@ import signal
 import sys
 from contextlib import suppress
 
+PATH = __file__
+"""Of this program."""
 TOKEN = "WARMBAND_PROGRAM"
 """The environment variable by which all processes of a program are known."""
 

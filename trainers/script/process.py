@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from trainers.errors import ConfigurationError
-from trainers.script.guard import TOKEN, __file__ as GUARD, signal_whole, with_token
+from trainers.script.guard import PATH, TOKEN, signal_whole, with_token
 from trainers.script.launchers import Start
 from trainers.script.metric_lines import Lines
 
@@ -35,7 +35,7 @@ class Guard:
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", GUARD], stdin=subprocess.PIPE, start_new_session=True, text=True
+            [sys.executable, "-I", "-S", PATH], stdin=subprocess.PIPE, start_new_session=True, text=True
         )
 
     def watch(self, group: int, token: str) -> None:

@@ -212,7 +212,7 @@ class ScriptProgram:
         if verdict.error:
             raise (DivergedError if verdict.diverged else TrialError)(verdict.error)
         followed.reports[:0] = known
-        if followed.ended and followed.reports[-1].step < assignment.stop:
+        if followed.ended and not followed.ahead:
             _fill(assignment, followed, on_report)
         return followed
 

@@ -164,7 +164,8 @@ def test_reports_by_the_module(opened: Callable[..., ScriptProgram], tmp_path: P
     program = opened(
         "import warmband, numpy\n"
         "eta = warmband.hyperparameters()['eta']\n"
-        "for step in (1, 2, 3): warmband.report({'validation:accuracy': numpy.float32(eta * step)}, step=step, loss=1)\n",
+        "for step in (1, 2, 3):\n"
+        "    warmband.report({'validation:accuracy': numpy.float32(eta * step)}, step=step, loss=1)\n",
         metric_definitions=None,
     )
     made = program.train(assignment(tmp_path, 3, eta=0.25), print)
