@@ -140,6 +140,48 @@ class ParameterServerSpec(_FunctionSpec):
     )
 
 
+class MetricDefinitionSpec(Strict):
+    """A metric that is found in a program's output."""
+
+    Name: str = Field(min_length=1, description="the metric's name, such as validation:accuracy")
+    Regex: str = Field(
+        min_length=1, description="a regular expression with one group, the number; a group named step says which unit"
+    )
+
+
+class ScriptSpec(_TrainerSpec):
+    """A program of the user's."""
+
+    python: ClassVar[str] = "ScriptTrainer"
+
+    type: Literal["script"] = Field(description="a program of yours, started by a launcher on every worker")
+    entry_point: str = Field(
+        min_length=1, description="the program, a file below source_dir, which runs with --allow-code alone"
+    )
+    source_dir: str = Field(".", description="the folder that it runs in a copy of, from the working directory on")
+    launcher: str = Field(
+        "python",
+        description="python, torchrun, accelerate, mpirun, tensorflow, or a command line with {program} in it",
+    )
+    metric_definitions: Annotated[
+        list[MetricDefinitionSpec], Give("a list, such as [{Name: validation:accuracy, Regex: 'acc=([0-9.]+)'}]")
+    ] = Field(default_factory=list, description="the metrics in what it prints; empty where it reports otherwise")
+    processes_per_worker: int = Field(1, ge=1, description="processes of the program on each worker")
+    parameter_servers: int = Field(0, ge=0, description="for tensorflow, how many of the workers are parameter servers")
+    environment: dict[str, str] = Field(default_factory=dict, description="variables of its environment")
+    report_timeout_s: float = Field(1800.0, gt=0, description="seconds that it may take to a report")
+    grace_period_s: float = Field(30.0, gt=0, description="seconds from SIGTERM to SIGKILL")
+
+    def code(self) -> list[NamedCode]:
+        """See `_TrainerSpec.code`."""
+        return [NamedCode(key="trainer.entry_point", name=self.entry_point)]
+
+    def arguments(self) -> dict[str, Any]:
+        """See `_TrainerSpec.arguments`."""
+        definitions = [each.model_dump() for each in self.metric_definitions]
+        return {**super().arguments(), "metric_definitions": definitions}
+
+
 class CustomSpec(_TrainerSpec):
     """A trainer of the user's own."""
 
@@ -170,7 +212,7 @@ class CustomSpec(_TrainerSpec):
 
 
 OneTrainerSpec = Annotated[
-    XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec,
+    XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | CustomSpec,
     Field(discriminator="type"),
     Give("a group of keys, type among them"),
 ]
@@ -207,7 +249,7 @@ class SeveralSpec(Strict):
 
 
 TrainerSpec = Annotated[
-    XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec | SeveralSpec,
+    XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | CustomSpec | SeveralSpec,
     Field(discriminator="type"),
     Give("a group of keys, type among them"),
 ]

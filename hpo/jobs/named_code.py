@@ -22,7 +22,7 @@ class NamedCode:
 
     Args:
         key: of the job file or record, such as "trainer.train_loop".
-        name: the function or class, as "module:name".
+        name: the function or class, as "module:name"; or a program, as its file.
         here: whether it would be looked for in the working directory first, as the `hpo` command does.
     """
 
@@ -32,6 +32,8 @@ class NamedCode:
 
     def __str__(self) -> str:
         module, _, name = self.name.partition(":")
+        if not name:
+            return f"{self.key} {self.name!r}, a program"
         return f"{self.key} {self.name!r}, which is {name} of {_home(module, self.here)}"
 
 

@@ -1,0 +1,139 @@
+"""Programs as trials on gangs of two: ranks that fail or hang, a worker that is killed, and torchrun."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.support.gangs import Pool
+from tests.support.rows import until
+from trainers import Channel, ScalingConfig, ScriptTrainer
+from trainers.gangs.messages import Assignment, GangLost, Progress, Segment
+from trainers.gangs.program import Program
+from trainers.script.guard import TOKEN
+
+pytestmark = pytest.mark.ray
+
+PROGRAMS = Path(__file__).parent / "programs"
+ROWS = (np.arange(12, dtype=np.float32).reshape(6, 2), np.arange(6) % 2)
+ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=([0-9.]+)"}
+LOSS = {"Name": "train:loss", "Regex": r"epoch=(?P<step>\d+) loss=(?P<value>[0-9.]+)"}
+
+
+def programs(entry_point: str, **options: Any) -> Callable[[int], Program]:
+    """What makes the programs of gangs that run one."""
+
+    def make(workers: int) -> Program:
+        trainer = ScriptTrainer(
+            entry_point, source_dir=PROGRAMS, scaling=ScalingConfig(num_workers=workers), grace_period_s=5, **options
+        )
+        return trainer.program({"train": Channel.of(ROWS, name="train").place(workers)})
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def pool(ray_cluster: None) -> Iterator[Pool]:
+    """A gang whose ranks wait for each other."""
+    pool = Pool("ranks", program=programs("ranks.py", metric_definitions=[ACCURACY], report_timeout_s=5))
+    try:
+        pool.start(1)
+        yield pool
+    finally:
+        pool.gangs.close()
+
+
+def assignment(folder: Path, stop: int, before: Segment | None = None, **hyperparameters: Any) -> Assignment:
+    """Of a trial, from where it was."""
+    (folder / "job").mkdir(parents=True, exist_ok=True)
+    place: Mapping[str, Any] = (
+        {"start": before.reached, "checkpoint": before.checkpoint, "manifest": before.manifest}
+        if before
+        else {"start": 0, "checkpoint": None}
+    )
+    return Assignment(
+        trial_id="trial",
+        hyperparameters={"epochs": 6, **hyperparameters},
+        seed=1,
+        stop=stop,
+        save_to=str(folder / "job" / "trial" / f"{stop:06d}"),
+        **place,
+    )
+
+
+def served(pool: Pool, given: Assignment) -> Segment:
+    """What a gang gave, which is no error."""
+    (gang, *_) = pool.up
+    answer = pool.serve(gang, given)
+    assert answer.segment is not None, answer.error
+    return answer.segment
+
+
+def running() -> list[str]:
+    """The programs that run on this machine."""
+    found = []
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if f"{TOKEN}=".encode() in (process / "environ").read_bytes():
+                found.append((process / "cmdline").read_bytes().decode())
+        except OSError:
+            continue
+    return found
+
+
+def test_a_program_of_two_ranks_is_paused_and_goes_on(pool: Pool, tmp_path: Path) -> None:
+    first = served(pool, assignment(tmp_path, 2))
+    second = served(pool, assignment(tmp_path, 6, first))
+    steps = [(report.step, report.metrics["validation:accuracy"]) for report in (*first.reports, *second.reports)]
+    assert steps == [(step, step / 10) for step in range(1, 7)]
+    assert running() == []
+
+
+@pytest.mark.parametrize(
+    ("mode", "error"),
+    [
+        ("fail", "ranks.py ended with exit code 1 on worker 1: ValueError: no third epoch"),
+        ("hang", "ranks.py reported nothing for 5 s"),
+    ],
+)
+def test_one_rank_that_breaks_ends_the_trial_and_not_the_gang(
+    pool: Pool, tmp_path: Path, mode: str, error: str
+) -> None:
+    (gang,) = pool.up
+    answer = pool.serve(gang, assignment(tmp_path, 6, mode=mode))
+    assert error in answer.error
+    assert [report.step for report in answer.reports] == [1, 2]
+    assert running() == []
+    assert served(pool, assignment(tmp_path, 1)).reached == 1
+
+
+def test_a_worker_that_is_killed_leaves_no_process(pool: Pool, tmp_path: Path) -> None:
+    (gang,) = pool.up
+    pool.gangs.assign(gang, assignment(tmp_path, 1000, epochs=1000))
+    pool.until(lambda event: isinstance(event, Progress))
+    assert len(running()) == 2
+    os.kill(pool.up[gang].pids[1], signal.SIGKILL)
+    pool.until(lambda event: isinstance(event, GangLost))
+    until(lambda: not running())
+    pool.up.clear()
+    pool.start(1)
+    assert served(pool, assignment(tmp_path, 2)).reached == 2
+
+
+def test_data_parallel_training_under_torchrun(ray_cluster: None, tmp_path: Path) -> None:
+    pool = Pool("ddp", program=programs("ddp.py", launcher="torchrun", metric_definitions=[LOSS]))
+    try:
+        pool.start(1)
+        whole = served(pool, assignment(tmp_path / "whole", 4, epochs=4, lr=0.05))
+        first = served(pool, assignment(tmp_path, 2, epochs=4, lr=0.05))
+        second = served(pool, assignment(tmp_path, 4, first, epochs=4, lr=0.05))
+        assert whole.reports == (*first.reports, *second.reports)
+        assert whole.reports[-1].metrics["train:loss"] < whole.reports[0].metrics["train:loss"]
+    finally:
+        pool.gangs.close()
