@@ -22,7 +22,7 @@ RANGES: dict[str, ParameterRange] = {
     "decay_at": IntegerParameter(2, 6, step=2),
     "factor": CategoricalParameter([0.1, 0.5]),
 }
-EFFECTS = Effects.of({"decay_at": "decay_at", "factor": "decay_at"}, RANGES)
+EFFECTS = Effects.of({"decay_at": "decay_at", "factor": "decay_at"}, RANGES, {})
 
 
 class Models:

@@ -132,7 +132,7 @@ def test_the_answer_is_that_of_trials_that_train_for_themselves(
 def test_a_search_over_schedules_trains_a_common_beginning_once(parallel: int) -> None:
     """Decay at 10, 20 or 30 of 40 units: 10, and 30 more; 10 more for the other two, and 20 more; and 20 more."""
     ranges = {"decay_at": CategoricalParameter([10, 20, 30])}
-    effects = Effects.of({"decay_at": "decay_at"}, ranges)
+    effects = Effects.of({"decay_at": "decay_at"}, ranges, {})
     order = iter([10, 20, 30])
     controller, gangs, _ = run(
         run_all(3, 40), effects=effects, parallel=parallel, decode=lambda suggested: {"decay_at": next(order)}
