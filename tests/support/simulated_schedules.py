@@ -6,16 +6,25 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
+
+import pytest
+from ray.tune.schedulers import TrialScheduler
 
 from hpo.forks.effects import Effects
 from hpo.ranges import CategoricalParameter, IntegerParameter, ParameterRange
+from hpo.search import trials
+from hpo.search.controller import Controller
 from hpo.search.kinship.sharing import Sharing
+from hpo.search.simulated_gangs import SimulatedGangs
 from hpo.search.trial import UNTUNED, TrialRun
+from hpo.strategies.hyperband import Plan
+from hpo.strategies.scheduler import SynchronousHyperBandScheduler
 from tests.support.broken_off import Mortal
-from tests.support.simulated import Draws, drawn
+from tests.support.simulated import METRIC, Draws, Kept, drawn, simulate
 from trainers.errors import DivergedError
-from trainers.gangs.messages import Assignment, Event, Served
+from trainers.gangs.messages import Assignment, Event, Report, Served
 
 RANGES: dict[str, ParameterRange] = {
     "lr": CategoricalParameter([0.1, 0.2]),
@@ -97,3 +106,71 @@ class Counted(Mortal):
                 if whole and assignment.stop <= self.models.effects.last(assignment.hyperparameters):
                     self.times[self.models.held[assignment.save_to]] += 1
         return found
+
+
+@dataclass
+class Told(Kept):
+    """A record of every value."""
+
+    values: dict[str, dict[int, float]] = field(default_factory=dict)
+
+    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
+        self.values.setdefault(run.id, {}).update({each.step: each.metrics[METRIC] for each in reports})
+
+
+def run(
+    plan: Plan,
+    *,
+    effects: Effects = EFFECTS,
+    luck: float = 0.0,
+    scheduler: TrialScheduler | None = None,
+    **options: Any,
+) -> tuple[Controller, SimulatedGangs, Told]:
+    return simulate(
+        scheduler or SynchronousHyperBandScheduler(plan, metric=METRIC, mode="max"),
+        **{
+            "plan": plan,
+            "curve": Models(effects, luck),
+            "record": Told(),
+            "searcher": Schedules(),
+            "ranges": RANGES,
+            "effects": effects,
+            "untuned": False,
+            **options,
+        },
+    )
+
+
+def apart(plan: Plan, **options: Any) -> tuple[Controller, SimulatedGangs, Told]:
+    """The same job, where every trial trains for itself."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(trials, "Sharing", Apart)
+        return run(plan, **options)
+
+
+def answer(controller: Controller, record: Told) -> dict[str, Any]:
+    """All that a search decided, and every value of it."""
+    best = controller.best()
+    return {
+        "best": best and best.id,
+        "trials": {
+            name: (
+                each.hyperparameters,
+                each.seed,
+                each.resource,
+                repr(each.value),
+                each.best_resource,
+                each.metrics,
+                each.failure,
+                each.diverged,
+                each.trial.status,
+            )
+            for name, each in controller.runs.items()
+        },
+        "values": record.values,
+        "cuts": sorted(record.cuts, key=lambda cut: (cut.bracket, cut.resource)),
+    }
+
+
+def units(gangs: SimulatedGangs) -> int:
+    return sum(each.stop - each.start for each in gangs.served if each.trial_id != UNTUNED)
