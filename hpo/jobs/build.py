@@ -103,7 +103,11 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         exact_from=trainer.exact_from,
         length=unsaid if settings.search_strategy.rations else trainer.length_of,
         fixed_names=(*trainer.resource_names, *trainer.fixed_names),
-        effects=Effects.of(settings.takes_effect, settings.ranges) if settings.takes_effect else None,
+        effects=(
+            Effects.of(settings.takes_effect, settings.ranges, trainer.hyperparameters)
+            if settings.takes_effect
+            else None
+        ),
         within_ranges=partial(nearest, settings.ranges),
         best_value=settings.options["objective_value"] == "best",
         probes=probes(trainer),

@@ -60,6 +60,10 @@ HYPERBAND = "HyperbandStrategyConfig: "
         (lambda: StrategyConfig({"max_resource": 9}), "hyperband_strategy_config is .*; give HyperbandStrategyConfig"),
         (lambda: StrategyConfig.from_json({"max": 9}), "record of a StrategyConfig is {'max': 9}; give what to_json"),
         (lambda: make(strategy_config={"max_resource": 9}), "strategy_config is .*; give StrategyConfig[(]Hyperband"),
+        (
+            lambda: make(takes_effect={"eta": 3}),
+            r"takes_effect\['eta'\] is 3, and XGBoost trains .*; .* takes_effect out",
+        ),
         (lambda: make(max_jobs=0), "max_jobs is 0; give a whole number from 1 to 100000"),
         (lambda: make(max_jobs=100_001), "max_jobs is 100001; give a whole number from 1 to 100000"),
         (lambda: make(max_jobs=10**12), "max_jobs is 1000000000000; give a whole number from 1 to 100000"),
