@@ -1,4 +1,4 @@
-"""A store with one job, on each database."""
+"""A store with one job, on each database or in a SQLite file."""
 
 from __future__ import annotations
 
@@ -7,12 +7,20 @@ from collections.abc import Iterator
 import pytest
 
 from hpo.record.store import Store
-from tests.support.rows import job
+from tests.support.rows import job, sqlite_url
 
 
 @pytest.fixture
 def store(database: str) -> Iterator[Store]:
     """A store with the job "bank", of which nothing is known."""
     with Store(database) as opened:
+        opened.create_job(job())
+        yield opened
+
+
+@pytest.fixture
+def local(tmp_path) -> Iterator[Store]:
+    """A store in the file `store.db`, for what is SQLite's alone."""
+    with Store(sqlite_url(tmp_path)) as opened:
         opened.create_job(job())
         yield opened
