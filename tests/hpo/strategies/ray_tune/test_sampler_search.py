@@ -60,7 +60,12 @@ def test_a_point_of_somebody_else_counts(search: SamplerSearch) -> None:
 def test_a_sampler_that_has_tried_all_is_finished(made: Callable[..., BaseSampler]) -> None:
     """Such a sampler asks the study to stop, which Optuna refuses outside of its own loop."""
     search = SamplerSearch(
-        made(seed=1), {"num_round": IntDistribution(1, 3)}, metric="auc", mode="max", longest=9, length=lambda config: None
+        made(seed=1),
+        {"num_round": IntDistribution(1, 3)},
+        metric="auc",
+        mode="max",
+        longest=9,
+        length=lambda config: None,
     )
     tried = []
     while (suggested := search.suggest(name := f"trial {len(tried)}")) != Searcher.FINISHED:
