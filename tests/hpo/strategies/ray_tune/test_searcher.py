@@ -81,7 +81,9 @@ def searched(searcher: Searcher, scheduler: Any = None, jobs: int = 6, **options
         ({"eta": 0.5}, r"suggested \['eta'\] for the ranges \['booster', 'depth', 'eta'\]"),
         ({**FINE, "more": 1}, "suggested .*'more'"),
         ({}, r"suggested \[\] for the ranges"),
+        ({**FINE, 1: 2}, r"Scripted suggested {.*1: 2} for job-003; it has to be a dict of values by name"),
         ([0.5, 3, "dart"], r"suggested \[0.5, 3, 'dart'\] for job-003; it has to be a dict"),
+        (np.array([0.5, 3.0]), r"suggested array\(\[0.5, 3. \]\) for job-003; it has to be a dict"),
         (ZeroDivisionError("by zero"), "Scripted raised, asked for the values of job-003: ZeroDivisionError: by zero"),
     ],
 )
