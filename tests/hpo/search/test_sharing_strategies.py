@@ -98,6 +98,10 @@ def test_the_answer_is_that_of_trials_that_train_for_themselves(
     whole, single, expected = apart(whole_plan, parallel=1, **options())
     controller, gangs, record = run(whole_plan, parallel=parallel, losses=losses, max_attempts=9, **options())
     assert answer(controller, record) == answer(whole, expected)
+    seeds = [each.seed for each in controller.runs.values()]
+    assert all(
+        len({*seeds[at : at + repeats]}) == len(seeds[at : at + repeats]) for at in range(0, len(seeds), repeats)
+    )
     if not losses and not luck:
         assert units(gangs) + controller.trials.sharing.units == units(single)
         assert units(gangs) == units(run(whole_plan, parallel=1, **options())[1]), "nothing is trained twice"
