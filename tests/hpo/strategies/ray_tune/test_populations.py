@@ -122,7 +122,7 @@ def test_a_hyperparameter_with_a_condition_is_changed_like_any_other() -> None:
     }
     by_default: Any = prepared(PBT, ranges=conditional).scheduler
     assert by_default._hyperparam_mutations["method"] == ["hist", "approx"]
-    with pytest.raises(ConfigurationError, match="has 'method': method is 'exact', .*give 'hist' or 'approx'"):
+    with pytest.raises(ConfigurationError, match=r"has 'method': method is 'exact', .*give 'hist' or 'approx'"):
         prepared((PBT, {"hyperparam_mutations": {"method": ["hist", "exact"]}}), ranges=conditional)
 
 
