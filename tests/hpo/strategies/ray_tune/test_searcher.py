@@ -218,7 +218,7 @@ def test_a_report_that_searcher_or_scheduler_spoils_is_spoilt_for_nobody_else() 
     [("job-000", "chose 'job-000' to be trained next; it has to be a trial"), (Trial("x", stub=True), "none of the")],
 )
 def test_what_is_no_trial_of_the_search_cannot_be_chosen(chosen: Any, message: str) -> None:
-    strange = FIFOScheduler()
+    strange: Any = FIFOScheduler()
     strange.choose_trial_to_run = lambda controller: chosen
     assert message in searched(Scripted(), strange).search_failure
 
