@@ -67,7 +67,7 @@ def test_a_sampler_that_has_tried_all_is_finished(made: Callable[..., BaseSample
         longest=9,
         length=lambda config: None,
     )
-    tried = []
+    tried: list[int] = []
     while (suggested := search.suggest(name := f"trial {len(tried)}")) != Searcher.FINISHED:
         tried.append(suggested["num_round"])
         search.on_trial_complete(name, result(9, 0.1))
