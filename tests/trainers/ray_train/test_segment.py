@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tempfile
 from dataclasses import replace
@@ -12,7 +13,11 @@ import pytest
 import ray.train
 import torch
 import torch.distributed as dist
+from rich.console import Console
 
+from hpo import ContinuousParameter, HyperparameterTuner
+from hpo.record.store import Store
+from hpo.report import JobData, job_page
 from tests.support.networks import assignment
 from tests.support.process_gang import process_gang, serve_alone
 from tests.support.ray_train_job import train, trainer
@@ -175,3 +180,28 @@ def test_workers_put_their_files_together_and_rank_0_s_numbers_count(tmp_path):
     assert first[0][1].reports[0].metrics == {"x": 2.0}
     assert first[0][0].manifest.parts == ("rank-00000.tar", "rank-00001.tar")
     assert steps(model[0][0]) == [1, 2]
+
+
+def test_a_job_without_channels_is_told_reported_and_attached_to(tmp_path):
+    store = f"sqlite:///{tmp_path}/store.db"
+    printed = io.StringIO()
+    tuner = HyperparameterTuner(
+        trainer(0),
+        "accuracy",
+        {"lr": ContinuousParameter(0.0001, 0.1, "Logarithmic")},
+        strategy="Hyperband",
+        max_jobs=4,
+        random_seed=3,
+        storage_path=str(tmp_path),
+        store=store,
+        console=Console(file=printed, width=160),
+    )
+    tuner.fit(job_name="job")
+    assert "accuracy" in printed.getvalue()
+    with Store(store) as opened:
+        assert "accuracy" in job_page(JobData.read(opened, "job")).html()
+    attached = HyperparameterTuner.attach("job", store=store)
+    assert attached.describe()["HyperParameterTuningJobStatus"] == "Completed"
+    best = attached.best_estimator().model()
+    with best.as_directory() as folder:
+        assert os.listdir(folder) == ["model.pt"]
