@@ -58,7 +58,7 @@ def name_from(base: str) -> str:
 
 def opened(settings: JobSettings, inputs: Mapping[str, Any] | None) -> dict[str, Channel]:
     """The channels, checked for the tuner's trainer, its objective and its largest gang."""
-    channels = open_channels({} if inputs is None else inputs)
+    channels = open_channels({} if inputs is None else inputs, train=settings.estimator.needs_train)
     check_objective(settings.objective_metric_name, settings.estimator.metrics(channels))
     _, largest = gang_sizes(settings.estimator, settings.ranges)
     return settings.estimator.checked(channels, settings.objective_metric_name, workers=largest)
