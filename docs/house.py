@@ -69,6 +69,7 @@ HOUSE = {
         "several",
         "registry",
         "parameter_server",
+        "ray_train",
         "pytorch",
         "xgboost",
         "script",

@@ -28,7 +28,7 @@ from experiments.shared.network import channels
 from experiments.shared.published import Steps
 from experiments.stopping import page
 from experiments.stopping.kept_gangs import KeptGangs
-from experiments.stopping.problems import PROBLEMS, Problem
+from experiments.stopping.problems import PROBLEMS, StoppingProblem
 from experiments.stopping.ways import Found, Place, Way, each_way
 from hpo.cli import errors_in_words
 from trainers import Channel, ConfigurationError
@@ -38,7 +38,7 @@ from trainers.gangs import RayGangs
 
 
 def compare(
-    problem: Problem, dataset: Dataset, seeds: Sequence[int], storage_path: str, console: Console, steps: Steps
+    problem: StoppingProblem, dataset: Dataset, seeds: Sequence[int], storage_path: str, console: Console, steps: Steps
 ) -> list[dict[Way, Found]]:
     """All searches of each seed, on one warm gang; a seed that was searched before is read."""
     trainer, made = problem.trainer(problem.workers), []

@@ -10,8 +10,14 @@ from hpo.ranges import CategoricalParameter, ParameterRange
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.parts import ESTIMATOR, prefixed
+from trainers.ray_train import RayTrainTrainer, is_ray_trainer
 from trainers.several import SeveralTrainers
 from trainers.trainer import Trainer
+
+
+def as_trainer(estimator: Any) -> Any:
+    """An estimator as a job has it: Ray Train's own trainers are taken as they are, anything else is left alone."""
+    return RayTrainTrainer(estimator) if is_ray_trainer(estimator) else estimator
 
 
 def put_together(
@@ -32,6 +38,7 @@ def put_together(
     for field, given in (("objective_metric_name_dict", objectives), ("hyperparameter_ranges_dict", ranges)):
         if not isinstance(given, Mapping) or set(given) != set(estimators):
             raise ConfigurationError(f"{field} is {given!r}; give an entry for each of {', '.join(estimators)}")
+    estimators = {name: as_trainer(estimator) for name, estimator in estimators.items()}
     objective = objectives[next(iter(estimators))]
     own = {name: metric for name, metric in objectives.items() if metric != objective}
     together: dict[str, ParameterRange] = {}

@@ -12,7 +12,7 @@ from rich.console import Console
 from hpo import jobs
 from hpo.autotune import Autotuned
 from hpo.cost import Prices
-from hpo.estimators import inputs_of, kept_static, put_together
+from hpo.estimators import as_trainer, inputs_of, kept_static, put_together
 from hpo.forecasts import Forecast
 from hpo.observers import Callback, console_for
 from hpo.ranges import ParameterRange
@@ -37,8 +37,8 @@ class HyperparameterTuner(TunedJob):
     `hyperparameters_to_keep_static` are Warmband's own.
 
     Args:
-        estimator: the trainer: workers and static hyperparameters.
-        objective_metric_name: "channel:metric", such as "validation:auc".
+        estimator: the trainer: workers and static hyperparameters; or a `ray.train.torch.TorchTrainer`, as it is.
+        objective_metric_name: "channel:metric", such as "validation:auc"; of a Ray trainer, whatever it reports.
         hyperparameter_ranges: a range a tuned hyperparameter; its values override static ones. None with `autotune`.
         metric_definitions: not used: trainers report their metrics, and nothing is read from logs.
         strategy: "Bayesian", "Hyperband", "ASHA", "Random" or "Grid", or a `hpo.strategies.Strategy` of your own.
@@ -116,7 +116,7 @@ class HyperparameterTuner(TunedJob):
         jobs.check_no_others(unknown, inspect.signature(type(self)).parameters)
         jobs.check_unused(metric_definitions, store)
         settings = jobs.JobSettings(
-            estimator=estimator,
+            estimator=as_trainer(estimator),
             objective_metric_name=objective_metric_name,
             ranges={} if autotune and hyperparameter_ranges is None else hyperparameter_ranges,  # type: ignore[arg-type]
             strategy=in_place_of(strategy, searcher=searcher, scheduler=scheduler),
@@ -186,7 +186,7 @@ class HyperparameterTuner(TunedJob):
         """Runs the job.
 
         Args:
-            inputs: channels by name, "train" among them, as `trainers.Channel.of` takes them.
+            inputs: channels by name, "train" among them, as `trainers.Channel.of` takes them; none for a Ray trainer.
             job_name: unique, at most 32 letters, digits and hyphens; None makes one.
             include_cls_metadata: must stay False; SageMaker's own containers know what it means.
             estimator_kwargs: must stay None, as well.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from trainers.parameter_server import ParameterServerTrainer as ParameterServerTrainer
     from trainers.pytorch import TorchTrainer as TorchTrainer, TrainContext as TrainContext
+    from trainers.ray_train import RayTrainTrainer as RayTrainTrainer
     from trainers.result import TrainingResult as TrainingResult
     from trainers.script import ScriptTrainer as ScriptTrainer
     from trainers.several import SeveralTrainers as SeveralTrainers
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 TRAINERS = {
     "ParameterServerTrainer": "trainers.parameter_server.trainer",
+    "RayTrainTrainer": "trainers.ray_train.trainer",
     "ScriptTrainer": "trainers.script.trainer",
     "SeveralTrainers": "trainers.several.trainer",
     "TorchTrainer": "trainers.pytorch.allreduce_trainer",

@@ -70,6 +70,9 @@ class Trainer(ABC):
     code_options: ClassVar[tuple[str, ...]] = ()
     """Those of its `options` that are code of the user's, as "module:name"."""
 
+    needs_train: ClassVar[bool] = True
+    """Whether it cannot do without a channel "train"."""
+
     def __init__(
         self, *, scaling: ScalingConfig | None = None, hyperparameters: Mapping[str, Any] | None = None
     ) -> None:
@@ -271,7 +274,7 @@ class Trainer(ABC):
             )
         if storage_path:
             storage.check_no_credentials(storage_path, "storage_path")
-        checked = self.checked(open_channels(channels))
+        checked = self.checked(open_channels(channels, train=self.needs_train))
         folder, assignment = whole_training(self.hyperparameters, seed, units, storage_path, self.suffix)
         with steady.measuring(), self.gangs(assignment.trial_id, checked, storage_path=folder) as gangs:
             segment, worker_seconds = serve_alone(gangs, assignment, self._static_workers, self.patience)

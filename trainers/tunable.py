@@ -1,4 +1,4 @@
-"""Tunable hyperparameters: what a trainer says of those worth tuning, for who chooses their ranges."""
+"""What a trainer says of its hyperparameters: which are worth tuning, and which may take effect late."""
 
 from __future__ import annotations
 
@@ -42,3 +42,26 @@ class Tunes(Protocol):
         Args:
             ranged: those that have ranges already, which are left out under all their names.
         """
+
+
+@runtime_checkable
+class TakesEffect(Protocol):
+    """A trainer that says which hyperparameters may take effect later than from its first unit on."""
+
+    def late_obstacle(self, name: str) -> str:
+        """Why a hyperparameter takes effect from the first unit on, whatever a job says; empty if it may do so later.
+
+        Args:
+            name: of one that goes to the trainer, be it the trainer's own or its user's.
+        """
+
+
+def late_obstacle(trainer: object, name: str) -> str:
+    """The same of any trainer: of one that says nothing, no hyperparameter may.
+
+    A trial would go on from a checkpoint that was trained with another's values, and nothing would tell.
+    """
+    if isinstance(trainer, TakesEffect):
+        return trainer.late_obstacle(name)
+    kind = type(trainer).__name__
+    return f"{kind} does not say, by a method late_obstacle(name), that it may take effect so late"

@@ -10,8 +10,7 @@ from typing import Any
 
 from hpo.ranges import Scalar
 from hpo.search import SimulatedGangs
-from hpo.strategies import HyperbandStrategy, ModelSearch, Prepared, Task
-from hpo.strategies.asha import OpenHistory
+from hpo.strategies import HyperbandStrategy, ModelSearch, OpenHistory, Prepared, Task
 from trainers.gangs import Event
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from experiments.shared.benchmark import Target, markdown, promised, targets_to_json
 from experiments.shared.scores import Scores, difference, told, unbeaten
 from experiments.shared.searches import labels
-from experiments.stopping.problems import Problem
+from experiments.stopping.problems import StoppingProblem
 from experiments.stopping.ways import Found, Pairs, Way
 from hpo.search import standard_error
 from hpo.text import count
@@ -26,7 +26,7 @@ AGAINST = {
 }
 
 
-def result(problem: Problem, dataset: Dataset, found: Pairs) -> dict[str, Any]:
+def result(problem: StoppingProblem, dataset: Dataset, found: Pairs) -> dict[str, Any]:
     """Everything measured, for result.json."""
 
     def error(channel: str) -> float | None:

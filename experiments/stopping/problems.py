@@ -18,8 +18,8 @@ BOOSTING = {"objective": "binary:logistic", "eval_metric": "auc", "eta": 0.3, "c
 
 
 @dataclass(frozen=True, kw_only=True)
-class Problem:
-    """What is trained, and how trials are compared.
+class StoppingProblem:
+    """What is trained with early stopping, and how trials are compared.
 
     Args:
         name: as it is asked for.
@@ -60,7 +60,7 @@ def _scaling(workers: int) -> ScalingConfig:
     return ScalingConfig(num_workers=workers, resources_per_worker={"CPU": 1})
 
 
-BANK = Problem(
+BANK = StoppingProblem(
     name="bank",
     score="auc",
     score_name="AUC",
@@ -72,7 +72,7 @@ BANK = Problem(
     load=lambda data_dir: load(marketing(data_dir), data_dir=data_dir),
     trainer=lambda workers: XGBoostTrainer(scaling=_scaling(workers), hyperparameters=BOOSTING),
 )
-DIGITS = Problem(
+DIGITS = StoppingProblem(
     name="digits",
     score="accuracy",
     score_name="accuracy",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from experiments.shared.scores import configurations
-from experiments.stopping.problems import Problem
+from experiments.stopping.problems import StoppingProblem
 from experiments.workloads.empty_searches import NoRecord
 from hpo.ranges import decode
 from hpo.ranking import Ranking
@@ -61,7 +61,7 @@ class Searched:
         seconds: of wall time.
     """
 
-    problem: Problem
+    problem: StoppingProblem
     runs: Sequence[TrialRun]
     rounds: int
     seconds: float
@@ -97,7 +97,7 @@ class Place:
         workers: of a gang.
     """
 
-    problem: Problem
+    problem: StoppingProblem
     gangs: Gangs
     storage_path: str
     workers: int

@@ -60,18 +60,18 @@ class OneWorker:
     about: bool = False
 
     @classmethod
-    def of(cls, probed: Probed, *, channel: Channel, threads: int) -> OneWorker:
+    def of(cls, probed: Probed, *, channel: Channel | None, threads: int) -> OneWorker:
         """The times of a probe in this process.
 
         Args:
             probed: its result.
-            channel: the training rows.
+            channel: the training rows; None where the trainer reads its own.
             threads: of the probe.
         """
         segment = probed.segment
-        heading = channel.source.heading
+        heading = channel.source.heading if channel else None
         a_round = segment.training_seconds / max(1, len(segment.reports))
-        rows, about = rows_of(channel)
+        rows, about = rows_of(channel) if channel else (None, False)
         return cls(
             rows=rows,
             about=about,

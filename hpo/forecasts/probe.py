@@ -83,7 +83,7 @@ class Probing:
         workers = self._estimator.workers_for(self._estimator.hyperparameters)
         pace = ManyWorkers.of(probed, workers)
         if one is None:
-            channel, threads = self._channels["train"], cores(self._estimator.scaling)
+            channel, threads = self._channels.get("train"), cores(self._estimator.scaling)
             one = OneWorker.of(probed, channel=channel, threads=threads)
         many = None if in_hand else pace
         outlook = self._outlook
@@ -164,7 +164,7 @@ def verdict(
         return f"{text} {takes}, the job at most about {estimated(here)}."
     scaled = f" (measured on one row in {one.part}, and scaled)" if one.part > 1 else ""
     rows = "" if one.rows is None else f"about {float(f'{one.rows:.2g}'):,.0f}" if one.about else f"{one.rows:,}"
-    size = f"Probe: {rows and f'{rows} rows x '}{one.features} features{scaled}"
+    size = f"{rows and f'{rows} rows x '}{one.features} features{scaled}; " if rows or one.features else ""
     # On a machine that is busy, fewer threads can be faster.
     a_round, threads = min((one.a_round, one.threads), (one.a_worker_round, one.worker_threads))
     asked = "num_workers=0" + ("" if threads == one.threads else f', resources_per_worker={{"CPU": {threads}}}')
@@ -172,10 +172,10 @@ def verdict(
     mine = f"{a_unit} takes {_ms(a_round)} in one process on {count(threads, 'thread')}"
     if many is None:
         beside = "those of its probe and of its un-tuned run among them"
-        return f"{size}; {mine}. The job's {units} {unit}s at most, {beside}, take about {estimated(in_one)}."
+        return f"Probe: {size}{mine}. The job's {units} {unit}s at most, {beside}, take about {estimated(in_one)}."
     here = job_on_gangs(many, units=units, assignments=assignments, gangs=gangs)
     return (
-        f"{size}; {mine} and {_ms(many.a_round)} on {_gang(many)}. In one process ({asked}) this job would take "
+        f"Probe: {size}{mine} and {_ms(many.a_round)} on {_gang(many)}. In one process ({asked}) this job would take "
         f"about {estimated(in_one)}, here about {estimated(here)}: {_comparison(in_one, here)}"
     )
 

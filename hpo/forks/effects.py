@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
@@ -36,15 +36,18 @@ class Effects:
     units: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, begins: Mapping[str, int | str], ranges: Mapping[str, ParameterRange]) -> Self:
+    def of(
+        cls, begins: Mapping[str, int | str], ranges: Mapping[str, ParameterRange], static: Mapping[str, Any]
+    ) -> Self:
         """The effects that a job declares, as `check_effects` lets pass.
 
         Trials that differ in `decay_at` alone are alike until the least of the two values. So all of them are cut at
-        every value that one of them may have.
+        every value that one of them may have, be it the trainer's own where a range's condition is not met.
         """
         units: set[Any] = {unit for unit in begins.values() if not isinstance(unit, str)}
         tuned = {name for name in begins.values() if isinstance(name, str) and name in begins and name in ranges}
         units.update(value for name in tuned for value in ranges[name].members())
+        units.update(static[name] for name in tuned if ranges[name].when and static.get(name))
         return cls(begins=begins, units=tuple(sorted(units)))
 
     def at(self, name: str, config: Mapping[str, Any]) -> int:
@@ -74,7 +77,11 @@ class Effects:
 
 
 def check_effects(
-    begins: object, ranges: Mapping[str, ParameterRange], static: Mapping[str, Any], fixed: Iterable[str]
+    begins: object,
+    ranges: Mapping[str, ParameterRange],
+    static: Mapping[str, Any],
+    fixed: Collection[str],
+    obstacle: Callable[[str], str],
 ) -> None:
     """Refuses a declaration of effects that is none.
 
@@ -83,6 +90,7 @@ def check_effects(
         ranges: of the job.
         static: the trainer's own hyperparameters.
         fixed: hyperparameters that a trial's checkpoint cannot go on with other values of.
+        obstacle: why the trainer has a hyperparameter take effect from the first unit on; empty if it may do so later.
 
     Raises:
         ConfigurationError: naming the hyperparameter, what is wrong with it, and what to give.
@@ -106,6 +114,12 @@ def check_effects(
                 f"takes_effect has {name!r}, and no trial can go on from a checkpoint with another value of it; leave "
                 "it out: it takes effect from the beginning"
             )
+        if why := obstacle(name):
+            alone = all(other in fixed or obstacle(other) for other in begins if other in known)
+            raise ConfigurationError(
+                f"takes_effect[{name!r}] is {unit!r}, and {why}; trials would share what they train differently: leave "
+                f"{'takes_effect' if alone else 'it'} out"
+            )
         if isinstance(unit, str):
             _check_units(name, begins, known, ranges, static)
         elif not is_whole(unit, 1):
@@ -113,7 +127,7 @@ def check_effects(
                 f"takes_effect[{name!r}] is {unit!r}; give a whole number, 1 or more, or the name of the "
                 "hyperparameter whose value it is"
             )
-    if len(units := Effects.of(begins, ranges).units) > MOST_UNITS:
+    if len(units := Effects.of(begins, ranges, static).units) > MOST_UNITS:
         raise ConfigurationError(f"takes_effect: trials may part at {len(units)} units, {_TOO_MANY}")
 
 
@@ -153,14 +167,22 @@ def _check_units(
             f"{did_you_mean(unit, known)}"
         )
     bounds = ranges.get(unit)
-    if isinstance(bounds, IntegerParameter):
-        values: Sequence[Any] = [bounds.min_value]
-    else:
-        values = bounds.members() if bounds is not None and bounds.size is not None else [static.get(unit)]
-    if not all(is_whole(value, 0) for value in values):
-        raise ConfigurationError(
-            f"{what}, and {unit!r} is {bounds or static[unit]!r}; give one whose values are whole numbers of units, "
-            "such as IntegerParameter(10, 30, step=10) or CategoricalParameter([10, 20, 30])"
-        )
+    remedy = (
+        "give one whose values are whole numbers of units, such as IntegerParameter(10, 30, step=10) or "
+        "CategoricalParameter([10, 20, 30])"
+    )
+    if bounds is not None and not _are_units(bounds):
+        raise ConfigurationError(f"{what}, and {unit!r} is {bounds!r}; {remedy}")
+    # Where a range's condition is not met, a trial has the trainer's own value.
+    if (bounds is None or bounds.when) and unit in static and not is_whole(static[unit], 0):
+        where = "" if bounds is None else f" where {unit!r} has no value of its range {bounds!r}"
+        raise ConfigurationError(f"{what}, and {unit!r} is {static[unit]!r}{where}; {remedy}")
     if bounds is not None and unit in begins and (bounds.size or 0) > MOST_UNITS:
         raise ConfigurationError(f"{what}, and trials may part at {bounds.size} units of {bounds!r}, {_TOO_MANY}")
+
+
+def _are_units(bounds: ParameterRange) -> bool:
+    """Whether all values of a range are numbers of units."""
+    if isinstance(bounds, IntegerParameter):
+        return bounds.min_value >= 0
+    return bounds.size is not None and all(is_whole(value, 0) for value in bounds.members())

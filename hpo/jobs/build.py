@@ -58,7 +58,7 @@ def name_from(base: str) -> str:
 
 def opened(settings: JobSettings, inputs: Mapping[str, Any] | None) -> dict[str, Channel]:
     """The channels, checked for the tuner's trainer, its objective and its largest gang."""
-    channels = open_channels({} if inputs is None else inputs)
+    channels = open_channels({} if inputs is None else inputs, train=settings.estimator.needs_train)
     check_objective(settings.objective_metric_name, settings.estimator.metrics(channels))
     _, largest = gang_sizes(settings.estimator, settings.ranges)
     return settings.estimator.checked(channels, settings.objective_metric_name, workers=largest)
@@ -103,7 +103,11 @@ def search_for(settings: JobSettings, name: str, seed: int) -> Search:
         exact_from=trainer.exact_from,
         length=unsaid if settings.search_strategy.rations else trainer.length_of,
         fixed_names=(*trainer.resource_names, *trainer.fixed_names),
-        effects=Effects.of(settings.takes_effect, settings.ranges) if settings.takes_effect else None,
+        effects=(
+            Effects.of(settings.takes_effect, settings.ranges, trainer.hyperparameters)
+            if settings.takes_effect
+            else None
+        ),
         within_ranges=partial(nearest, settings.ranges),
         best_value=settings.options["objective_value"] == "best",
         probes=probes(trainer),

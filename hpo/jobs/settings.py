@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from typing import Any, Self
 
 from hpo.autotune import Autotuned, check_static, chosen
@@ -41,6 +42,7 @@ from hpo.text import enumerated
 from trainers.errors import ConfigurationError
 from trainers.registry import trainer_from_json
 from trainers.trainer import Trainer
+from trainers.tunable import late_obstacle
 
 _PLAIN = (
     "objective_type",
@@ -139,7 +141,8 @@ class JobSettings:
         configurations = strategy.trials(ranges, self.max_jobs and self.max_jobs // repeats)
         estimator = self.estimator
         fixed = (*estimator.resource_names, *estimator.fixed_names)
-        check_effects(self.takes_effect, ranges, estimator.hyperparameters, fixed)
+        late = partial(late_obstacle, estimator)
+        check_effects(self.takes_effect, ranges, estimator.hyperparameters, fixed, late)
         settled = {
             "ranges": ranges,
             "max_jobs": configurations * repeats,

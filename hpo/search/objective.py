@@ -81,5 +81,5 @@ class Comparison:
             RESOURCE: step,
             "training_iteration": step,
             "trial_id": run.id,
-            "config": run.trial.config,
+            "config": dict(run.trial.config),
         }

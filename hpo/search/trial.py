@@ -139,6 +139,7 @@ class TrialRun:
             the old ones may still be removed, or written by a gang that was lost.
         diverged: why its numbers are not finite any more; it then has no value, and that is no failure.
         diverged_from: the units of its last rung then; 0 where it had reached none.
+        stops: its scheduler stopped it while it trained, so that it ends at its next report.
         origin: where it began, if that was another trial's checkpoint.
         past: how its ancestors trained what its model had there.
         common: a trial before it with the same beginning, and how far it goes; None where none was found.
@@ -176,6 +177,7 @@ class TrialRun:
     at_rung: dict[str, Any] = field(default_factory=dict)
     details: dict[str, Any] = field(default_factory=dict)
     turns: dict[str, Any] = field(default_factory=dict)
+    stops: bool = False
     origin: Origin | None = None
     past: tuple[Phase, ...] = ()
     common: Origin | None = None

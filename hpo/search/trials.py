@@ -103,21 +103,19 @@ class Trials:
         return {run.trial for run in self.live.values()}
 
     def stop_trial(self, trial: Trial) -> None:
-        """Ends a trial that is pending, paused or running."""
-        if trial.is_finished():
-            return
-        was_running = trial.status == Trial.RUNNING
-        trial.set_status(Trial.TERMINATED)
+        """Ends a trial that is pending or paused; one that is running ends at its next report."""
         run = self.runs[trial.trial_id]
-        if was_running:
-            self._scheduler.on_trial_complete(self, trial, self.comparison.result(run, run.resource, run.value, {}))
-        else:
+        if trial.status == Trial.RUNNING:
+            run.stops = True
+        elif not trial.is_finished():
+            trial.set_status(Trial.TERMINATED)
             self._scheduler.on_trial_remove(self, trial)
-        self.conclude(run)
+            self.conclude(run)
 
     def pause_trial(self, trial: Trial, should_checkpoint: bool = True) -> None:
-        """Lets a trial wait; it has been checkpointed at the end of its assignment."""
-        trial.set_status(Trial.PAUSED)
+        """Lets a trial wait that does not train; of one that does, the scheduler is asked at its next report."""
+        if trial.status == Trial.PENDING:
+            trial.set_status(Trial.PAUSED)
 
     # ---- what is trained next
 
@@ -281,7 +279,7 @@ class Trials:
             self.keep(run)
         elif action == TrialScheduler.STOP or over:
             run.trial.set_status(Trial.TERMINATED)
-            if action != TrialScheduler.STOP:
+            if action != TrialScheduler.STOP or run.stops:
                 result = self.comparison.result(run, run.resource, self.objective(run), run.metrics)
                 self._scheduler.on_trial_complete(self, run.trial, result)
             self.conclude(run)
@@ -295,11 +293,11 @@ class Trials:
         """Tells searcher and scheduler of a report; returns the scheduler's word."""
         result = self.comparison.result(run, report.step, self.objective(run), report.metrics)
         action: str = TrialScheduler.CONTINUE
-        if not self._forking.population or report.step < run.limit:  # One that has ended takes nobody's checkpoint.
+        if not run.stops and (report.step < run.limit or not self._forking.population):  # One that is over forks none.
             # In Tune's order: `HyperBandForBOHB` writes into the result what its searcher reads.
             action = self._scheduler.on_trial_result(self, run.trial, result)
         self._configurations.reported(run, result)
-        return action
+        return TrialScheduler.STOP if run.stops else action
 
     def _follow(self, run: TrialRun, report: Report) -> None:
         if run.tuned:

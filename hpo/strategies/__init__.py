@@ -5,7 +5,11 @@ from typing import TYPE_CHECKING
 from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
-    from hpo.strategies.asha import AshaStrategy as AshaStrategy, AsTheyCome as AsTheyCome
+    from hpo.strategies.asha import (
+        AshaStrategy as AshaStrategy,
+        AsTheyCome as AsTheyCome,
+        OpenHistory as OpenHistory,
+    )
     from hpo.strategies.completion_criteria import (
         FIRST_FAILURES as FIRST_FAILURES,
         Completion as Completion,

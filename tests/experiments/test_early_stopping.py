@@ -13,7 +13,7 @@ from experiments.early_stopping import page_tables
 from experiments.shared.network import channels
 from experiments.stopping.kept_gangs import KeptGangs
 from experiments.stopping.page import result
-from experiments.stopping.problems import BANK, DIGITS, Problem
+from experiments.stopping.problems import BANK, DIGITS, StoppingProblem
 from experiments.stopping.ways import Found, Pairs, Place, Way, each_way, nothing_cut
 from hpo.strategies.hyperband import Bracket, Plan, lay_out
 from trainers import Channel
@@ -52,7 +52,7 @@ def made(*hyperband: float) -> Any:
     return json.loads(json.dumps(result(BANK, replace(MARKETING, synthetic=False), seeds(*hyperband))))
 
 
-def place(problem: Problem, dataset: Dataset, folder: Path) -> Place:
+def place(problem: StoppingProblem, dataset: Dataset, folder: Path) -> Place:
     """In this process."""
     trainer = problem.trainer(0)
     placed = {name: Channel.of(rows, name=name).place(0) for name, rows in channels(dataset).items()}

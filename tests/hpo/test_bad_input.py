@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 import ray
-from rich.console import Console
 
 from hpo import (
     CategoricalParameter,
@@ -21,8 +19,6 @@ from hpo import (
     IntegerParameter,
     StrategyConfig,
 )
-from hpo.jobs.build import warnings
-from hpo.jobs.checks import inert_lengths, longest
 from hpo.record.store import JobRow, Store
 from tests.support.bad_input import GOOD, RANGES, STATIC, make, rows
 from tests.support.processes import printed
@@ -60,6 +56,10 @@ HYPERBAND = "HyperbandStrategyConfig: "
         (lambda: StrategyConfig({"max_resource": 9}), "hyperband_strategy_config is .*; give HyperbandStrategyConfig"),
         (lambda: StrategyConfig.from_json({"max": 9}), "record of a StrategyConfig is {'max': 9}; give what to_json"),
         (lambda: make(strategy_config={"max_resource": 9}), "strategy_config is .*; give StrategyConfig[(]Hyperband"),
+        (
+            lambda: make(takes_effect={"eta": 3}),
+            r"takes_effect\['eta'\] is 3, and XGBoost trains .*; .* takes_effect out",
+        ),
         (lambda: make(max_jobs=0), "max_jobs is 0; give a whole number from 1 to 100000"),
         (lambda: make(max_jobs=100_001), "max_jobs is 100001; give a whole number from 1 to 100000"),
         (lambda: make(max_jobs=10**12), "max_jobs is 1000000000000; give a whole number from 1 to 100000"),
@@ -341,100 +341,3 @@ def test_a_worker_says_the_same_of_files_too_large_to_be_read_first(
     monkeypatch.setattr(files, "QUICK_BYTES", 0)
     with pytest.raises(GangError, match="channel 'validation': every label is 1, and objective_metric_name 'validat"):
         make(0).fit({"train": GOOD, "validation": damaged(tmp_path, "one class")})
-
-
-# ---- lengths that change nothing
-
-
-@pytest.mark.parametrize(
-    ("ranges", "static", "strategy", "warned"),
-    [
-        (
-            ["num_round"],
-            {},
-            "Hyperband",
-            ["num_round is tuned and has no effect: Hyperband trains until its rungs, at most 9"],
-        ),
-        (["n_estimators"], {}, "Hyperband", ["n_estimators is tuned and has no effect: Hyperband"]),
-        (["num_round"], {"n_estimators": 5}, "Random", []),
-        (
-            ["n_estimators"],
-            {"num_round": 5},
-            "Random",
-            ["n_estimators is tuned and has no effect: static num_round=5 goes"],
-        ),
-        (["n_estimators"], {"num_round": None}, "Random", []),
-        (
-            ["num_round", "n_estimators"],
-            {},
-            "Random",
-            ["n_estimators is tuned and has no effect: tuned as num_round goes"],
-        ),
-        (["eta"], {"num_round": 5}, "Random", []),
-    ],
-)
-def test_a_tuned_length_without_effect_is_warned_of(
-    ranges: list[str], static: dict[str, Any], strategy: str, warned: list[str]
-) -> None:
-    tuned = dict.fromkeys(ranges, IntegerParameter(1, 7))
-    told = inert_lengths(XGBoostTrainer.resource_names, tuned, static, strategy.removeprefix("Random"), 9)
-    assert len(told) == len(warned)
-    assert all(start in text for start, text in zip(warned, told, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("ranges", "static", "units"),
-    [
-        ({"num_round": IntegerParameter(1, 7)}, {"num_round": 50}, 7),
-        ({"n_estimators": IntegerParameter(1, 7)}, {"num_round": 5}, 5),
-        ({"n_estimators": IntegerParameter(1, 7)}, {}, 7),
-        ({"num_round": CategoricalParameter([5, 500])}, {}, 500),
-        ({}, {"num_boost_round": 4}, 4),
-        ({}, {}, None),
-    ],
-)
-def test_how_long_the_longest_trial_is(ranges: dict[str, Any], static: dict[str, Any], units: int | None) -> None:
-    assert longest((XGBoostTrainer.resource_names,), ranges, static) == units
-
-
-@pytest.mark.parametrize(
-    ("max_resource", "min_resource", "factor", "max_jobs", "strategy", "warned"),
-    [
-        (9, 1, 3, 9, "Hyperband", ""),
-        (9, 3, 3, 2, "Hyperband", ""),
-        (9, 4, 3, 9, "Hyperband", "reduction_factor times min_resource, 3 x 4; give a max_resource of 12 or more"),
-        (3, 1, 4, 2, "Hyperband", "reduction_factor times min_resource, 4 x 1; give a max_resource of 4 or more"),
-        (2, None, None, 9, "Hyperband", "3 x 1; give a max_resource of 3 or more"),
-        (9, 4, 3, 1, "Hyperband", ""),  # Of one trial nobody expects that it is stopped.
-        (9, None, None, 9, "Random", ""),
-    ],
-)
-def test_hyperband_that_stops_nothing_is_warned_of(
-    max_resource: int, min_resource: int | None, factor: int | None, max_jobs: int, strategy: str, warned: str
-) -> None:
-    config = None
-    if min_resource is not None and factor is not None:
-        hyperband = HyperbandStrategyConfig(max_resource, min_resource, reduction_factor=factor)
-        config = StrategyConfig(hyperband)
-    tuner = make(static={"num_round": max_resource}, strategy=strategy, strategy_config=config, max_jobs=max_jobs)
-    told = "".join(warnings(tuner.settings))
-    assert (warned in told) if warned else not told
-
-
-def test_the_warning_is_printed_before_the_job_starts() -> None:
-    printed = io.StringIO()
-    ranges = {**RANGES, "n_estimators": IntegerParameter(2, 50)}
-    tuner = make(0, ranges=ranges, strategy="Random", strategy_config=None, console=Console(file=printed, width=120))
-    assert tuner.plan().max_resource == 20
-    tuner.fit({"train": rows(), "validation-2": rows(), "validation": rows()})
-    assert "warning: n_estimators is tuned and has no effect: static num_round=20 goes before it" in printed.getvalue()
-    assert set(tuner.analytics().dataframe()["Resource"]) == {20}
-    assert "validation-2:auc" in tuner.analytics().curve(tuner.best_training_job()).columns
-
-
-def test_the_warning_that_nothing_is_stopped_is_printed_too() -> None:
-    printed = io.StringIO()
-    config = StrategyConfig(HyperbandStrategyConfig(5, 2))
-    tuner = make(0, max_jobs=2, strategy_config=config, console=Console(file=printed, width=120))
-    tuner.fit({"train": rows(), "validation": rows()})
-    assert "warning: Hyperband stops no trial, all of them train 5 units" in printed.getvalue()

@@ -11,7 +11,8 @@ import pytest
 from hpo.jobs.run import Ended
 from hpo.strategies.hyperband import lay_out
 from tests.support.drivers import WORKERS, Disturbance
-from tests.support.job_life import LOST, Aim, World
+from tests.support.job_life import LOST, World
+from tests.support.job_search import Aim
 
 START = 5.0
 """Seconds in which a gang of a world starts: its job waits."""

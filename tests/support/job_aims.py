@@ -9,7 +9,8 @@ from hpo import TuningJobCompletionCriteriaConfig
 from hpo.jobs.run import Ended
 from hpo.strategies.hyperband import lay_out, run_all
 from tests.support.drivers import Disturbance
-from tests.support.job_life import Aim, World
+from tests.support.job_life import World
+from tests.support.job_search import Aim
 from trainers.errors import DataError
 
 PLANS = [lay_out(9, 1, 9), lay_out(5, 1, 3), run_all(6, 4), run_all(6, 7)]

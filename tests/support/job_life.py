@@ -2,67 +2,40 @@
 
 from __future__ import annotations
 
-import atexit
 import errno
 import json
-import math
 import os
 import shutil
 import signal
 import sqlite3
-import tempfile
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import sqlalchemy as sa
-from ray.train import ScalingConfig
 from sqlalchemy.exc import OperationalError
 
 import hpo.jobs.run
-from hpo import ContinuousParameter
-from hpo.cost.limits import Limits
 from hpo.jobs.driver import raised_now
 from hpo.jobs.files import retention as checkpoints
 from hpo.jobs.files.folder import CLAIMED, FOLDER_ID
-from hpo.jobs.raising import RAISED, changes
+from hpo.jobs.raising import changes
 from hpo.jobs.replay import GOES_ON_FROM, unbilled, used_before
-from hpo.jobs.run import Ended, Job
-from hpo.jobs.stop_signals import Interrupts
-from hpo.observers.progress import Goal, Progress
-from hpo.record import database, store, writer as store_writer
+from hpo.jobs.run import Ended
+from hpo.record import store, writer as store_writer
 from hpo.record.store import JobRow, LedgerRow, Store, TrialRow
 from hpo.record.tables import LOST_AFTER
-from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
-from hpo.strategies.hyperband import Plan
-from hpo.strategies.random_strategy import RandomStrategy, at_random
-from hpo.strategies.registry import prepared
-from hpo.strategies.strategy import Prepared, Task
-from tests.support.digests import by_digest
-from tests.support.drivers import (
-    METRIC,
-    MODEL,
-    WORKERS,
-    Disturbance,
-    Driver,
-    KilledError,
-    MortalWriter,
-    Trainer,
-    TurnByTurn,
-    model_in,
-)
-from tests.support.populations import populated
-from tests.support.simulated import search_of
+from tests.support.drivers import METRIC, MODEL, Disturbance, Driver, KilledError, MortalWriter, TurnByTurn, model_in
+from tests.support.job_places import WORLDS, engine_at, place, template, url_at
+from tests.support.job_search import Aim, drive
 from trainers import patient_storage, storage
 from trainers.checkpoint import Manifest, trial_of
 from trainers.errors import LeaseError, WarmbandError
 
-RANGES = {"eta": ContinuousParameter(0.0, 1.0)}
 LOST = LOST_AFTER + 1.0
 SPEC = {
     "objective_metric_name": METRIC,
@@ -72,88 +45,6 @@ SPEC = {
     "hyperparameter_ranges": {},
     "random_seed": 7,
 }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aim:
-    """What a job looks for, and what ends it.
-
-    Args:
-        plan: its brackets.
-        criteria: what completes it early.
-        mode: which end of the objective is better.
-        best_value: compare trials by their best value.
-        exact: halted trials go on from any unit; else from their rungs alone.
-        learns: what is tried follows from results.
-        population: trials take others' checkpoints on their way.
-    """
-
-    plan: Plan
-    criteria: TuningJobCompletionCriteriaConfig | None = None
-    mode: str = "max"
-    best_value: bool = False
-    exact: bool = True
-    learns: bool = False
-    population: bool = False
-
-
-class _Searching(RandomStrategy):
-    """The strategy of an aim."""
-
-    def __init__(self, aim: Aim) -> None:
-        self._aim = aim
-
-    def prepare(self, task: Task) -> Prepared:
-        aim = self._aim
-        return (by_digest if aim.learns else populated if aim.population else at_random)(task)
-
-
-SHARED = Path("/dev/shm") if os.access("/dev/shm", os.W_OK) else None
-"""Where worlds are, if they can be: in memory."""
-
-_engines: dict[str, sa.Engine] = {}
-_worlds: dict[str, World] = {}
-"""By the URL of their records: worlds come and go at few places, so that statements are compiled once."""
-
-
-@cache
-def _base() -> Path:
-    """Where the worlds of this process are."""
-    made = Path(tempfile.mkdtemp(prefix="warmband-life-", dir=SHARED))
-    atexit.register(shutil.rmtree, made, ignore_errors=True)
-    return made
-
-
-def _place() -> Path:
-    """A place for a world at which there is none."""
-    number = next(number for number in range(100) if _url(_base() / f"{number}") not in _worlds)
-    return _base() / f"{number}"
-
-
-def _url(root: Path) -> str:
-    return f"sqlite:///{root}/record.db"
-
-
-def _engine(url: str) -> sa.Engine:
-    """The engine of a place, whose record can be away, and whose statements are moments of a driver's life."""
-    if url not in _engines:
-        _engines[url] = database.open_engine(url)
-
-        def listen(*_: object) -> None:
-            if world := _worlds.get(url):
-                world.statement()
-
-        sa.event.listen(_engines[url], "before_cursor_execute", listen)
-    return _engines[url]
-
-
-@cache
-def _template() -> Path:
-    """A record with its tables and no job, made once."""
-    path = _base() / "template.db"
-    with Store(f"sqlite:///{path}"):
-        pass
-    return path
 
 
 @dataclass(kw_only=True)
@@ -185,14 +76,14 @@ class World:
     """Trials whose checkpoint was found changed."""
     faults: list[str] = field(default_factory=list)
     """What threads did that they must not."""
-    root: Path = field(default_factory=_place)
+    root: Path = field(default_factory=place)
     patch: pytest.MonkeyPatch = field(default_factory=pytest.MonkeyPatch)
 
     def __post_init__(self) -> None:
         shutil.rmtree(self.root, ignore_errors=True)
         (self.root / "models").mkdir(parents=True)
-        shutil.copyfile(_template(), self.root / "record.db")
-        _worlds[self.url] = self
+        shutil.copyfile(template(), self.root / "record.db")
+        WORLDS[self.url] = self
         self._peek = sqlite3.connect(self.root / "record.db", check_same_thread=False)
         self._storage()
         for module, name, value in (
@@ -200,7 +91,7 @@ class World:
             (store_writer, "clock", self._database_clock),
             (store, "steady", SimpleNamespace(now=lambda: self.now)),
             (store_writer, "steady", SimpleNamespace(now=lambda: self.now)),
-            (store, "open_engine", _engine),
+            (store, "open_engine", engine_at),
             (store, "JobWriter", self._writer),
             (store_writer, "FLUSH_EVERY", 3600.0),
             (store_writer, "LONGEST_PAUSE", 0.005),
@@ -224,13 +115,13 @@ class World:
         """Puts everything back, and leaves nothing."""
         self.patch.undo()
         self._peek.close()
-        del _worlds[self.url]
+        del WORLDS[self.url]
         shutil.rmtree(self.root)
 
     @property
     def url(self) -> str:
         """Of the record."""
-        return _url(self.root)
+        return url_at(self.root)
 
     @property
     def folder(self) -> Path:
@@ -403,7 +294,7 @@ class World:
         before, driver = self.driver, Driver(self, disturbance)
         self.driver = driver
         try:
-            return self._drive(driver)
+            return drive(self, driver)
         except (KilledError, KeyboardInterrupt, WarmbandError) as error:
             return KilledError() if driver.dead else error
         finally:
@@ -415,59 +306,6 @@ class World:
             if driver.left_gangs:
                 self.faults.append("gangs were not given back")
             self.driver, self.last = before, driver
-
-    def _drive(self, driver: Driver) -> Ended:
-        """As `hpo.jobs.driver.drive` does."""
-        aim, job = self.aim, self.rows()[0]
-        plan = Plan.from_json(job.plan)
-        trainer = Trainer(scaling=ScalingConfig(num_workers=0), hyperparameters={"objective": "binary:logistic"})
-        trainer.driver = driver
-        kind = "Maximize" if aim.mode == "max" else "Minimize"
-        value = "best" if aim.best_value else "last"
-        goal = Goal(job="job", metric=METRIC, objective_type=kind, objective_value=value, plan=plan)
-        search = search_of(
-            plan,
-            parallel=self.parallel,
-            max_jobs=job.spec["max_jobs"],
-            workers=lambda hyperparameters: WORKERS,
-            seed=7,
-            repeats=plan.repeats,
-            mode=aim.mode,
-            best_value=aim.best_value,
-            storage_path=str(self.folder),
-            exact_from=lambda hyperparameters: aim.exact,
-            limits=Limits(
-                max_seconds=job.spec.get("max_runtime_in_seconds", math.inf),
-                max_wait=job.spec.get("max_wait", math.inf),
-            ),
-            completion=aim.criteria,
-        )
-
-        task = Task(plan=plan, ranges=RANGES, metric=METRIC, mode=aim.mode, seed=search.seed)
-
-        def say(line: str) -> None:
-            driver.point()
-
-        with Interrupts(say) as interrupts:
-            driver.event(0)
-            with Store(self.url) as record:
-                if record.job("job").status != "InProgress":
-                    record.update_job("job", status="InProgress", reason="", ended_at=None)
-                raises = record.job("job").spec.get(RAISED, [])
-            return Job(
-                search=search,
-                strategy=prepared(_Searching(aim), task),
-                ranges=RANGES,
-                estimator=trainer,
-                channels={},
-                store=self.url,
-                watcher=Progress(goal, say),
-                raised=raises,
-                num_to_keep=2,
-                notify=say,
-                interrupts=interrupts,
-                clock=lambda: self.now,
-            ).run()
 
     # ---- what has to hold
 

@@ -1,9 +1,10 @@
-"""Rows of a record: jobs, trials, reports and bills; and jobs that are not heard of."""
+"""Rows of a record: jobs, trials, reports and bills; jobs that are not heard of; and where a SQLite file is."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -52,3 +53,7 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 
 def trial_with(**changes) -> TrialRow:
     return TrialRow(**{"job": "bank", "trial_id": "t0", "number": 0} | changes)
+
+
+def sqlite_url(folder: Path) -> str:
+    return f"sqlite:///{folder}/store.db"

@@ -14,11 +14,15 @@ from trainers.errors import ConfigurationError
 _CHANNEL_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
-def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
+def open_channels(channels: Mapping[str, Any], *, train: bool = True) -> dict[str, Channel]:
     """Channels by name, checked as far as that goes without reading them.
 
+    Args:
+        channels: by name, as `Channel.of` takes them.
+        train: whether "train" has to be among them.
+
     Raises:
-        ConfigurationError: there is no "train".
+        ConfigurationError: there is no "train" where one is needed.
         DataError: a source is missing or cannot be one.
     """
     if not isinstance(channels, Mapping):
@@ -28,7 +32,7 @@ def open_channels(channels: Mapping[str, Any]) -> dict[str, Channel]:
             raise ConfigurationError(
                 f"channels have the name {name!r}; give letters, digits, hyphens, dots and underscores"
             )
-    if "train" not in channels:
+    if train and "train" not in channels:
         near = nearest("train", channels, cutoff=0.3)
         hint = f"; did you mean it by {near!r}?" if near else ""
         raise ConfigurationError(f'channels are {sorted(channels)} and need one called "train"{hint}')

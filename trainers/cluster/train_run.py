@@ -1,4 +1,4 @@
-"""Ray Train's trainer without the processes that a gang does not use: the one place that takes what Ray keeps private.
+"""Ray Train's trainer without the processes that a gang does not use: one of two that take what Ray keeps private.
 
 Tested with ray 2.60; `tests/trainers/gangs/test_controller.py` counts the processes.
 """

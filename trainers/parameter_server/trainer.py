@@ -53,6 +53,12 @@ class ParameterServerTrainer(FunctionTrainer):
         super().check(hyperparameters)
         Settings.of(hyperparameters, self.trained_by(hyperparameters))
 
+    def words(self) -> tuple[str, ...]:
+        """See `FunctionTrainer.words`; what is said of the servers, too."""
+        from trainers.parameter_server.settings import NAMES
+
+        return *super().words(), *NAMES
+
     def program(self, channels: dict[str, PlacedChannel]) -> Program:
         """See `Trainer.program`."""
         # Imported here: whoever looks at a job does not wait for torch.

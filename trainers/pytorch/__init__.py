@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from trainers.pytorch.allreduce_trainer import TorchTrainer as TorchTrainer
     from trainers.pytorch.context import TrainContext as TrainContext, Worker as Worker
     from trainers.pytorch.data import GLOBAL as GLOBAL, PER_WORKER as PER_WORKER, BatchSize as BatchSize
+    from trainers.pytorch.deadline import Deadline as Deadline
     from trainers.pytorch.distribution import (
         Distribution as Distribution,
         MicroBatch as MicroBatch,
@@ -15,9 +16,14 @@ if TYPE_CHECKING:
         trained as trained,
         weighed as weighed,
     )
-    from trainers.pytorch.function import ARGUMENT as ARGUMENT, TrainFunction as TrainFunction
+    from trainers.pytorch.function import (
+        ARGUMENT as ARGUMENT,
+        TrainFunction as TrainFunction,
+        resolve as resolve,
+        unloaded as unloaded,
+    )
     from trainers.pytorch.function_trainer import FunctionTrainer as FunctionTrainer
-    from trainers.pytorch.gradients import share as share
+    from trainers.pytorch.gradients import AllReducing as AllReducing, share as share
     from trainers.pytorch.program import (
         FunctionProgram as FunctionProgram,
         FunctionSettings as FunctionSettings,

@@ -143,6 +143,17 @@ class FunctionTrainer(Trainer):
 
         return tunable(self.hyperparameters, ranged, self.check)
 
+    def words(self) -> tuple[str, ...]:
+        """The hyperparameters that it reads itself, beside the function, from the first epoch on."""
+        from trainers.pytorch.data import ACCUMULATION, GLOBAL, PER_WORKER  # As for `check`.
+        from trainers.pytorch.rates import RULE, WARM_UP
+
+        return GLOBAL, PER_WORKER, ACCUMULATION, RULE, WARM_UP
+
+    def late_obstacle(self, name: str) -> str:
+        """See `TakesEffect.late_obstacle`: of what the function reads, its user knows when it makes a difference."""
+        return f"{type(self).__name__} trains with it from the first epoch on" if name in self.words() else ""
+
     def load_model(self, checkpoint: str) -> Any:
         """The checkpoint of the function's last `report(checkpoint=...)`; tensors are on the CPU."""
         from trainers.pytorch.state import TorchCheckpoint

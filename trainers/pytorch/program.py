@@ -111,7 +111,7 @@ class FunctionProgram:
         self, assignment: Assignment, on_report: Callable[[Report], None], halted: Callable[[], bool] = never
     ) -> Segment:
         """Runs the function from the assignment's checkpoint to its rung; see `Program.train`."""
-        context, worker, peers, settings = self._context, self._worker, self._peers, self._settings
+        context, worker, peers = self._context, self._worker, self._peers
         assert context is not None, "a gang opens its program before it serves"
         assert worker is not None
         assert peers is not None
@@ -119,17 +119,7 @@ class FunctionProgram:
             peers.ready()
         try:
             with threads(context), switches.kept():
-                return train_segment(
-                    settings.function,
-                    assignment,
-                    worker,
-                    peers,
-                    partial(self._distributing.distribution, assignment, peers),
-                    on_report,
-                    halted,
-                    report_timeout_s=settings.report_timeout_s,
-                    place=context.storage,
-                )
+                return self._segment(assignment, context, worker, peers, on_report, halted)
         except (GangError, UnsavedError):
             raise  # Peers have done their part, or are gone.
         except Exception as error:
@@ -139,6 +129,28 @@ class FunctionProgram:
         finally:
             if worker.device.type == "cuda":
                 torch.cuda.empty_cache()
+
+    def _segment(
+        self,
+        assignment: Assignment,
+        context: WorkerContext,
+        worker: Worker,
+        peers: Peers,
+        on_report: Callable[[Report], None],
+        halted: Callable[[], bool],
+    ) -> Segment:
+        """Runs the function for one assignment."""
+        return train_segment(
+            self._settings.function,
+            assignment,
+            worker,
+            peers,
+            partial(self._distributing.distribution, assignment, peers),
+            on_report,
+            halted,
+            report_timeout_s=self._settings.report_timeout_s,
+            place=context.storage,
+        )
 
     def close(self) -> None:
         """Leaves the process group."""

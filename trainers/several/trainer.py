@@ -15,7 +15,7 @@ from trainers.parts import ESTIMATOR, PARTS, of_one, prefixed
 from trainers.registry import trainer_from_json
 from trainers.several.program import SeveralPrograms
 from trainers.trainer import Trainer
-from trainers.tunable import Tunable, Tunes
+from trainers.tunable import Tunable, Tunes, late_obstacle
 
 
 class SeveralTrainers(Trainer):
@@ -147,6 +147,11 @@ class SeveralTrainers(Trainer):
             if isinstance(trainer, Tunes):
                 found |= prefixed(name, trainer.tunable(of_one(name, ranged_values)))
         return found
+
+    def late_obstacle(self, name: str) -> str:
+        """See `TakesEffect.late_obstacle`: what its trainer says."""
+        trainer, _, own = name.partition(".")
+        return late_obstacle(self.trainers[trainer], own)
 
     def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
         """See `Trainer.label_rules`: those of all."""

@@ -156,6 +156,10 @@ class XGBoostTrainer(Trainer):
         """See `Tunes.tunable`."""
         return tunable(self.hyperparameters, ranged, self.units)
 
+    def late_obstacle(self, name: str) -> str:
+        """See `TakesEffect.late_obstacle`: every round is boosted with all that a trial has."""
+        return "XGBoost trains with all its hyperparameters from the first round on"
+
     def label_rules(self, channel: str, metric: str | None) -> tuple[LabelRule, ...]:
         """See `Trainer.label_rules`."""
         return label_rules(self.hyperparameters, metric, train=channel == "train")

@@ -70,7 +70,7 @@ def check_arguments(estimator: object, objective_metric_name: object, ranges: ob
 
     if not isinstance(estimator, Trainer):
         raise ConfigurationError(f"estimator is {estimator!r}; give a trainer, such as XGBoostTrainer(...)")
-    check_objective_name(objective_metric_name)
+    check_objective_name(objective_metric_name, of_channel=estimator.needs_train)
     if not isinstance(ranges, Mapping) or not ranges:
         raise ConfigurationError(
             f"hyperparameter_ranges is {ranges!r}; give a dict with a range for each hyperparameter to "
@@ -207,8 +207,18 @@ def check_amount(field: str, amount: object) -> None:
         raise ConfigurationError(f"{field} is {amount!r}; give an amount above 0")
 
 
-def check_objective_name(name: object) -> None:
-    """Refuses what cannot name a metric of a channel."""
+def check_objective_name(name: object, *, of_channel: bool = True) -> None:
+    """Refuses what cannot name a metric.
+
+    Args:
+        name: it.
+        of_channel: whether it has to be a channel's, as of trainers that read channels.
+
+    Raises:
+        ConfigurationError: naming it.
+    """
+    if not of_channel and isinstance(name, str) and name:
+        return
     if not isinstance(name, str) or not all(name.partition(":")):
         raise ConfigurationError(
             f"objective_metric_name is {name!r}; give a channel and its metric, such as 'validation:auc'"

@@ -96,7 +96,7 @@ class Configurations:
     def reported(self, run: TrialRun, result: dict[str, Any]) -> None:
         """A trial reported, in the form that searchers take."""
         number, repeat = divmod(run.number, self._repeats)
-        value = self._reports[number].take(repeat, run.resource, result[self._metric])
+        value = self._reports[number].take(repeat, run.resource, self._objective(run))
         if value is not None and run.suggested:
             self._searcher.on_trial_result(self._names[number], self._as_one(number, result, value))
 

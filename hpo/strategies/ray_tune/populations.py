@@ -109,7 +109,7 @@ def check_task(scheduler: PopulationBasedTraining, task: Task) -> None:
         if isinstance(scheduler, PB2):
             _check_bounds(where, values, task.ranges.get(changed))
         elif isinstance(values, list | tuple):
-            _check_values(where, values, {each: task.ranges[each] for each in task.ranges if each == changed})
+            _check_values(where, changed, values, task.ranges)
 
 
 def check_population(scheduler: TrialScheduler, fixed: Collection[str]) -> None:
@@ -183,15 +183,14 @@ def _check_bounds(where: str, bounds: Any, tuned: ParameterRange | None) -> None
         raise ConfigurationError(f"{where} as {bounds!r}; give a least and a greatest number, [low, high]")
 
 
-def _check_values(where: str, values: Sequence[Any], ranges: Mapping[str, ParameterRange]) -> None:
+def _check_values(where: str, name: str, values: Sequence[Any], ranges: Mapping[str, ParameterRange]) -> None:
     if not values:
         raise ConfigurationError(f"{where} as {values!r}; give one value or more")
-    for name in ranges:
-        for value in values:
-            try:
-                nearest(ranges, {name: value})
-            except ConfigurationError as error:
-                raise ConfigurationError(f"{where}: {error}") from error
+    for value in values:
+        try:
+            nearest(ranges, {name: value})
+        except ConfigurationError as error:
+            raise ConfigurationError(f"{where}: {error}") from error
 
 
 def _changes(value: ParameterRange) -> list[Scalar] | Callable[[], Scalar]:

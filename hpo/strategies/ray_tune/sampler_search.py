@@ -56,14 +56,19 @@ class SamplerSearch(Searcher):
         direction = StudyDirection.MAXIMIZE if mode == "max" else StudyDirection.MINIMIZE
         with quiet():
             self._study = optuna.create_study(sampler=sampler, direction=direction)
+        # A sampler of a finite space asks the study to stop once all is tried, which Optuna's own loop alone allows.
+        self._study.stop = self._stop  # type: ignore[method-assign]
+        self._tried_all = False
         self._space = space
         self._longest, self._length = longest, length
         self._live: dict[str, optuna.Trial] = {}
         self._steps: dict[str, int] = {}
         """The last unit that each reported."""
 
-    def suggest(self, trial_id: str) -> dict[str, Any]:
-        """The sampler's next point."""
+    def suggest(self, trial_id: str) -> Any:
+        """The sampler's next point; FINISHED once it has tried all that there is."""
+        if self._tried_all:
+            return Searcher.FINISHED
         self._live[trial_id] = trial = self._study.ask(self._space)
         return dict(trial.params)
 
@@ -95,6 +100,9 @@ class SamplerSearch(Searcher):
     ) -> None:
         """A trial that the sampler did not suggest."""
         self._study.add_trial(optuna.create_trial(params=parameters, distributions=self._space, value=value))
+
+    def _stop(self) -> None:
+        self._tried_all = True
 
     def save(self, checkpoint_path: str) -> None:
         """Not there: a job that is resumed tells it of its trials again."""

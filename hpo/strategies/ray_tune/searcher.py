@@ -26,16 +26,24 @@ class GuardedSearcher(Searcher):
         metric: of results; one that wraps another does not say it.
         mode: "max" or "min".
         guard: calls it.
+        name: what errors call it; empty is its class.
     """
 
     def __init__(
-        self, searcher: Searcher, *, ranges: Mapping[str, ParameterRange], metric: str, mode: str, guard: Guard
+        self,
+        searcher: Searcher,
+        *,
+        ranges: Mapping[str, ParameterRange],
+        metric: str,
+        mode: str,
+        guard: Guard,
+        name: str = "",
     ) -> None:
         super().__init__(metric=metric, mode=mode)
         self._searcher: Any = searcher
         self._ranges = dict(ranges)
         self._guard = guard
-        self._who = f"searcher {type(searcher).__name__}"
+        self._who = f"searcher {name or type(searcher).__name__}"
         self._drawn: dict[str, dict[str, Scalar] | None] = {}
         """What it suggested for each trial that lives; None for nothing."""
         self._other: dict[str, dict[str, Scalar]] = {}
@@ -53,7 +61,7 @@ class GuardedSearcher(Searcher):
             SearchError: it raised, or suggested something else.
         """
         suggested = self._guard.ask(self._who, f"the values of {trial_id}", partial(self._searcher.suggest, trial_id))
-        if suggested is None or suggested == Searcher.FINISHED:
+        if suggested is None or _is_finished(suggested):
             return suggested  # type: ignore[no-any-return]
         self._drawn[trial_id], suggested = self._checked(trial_id, suggested)
         return suggested
@@ -62,7 +70,7 @@ class GuardedSearcher(Searcher):
         """See `Learner.begun`; of a trial of the record it is asked first, so that it is where it was."""
         if trial_id not in self._drawn:
             suggested = self.suggest(trial_id)
-            if suggested is None or suggested == Searcher.FINISHED:  # type: ignore[comparison-overlap]  # a string
+            if suggested is None or _is_finished(suggested):
                 self._drawn[trial_id] = None
         if self._drawn[trial_id] != hyperparameters:
             self._other[trial_id] = dict(hyperparameters)
@@ -104,8 +112,10 @@ class GuardedSearcher(Searcher):
 
     def _checked(self, trial_id: str, suggested: object) -> tuple[dict[str, Scalar], dict[str, Any]]:
         """The values that a suggestion stands for, and itself."""
-        if not isinstance(suggested, Mapping):
-            raise SearchError(f"{self._who} suggested {suggested!r} for {trial_id}; it has to be a dict of values")
+        if not isinstance(suggested, Mapping) or not all(isinstance(name, str) for name in suggested):
+            raise SearchError(
+                f"{self._who} suggested {suggested!r} for {trial_id}; it has to be a dict of values by name"
+            )
         # A trial's number and seed say which repeat it is.
         point = {name: value for name, value in suggested.items() if name != TRIAL_INDEX}
         try:
@@ -126,3 +136,8 @@ class GuardedSearcher(Searcher):
     def _tell_of_pauses(self, method: str, trial_id: str) -> None:
         if hasattr(self._searcher, method):
             self._tell(method, trial_id)
+
+
+def _is_finished(suggested: object) -> bool:
+    """Whether it is the string of Ray Tune's; an array would compare with that value by value."""
+    return isinstance(suggested, str) and suggested == Searcher.FINISHED

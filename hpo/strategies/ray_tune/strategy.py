@@ -121,11 +121,15 @@ class RayTuneStrategy(Strategy):
         scheduler = made.scheduler if self._scheduler is None else _scheduler(self._scheduler, task, guard)
         if isinstance(scheduler, PopulationBasedTraining):
             check_searcher(inner, task)
-        return Prepared(
-            searcher=GuardedSearcher(inner, ranges=task.ranges, metric=task.metric, mode=task.mode, guard=guard),
-            scheduler=scheduler,
-            plan=task.plan,
+        searcher = GuardedSearcher(
+            inner,
+            ranges=task.ranges,
+            metric=task.metric,
+            mode=task.mode,
+            guard=guard,
+            name=self._searcher.name if self._searcher else "",
         )
+        return Prepared(searcher=searcher, scheduler=scheduler, plan=task.plan)
 
     @property
     def _parts(self) -> list[Part]:

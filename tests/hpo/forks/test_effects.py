@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,7 +11,10 @@ from ray.tune.schedulers import FIFOScheduler, PopulationBasedTraining
 
 from hpo.forks.effects import Effects, check_effects, check_keeps_trials
 from hpo.ranges import CategoricalParameter, ContinuousParameter, IntegerParameter, ParameterRange
+from tests.support.own_code import Churn, Line, train as own_function
+from trainers import ParameterServerTrainer, SeveralTrainers, TorchTrainer, Trainer, XGBoostTrainer
 from trainers.errors import ConfigurationError
+from trainers.tunable import late_obstacle
 
 RANGES: dict[str, ParameterRange] = {
     "decay_at": IntegerParameter(10, 30, step=10),
@@ -18,10 +22,15 @@ RANGES: dict[str, ParameterRange] = {
     "any_unit": IntegerParameter(1, 1000),
 }
 STATIC = {"lr": 0.1, "warm": 3, "epochs": 40}
+SEVERAL = SeveralTrainers({"trees": XGBoostTrainer(), "net": TorchTrainer(own_function)})
+
+
+def no_obstacle(name: str) -> str:
+    return ""
 
 
 def test_a_trial_is_cut_where_others_may_part_until_all_of_it_is_in_effect() -> None:
-    effects = Effects.of({"decay_at": "decay_at", "after": "decay_at", "lr": 5}, RANGES)
+    effects = Effects.of({"decay_at": "decay_at", "after": "decay_at", "lr": 5}, RANGES, STATIC)
     late = {"decay_at": 20, "after": 0.1, "lr": 0.1}
     cuts, at = [], 0
     while (split := effects.next_split(at, late)) is not None:
@@ -33,14 +42,14 @@ def test_a_trial_is_cut_where_others_may_part_until_all_of_it_is_in_effect() -> 
 
 
 def test_where_no_trial_has_another_value_only_its_own_cuts_it() -> None:
-    effects = Effects.of({"after": "any_unit"}, RANGES)
+    effects = Effects.of({"after": "any_unit"}, RANGES, STATIC)
     config = {"any_unit": 700, "after": 0.2}
     assert (effects.next_split(0, config), effects.next_split(700, config)) == (700, None)
     assert effects.before(1, config, config) == {"any_unit": 700}
 
 
 def test_one_whose_unit_is_not_there_takes_effect_from_the_beginning() -> None:
-    effects = Effects.of({"after": "decay_at", "decay_at": "decay_at"}, RANGES)
+    effects = Effects.of({"after": "decay_at", "decay_at": "decay_at"}, RANGES, STATIC)
     assert effects.before(1, {"after": 0.2}, {"after": 0.2}) == {"after": 0.2}
     assert effects.next_split(0, {"after": 0.2}) is None
 
@@ -62,22 +71,93 @@ def test_one_whose_unit_is_not_there_takes_effect_from_the_beginning() -> None:
 )
 def test_what_is_no_declaration_is_refused(begins: Any, said: str) -> None:
     with pytest.raises(ConfigurationError, match=said):
-        check_effects(begins, RANGES, STATIC, ["epochs"])
+        check_effects(begins, RANGES, STATIC, ["epochs"], no_obstacle)
 
 
 @pytest.mark.parametrize("begins", [None, {"after": "decay_at"}, {"after": "warm", "lr": 7}, {"after": "any_unit"}])
 def test_what_is_one_is_taken(begins: Any) -> None:
-    check_effects(begins, RANGES, STATIC, ["epochs"])
+    check_effects(begins, RANGES, STATIC, ["epochs"], no_obstacle)
 
 
 def test_units_may_be_categories_of_whole_numbers_alone() -> None:
     for values, right in (([0, 10, 20], True), ([10, 20.5], False), (["10", "20"], False)):
         ranges: dict[str, ParameterRange] = {"decay_at": CategoricalParameter(values)}
         if right:
-            check_effects({"decay_at": "decay_at"}, ranges, {}, [])
+            check_effects({"decay_at": "decay_at"}, ranges, {}, [], no_obstacle)
         else:
             with pytest.raises(ConfigurationError, match="give one whose values are whole numbers"):
-                check_effects({"decay_at": "decay_at"}, ranges, {}, [])
+                check_effects({"decay_at": "decay_at"}, ranges, {}, [], no_obstacle)
+
+
+def test_a_range_of_numbers_that_are_no_units_is_refused_whatever_the_trainers_own_value_is() -> None:
+    with pytest.raises(ConfigurationError, match=r"'after' is ContinuousParameter.*; give one whose values are whole"):
+        check_effects({"decay_at": "after"}, RANGES, {**STATIC, "after": 40}, [], no_obstacle)
+    with pytest.raises(ConfigurationError, match=r"'early' is IntegerParameter\(-1, 3"):
+        check_effects({"after": "early"}, {**RANGES, "early": IntegerParameter(-1, 3)}, STATIC, [], no_obstacle)
+
+
+CONDITIONAL: dict[str, ParameterRange] = {
+    "schedule": CategoricalParameter(["constant", "step"]),
+    "decay_at": IntegerParameter(10, 30, step=10, when={"schedule": ["step"]}),
+}
+
+
+@pytest.mark.parametrize("own", ["never", None, 2.5, -1])
+def test_where_a_ranges_condition_is_not_met_the_trainers_own_value_has_to_be_a_unit(own: Any) -> None:
+    with pytest.raises(ConfigurationError, match=f"and 'decay_at' is {own!r} where 'decay_at' has no value of its ran"):
+        check_effects({"decay_at": "decay_at"}, CONDITIONAL, {"decay_at": own}, [], no_obstacle)
+
+
+def test_trials_are_cut_where_those_part_whose_condition_is_not_met() -> None:
+    begins = {"schedule": "decay_at", "decay_at": "decay_at"}
+    for own, units in (({}, (10, 20, 30)), ({"decay_at": 0}, (10, 20, 30)), ({"decay_at": 15}, (10, 15, 20, 30))):
+        check_effects(begins, CONDITIONAL, own, [], no_obstacle)
+        assert Effects.of(begins, CONDITIONAL, own).units == units
+
+
+@pytest.mark.parametrize(
+    ("trainer", "begins", "said"),
+    [
+        (XGBoostTrainer(), {"eta": 3}, r"takes_effect\['eta'\] is 3, and XGBoost trains .*: leave takes_effect out$"),
+        (
+            XGBoostTrainer(),
+            {"eta": 3, "max_depth": "num_workers"},
+            "from the first round on; .*: leave takes_effect out",
+        ),
+        (Churn(), {"eta": 3}, "XGBoost trains with all its hyperparameters from the first round on"),
+        (Line(), {"eta": 3}, r"Line does not say, by a method late_obstacle\(name\), that it may take effect so late"),
+        (TorchTrainer(own_function), {"eta": 3, "per_worker_batch_size": 3}, "TorchTrainer trains .*: leave it out$"),
+        (TorchTrainer(own_function), {"warmup_epochs": 3}, "TorchTrainer trains with it from the first epoch on"),
+        (ParameterServerTrainer(own_function), {"mode": 3}, "ParameterServerTrainer trains with it from the first"),
+        (TorchTrainer(own_function), {"mode": 3}, ""),
+        (SEVERAL, {"net.lr": 3}, ""),
+        (SEVERAL, {"net.lr": 3, "trees.eta": 3}, r"takes_effect\['trees.eta'\] is 3, and XGBoost .*: leave it out$"),
+        (SEVERAL, {"trees.eta": 3, "estimator": 3}, "XGBoost .*: leave takes_effect out$"),
+    ],
+)
+def test_what_a_trainer_reads_from_the_first_unit_on_takes_effect_there(
+    trainer: Trainer, begins: dict[str, Any], said: str
+) -> None:
+    ranges: dict[str, ParameterRange] = {name: ContinuousParameter(0.1, 0.5) for name in begins}
+    obstacle, static = partial(late_obstacle, trainer), {"num_workers": 2}
+    if not said:
+        check_effects(begins, ranges, static, trainer.fixed_names, obstacle)
+        return
+    with pytest.raises(ConfigurationError, match=said):
+        check_effects(begins, ranges, static, trainer.fixed_names, obstacle)
+
+
+def test_a_trainer_of_a_users_own_says_what_may_take_effect_late() -> None:
+    class Decaying(Line):
+        def late_obstacle(self, name: str) -> str:
+            return "" if name == "decay_at" else "all else is read at once"
+
+    obstacle = partial(late_obstacle, Decaying())
+    check_effects({"decay_at": "decay_at"}, RANGES, {}, [], obstacle)
+    with pytest.raises(
+        ConfigurationError, match=r"takes_effect\['after'\] is 3, and all else is read at once; .*leave it"
+    ):
+        check_effects({"after": 3, "decay_at": 3}, RANGES, {}, [], obstacle)
 
 
 def test_a_population_is_refused_beside_it() -> None:

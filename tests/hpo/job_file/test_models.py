@@ -114,7 +114,11 @@ def test_what_trainers_of_functions_refuse(path: Path, trainer: dict[str, Any], 
 def test_units_from_which_hyperparameters_take_effect(path: Path) -> None:
     change(path, "tuning.takes_effect", {"eta": 3, "eta_after": "decay_at"})
     assert read_job(path).tuning.takes_effect == {"eta": 3, "eta_after": "decay_at"}
+    change(path, "tuning.takes_effect", {"eta_after": "decay_at"})
     with pytest.raises(ConfigurationError, match="tuning: takes_effect has 'eta_after', which is no hyperparameter"):
+        read_job(path).arguments()
+    change(path, "tuning.takes_effect", {"eta": 3})
+    with pytest.raises(ConfigurationError, match=r"tuning: takes_effect\['eta'\] is 3, and XGBoost trains with all"):
         read_job(path).arguments()
     change(path, "tuning.takes_effect", {"eta": 2.5})
     with pytest.raises(ConfigurationError, match="takes_effect"):

@@ -20,7 +20,8 @@ from hpo.record.store import Store, TrialRow
 from hpo.strategies.hyperband import lay_out, run_all
 from tests.support.drivers import Disturbance
 from tests.support.driving import CHANNELS, Counting, tuner
-from tests.support.job_life import LOST, Aim, World
+from tests.support.job_life import LOST, World
+from tests.support.job_search import Aim
 from tests.support.listed import hpo, job
 from tests.support.processes import python
 from trainers import ConfigurationError

@@ -23,7 +23,8 @@ from hpo.strategies.random_strategy import at_random
 from hpo.strategies.strategy import Task
 from tests.support.drivers import METRIC, Disturbance
 from tests.support.driving import CHANNELS, Counting, row, tuner
-from tests.support.job_life import LOST, RANGES, SPEC, Aim, World
+from tests.support.job_life import LOST, SPEC, World
+from tests.support.job_search import RANGES, Aim
 from tests.support.simulated import WORKERS, rising, search_of
 from trainers import XGBoostTrainer, steady
 from trainers.gangs.messages import Event

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ from tests.support.own_jobs import (
     interrupted,
     job_file,
     line,
-    own_package,
     own_trainer,
     status,
     tuner,
@@ -35,34 +33,28 @@ from tests.support.own_jobs import (
 from trainers import ConfigurationError, TorchTrainer, Trainer, XGBoostTrainer
 from trainers.registry import code_in, trainer_from_json
 
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The working directory, which Python does not look in, with a package whose import leaves a file behind."""
-    with own_package(tmp_path, monkeypatch):
-        yield tmp_path
-
-
 # ---- a record of Warmband's own trainers
 
 
 def test_resume_of_a_job_that_names_no_code_imports_nothing_from_the_working_directory(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    package_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interrupted(boosting_tuner(folder))
-    (folder / "xgboost.py").write_text("raise AssertionError('somebody else put it there')\n")
+    interrupted(boosting_tuner(package_folder))
+    (package_folder / "xgboost.py").write_text("raise AssertionError('somebody else put it there')\n")
     assert hpo(monkeypatch, "resume", "job") == 0
-    assert str(folder) not in sys.path
+    assert str(package_folder) not in sys.path
     assert hpo(monkeypatch, "resume", "job", "--allow-code") == 0
-    assert str(folder) not in sys.path
+    assert str(package_folder) not in sys.path
 
 
-def test_a_reader_of_a_record_imports_no_function_that_it_names(folder: Path) -> None:
+def test_a_reader_of_a_record_imports_no_function_that_it_names(package_folder: Path) -> None:
     made = tuner(
-        folder, TorchTrainer(given(folder, "train"), scaling=HERE), {"lr": ContinuousParameter(0.1, 1, "Linear")}
+        package_folder,
+        TorchTrainer(given(package_folder, "train"), scaling=HERE),
+        {"lr": ContinuousParameter(0.1, 1, "Linear")},
     )
     interrupted(made, at=4)
-    sys.path.insert(0, str(folder))
+    sys.path.insert(0, str(package_folder))
     again = HyperparameterTuner.attach("job")
     assert again.describe()["HyperParameterTuningJobStatus"] == "Stopped"
     assert again.best_estimator().model() == {"epoch": again.describe()["Summary"]["best"]["resource"] - 1}
@@ -73,21 +65,23 @@ def test_a_reader_of_a_record_imports_no_function_that_it_names(folder: Path) ->
         with pytest.raises(
             ConfigurationError,
             match=r"job 'job' names Python code.*: train_loop_per_worker 'shop.training:train', which is train of "
-            rf"{folder}/shop/training.py; look at it, and give attach\(\) allow_code=True",
+            rf"{package_folder}/shop/training.py; look at it, and give attach\(\) allow_code=True",
         ):
             again.resume(wait=wait)
-    assert not (folder / "ran").exists()
+    assert not (package_folder / "ran").exists()
     assert status() == "Stopped"
 
     allowed = HyperparameterTuner.attach("job", allow_code=True)
     allowed.resume()
-    assert (folder / "ran").exists()
+    assert (package_folder / "ran").exists()
     assert status() == "Completed"
 
 
-def test_what_a_tuner_was_made_with_is_allowed_and_nothing_else_that_its_record_names(folder: Path) -> None:
+def test_what_a_tuner_was_made_with_is_allowed_and_nothing_else_that_its_record_names(package_folder: Path) -> None:
     made = tuner(
-        folder, TorchTrainer(given(folder, "train"), scaling=HERE), {"lr": ContinuousParameter(0.1, 1, "Linear")}
+        package_folder,
+        TorchTrainer(given(package_folder, "train"), scaling=HERE),
+        {"lr": ContinuousParameter(0.1, 1, "Linear")},
     )
     interrupted(made, at=4)
     with Store() as store:
@@ -99,19 +93,21 @@ def test_what_a_tuner_was_made_with_is_allowed_and_nothing_else_that_its_record_
     with Store() as store:
         spec["estimator"]["options"]["train_loop_per_worker"] = "shop.training:train"
         store.update_job("job", spec=spec)
-    sys.path.insert(0, str(folder))
+    sys.path.insert(0, str(package_folder))
     made.resume()
     assert status() == "Completed"
 
 
-def test_what_a_tuner_is_given_later_is_allowed_too(folder: Path) -> None:
-    made = tuner(folder, line(folder), RANGES)
-    made.strategy, made.strategy_config = given(folder, "Halves")(), None
+def test_what_a_tuner_is_given_later_is_allowed_too(package_folder: Path) -> None:
+    made = tuner(package_folder, line(package_folder), RANGES)
+    made.strategy, made.strategy_config = given(package_folder, "Halves")(), None
     interrupted(made)
-    sys.path.insert(0, str(folder))
+    sys.path.insert(0, str(package_folder))
     made.resume()
     assert status() == "Completed"
-    unallowed = tuner(folder, TorchTrainer(given(folder, "train"), scaling=HERE), {"lr": ContinuousParameter(0.1, 1)})
+    unallowed = tuner(
+        package_folder, TorchTrainer(given(package_folder, "train"), scaling=HERE), {"lr": ContinuousParameter(0.1, 1)}
+    )
     unallowed.fit(CHANNELS, job_name="torch")
     again = HyperparameterTuner.attach("torch")
     again.max_jobs = 5
@@ -124,13 +120,13 @@ def test_what_a_tuner_is_given_later_is_allowed_too(folder: Path) -> None:
 
 
 def test_a_trainer_of_a_users_own_is_attached_to_and_resumed_where_that_is_allowed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    package_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = tuner(folder, own_trainer(folder, floor=0.25), RANGES)
+    whole = tuner(package_folder, own_trainer(package_folder, floor=0.25), RANGES)
     whole.fit(CHANNELS, job_name="whole")
-    interrupted(tuner(folder, own_trainer(folder, floor=0.25), RANGES))
-    sys.path.insert(0, str(folder))
-    names = f"trainer 'shop.training:Churn', which is Churn of {folder}/shop/training.py; look at it, and give "
+    interrupted(tuner(package_folder, own_trainer(package_folder, floor=0.25), RANGES))
+    sys.path.insert(0, str(package_folder))
+    names = f"trainer 'shop.training:Churn', which is Churn of {package_folder}/shop/training.py; look at it, and give "
     with pytest.raises(ConfigurationError) as refused:
         HyperparameterTuner.attach("job")
     assert f"job 'job' names Python code, which would run here and on every worker: {names}" in str(refused.value)
@@ -138,12 +134,12 @@ def test_a_trainer_of_a_users_own_is_attached_to_and_resumed_where_that_is_allow
     assert f"{names}--allow-code" in " ".join(capsys.readouterr().err.split())
     with pytest.raises(ConfigurationError, match=r"'shop\.training:Churn', which is Churn"):
         drive(None, "job", console=Console(file=io.StringIO()), resume=True)
-    assert not (folder / "ran").exists()
+    assert not (package_folder / "ran").exists()
     assert status() == "Stopped"
 
     assert hpo(monkeypatch, "resume", "job", "--allow-code") == 0
-    assert (folder / "ran").exists()
-    assert answer(folder, "job") == answer(folder, "whole")
+    assert (package_folder / "ran").exists()
+    assert answer(package_folder, "job") == answer(package_folder, "whole")
     attached = HyperparameterTuner.attach("job", allow_code=True)
     assert type(attached.estimator).__qualname__ == "Churn"
     assert attached.estimator.options == {"floor": 0.25}
@@ -151,28 +147,30 @@ def test_a_trainer_of_a_users_own_is_attached_to_and_resumed_where_that_is_allow
 
 
 def test_a_trainer_that_owes_nothing_to_warmbands_is_tuned_and_resumed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    package_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    interrupted(tuner(folder, line(folder), RANGES))
+    interrupted(tuner(package_folder, line(package_folder), RANGES))
     assert hpo(monkeypatch, "resume", "job", "--allow-code") == 0
     assert status() == "Completed"
     assert HyperparameterTuner.attach("job", allow_code=True).best_estimator().model() == {"steps": 4}
 
 
 @pytest.mark.process
-def test_a_trainer_of_a_users_own_runs_in_the_background(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.syspath_prepend(str(folder))
+def test_a_trainer_of_a_users_own_runs_in_the_background(package_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(package_folder))
     own = import_module("shop.training").Churn(scaling=HERE, hyperparameters=STATIC, floor=0.5)
-    made = tuner(folder, own, RANGES)
+    made = tuner(package_folder, own, RANGES)
     made.fit(CHANNELS, job_name="job", wait=False)
     made.wait()
     assert status() == "Completed"
     assert made.best_estimator().options == {"floor": 0.5}
 
 
-def test_a_trainer_of_a_script_is_kept_from_other_processes(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trainer_of_a_script_is_kept_from_other_processes(
+    package_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     kind = type("Mine", (XGBoostTrainer,), {"__module__": "__main__"})
-    made = tuner(folder, kind(scaling=HERE, hyperparameters=STATIC), RANGES)
+    made = tuner(package_folder, kind(scaling=HERE, hyperparameters=STATIC), RANGES)
     with pytest.raises(ConfigurationError, match="trainer 'Mine' is in this script or notebook, where the other"):
         made.fit(CHANNELS, wait=False)
 
@@ -180,12 +178,12 @@ def test_a_trainer_of_a_script_is_kept_from_other_processes(folder: Path, monkey
 # ---- a job file
 
 
-def test_a_job_file_names_a_trainer_of_a_users_own(folder: Path) -> None:
-    path = job_file(folder, trainer_class="shop.training:Churn", options={"floor": 0.25})
+def test_a_job_file_names_a_trainer_of_a_users_own(package_folder: Path) -> None:
+    path = job_file(package_folder, trainer_class="shop.training:Churn", options={"floor": 0.25})
     refused = CliRunner().invoke(app, ["tune", path])
     assert isinstance(refused.exception, ConfigurationError)
     assert "trainer.trainer_class 'shop.training:Churn', which is Churn of" in str(refused.exception)
-    assert not (folder / "ran").exists()
+    assert not (package_folder / "ran").exists()
     done = CliRunner().invoke(app, ["tune", path, "--allow-code"])
     assert done.exception is None, done.output
     assert status() == "Completed"
@@ -205,8 +203,8 @@ def test_a_job_file_names_a_trainer_of_a_users_own(folder: Path) -> None:
         ({"trainer_class": "Churn"}, "trainer_class is 'Churn'; give a module and a class"),
     ],
 )
-def test_what_is_no_trainer_is_named(folder: Path, trainer: dict[str, Any], message: str) -> None:
-    done = CliRunner().invoke(app, ["tune", job_file(folder, **trainer), "--allow-code"])
+def test_what_is_no_trainer_is_named(package_folder: Path, trainer: dict[str, Any], message: str) -> None:
+    done = CliRunner().invoke(app, ["tune", job_file(package_folder, **trainer), "--allow-code"])
     assert isinstance(done.exception, ConfigurationError), done.output
     with pytest.raises(ConfigurationError, match=message):
         raise done.exception

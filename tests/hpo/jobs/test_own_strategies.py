@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -37,46 +37,42 @@ from tests.support.own_jobs import (
     interrupted,
     job_file,
     line,
-    own_package,
     status,
     tuner,
 )
 from trainers import TRAINERS, ConfigurationError, XGBoostTrainer
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The working directory, which Python does not look in, with a package whose import leaves a file behind."""
-    with own_package(tmp_path, monkeypatch):
-        yield tmp_path
-
-
 def test_a_strategy_of_a_users_own_is_attached_to_and_resumed_where_that_is_allowed(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    package_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = tuner(folder, line(folder), RANGES, **halves(folder, factor=3))
+    whole = tuner(package_folder, line(package_folder), RANGES, **halves(package_folder, factor=3))
     assert [(bracket.rungs, bracket.sizes) for bracket in whole.plan().brackets] == [
         ((2, 4), (3, 1)),
         ((2, 4), (3, 1)),
         ((2, 4), (2, 1)),
     ]
     whole.fit(CHANNELS, job_name="whole")
-    interrupted(tuner(folder, line(folder), RANGES, **halves(folder, factor=3)), at=9)
-    sys.path.insert(0, str(folder))
-    names = f"strategy 'shop.training:Halves', which is Halves of {folder}/shop/training.py; look at it, and give "
+    interrupted(tuner(package_folder, line(package_folder), RANGES, **halves(package_folder, factor=3)), at=9)
+    sys.path.insert(0, str(package_folder))
+    names = (
+        f"strategy 'shop.training:Halves', which is Halves of {package_folder}/shop/training.py; look at it, and give "
+    )
     with pytest.raises(ConfigurationError) as refused:
         HyperparameterTuner.attach("job")
-    assert f"trainer 'shop.training:Line', which is Line of {folder}/shop/training.py; {names}" in str(refused.value)
+    assert f"trainer 'shop.training:Line', which is Line of {package_folder}/shop/training.py; {names}" in str(
+        refused.value
+    )
     assert hpo(monkeypatch, "resume", "job", "--set", "tuning.max_jobs=9") == 2
     assert f"{names}--allow-code" in " ".join(capsys.readouterr().err.split())
     for limits in ({}, {"max_jobs": 9}):
         with pytest.raises(ConfigurationError, match=r"strategy 'shop\.training:Halves', which is Halves"):
             drive(None, "job", console=Console(file=io.StringIO()), resume=True, limits=limits)
-    assert not (folder / "ran").exists()
+    assert not (package_folder / "ran").exists()
     assert status() == "Stopped"
 
     assert hpo(monkeypatch, "resume", "job", "--allow-code") == 0
-    assert answer(folder, "job") == answer(folder, "whole")
+    assert answer(package_folder, "job") == answer(package_folder, "whole")
     assert "attach('job', allow_code=True).best_estimator()" in capsys.readouterr().out
     attached = HyperparameterTuner.attach("job", allow_code=True)
     assert (type(attached.strategy).__qualname__, attached.strategy.options) == ("Halves", {"factor": 3})
@@ -150,21 +146,23 @@ def test_a_strategy_that_lays_out_another_number_of_trials_is_named_before_one_s
     assert (job.status, job.spec["max_jobs"]) == ("Completed", 4)
 
 
-def test_a_strategy_alone_is_asked_for_too(folder: Path) -> None:
-    made = tuner(folder, XGBoostTrainer(scaling=HERE, hyperparameters={**STATIC, "num_round": 2}), RANGES)
-    made.strategy, made.strategy_config = given(folder, "Halves")(), None
+def test_a_strategy_alone_is_asked_for_too(package_folder: Path) -> None:
+    made = tuner(package_folder, XGBoostTrainer(scaling=HERE, hyperparameters={**STATIC, "num_round": 2}), RANGES)
+    made.strategy, made.strategy_config = given(package_folder, "Halves")(), None
     made.fit(CHANNELS, job_name="job")
     with pytest.raises(ConfigurationError, match=r"job 'job' names Python code.*: strategy 'shop\.training:Halves'"):
         HyperparameterTuner.attach("job")
-    again = tuner(folder, XGBoostTrainer(scaling=HERE, hyperparameters={**STATIC, "num_round": 2}), RANGES)
+    again = tuner(package_folder, XGBoostTrainer(scaling=HERE, hyperparameters={**STATIC, "num_round": 2}), RANGES)
     again.latest_tuning_job = made.latest_tuning_job
     with pytest.raises(ConfigurationError, match=r"job 'job' names Python code.*'shop\.training:Halves'"):
         again.resume(max_jobs=5)
-    assert not (folder / "ran").exists()
+    assert not (package_folder / "ran").exists()
 
 
-def test_what_a_strategy_of_a_users_own_says_is_said(folder: Path) -> None:
-    made = tuner(folder, line(folder), {**RANGES, "steps": IntegerParameter(2, 4)}, **halves(folder))
+def test_what_a_strategy_of_a_users_own_says_is_said(package_folder: Path) -> None:
+    made = tuner(
+        package_folder, line(package_folder), {**RANGES, "steps": IntegerParameter(2, 4)}, **halves(package_folder)
+    )
     made.fit(CHANNELS, job_name="job")
     printed = made._console.file.getvalue()  # type: ignore[attr-defined]
     assert "Tuning job job: shop.training:Halves, 8 trials" in printed
@@ -175,44 +173,46 @@ def test_what_a_strategy_of_a_users_own_says_is_said(folder: Path) -> None:
     made.max_jobs = 3
     made.fit(CHANNELS, job_name="other")
     assert "warning: the last trial is compared with none" in made._console.file.getvalue()  # type: ignore[attr-defined]
-    short = given(folder, "Line")(scaling=HERE, hyperparameters={"steps": 1})
+    short = given(package_folder, "Line")(scaling=HERE, hyperparameters={"steps": 1})
     with pytest.raises(ConfigurationError, match="a trial trains 1 units; give 2 or more"):
-        tuner(folder, short, RANGES, **halves(folder))
+        tuner(package_folder, short, RANGES, **halves(package_folder))
     with pytest.raises(
         ConfigurationError, match=r"strategy_config is for the strategy 'Hyperband' or 'ASHA', not for 'shop\."
     ):
-        tuner(folder, line(folder), RANGES, strategy=given(folder, "Halves")())
+        tuner(package_folder, line(package_folder), RANGES, strategy=given(package_folder, "Halves")())
     with pytest.raises(ConfigurationError, match=r"early_stopping_type 'Auto' .*Halves stops trials itself"):
-        tuner(folder, line(folder), RANGES, **halves(folder), early_stopping_type="Auto")
+        tuner(package_folder, line(package_folder), RANGES, **halves(package_folder), early_stopping_type="Auto")
 
 
-def test_a_strategy_of_a_script_is_kept_from_other_processes(folder: Path) -> None:
-    mine = type("Mine", (type(given(folder, "Halves")()),), {"__module__": "__main__"})
-    made = tuner(folder, XGBoostTrainer(scaling=HERE, hyperparameters=STATIC), RANGES)
+def test_a_strategy_of_a_script_is_kept_from_other_processes(package_folder: Path) -> None:
+    mine = type("Mine", (type(given(package_folder, "Halves")()),), {"__module__": "__main__"})
+    made = tuner(package_folder, XGBoostTrainer(scaling=HERE, hyperparameters=STATIC), RANGES)
     made.strategy, made.strategy_config = mine(), None
     made.estimator = made.estimator.with_hyperparameters({"num_round": 2})
     with pytest.raises(ConfigurationError, match="strategy 'Mine' is in this script or notebook, where the other"):
         made.fit(CHANNELS, wait=False)
 
 
-def test_a_trainer_and_a_strategy_are_registered_by_a_line_each(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_trainer_and_a_strategy_are_registered_by_a_line_each(
+    package_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """No import path then stands in the record, and nothing has to be allowed."""
     monkeypatch.setitem(TRAINERS, "Line", "shop.training")
     monkeypatch.setitem(STRATEGIES, "Halves", "shop.training:Halves")
-    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.syspath_prepend(str(package_folder))
     search = {"strategy": import_module("shop.training").Halves(factor=3), "strategy_config": None, "max_jobs": 8}
-    tuner(folder, line(folder), RANGES, **search).fit(CHANNELS, job_name="whole")
-    interrupted(tuner(folder, line(folder), RANGES, **search), at=9)
+    tuner(package_folder, line(package_folder), RANGES, **search).fit(CHANNELS, job_name="whole")
+    interrupted(tuner(package_folder, line(package_folder), RANGES, **search), at=9)
     attached = HyperparameterTuner.attach("job")
     described = attached.describe()["HyperParameterTuningJobConfig"]
     assert (type(attached.estimator).__qualname__, described["Strategy"]) == ("Line", "Halves")
     assert attached.strategy.options == {"factor": 3}
     attached.resume()
-    assert answer(folder, "job") == answer(folder, "whole")
-    by_name = tuner(folder, line(folder), RANGES, strategy="Halves", strategy_config=None)
+    assert answer(package_folder, "job") == answer(package_folder, "whole")
+    by_name = tuner(package_folder, line(package_folder), RANGES, strategy="Halves", strategy_config=None)
     assert [bracket.sizes for bracket in by_name.plan().brackets] == [(2, 1), (2, 1)]
     keys = {"strategy": "Halves", "strategy_options": {"factor": 4}, "hyperband": None}
-    path = job_file(folder, tuning=keys, type="xgboost", hyperparameters={**STATIC, "num_round": 2})
+    path = job_file(package_folder, tuning=keys, type="xgboost", hyperparameters={**STATIC, "num_round": 2})
     done = CliRunner().invoke(app, ["tune", path, "--set", "name=file"])
     assert done.exception is None, done.output
     with Store() as store:
@@ -237,16 +237,18 @@ KILLED = """
 
 @pytest.mark.process
 @pytest.mark.fault
-def test_a_job_file_names_a_strategy_of_a_users_own(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_job_file_names_a_strategy_of_a_users_own(package_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its driver is killed, and it is resumed: the answer of a tuner that was given the strategy itself."""
-    tuner(folder, line(folder), RANGES, **halves(folder, factor=3)).fit(CHANNELS, job_name="whole")
+    tuner(package_folder, line(package_folder), RANGES, **halves(package_folder, factor=3)).fit(
+        CHANNELS, job_name="whole"
+    )
     own = {"strategy": "shop.training:Halves", "strategy_options": {"factor": 3}, "hyperband": None, "max_jobs": 8}
     steps = {"trainer_class": "shop.training:Line", "hyperparameters": {"steps": 4, "eta": 0.1}}
-    path = job_file(folder, tuning={**own, "random_seed": SEARCH["random_seed"]}, **steps)
+    path = job_file(package_folder, tuning={**own, "random_seed": SEARCH["random_seed"]}, **steps)
     refused = CliRunner().invoke(app, ["tune", path])
     assert isinstance(refused.exception, ConfigurationError)
     assert "tuning.strategy 'shop.training:Halves', which is Halves of" in str(refused.exception)
-    assert not (folder / "ran").exists()
+    assert not (package_folder / "ran").exists()
     root = Path(__file__).resolve().parents[3]
     killed = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(KILLED), path],
@@ -257,7 +259,7 @@ def test_a_job_file_names_a_strategy_of_a_users_own(folder: Path, monkeypatch: p
         check=False,
     )
     assert killed.returncode == -signal.SIGKILL, killed.stderr
-    assert (folder / "ran").exists()
+    assert (package_folder / "ran").exists()
     with Store() as store:
         job = store.job("job")
         assert (job.status, job.spec["strategy"], job.spec["strategy_config"]) == (
@@ -266,7 +268,7 @@ def test_a_job_file_names_a_strategy_of_a_users_own(folder: Path, monkeypatch: p
             {"factor": 3},
         )
     assert hpo(monkeypatch, "resume", "job", "--allow-code") == 0
-    assert answer(folder, "job") == answer(folder, "whole")
+    assert answer(package_folder, "job") == answer(package_folder, "whole")
 
 
 @pytest.mark.parametrize(
@@ -286,9 +288,9 @@ def test_a_job_file_names_a_strategy_of_a_users_own(folder: Path, monkeypatch: p
         ),
     ],
 )
-def test_what_is_no_strategy_is_named(folder: Path, tuning: dict[str, Any], message: str) -> None:
+def test_what_is_no_strategy_is_named(package_folder: Path, tuning: dict[str, Any], message: str) -> None:
     path = job_file(
-        folder,
+        package_folder,
         type="xgboost",
         hyperparameters={**STATIC, "num_round": 2},
         tuning={"strategy": "shop.training:Halves", "hyperband": None, **tuning},

@@ -15,7 +15,8 @@ from torch import nn
 from torch.nn import functional
 from typer.testing import CliRunner
 
-from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, cli
+from hpo import CategoricalParameter, ContinuousParameter, HyperparameterTuner, IntegerParameter, cli
+from hpo.ranges import present
 from hpo.record.store import Store
 from hpo.record.tables import TrialRow
 from hpo.report.data import JobData
@@ -179,6 +180,20 @@ def test_the_list_counts_its_forks_and_no_trial_is_added_to_it(whole: tuple[Path
     refused = invoke(["trials", "add", "job", "--set", "eta=0.5", "--store", store])
     assert "no trial follows. Its population has exchanged checkpoints" in str(refused.exception)
     assert str(refused.exception).endswith("begin another job")
+
+
+def test_forks_have_a_conditional_hyperparameter_where_its_condition_is_met(tmp_path: Path) -> None:
+    conditional = {
+        **RANGES,
+        "max_leaves": IntegerParameter(2, 20, when={"grow_policy": ["lossguide"]}),
+        "tree_method": CategoricalParameter(["hist", "approx"], when={"grow_policy": ["lossguide"]}),
+    }
+    found = fitted(tmp_path, ranges=conditional, points_to_evaluate=[{"grow_policy": "lossguide", "max_leaves": 4}])
+    assert found["status"] == ("Completed", "")
+    trials = rows(tmp_path).values()
+    assert any(row.parent for row in trials)
+    for row in trials:
+        assert list(row.hyperparameters) == present(conditional, row.hyperparameters)
 
 
 def test_a_population_does_not_grow_once_it_has_exchanged_checkpoints(tmp_path: Path) -> None:

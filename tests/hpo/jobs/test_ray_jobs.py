@@ -36,15 +36,6 @@ from trainers.errors import ConfigurationError, WarmbandError
 ROOT = Path(__file__).resolve().parents[3]
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a job file and its data."""
-    place = tmp_path / "project"
-    place.mkdir()
-    project(place, monkeypatch)
-    return place
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
     """A Ray head with token authentication, a process of its own."""
@@ -143,7 +134,7 @@ def reach(head: Head, patch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def head(jobs_server: Head, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Head:
+def head(jobs_server: Head, project_folder: Path, monkeypatch: pytest.MonkeyPatch) -> Head:
     """The head, reached from a working directory."""
     reach(jobs_server, monkeypatch)
     return jobs_server
@@ -194,15 +185,17 @@ def test_a_submitted_job_runs_on_the_cluster_and_is_seen_from_here(churn: str, h
 
 
 @pytest.mark.ray
-def test_a_searcher_and_a_scheduler_of_ray_tunes_go_along_and_the_job_is_resumed(head: Head, folder: Path) -> None:
-    job = yaml.safe_load((folder / "job.yaml").read_text())
+def test_a_searcher_and_a_scheduler_of_ray_tunes_go_along_and_the_job_is_resumed(
+    head: Head, project_folder: Path
+) -> None:
+    job = yaml.safe_load((project_folder / "job.yaml").read_text())
     job["trainer"]["hyperparameters"]["num_round"] = 9
     del job["tuning"]["strategy"], job["tuning"]["hyperband"]
     job["tuning"] |= {
         "searcher": {"type": "ray.tune.search.optuna:OptunaSearch"},
         "scheduler": {"type": "ray.tune.schedulers:ASHAScheduler", "arguments": {"max_t": 9}},
     }
-    (folder / "theirs.yaml").write_text(yaml.safe_dump(job))
+    (project_folder / "theirs.yaml").write_text(yaml.safe_dump(job))
     hpo("submit", "theirs.yaml", "--address", head.address, "--name", "theirs", "--wait")
     with Store() as store:
         before = store.trials("theirs")
@@ -245,8 +238,10 @@ def test_rays_own_command_does_the_same(head: Head) -> None:
 
 
 @pytest.mark.ray
-def test_what_goes_wrong_on_the_cluster_is_said_here(head: Head, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (folder / "train.csv").unlink()
+def test_what_goes_wrong_on_the_cluster_is_said_here(
+    head: Head, project_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (project_folder / "train.csv").unlink()
     with pytest.raises(WarmbandError, match=r"job no-data ended before it began: error: .*train\.csv"):
         hpo("submit", "job.yaml", "--address", head.address, "--name", "no-data")
     with pytest.raises(ConfigurationError, match="no job 'nobody'"):
@@ -257,8 +252,8 @@ def test_what_goes_wrong_on_the_cluster_is_said_here(head: Head, folder: Path, m
 
 
 @pytest.mark.ray
-def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder: Path) -> None:
-    with (folder / "model.bin").open("wb") as stream:
+def test_a_working_directory_that_is_too_large_names_what_is(head: Head, project_folder: Path) -> None:
+    with (project_folder / "model.bin").open("wb") as stream:
         for _ in range(102):
             stream.write(secrets.token_bytes(2**20))
     with pytest.raises(ConfigurationError, match=r"too large for Ray to upload.*model\.bin alone has 102 MiB"):
@@ -267,9 +262,9 @@ def test_a_working_directory_that_is_too_large_names_what_is(head: Head, folder:
 
 @pytest.mark.ray
 def test_a_trainer_and_a_strategy_of_a_users_own_go_along(
-    head: Head, folder: Path, monkeypatch: pytest.MonkeyPatch
+    head: Head, project_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copy(own_code.__file__, folder / "shop.py")
+    shutil.copy(own_code.__file__, project_folder / "shop.py")
     keys = ("trainer.type=custom", "trainer.trainer_class=shop:Churn", "tuning.strategy=shop:Halves")
     keys += ("tuning.hyperband=null", "trainer.hyperparameters.num_round=4")
     own = [word for key in keys for word in ("--set", key)]
@@ -290,7 +285,7 @@ def test_a_trainer_and_a_strategy_of_a_users_own_go_along(
 
     monkeypatch.setenv("RAY_API_SERVER_ADDRESS", head.address)
     monkeypatch.setenv("RAY_AUTH_MODE", "token")
-    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.syspath_prepend(str(project_folder))
     scaling = ScalingConfig(num_workers=1, resources_per_worker={"CPU": 1})
     shop = import_module("shop")
     trainer = shop.Churn(scaling=scaling, hyperparameters={**STATIC, "num_round": 2}, floor=0.5)

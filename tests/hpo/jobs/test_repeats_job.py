@@ -27,7 +27,8 @@ from hpo.strategies.median_rule import with_median_rule
 from hpo.strategies.repeats import mean, repeated
 from tests.support.drivers import Disturbance
 from tests.support.driving import CHANNELS, answer, tuner
-from tests.support.job_life import LOST, Aim, World
+from tests.support.job_life import LOST, World
+from tests.support.job_search import Aim
 from tests.support.listed import hpo
 from tests.support.small_job import write_job
 from trainers import ConfigurationError

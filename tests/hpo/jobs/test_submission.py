@@ -24,18 +24,9 @@ from hpo.jobs.launch.whereabouts import driver_details, owner, ray_job, without_
 from hpo.record.store import Store
 from tests.support.boosting import CHANNELS, make
 from tests.support.postgres import PASSWORD, Postgres
-from tests.support.submitted import hpo, project
+from tests.support.submitted import hpo
 from trainers import TorchTrainer, TrainContext
 from trainers.errors import ConfigurationError
-
-
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with a job file and its data."""
-    place = tmp_path / "project"
-    place.mkdir()
-    project(place, monkeypatch)
-    return place
 
 
 @contextmanager
@@ -67,36 +58,40 @@ def answering(status: int, body: str) -> Iterator[str]:
         (401, "", "wants a token, and there is none; set RAY_AUTH_TOKEN"),
     ],
 )
-def test_what_is_no_such_cluster_is_refused(folder: Path, status: int, body: str, message: str) -> None:
+def test_what_is_no_such_cluster_is_refused(project_folder: Path, status: int, body: str, message: str) -> None:
     with answering(status, body) as address, pytest.raises(ConfigurationError, match=message):
         hpo("submit", "job.yaml", "--address", address)
 
 
-def test_a_token_that_is_wrong_is_told_from_one_that_is_missing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_that_is_wrong_is_told_from_one_that_is_missing(
+    project_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("RAY_AUTH_TOKEN", "wrong")
     with answering(403, "") as address, pytest.raises(ConfigurationError, match="refuses this token") as caught:
         hpo("submit", "job.yaml", "--address", address)
     assert "wrong" not in str(caught.value)
 
 
-def test_a_token_file_that_is_not_there_is_named(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_token_file_that_is_not_there_is_named(project_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", "nowhere/token")
     with pytest.raises(ConfigurationError, match=r"nowhere/token cannot be read \(No such file"):
         hpo("submit", "job.yaml", "--address", "http://127.0.0.1:1")
 
 
-def test_nobody_listens(folder: Path) -> None:
+def test_nobody_listens(project_folder: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"no Ray jobs server at http://127.0.0.1:1: .*refused; give the addr"):
         hpo("submit", "job.yaml", "--address", "http://127.0.0.1:1")
 
 
-def test_a_server_that_does_not_answer_is_not_waited_for_long(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_that_does_not_answer_is_not_waited_for_long(
+    project_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(submission, "ANSWER_SECONDS", 0.6)
     with socket.create_server(("127.0.0.1", 0)) as deaf, pytest.raises(ConfigurationError, match="no answer within"):
         hpo("submit", "job.yaml", "--address", f"http://127.0.0.1:{deaf.getsockname()[1]}")
 
 
-def test_a_password_goes_into_no_command(folder: Path) -> None:
+def test_a_password_goes_into_no_command(project_folder: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"://\*\*\*@db/jobs' has a password in it") as caught:
         hpo("submit", "job.yaml", "--set", "store=postgresql://me:planted@db/jobs", "--address", "http://127.0.0.1:1")
     assert "planted" not in str(caught.value)
@@ -119,8 +114,8 @@ def test_a_driver_on_a_cluster_is_handed_no_password_and_none_that_is_masked(pos
     postgres.drop(str(url))
 
 
-def test_the_job_file_has_to_go_along(folder: Path) -> None:
-    (folder / "sub").mkdir()
+def test_the_job_file_has_to_go_along(project_folder: Path) -> None:
+    (project_folder / "sub").mkdir()
     with pytest.raises(ConfigurationError, match=r"'job.yaml' is not in the working directory .*/sub'"):
         hpo("submit", "job.yaml", "--working-dir", "sub")
     with pytest.raises(ConfigurationError, match="'nowhere' is no folder"):
@@ -129,7 +124,7 @@ def test_the_job_file_has_to_go_along(folder: Path) -> None:
         hpo("submit", "jop.yaml")
 
 
-def test_what_is_wrong_with_a_job_is_said_here(folder: Path) -> None:
+def test_what_is_wrong_with_a_job_is_said_here(project_folder: Path) -> None:
     with pytest.raises(ConfigurationError, match="trainer: hyperparameters 'objektive'"):
         hpo("submit", "job.yaml", "--set", "trainer.hyperparameters.objektive=x", "--address", "http://127.0.0.1:1")
 

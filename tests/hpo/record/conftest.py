@@ -1,4 +1,4 @@
-"""A store with one job, on each database."""
+"""A store with one job, on each database or in a SQLite file, and writers that are not heard of in between."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from hpo.record import writer as store_writer
 from hpo.record.store import Store
-from tests.support.rows import job
+from tests.support.rows import job, sqlite_url
 
 
 @pytest.fixture
@@ -16,3 +17,17 @@ def store(database: str) -> Iterator[Store]:
     with Store(database) as opened:
         opened.create_job(job())
         yield opened
+
+
+@pytest.fixture
+def local(tmp_path) -> Iterator[Store]:
+    """A store in the file `store.db`, for what is SQLite's alone."""
+    with Store(sqlite_url(tmp_path)) as opened:
+        opened.create_job(job())
+        yield opened
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """Writers whose heartbeats do not come in between."""
+    monkeypatch.setattr(store_writer, "BEAT_EVERY", 3600.0)

@@ -3,101 +3,37 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings, strategies as st
 from ray.tune.experiment import Trial
-from ray.tune.schedulers import FIFOScheduler, TrialScheduler
+from ray.tune.schedulers import FIFOScheduler
 
 from hpo.forks.effects import Effects
 from hpo.ranges import CategoricalParameter
 from hpo.search import trials
-from hpo.search.controller import Controller
-from hpo.search.simulated_gangs import SimulatedGangs
-from hpo.search.trial import UNTUNED, TrialRun
+from hpo.search.trial import TrialRun
 from hpo.strategies.completion_criteria import TuningJobCompletionCriteriaConfig
 from hpo.strategies.hyperband import Plan, lay_out, run_all
 from hpo.strategies.median_rule import with_median_rule
 from hpo.strategies.repeats import repeated
-from hpo.strategies.scheduler import SynchronousHyperBandScheduler
 from tests.support import broken_off
 from tests.support.broken_off import Service, Spoiling, ends_as
-from tests.support.simulated import METRIC, Kept, simulate
-from tests.support.simulated_schedules import EFFECTS, RANGES, Apart, Counted, Models, Schedules
-from trainers.gangs.messages import Report
-
-
-@dataclass
-class Told(Kept):
-    """A record of every value."""
-
-    values: dict[str, dict[int, float]] = field(default_factory=dict)
-
-    def reports(self, run: TrialRun, reports: Sequence[Report]) -> None:
-        self.values.setdefault(run.id, {}).update({each.step: each.metrics[METRIC] for each in reports})
-
-
-def run(
-    plan: Plan,
-    *,
-    effects: Effects = EFFECTS,
-    luck: float = 0.0,
-    scheduler: TrialScheduler | None = None,
-    **options: Any,
-) -> tuple[Controller, SimulatedGangs, Told]:
-    return simulate(
-        scheduler or SynchronousHyperBandScheduler(plan, metric=METRIC, mode="max"),
-        **{
-            "plan": plan,
-            "curve": Models(effects, luck),
-            "record": Told(),
-            "searcher": Schedules(),
-            "ranges": RANGES,
-            "effects": effects,
-            "untuned": False,
-            **options,
-        },
-    )
-
-
-def apart(plan: Plan, **options: Any) -> tuple[Controller, SimulatedGangs, Told]:
-    """The same job, where every trial trains for itself."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(trials, "Sharing", Apart)
-        return run(plan, **options)
-
-
-def answer(controller: Controller, record: Told) -> dict[str, Any]:
-    """All that a search decided, and every value of it."""
-    best = controller.best()
-    return {
-        "best": best and best.id,
-        "trials": {
-            name: (
-                each.hyperparameters,
-                each.seed,
-                each.resource,
-                repr(each.value),
-                each.best_resource,
-                each.metrics,
-                each.failure,
-                each.diverged,
-                each.trial.status,
-            )
-            for name, each in controller.runs.items()
-        },
-        "values": record.values,
-        "cuts": sorted(record.cuts, key=lambda cut: (cut.bracket, cut.resource)),
-    }
-
-
-def units(gangs: SimulatedGangs) -> int:
-    return sum(each.stop - each.start for each in gangs.served if each.trial_id != UNTUNED)
-
+from tests.support.simulated_schedules import (
+    EFFECTS,
+    RANGES,
+    Apart,
+    Counted,
+    Models,
+    Schedules,
+    Told,
+    answer,
+    apart,
+    run,
+    units,
+)
 
 PLANS = st.one_of(
     st.builds(lambda jobs, most: lay_out(jobs, 1, most), st.integers(1, 30), st.integers(3, 12)),
@@ -132,7 +68,7 @@ def test_the_answer_is_that_of_trials_that_train_for_themselves(
 def test_a_search_over_schedules_trains_a_common_beginning_once(parallel: int) -> None:
     """Decay at 10, 20 or 30 of 40 units: 10, and 30 more; 10 more for the other two, and 20 more; and 20 more."""
     ranges = {"decay_at": CategoricalParameter([10, 20, 30])}
-    effects = Effects.of({"decay_at": "decay_at"}, ranges)
+    effects = Effects.of({"decay_at": "decay_at"}, ranges, {})
     order = iter([10, 20, 30])
     controller, gangs, _ = run(
         run_all(3, 40), effects=effects, parallel=parallel, decode=lambda suggested: {"decay_at": next(order)}

@@ -6,6 +6,7 @@ from trainers.lazy import load_when_used
 
 if TYPE_CHECKING:
     from trainers.pytorch.data.batches import (
+        ACCUMULATION as ACCUMULATION,
         GLOBAL as GLOBAL,
         PER_WORKER as PER_WORKER,
         BatchSize as BatchSize,

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import torch  # noqa: F401  # GPSampler imports it when it is first asked, which takes seconds.
-from optuna.samplers import CmaEsSampler, GPSampler, RandomSampler, TPESampler
+from optuna.samplers import CmaEsSampler, GPSampler, GridSampler, RandomSampler, TPESampler
 from ray.tune.schedulers import (
     AsyncHyperBandScheduler,
     FIFOScheduler,
@@ -175,3 +175,8 @@ def test_a_repeated_searcher_repeats() -> None:
     values = [values for values, _ in trials(searched(searcher=SEARCHERS["a repeated one"]))]
     assert values[::2] == values[1::2]
     assert values[0] != values[2]
+
+
+def test_a_sampler_that_raises_is_called_by_its_own_name() -> None:
+    found = searched(searcher=(GridSampler, {"search_space": {"eta": [0.1]}}))
+    assert "searcher GridSampler raised, asked for the values of job-000: ValueError" in found.search_failure

@@ -115,4 +115,15 @@ def test_what_fits_is_taken() -> None:
     assert by_default._hyperparam_bounds == {"eta": [0.01, 1], "max_depth": [1, 8]}
 
 
+def test_a_hyperparameter_with_a_condition_is_changed_like_any_other() -> None:
+    conditional: dict[str, ParameterRange] = {
+        "policy": CategoricalParameter(["depthwise", "lossguide"]),
+        "method": CategoricalParameter(["hist", "approx"], when={"policy": ["lossguide"]}),
+    }
+    by_default: Any = prepared(PBT, ranges=conditional).scheduler
+    assert by_default._hyperparam_mutations["method"] == ["hist", "approx"]
+    with pytest.raises(ConfigurationError, match=r"has 'method': method is 'exact', .*give 'hist' or 'approx'"):
+        prepared((PBT, {"hyperparam_mutations": {"method": ["hist", "exact"]}}), ranges=conditional)
+
+
 LIMITED = {"searcher": (OptunaSearch, {}), "max_concurrent": 4}

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 from optuna.distributions import FloatDistribution, IntDistribution
-from optuna.samplers import RandomSampler
+from optuna.samplers import BaseSampler, BruteForceSampler, GridSampler, RandomSampler
 from optuna.trial import TrialState
+from ray.tune.search import Searcher
 
 from hpo.strategies.ray_tune.sampler_search import SamplerSearch
 
@@ -50,3 +53,22 @@ def test_ends_are_complete_pruned_or_failed(search: SamplerSearch) -> None:
 def test_a_point_of_somebody_else_counts(search: SamplerSearch) -> None:
     search.add_evaluated_point({"eta": 0.5, "num_round": 3}, 0.7)
     assert search._study.best_params == {"eta": 0.5, "num_round": 3}
+
+
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+@pytest.mark.parametrize("made", [partial(GridSampler, {"num_round": [1, 2, 3]}), BruteForceSampler])
+def test_a_sampler_that_has_tried_all_is_finished(made: Callable[..., BaseSampler]) -> None:
+    """Such a sampler asks the study to stop, which Optuna refuses outside of its own loop."""
+    search = SamplerSearch(
+        made(seed=1),
+        {"num_round": IntDistribution(1, 3)},
+        metric="auc",
+        mode="max",
+        longest=9,
+        length=lambda config: None,
+    )
+    tried: list[int] = []
+    while (suggested := search.suggest(name := f"trial {len(tried)}")) != Searcher.FINISHED:
+        tried.append(suggested["num_round"])
+        search.on_trial_complete(name, result(9, 0.1))
+    assert sorted(tried) == [1, 2, 3]

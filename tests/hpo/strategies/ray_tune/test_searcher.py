@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from ray.tune.experiment import Trial
 from ray.tune.schedulers import FIFOScheduler
 from ray.tune.search import Searcher
 
@@ -81,7 +82,9 @@ def searched(searcher: Searcher, scheduler: Any = None, jobs: int = 6, **options
         ({"eta": 0.5}, r"suggested \['eta'\] for the ranges \['booster', 'depth', 'eta'\]"),
         ({**FINE, "more": 1}, "suggested .*'more'"),
         ({}, r"suggested \[\] for the ranges"),
+        ({**FINE, 1: 2}, r"Scripted suggested {.*1: 2} for job-003; it has to be a dict of values by name"),
         ([0.5, 3, "dart"], r"suggested \[0.5, 3, 'dart'\] for job-003; it has to be a dict"),
+        (np.array([0.5, 3.0]), r"suggested array\(\[0.5, 3. \]\) for job-003; it has to be a dict"),
         (ZeroDivisionError("by zero"), "Scripted raised, asked for the values of job-003: ZeroDivisionError: by zero"),
     ],
 )
@@ -148,6 +151,76 @@ def test_an_answer_that_is_none_is_said() -> None:
     assert (
         "its answer is 'PERHAPS', and it can be CONTINUE, PAUSE or STOP" in searched(Scripted(), unsure).search_failure
     )
+
+
+class Meddling(FIFOScheduler):
+    """Does something to the trials that it sees whenever one reports, beside letting that go on."""
+
+    def __init__(self, act: Callable[[Any, Trial, dict[str, Any]], Any], answer: str = "CONTINUE") -> None:
+        super().__init__()
+        self.act, self.answer = act, answer
+
+    def on_trial_result(self, tune_controller: Any, trial: Trial, result: dict[str, Any]) -> str:
+        self.act(tune_controller, trial, result)
+        return self.answer
+
+
+@pytest.mark.parametrize("answer", ["CONTINUE", "PAUSE", "NOOP"])
+def test_a_trial_that_its_scheduler_stops_by_itself_ends_there_once(answer: str) -> None:
+    scripted = Scripted()
+    found = searched(scripted, Meddling(lambda controller, trial, _: controller.stop_trial(trial), answer))
+    assert not found.stopped
+    assert [run.resource for run in found.runs.values()] == [1] * 6
+    assert sorted(name for name, *_ in scripted.told) == list(found.runs)
+
+
+def test_other_trials_that_train_end_at_their_next_report() -> None:
+    def stop_others(controller: Any, trial: Trial, _: Any) -> None:
+        for other in controller.get_trials():
+            if other is not trial:
+                controller.stop_trial(other)
+
+    scripted = Scripted()
+    found = searched(scripted, Meddling(stop_others))
+    assert not found.stopped
+    assert all(run.trial.status == Trial.TERMINATED for run in found.runs.values())
+    assert sorted(name for name, *_ in scripted.told) == list(found.runs)
+
+
+def test_what_has_ended_or_trains_is_not_made_to_wait() -> None:
+    def pause_all(controller: Any, trial: Trial, _: Any) -> None:
+        for each in controller.get_trials():
+            controller.pause_trial(each)
+
+    found = searched(Scripted(), Meddling(pause_all))
+    assert not found.stopped
+    assert [run.resource for run in found.runs.values()] == [3] * 6
+
+
+def test_hyperparameters_that_a_scheduler_changes_on_the_way_end_the_search() -> None:
+    """The record would say others than those that trained."""
+    found = searched(Scripted(), Meddling(lambda _, trial, __: trial.set_config({**trial.config, "eta": 0.9})))
+    assert "scheduler Meddling changed the hyperparameters of trial 'job-000'" in found.search_failure
+
+
+def test_a_report_that_searcher_or_scheduler_spoils_is_spoilt_for_nobody_else() -> None:
+    def spoil(_: Any, trial: Any, result: dict[str, Any]) -> None:
+        result["config"].clear()
+        result.clear()
+
+    found = searched(Scripted(), Meddling(spoil))
+    assert not found.stopped
+    assert all(run.trial.config == FINE and run.value for run in found.runs.values())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "message"),
+    [("job-000", "chose 'job-000' to be trained next; it has to be a trial"), (Trial("x", stub=True), "none of the")],
+)
+def test_what_is_no_trial_of_the_search_cannot_be_chosen(chosen: Any, message: str) -> None:
+    strange: Any = FIFOScheduler()
+    strange.choose_trial_to_run = lambda controller: chosen
+    assert message in searched(Scripted(), strange).search_failure
 
 
 def test_a_searcher_that_raises_when_it_is_told_ends_the_search_at_the_next_question() -> None:

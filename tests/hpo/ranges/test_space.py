@@ -1,0 +1,157 @@
+"""What a searcher's suggestions become, and where values lie as a model sees them."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import assume, given, settings, strategies as st
+from ray import tune
+from ray.tune.search.optuna import OptunaSearch
+
+from hpo.ranges import (
+    CategoricalParameter,
+    ContinuousParameter,
+    IntegerParameter,
+    NormalParameter,
+    ParameterRange,
+    decode,
+    encode,
+    search_space,
+)
+from tests.support.ranges import NUMERIC, RANGES, draw
+from trainers.errors import ConfigurationError
+
+# From a searcher's suggestion to hyperparameters
+
+
+@given(st.dictionaries(st.text("abc", min_size=1), RANGES, min_size=1, max_size=4), st.integers(0, 2**32))
+def test_what_is_drawn_is_in_range_and_of_its_type(ranges, seed):
+    for row in draw(ranges, seed, size=3):
+        assert list(row) == list(ranges)
+        for name, value in row.items():
+            assert ranges[name].is_valid(value)
+            match ranges[name]:
+                case ContinuousParameter() | NormalParameter():
+                    assert type(value) is float
+                case IntegerParameter():
+                    assert type(value) is int
+                case CategoricalParameter(values=values):
+                    assert any(value is own for own in values)
+
+
+@given(NUMERIC)
+def test_the_ends_of_a_domain_are_the_ends_of_its_range(made):
+    domain = made.domain()
+    assume(hasattr(domain, "lower") and made.step is None and not isinstance(made, NormalParameter))
+    last = domain.upper - isinstance(made, IntegerParameter)
+    ends = sorted(made.decode(end) for end in (domain.lower, last))
+    assert ends == [made.min_value, made.max_value] or made.resolved_scaling == "ReverseLogarithmic"
+    assert ends == pytest.approx([made.min_value, made.max_value], abs=1e-15)
+
+
+def test_a_range_of_one_value_is_a_choice_of_one():
+    ranges = {
+        "a": ContinuousParameter(0.3, 0.3),
+        "b": IntegerParameter(4, 4, "Logarithmic"),
+        "c": ContinuousParameter(0.7, 0.7, "ReverseLogarithmic"),
+        "d": CategoricalParameter("x"),
+    }
+    assert all(isinstance(domain, tune.search.sample.Categorical) for domain in search_space(ranges).values())
+    assert draw(ranges, seed=0) == [{"a": 0.3, "b": 4, "c": 0.7, "d": "x"}]
+
+
+def test_rounding_is_clamped_and_anything_more_is_refused():
+    ranges = {"x": ContinuousParameter(0, 0.1), "n": IntegerParameter(3, 5)}
+    assert decode(ranges, {"x": 0.1 + 2e-17, "n": 2}) == {"x": 0.1, "n": 3}
+    for wrong in ({"x": 0.2, "n": 3}, {"x": 0.1, "n": 1}, {"x": math.nan, "n": 3}, {"x": 0.1, "n": 3.5}):
+        with pytest.raises(ConfigurationError, match=r"^[xn]: the suggestion is .*give the searcher the space"):
+            decode(ranges, wrong)
+    with pytest.raises(ConfigurationError, match=r"suggested \['x'\] for the ranges \['n', 'x'\]"):
+        decode(ranges, {"x": 0.1})
+    with pytest.raises(ConfigurationError, match="c: the suggestion is True; the range has 1 or 2"):
+        decode({"c": CategoricalParameter([1, 2])}, {"c": True})
+
+
+def test_values_that_python_calls_equal_are_all_suggested():
+    values = [1, True, 1.0, "1", None]
+    drawn = draw({"x": CategoricalParameter(values)}, seed=2, size=100)
+    assert {(type(row["x"]), row["x"]) for row in drawn} == {(type(value), value) for value in values}
+
+
+# With a real searcher of Ray Tune's
+
+
+def test_optuna_takes_the_space_and_its_suggestions_decode():
+    ranges: dict[str, ParameterRange] = {
+        "eta": ContinuousParameter(1e-4, 1),
+        "momentum": ContinuousParameter(0, 0.999, "ReverseLogarithmic"),
+        "gamma": ContinuousParameter(-5, 5),
+        "depth": IntegerParameter(2, 10),
+        "batch": IntegerParameter(1, 4096, "Logarithmic"),
+        "dropout": ContinuousParameter(0, 0.9, step=0.1),
+        "decay": NormalParameter(-7, 1, "Logarithmic"),
+        "fixed": ContinuousParameter(0.5, 0.5),
+        "booster": CategoricalParameter(["gbtree", "dart", None]),
+        "equal": CategoricalParameter([1, True, 1.0]),
+    }
+    search = OptunaSearch(seed=4)
+    assert search.set_search_properties("auc", "max", search_space(ranges))
+    seen = set()
+    for number in range(40):
+        row = decode(ranges, search.suggest(f"t{number}"))
+        assert all(ranges[name].is_valid(value) for name, value in row.items())
+        assert list(row) == list(ranges)
+        assert type(row["depth"]) is type(row["batch"]) is int
+        seen |= {(type(row["equal"]), row["equal"]), row["booster"]}
+        search.on_trial_complete(f"t{number}", {"auc": row["eta"]})
+    assert seen == {"gbtree", "dart", None, (int, 1), (bool, True), (float, 1.0)}
+
+
+@settings(max_examples=25)
+@given(RANGES)
+def test_optuna_takes_every_range(made):
+    ranges = {"x": made}
+    search = OptunaSearch(seed=4)
+    assert search.set_search_properties("auc", "max", search_space(ranges))
+    assert made.is_valid(decode(ranges, search.suggest("t"))["x"])
+
+
+# As a model sees them
+
+
+@given(RANGES, st.integers(0, 2**32 - 1))
+def test_a_value_has_a_position_and_back(bounds: ParameterRange, seed: int) -> None:
+    value = draw({"x": bounds}, seed)[0]["x"]
+    position = bounds.position(value)
+    assert 0 <= position <= 1
+    again = bounds.at(position)
+    assert bounds.is_valid(again)
+    if isinstance(bounds, CategoricalParameter):
+        assert (type(again), again) == (type(value), value)
+    elif bounds.min_value < bounds.max_value:
+        assert abs(bounds.position(again) - position) < 1e-6
+
+
+@given(RANGES, st.floats(0, 1))
+def test_every_position_has_a_value_of_the_range(bounds: ParameterRange, position: float) -> None:
+    assert bounds.is_valid(bounds.at(position))
+
+
+@given(NUMERIC)
+def test_the_ends_are_at_the_ends(bounds: ContinuousParameter | IntegerParameter) -> None:
+    assert bounds.at(0) == pytest.approx(bounds.min_value, rel=1e-9)
+    assert bounds.at(1) == pytest.approx(bounds.max_value, rel=1e-9)
+
+
+@given(RANGES, st.floats(0, 1))
+def test_a_searcher_that_suggests_values_gives_points_of_the_space(bounds: ParameterRange, position: float) -> None:
+    value = bounds.at(position)
+    decoded = decode({"x": bounds}, encode({"x": bounds}, {"x": value}))["x"]
+    assert bounds.is_valid(decoded)
+    if isinstance(bounds, NormalParameter) and bounds.step is None:
+        assert decoded == pytest.approx(value, abs=1e-9 * max(abs(bounds.min_value), abs(bounds.max_value)))
+    elif isinstance(bounds, ContinuousParameter) and bounds.step is None:
+        assert decoded == pytest.approx(value, abs=1e-15, rel=1e-12)
+    else:
+        assert (type(decoded), decoded) == (type(value), value)

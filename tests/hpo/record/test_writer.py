@@ -1,0 +1,322 @@
+"""A job's writer: nothing is lost or written twice, whatever the database does, and nothing wrong is queued."""
+
+from __future__ import annotations
+
+import logging
+import math
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+
+from hpo.record import batch, database as reached, writer as store_writer
+from hpo.record.store import JobWriter, Store, TrialRow
+from hpo.record.tables import LOST_AFTER
+from hpo.record.writer import FLUSH_EVERY
+from tests.support.rows import bill, job, report, silence, sqlite_url, trial_with, until
+from trainers.errors import ConfigurationError, WarmbandError
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """A locked database is an error at once, so that the writer's own retries are what is tested."""
+    monkeypatch.setattr(reached, "BUSY_SECONDS", 0.02)
+
+
+def lose_answers(writer: JobWriter, times: int) -> list[int]:
+    """Commits that succeed while the connection breaks before their answer."""
+    exchange, lost = writer._exchange, []
+
+    def exchange_and_fail(batch):
+        exchange(batch)
+        if len(lost) < times and batch.rows:
+            lost.append(1)
+            raise OSError("the connection broke")
+
+    writer._exchange = exchange_and_fail
+    return lost
+
+
+# ---- what is queued
+
+
+def test_a_repeated_step_replaces_the_first(store):
+    with store.writer("bank") as writer:
+        writer.report(report(1, 0.1), report(2, 0.2), report(2, 0.25))
+        writer.flush()
+        writer.report(report(2, 0.3), report(3, 0.4))
+    assert [(row.step, row.objective) for row in store.reports("bank")] == [(1, 0.1), (2, 0.3), (3, 0.4)]
+
+
+def test_only_the_last_state_of_a_trial_and_of_the_job_stays(store):
+    with store.writer("bank") as writer:
+        for resource in range(50):
+            writer.trial(TrialRow(job="bank", trial_id="t0", number=0, status="Running", resource=resource))
+            writer.job(summary={"resource": resource})
+        writer.job(status="Completed", ended_at=5.0)
+    assert [(row.status, row.resource) for row in store.trials("bank")] == [("Running", 49)]
+    row = store.job("bank")
+    assert (row.status, row.ended_at, row.summary) == ("Completed", 5.0, {"resource": 49})
+
+
+def test_what_belongs_together_is_written_together(local):
+    """A driver that dies in between leaves both or neither, and the next one bills no gang twice."""
+    with local.writer("bank") as writer:
+        with writer.at_once():
+            writer.ledger(bill(2.0))
+            time.sleep(3 * FLUSH_EVERY)
+            assert not local.ledger("bank")
+            writer.job(summary={"held": {}})
+        writer.flush()
+        assert (len(local.ledger("bank")), local.job("bank").summary) == (1, {"held": {}})
+
+
+def test_what_is_queued_is_written_without_a_flush(store):
+    with store.writer("bank") as writer:
+        writer.report(report(1))
+        until(lambda: len(store.reports("bank")) == 1)
+
+
+def test_an_idle_writer_is_heard_of(store, monkeypatch):
+    monkeypatch.setattr(store_writer, "BEAT_EVERY", 0.05)
+    silence(store, LOST_AFTER + 1.0)
+    assert store.job("bank").lost
+    with store.writer("bank"):
+        until(lambda: not store.job("bank").lost)
+        first = store.job("bank").heartbeat
+        until(lambda: store.job("bank").heartbeat > first)
+
+
+def test_a_request_to_stop_is_seen_and_kept(store, database):
+    with store.writer("bank") as writer, Store(database) as elsewhere:
+        writer.job(status="InProgress")
+        writer.flush()
+        assert not writer.stop_requested
+        assert elsewhere.request_stop("bank")
+        until(lambda: writer.stop_requested)
+        assert elsewhere.request_stop("bank")
+        writer.job(status="InProgress", reason="trial 7 of 30")
+        writer.flush()
+        assert (store.job("bank").status, store.job("bank").reason) == ("Stopping", "trial 7 of 30")
+        writer.job(status="Stopped")
+        writer.flush()
+        assert not elsewhere.request_stop("bank")
+    assert store.job("bank").status == "Stopped"
+
+
+def test_reading_while_writing_sees_whole_batches(store):
+    seen: list[int] = []
+    with store.writer("bank") as writer:
+        for start in range(0, 1000, 100):
+            writer.report(*(report(step) for step in range(start, start + 100)))
+            writer.ledger(bill(start))
+            writer.flush()
+            rows = store.reports("bank")
+            assert [row.step for row in rows] == list(range(len(rows)))
+            seen.append(len(rows))
+    assert seen == list(range(100, 1001, 100))
+
+
+def test_many_threads_may_queue(store):
+    with store.writer("bank") as writer:
+        threads = [
+            threading.Thread(target=lambda t=t: [writer.report(report(s, trial_id=f"t{t}")) for s in range(200)])
+            for t in range(4)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert len(store.reports("bank")) == 800
+
+
+def test_nothing_is_written_after_close(store):
+    writer = store.writer("bank")
+    writer.report(report(1))
+    writer.close()
+    writer.close()
+    writer.flush()
+    for late in (lambda: writer.report(report(2)), lambda: writer.job(reason="late"), lambda: writer.ledger(bill(1))):
+        with pytest.raises(WarmbandError, match="closed"):
+            late()
+    assert not writer._thread.is_alive()
+    assert len(store.reports("bank")) == 1
+
+
+def test_values_are_checked_before_they_are_queued(store):
+    mistakes: list[tuple[str, Callable[[JobWriter], None]]] = [
+        (r"ledger.worker_seconds is nan: it has to be there, and finite", lambda w: w.ledger(bill(1), bill(math.nan))),
+        (r"ledger.kind is 'lunch': give one of starting, training", lambda w: w.ledger(bill(1, kind="lunch"))),
+        (
+            r"reports.metrics is .*<object .* is a object",
+            lambda w: w.report(report(1), report(2, metrics={"x": object()})),
+        ),
+        (r"reports.step is 1.5", lambda w: w.report(report(1.5))),
+        (r"reports.objective is 'high'", lambda w: w.report(report(1, "high"))),
+        (r"trials.checkpoint is .*Path.*: give text", lambda w: w.trial(trial_with(checkpoint=Path("c")))),
+        (r"trials.number is None", lambda w: w.trial(trial_with(number=None))),
+        (r"jobs.status is 'Done': give one of InProgress, Completed", lambda w: w.job(status="Done")),
+        (r"no field 'stauts' to change; give one of status, reason", lambda w: w.job(stauts="Failed")),
+        (r"no field 'heartbeat'", lambda w: w.job(heartbeat=1.0)),
+        (r"no field 'lease'", lambda w: w.job(lease="mine")),
+        (r"job is 'other' in a row for the writer of 'bank'", lambda w: w.report(report(1, job="other"))),
+    ]
+    with store.writer("bank") as writer:
+        for message, mistake in mistakes:
+            with pytest.raises(ConfigurationError, match=message):
+                mistake(writer)
+    assert store.trials("bank") == store.reports("bank") == store.ledger("bank") == []
+
+
+# ---- connections that break
+
+
+def test_a_commit_whose_answer_was_lost_bills_once(store):
+    with store.writer("bank") as writer:
+        lost = lose_answers(writer, times=2)
+        for number in range(5):
+            writer.ledger(bill(number))
+            writer.report(report(number))
+            if number % 2:
+                until(lambda: store.reports("bank"))
+    assert len(lost) == 2
+    assert [row.worker_seconds for row in store.ledger("bank")] == list(range(5))
+    assert [row.step for row in store.reports("bank")] == list(range(5))
+
+
+def test_rows_wait_while_the_connections_break(store, caplog):
+    with store.writer("bank") as writer, caplog.at_level(logging.WARNING):
+        engine = writer._engine
+        refused: list[str] = []
+
+        def refuse(connection, cursor, statement, *_):
+            if len(refused) < 3 and threading.current_thread() is writer._thread:
+                refused.append(statement)
+                raise sa.exc.OperationalError(statement, None, Exception("server closed the connection"))
+
+        sa.event.listen(engine, "before_cursor_execute", refuse)
+        writer.ledger(*(bill(number) for number in range(3)))
+        until(lambda: len(refused) == 3)
+        writer.ledger(*(bill(number) for number in range(3, 6)))
+        writer.flush()
+    assert [row.worker_seconds for row in store.ledger("bank")] == list(range(6))
+    assert [record.getMessage().count("server closed") for record in caplog.records] == [1]
+
+
+def test_a_batch_of_several_statements_is_there_whole_or_not_at_all(store, monkeypatch):
+    monkeypatch.setattr(batch, "ROWS_AT_ONCE", 7)
+    statements: list[str] = []
+    seen: list[int] = []
+    with store.writer("bank") as writer:
+
+        def refuse(connection, cursor, statement, *_):
+            if "INTO reports" in statement and threading.current_thread() is writer._thread:
+                statements.append(statement)
+                if len(statements) == 3:
+                    seen.append(len(store.reports("bank")))
+                    raise sa.exc.OperationalError(statement, None, Exception("server closed the connection"))
+
+        sa.event.listen(writer._engine, "before_cursor_execute", refuse)
+        writer.report(*map(report, range(100)))
+        writer.flush()
+        sa.event.remove(writer._engine, "before_cursor_execute", refuse)
+    assert seen == [0]
+    assert len(statements) == 3 + 15
+    assert [row.step for row in store.reports("bank")] == list(range(100))
+
+
+# ---- a SQLite file that is locked
+
+
+@pytest.mark.parametrize(
+    ("busy_seconds", "locked"), [(30.0, 0.7), (0.02, 1.5)], ids=["SQLite waits", "the writer tries again"]
+)
+def test_rows_arrive_after_a_lock_of_the_database(tmp_path, monkeypatch, busy_seconds, locked):
+    monkeypatch.setattr(reached, "BUSY_SECONDS", busy_seconds)
+    with Store(sqlite_url(tmp_path)) as store:
+        store.create_job(job())
+        lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+        with store.writer("bank") as writer:
+            writer.ledger(bill(0))
+            writer.flush()
+            lock.execute("BEGIN IMMEDIATE")
+            freed = time.monotonic() + locked
+            number = 1
+            while time.monotonic() < freed:
+                writer.ledger(bill(number))
+                writer.report(report(number))
+                number += 1
+                time.sleep(0.02)
+            assert len(store.ledger("bank")) == 1
+            lock.execute("ROLLBACK")
+            writer.flush()
+            assert [row.worker_seconds for row in store.ledger("bank")] == list(range(number))
+            assert [row.step for row in store.reports("bank")] == list(range(1, number))
+        lock.close()
+
+
+def test_flush_and_close_give_up_and_say_what_waits(impatient, local, tmp_path):
+    lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    writer = local.writer("bank")
+    lock.execute("BEGIN IMMEDIATE")
+    writer.report(report(1), report(2))
+    writer.ledger(bill(1))
+    with pytest.raises(WarmbandError, match=r"3 rows of job 'bank' still wait after 0\.2 s .*database is locked"):
+        writer.flush(timeout=0.2)
+    with pytest.raises(WarmbandError, match="3 rows of job 'bank'"):
+        writer.close(timeout=0.2)
+    writer._thread.join(60.0)
+    lock.execute("ROLLBACK")
+    lock.close()
+    assert not writer._thread.is_alive()
+    assert local.reports("bank") == []
+
+
+@pytest.fixture
+def full(impatient, local, tmp_path, monkeypatch) -> Iterator[tuple[JobWriter, sqlite3.Connection]]:
+    """A writer with as many rows as may wait, since its database is locked."""
+    monkeypatch.setattr(store_writer, "MOST_WAITING", 5)
+    monkeypatch.setattr(store_writer, "LONGEST_PAUSE", 0.05)
+    lock = sqlite3.connect(tmp_path / "store.db", isolation_level=None, check_same_thread=False)
+    writer = local.writer("bank")
+    lock.execute("BEGIN IMMEDIATE")
+    writer.report(*map(report, range(1, 5)))
+    writer.report(report(4))
+    until(lambda: writer._in_hand > 0)
+    writer.ledger(bill(1))
+    yield writer, lock
+    writer._abandoned = True
+    writer._wake.set()
+    lock.close()
+
+
+def test_a_job_pauses_while_as_many_rows_wait_as_may_and_none_is_lost(full, local, caplog):
+    writer, lock = full
+    paused = threading.Thread(target=lambda: [writer.report(report(step)) for step in range(5, 200)])
+    with caplog.at_level(logging.WARNING):
+        paused.start()
+        until(lambda: "job bank pauses: 5 rows wait for its store" in caplog.text)
+        assert paused.is_alive()
+        assert writer._queue.size + writer._in_hand == 5, "the memory stays what it was"
+        lock.execute("ROLLBACK")
+        paused.join(30)
+    assert not paused.is_alive()
+    writer.close()
+    assert [row.step for row in local.reports("bank")] == list(range(1, 200))
+    assert len(local.ledger("bank")) == 1
+
+
+def test_a_database_that_stays_away_ends_the_pause_with_an_error(full, monkeypatch):
+    writer, _ = full
+    monkeypatch.setattr(store_writer, "LONGEST_WAIT", 0.1)
+    with pytest.raises(WarmbandError, match=r"rows of job 'bank' still wait after 0\.1 s .*database is locked"):
+        writer.trial(TrialRow(job="bank", trial_id="t0", number=0))
+    monkeypatch.setattr(store_writer, "LONGEST_WAIT", 3600.0)
+    with pytest.raises(WarmbandError, match="still wait"):  # At once: the job is ending.
+        writer.ledger(bill(2))
+    writer.job(status="Failed")
+    assert writer._queue.size + writer._in_hand == 5

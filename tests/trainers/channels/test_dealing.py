@@ -1,0 +1,135 @@
+"""Shards partition the rows alike for every source, and no worker reads more than its part needs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings, strategies as st
+
+from tests.support.tables import frame, rows_of, same, write
+from trainers.channels import Channel, Table
+from trainers.channels.dealing import deal
+from trainers.channels.files import File, Files
+from trainers.errors import DataError
+
+
+@settings(max_examples=25, deadline=None)
+@given(rows=st.integers(1, 40), world_size=st.integers(1, 9), columns=st.integers(2, 5))
+def test_shards_partition_the_rows_alike_for_every_source(
+    rows: int, world_size: int, columns: int, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    data = frame(rows, columns)
+    channels = write(data, tmp_path_factory.mktemp("data"))
+    whole = Table(features=data.to_numpy()[:, 1:].copy(), labels=data["y"].to_numpy().copy(), feature_names=None)
+    for channel in channels.values():
+        same(channel.read_whole(), whole)
+        if rows < world_size:
+            with pytest.raises(DataError, match="fewer"):
+                channel.read(world_size - 1, world_size)
+            continue
+        for rank in range(world_size):
+            shard = channel.read(rank, world_size)
+            assert rows_of(shard).tolist() == list(range(rank, rows, world_size))
+            np.testing.assert_array_equal(shard.labels, whole.labels[rank::world_size])
+
+
+@given(weights=st.lists(st.integers(1, 1000), min_size=1, max_size=30), world_size=st.integers(1, 8))
+def test_what_is_read_whole_is_handed_out_once_and_in_balance(weights: list[int], world_size: int) -> None:
+    dealt = deal(weights, world_size)
+    handed_out = [index for share in dealt.whole for index in share] + list(dealt.by_row)
+    assert sorted(handed_out) == list(range(len(weights)))
+    if not any(dealt.whole):
+        return
+    loads = [sum(weights[index] for index in share) for share in dealt.whole]
+    assert min(loads) > 0
+    rest, mean = sum(weights[index] for index in dealt.by_row) / world_size, sum(weights) / world_size
+    assert max(loads) + rest <= 1.1 * mean
+    assert not dealt.by_row or min(loads) + rest >= 0.9 * mean
+
+
+@pytest.mark.parametrize(
+    ("files", "world_size", "whole", "by_row"), [(8, 3, 2, 2), (10, 4, 2, 2), (20, 8, 2, 4), (6, 3, 2, 0)]
+)
+def test_no_worker_reads_every_file(files: int, world_size: int, whole: int, by_row: int) -> None:
+    dealt = deal([100] * files, world_size)
+    assert [len(share) for share in dealt.whole] == [whole] * world_size
+    assert len(dealt.by_row) == by_row
+
+
+def decoded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Of each block that is read from now on: its file's name, and how many rows it has."""
+    noted: list[tuple[str, int]] = []
+    blocks = Files._blocks
+
+    def read(self: Files, file: File, *groups: Any) -> Iterator[Any]:
+        for block in blocks(self, file, *groups):
+            noted.append((Path(file.path).name, block.num_rows))
+            yield block
+
+    monkeypatch.setattr(Files, "_blocks", read)
+    return noted
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_of_eight_files_three_workers_read_half_each(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = frame(8 * 30)
+    for number in range(8):
+        part, path = data.iloc[30 * number : 30 * (number + 1)], tmp_path / f"part-{number}.{kind}"
+        part.to_csv(path, index=False, float_format="%012.6f") if kind == "csv" else part.to_parquet(path)
+    channel, held, noted = Channel.of(tmp_path, target="y"), [], decoded(monkeypatch)
+    for rank in range(3):
+        noted.clear()
+        held.append(rows_of(channel.read(rank, 3)))
+        assert len({name for name, _ in noted}) == 4
+    assert [len(rows) for rows in held] == [80, 80, 80]
+    assert sorted(np.concatenate(held)) == list(range(240))
+
+
+def test_a_large_parquet_file_is_decoded_by_all_workers_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame(700).to_parquet(tmp_path / "data.parquet", row_group_size=100)
+    channel, noted = Channel.of(tmp_path / "data.parquet", target="y"), decoded(monkeypatch)
+    small = [rows_of(channel.read(rank, 3)) for rank in range(3)]
+    assert [rows.tolist() for rows in small] == [list(range(rank, 700, 3)) for rank in range(3)]
+    assert sum(rows for _, rows in noted) == 3 * 700
+    monkeypatch.setattr("trainers.channels.files.QUICK_BYTES", 0)
+    held = []
+    for rank in range(3):
+        noted.clear()
+        held.append(rows_of(channel.read(rank, 3)))
+        assert sum(rows for _, rows in noted) == 300, "two row groups of its own, and the one that all share"
+    assert sorted(len(rows) for rows in held) == [233, 233, 234]
+    assert sorted(np.concatenate(held)) == list(range(700))
+    same(channel.read_whole(), Channel.of(frame(700)).read_whole())
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_even_files_are_read_whole_and_uneven_ones_by_row(tmp_path: Path, kind: str) -> None:
+    data = frame(120)
+    cuts = {"even": [0, 30, 60, 90, 120], "uneven": [0, 100, 105, 110, 120]}
+    for name, edges in cuts.items():
+        (tmp_path / name).mkdir()
+        for number, (start, stop) in enumerate(pairwise(edges)):
+            part, path = data.iloc[start:stop], tmp_path / name / f"part-{number}.{kind}"
+            part.to_csv(path, index=False) if kind == "csv" else part.to_parquet(path)
+    (tmp_path / "even" / "_SUCCESS").touch()
+
+    even = Channel.of(tmp_path / "even", target="y")
+    held = [rows_of(even.read(rank, 2)) for rank in range(2)]
+    assert sorted(np.concatenate(held)) == list(range(120))
+    # 60 rows that touch two of the four files: two files whole.
+    assert all(len(rows) == 60 and len(set(rows // 30)) == 2 for rows in held)
+
+    uneven = Channel.of(str(tmp_path / "uneven" / "part-?.*"), target="y")
+    assert rows_of(uneven.read(1, 3)).tolist() == list(range(1, 120, 3))
+    same(uneven.read_whole(), Channel.of(data).read_whole())
+    # More workers than files.
+    assert rows_of(even.read(4, 5)).tolist() == list(range(4, 120, 5))

@@ -1,0 +1,72 @@
+"""Labels are held against what the objective and the metrics take, where they are read."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.support.tables import frame
+from trainers.channels import Channel, LabelRule, files
+from trainers.errors import DataError
+
+RULES = (
+    LabelRule(who="the objective", takes="labels from 0 to 1", remedy="encode them", least=0, most=1),
+    LabelRule(who="the metric", takes="rows of both classes", remedy="add some", classes=2),
+)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "pandas"])
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 2, 3], "channel 'train': 2 labels, 2 the first of them, are not what the objective takes, labels from 0"),
+        ([0, 1, -0.5], "the label -0.5 is not what the objective takes, labels from 0 to 1: encode them"),
+        ([1, 1, 1], "every label is 1, and the metric takes rows of both classes: add some"),
+    ],
+)
+def test_labels_are_checked_where_they_are_read(tmp_path: Path, kind: str, labels: list[float], message: str) -> None:
+    data = pd.DataFrame({"y": labels, "x": [1.0, 2.0, 3.0]})
+    data.to_csv(tmp_path / "data.csv", index=False)
+    data.to_parquet(tmp_path / "data.parquet")
+    source = data if kind == "pandas" else tmp_path / f"data.{kind}"
+    channel = Channel.of(source, name="train").expecting(RULES)
+    for read in (channel.look, channel.read_whole):
+        with pytest.raises(DataError, match=message):
+            read()
+    if kind != "pandas":
+        with pytest.raises(DataError, match=message):
+            pickle.loads(pickle.dumps(channel.place(2))).read_whole()
+
+
+def test_a_shard_may_lack_a_class_by_chance() -> None:
+    data = pd.DataFrame({"y": [0, 1, 0, 1], "x": range(4)})
+    channel = Channel.of(data).expecting(RULES)
+    assert channel.read(0, 2).labels.tolist() == [0, 0]
+    channel.look()
+
+
+def test_classes_are_counted_where_there_are_more_than_two() -> None:
+    rule = LabelRule(who="the metric", takes="rows of all 3 classes", remedy="add some", classes=3, whole=True)
+    with pytest.raises(
+        DataError, match="labels are of 2 classes, and the metric takes rows of all 3 classes: add some"
+    ):
+        Channel.of(np.array([[0, 1], [1, 1], [0, 2]])).expecting((rule,)).look()
+    with pytest.raises(DataError, match=r"the label 0.5 is not what"):
+        Channel.of(np.array([[0.5, 1], [1, 1]])).expecting((rule,)).look()
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_of_large_files_the_beginning_is_looked_at(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "QUICK_BYTES", 0)
+    path = tmp_path / f"data.{kind}"
+    data = frame(5)
+    data.to_csv(path, index=False) if kind == "csv" else data.to_parquet(path)
+    Channel.of(path).expecting(RULES).look()
+    if kind == "csv":
+        path.write_text("y,a\n1,nurse\n")
+        with pytest.raises(DataError, match="column 'a' holds 'nurse' in line 2"):
+            Channel.of(path).look()

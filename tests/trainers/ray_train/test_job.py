@@ -1,0 +1,76 @@
+"""A Ray Train trainer as its documentation writes it, tuned on a warm gang of two workers on Ray."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray.data
+import ray.train
+
+from hpo import ContinuousParameter, HyperbandStrategyConfig, HyperparameterTuner, StrategyConfig
+from hpo.record.store import Store
+from tests.support.ray_train_job import trainer
+from trainers import RayTrainTrainer
+
+pytestmark = pytest.mark.ray
+
+
+def job(folder: Path, **config: Any) -> tuple[HyperparameterTuner, list]:
+    """The trials of a Hyperband job."""
+    folder.mkdir()
+    tuner = HyperparameterTuner(
+        trainer(2, **config),
+        "accuracy",
+        {"lr": ContinuousParameter(0.0001, 0.1, "Logarithmic")},
+        strategy="Hyperband",
+        strategy_config=StrategyConfig(HyperbandStrategyConfig(max_resource=4, min_resource=1, reduction_factor=2)),
+        max_jobs=6,
+        random_seed=3,
+        storage_path=str(folder),
+        store=f"sqlite:///{folder}/store.db",
+        console=False,
+    )
+    tuner.fit(job_name="job")
+    with Store(f"sqlite:///{folder}/store.db") as store:
+        return tuner, store.trials("job")
+
+
+@pytest.mark.fault
+def test_a_job_is_the_same_with_a_worker_killed(ray_cluster: None, tmp_path: Path) -> None:
+    kill = tmp_path / "kill"
+    _, trials = job(tmp_path / "one", kill="")
+    kill.touch()
+    tuner, again = job(tmp_path / "other", kill=str(kill))
+    assert not kill.exists()
+    assert [(trial.resource, trial.objective) for trial in again] == [
+        (trial.resource, trial.objective) for trial in trials
+    ]
+    assert {trial.resource for trial in trials} > {4}
+    model = tuner.best_estimator().model()
+    with model.as_directory() as folder:
+        assert Path(folder, "model.pt").is_file()
+
+
+def counting(config: dict[str, Any]) -> None:
+    """Reports the rows and the sum that this worker's part of the dataset has, and rows of the one that is whole."""
+    for _ in range(2):
+        part, rows = 0, 0
+        for batch in ray.train.get_dataset_shard("train").iter_torch_batches(batch_size=4, dtypes=None):
+            part, rows = part + int(batch["id"].sum()), rows + len(batch["id"])
+        whole = sum(len(batch["id"]) for batch in ray.train.get_dataset_shard("whole").iter_batches())
+        ray.train.report({"sum": part, "rows": rows, "whole": whole})
+
+
+def test_datasets_are_dealt_out_as_ray_train_does(ray_cluster: None, tmp_path: Path) -> None:
+    made = ray.train.torch.TorchTrainer(
+        counting,
+        train_loop_config={"epochs": 2},
+        scaling_config=ray.train.ScalingConfig(num_workers=2),
+        datasets={"train": ray.data.range(21), "whole": ray.data.range(7)},
+        dataset_config=ray.train.DataConfig(datasets_to_split=["train"]),
+    )
+    result = RayTrainTrainer(made).fit({}, storage_path=str(tmp_path))
+    assert [report.metrics["rows"] for report in result.reports] == [10, 10]
+    assert [report.metrics["whole"] for report in result.reports] == [7, 7]

@@ -1,0 +1,73 @@
+"""The program of a gang's workers that run a Ray Train function: process group and datasets are kept."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from trainers.gangs import Assignment, Report, Segment, WorkerContext
+from trainers.pytorch import AllReducing, FunctionProgram, FunctionSettings, Peers, Worker
+from trainers.ray_train.loop import Loop
+from trainers.ray_train.segment import run_segment
+
+
+class RayTrainProgram(FunctionProgram):
+    """Trains a Ray Train function, in a process group that lasts as long as the gang; see `trainers.gangs.Program`.
+
+    Args:
+        loop: the user's.
+        settings: how its workers are set up.
+        shards: its datasets, a dict for each worker.
+    """
+
+    def __init__(self, loop: Loop, settings: FunctionSettings, shards: Sequence[Mapping[str, Any]]) -> None:
+        super().__init__({}, settings, AllReducing())
+        self._loop = loop
+        self._shards = shards
+
+    def open(self, context: WorkerContext) -> dict[str, float]:
+        """Joins the process group, which has the environment that Ray Train gives it."""
+        if not context.in_hand:
+            _set_environment()
+        return super().open(context)
+
+    def _segment(
+        self,
+        assignment: Assignment,
+        context: WorkerContext,
+        worker: Worker,
+        peers: Peers,
+        on_report: Callable[[Report], None],
+        halted: Callable[[], bool],
+    ) -> Segment:
+        return run_segment(
+            self._loop,
+            assignment,
+            peers,
+            worker.device,
+            self._shards[peers.rank] if self._shards else {},
+            on_report,
+            halted,
+            report_timeout_s=self._settings.report_timeout_s,
+            place=context.storage,
+        )
+
+
+def _set_environment() -> None:
+    """What `torchrun` and Ray's own backend tell a worker, and Accelerate and others ask for."""
+    import ray.train
+    from ray.train.torch import get_device
+
+    try:
+        context: Any = ray.train.get_context()
+    except RuntimeError:
+        return  # A gang that is none of Ray Train's, as in tests.
+    os.environ |= {
+        "RANK": str(context.get_world_rank()),
+        "WORLD_SIZE": str(context.get_world_size()),
+        "LOCAL_RANK": str(context.get_local_rank()),
+        "LOCAL_WORLD_SIZE": str(context.get_local_world_size()),
+        "NODE_RANK": str(context.get_node_rank()),
+        "ACCELERATE_TORCH_DEVICE": str(get_device()),
+    }
