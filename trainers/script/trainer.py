@@ -51,6 +51,7 @@ class ScriptTrainer(Trainer):
 
     resource_names: tuple[str, ...] = ("epochs", "num_epochs", "num_train_epochs", "max_steps")
     fixed_names: tuple[str, ...] = (WORKERS,)
+    needs_train: ClassVar[bool] = False
     unit: str = "report"
     code_options: ClassVar[tuple[str, ...]] = ("entry_point",)
 
