@@ -14,7 +14,7 @@ from hpo.ranking import mean_error
 from hpo.search import Search
 from hpo.simulation.curves import Curves
 from hpo.simulation.replay import Replayed, simulate
-from hpo.strategies import Strategy, check_plan, check_repeats, repeated
+from hpo.strategies import Strategy, check_plan, check_repeats, check_strategy, repeated, with_median_rule
 
 if TYPE_CHECKING:
     from hpo.suggestions import Observation
@@ -80,6 +80,7 @@ def compare(
     gangs: Sequence[int],
     max_jobs: Sequence[int],
     seeds: Sequence[int],
+    early_stopping_type: str = "Off",
     earlier: Sequence[Observation] = (),
 ) -> list[Row]:
     """Runs every strategy with every number of gangs and every budget.
@@ -93,18 +94,23 @@ def compare(
         gangs: how many train at once.
         max_jobs: trials in all.
         seeds: of each.
+        early_stopping_type: "Auto" has the median rule stop trials, of every strategy.
         earlier: results of earlier jobs, for strategies that learn.
 
     Raises:
         ConfigurationError: a strategy cannot search so, or trials would train longer than the curves.
     """
+    for strategy in strategies.values():  # Before any of them searches, which may take minutes.
+        check_strategy(strategy, None, early_stopping_type)
+        for jobs in max_jobs:
+            check_repeats(strategy, search.repeats, jobs)
     rows = []
     for name, strategy in strategies.items():
         for jobs in max_jobs:
-            check_repeats(strategy, search.repeats, jobs)
             configurations = jobs // search.repeats
-            laid_out = check_plan(strategy.plan(ranges, configurations, units), configurations, name)
-            plan = repeated(laid_out, search.repeats)
+            plan = check_plan(strategy.plan(ranges, configurations, units), configurations, name)
+            plan = with_median_rule(plan) if early_stopping_type == "Auto" else plan
+            plan = repeated(plan, search.repeats)
             for count in gangs:
                 runs = [
                     simulate(

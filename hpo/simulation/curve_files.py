@@ -5,16 +5,18 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hpo.ranges import CategoricalParameter, ParameterRange
-from hpo.record import LedgerRow, Store
+from hpo.record import JobRow, LedgerRow, ReportRow, Store, TrialRow, repeats_of, status_and_reason
 from hpo.simulation.curves import Curves, RecordedCurve
-from hpo.text import count, enumerated
+from hpo.strategies import mean
+from hpo.text import count, enumerated, first_line
 from trainers.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -183,7 +185,7 @@ def _readings(value: Any) -> Iterator[Any]:
 
 
 def _of_job(name: str, ranges: Mapping[str, ParameterRange], metric: str, url: str | None) -> Curves:
-    """An earlier job's trials, without those that failed: a trial's units all took its mean seconds of training."""
+    """An earlier job's configurations, without those of which a trial failed."""
     with Store(url) as store:
         job, trials, reports, ledger = store.job(name), store.trials(name), store.reports(name), store.ledger(name)
     own, tuned = job.spec["hyperparameter_ranges"].keys(), ranges.keys()
@@ -196,28 +198,66 @@ def _of_job(name: str, ranges: Mapping[str, ParameterRange], metric: str, url: s
         raise ConfigurationError(
             f"job {name!r} was tuned for {other!r}, and this one for {metric!r}; give one for that"
         )
+    repeats = repeats_of(job)
+    together: dict[int, list[RecordedCurve]] = defaultdict(list)
+    for trial, curve in _of_trials(trials, reports, ledger):
+        together[trial.number // repeats].append(curve)
+    recorded = [_as_one(curves) for curves in together.values() if len(curves) == repeats]
+    if not recorded:
+        raise ConfigurationError(_without_curves(job, trials))
+    title = f"job {name}" if repeats == 1 else f"job {name} (means of {repeats} trials each)"
+    return Curves(title, ranges, recorded, start_seconds=_starting(ledger))
+
+
+def _of_trials(
+    trials: Iterable[TrialRow], reports: Iterable[ReportRow], ledger: Sequence[LedgerRow]
+) -> Iterator[tuple[TrialRow, RecordedCurve]]:
+    """The curves of trials that have one and did not fail: a trial's units all took its mean seconds of training."""
     values: dict[str, list[float]] = defaultdict(list)
     for report in sorted(reports, key=lambda report: report.step):
         values[report.trial_id].append(math.nan if report.objective is None else report.objective)
-    training, starting = _training(ledger), _starting(ledger)
-    units = {trial.trial_id: len(values[trial.trial_id]) for trial in trials}
-    mean = sum(training.values()) / max(1, sum(units[trial] for trial in training if trial in units))
-    recorded = []
+    training = _training(ledger)
+    usual = sum(training.values()) / max(1, sum(len(values[trial]) for trial in training if trial in values))
     for trial in trials:
         if trial.number < 0 or trial.status == "Failed" or not values[trial.trial_id]:
             continue
-        curve = values[trial.trial_id]
+        curve = list(values[trial.trial_id])
         if trial.status == "Diverged" and math.isfinite(curve[-1]):
             curve.append(math.nan)
-        pace = training[trial.trial_id] / len(curve) if trial.trial_id in training else mean
-        seconds = [pace * unit for unit in range(1, len(curve) + 1)]
-        recorded.append(RecordedCurve(configuration=trial.hyperparameters, values=curve, seconds=seconds))
-    if not recorded:
-        raise ConfigurationError(f"job {name!r} has no trial that reported {metric!r}; give one that trained")
-    return Curves(f"job {name}", ranges, recorded, start_seconds=starting)
+        pace = training[trial.trial_id] / len(curve) if trial.trial_id in training else usual
+        yield trial, RecordedCurve(configuration=trial.hyperparameters, values=curve, seconds=_steady(pace, len(curve)))
 
 
-def _training(ledger: list[LedgerRow]) -> dict[str, float]:
+def _as_one(trials: Sequence[RecordedCurve]) -> RecordedCurve:
+    """The mean of a configuration's trials, as far as all of them came; it has diverged where one of them had."""
+    if len(trials) == 1:
+        return trials[0]
+    units = min(len(trial.values) for trial in trials)
+    values = [mean(trial.values[unit] for trial in trials) for unit in range(units)]
+    if math.isfinite(values[-1]) and not all(math.isfinite(trial.values[-1]) for trial in trials):
+        values.append(math.nan)  # The others ended before the unit in which one diverged.
+    pace = fmean(trial.seconds[-1] / len(trial.seconds) for trial in trials)
+    return RecordedCurve(configuration=trials[0].configuration, values=values, seconds=_steady(pace, len(values)))
+
+
+def _steady(pace: float, units: int) -> list[float]:
+    """Seconds until the end of each unit, which all take the same."""
+    return [pace * unit for unit in range(1, units + 1)]
+
+
+def _without_curves(job: JobRow, trials: Iterable[TrialRow]) -> str:
+    """Why a job gives no curve, and what would."""
+    tuned, (status, _) = [trial for trial in trials if trial.number >= 0], status_and_reason(job)
+    if tuned and all(trial.status == "Failed" for trial in tuned):
+        first = first_line(tuned[0].failure_reason).rstrip(".")
+        return f"all trials of job {job.name!r} failed, the first because: {first}; give a job whose trials trained"
+    repeats, metric = repeats_of(job), job.spec["objective_metric_name"]
+    whole = "no trial that" if repeats == 1 else f"no configuration all of whose {repeats} trials"
+    wait = "wait until it has, or " if status in ("InProgress", "Stopping") else ""
+    return f"job {job.name!r} is {status}, and has {whole} reported {metric!r}; {wait}give one that trained"
+
+
+def _training(ledger: Iterable[LedgerRow]) -> dict[str, float]:
     """Seconds that gangs trained each trial."""
     seconds: dict[str, float] = defaultdict(float)
     for row in ledger:
@@ -226,7 +266,7 @@ def _training(ledger: list[LedgerRow]) -> dict[str, float]:
     return dict(seconds)
 
 
-def _starting(ledger: list[LedgerRow]) -> float:
+def _starting(ledger: Iterable[LedgerRow]) -> float:
     """Mean seconds of a gang's start."""
     seconds: dict[str, float] = defaultdict(float)
     for row in ledger:

@@ -61,8 +61,18 @@ def write(curves: list[RecordedCurve], path: Path) -> Path:
     return path
 
 
-def keep(store: Store, name: str, curves: list[RecordedCurve], metric: str = "validation:auc") -> None:
-    """Puts a job of these curves into a store; it ran on one worker, which started at once."""
+def keep(
+    store: Store, name: str, curves: list[RecordedCurve], metric: str = "validation:auc", *, status: str = ""
+) -> None:
+    """Puts a job of these curves into a store; it ran on one worker, which started at once.
+
+    Args:
+        store: it.
+        name: the job's.
+        curves: a trial each.
+        metric: what they are of.
+        status: of all trials, where that is not what the curves say.
+    """
     spec = {
         "hyperparameter_ranges": {key: each.to_json() for key, each in RANGES.items()},
         "objective_metric_name": metric,
@@ -75,17 +85,18 @@ def keep(store: Store, name: str, curves: list[RecordedCurve], metric: str = "va
     with store.writer(name) as writer:
         for number, curve in enumerate(curves):
             trial, values = f"{name}-{number:03d}", [value for value in curve.values if math.isfinite(value)]
-            status = "Completed" if len(values) == len(curve.values) else "Diverged"
-            units = min(len(values) + 1, len(curve.values))
+            ended = status or ("Completed" if len(values) == len(curve.values) else "Diverged")
+            units = min(len(values) + 1, max(1, len(curve.values)))
             writer.trial(
                 TrialRow(
                     job=name,
                     trial_id=trial,
                     number=number,
-                    status=status,  # type: ignore[arg-type]
+                    status=ended,  # type: ignore[arg-type]
                     hyperparameters=dict(curve.configuration),
                     resource=len(values),
-                    objective=values[-1] if status == "Completed" else None,
+                    objective=values[-1] if values and ended == "Completed" else None,
+                    failure_reason="ValueError: no luck.\nmore" if ended == "Failed" else "",
                 )
             )
             writer.report(

@@ -9,7 +9,7 @@ import typer
 from hpo.cli.options import AllowCode, AsJson, Overrides, StoreUrl, overrides
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.table import Table
 
@@ -73,20 +73,34 @@ def simulate(
             gangs=at_once or [settings.max_parallel_jobs],
             max_jobs=jobs,
             seeds=range(first, first + seeds),
+            early_stopping_type=settings.early_stopping_type,
             earlier=earlier_of(settings, spec.store),
         )
-    notes = [*table.notes, *([_repeated(repeats)] if (repeats := settings.options["repeats"]) > 1 else ())]
+    notes = [*table.notes, *_notes(settings)]
     if as_json:
         show_json({"rows": [row.to_json(settings.tariff) for row in rows], "notes": notes})
     else:
         show(_table(rows, settings.tariff), *notes)
 
 
-def _repeated(repeats: int) -> str:
-    return (
-        f"Each configuration is trained {repeats} times, and each of its trials goes along the one curve that is "
-        "recorded of it: what another seed would change is not simulated."
-    )
+def _notes(settings: JobSettings) -> Iterator[str]:
+    """What a reader of simulated figures has to know of the job."""
+    from hpo.strategies import median_rule_warnings
+
+    plan = settings.plan()
+    if plan.repeats > 1:
+        yield (
+            f"Each configuration is trained {plan.repeats} times, and each of its trials goes along the one curve that "
+            "is recorded of it: what another seed would change is not simulated."
+        )
+    if plan.apart:
+        if early := " or ".join(map(str, plan.brackets[0].rungs[:-1])):
+            yield (
+                f"early_stopping_type is Auto: a trial stops at {early} units if it is behind the median of those "
+                "before it."
+            )
+        else:
+            yield from median_rule_warnings(plan)
 
 
 def _counts(option: str, text: str | None, default: int | None) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,32 @@ def test_repeats_go_along_one_curve(files: list[str]) -> None:
     assert model["rows"][0]["units"] < model["rows"][0]["most_units"]
 
 
+def test_the_median_rule_of_the_job_file_stops_trials(files: list[str]) -> None:
+    asked = ["simulate", *files, "--seeds", "2", "--json"]
+    job = Path(files[0])
+    job.write_text(
+        JOB.replace("strategy: Hyperband", "strategy: Random")
+        .replace("  hyperband: {max_resource: 9}\n", "")
+        .replace("eval_metric: auc}", "eval_metric: auc, num_round: 9}"),
+        encoding="utf-8",
+    )
+    whole, stopped = (
+        json.loads(hpo(*asked, "--set", f"tuning.early_stopping_type={kind}", "--gangs", "1,4"))
+        for kind in ("Off", "Auto")
+    )
+    assert [row["units"] for row in whole["rows"]] == [12 * 9] * 2
+    one, four = stopped["rows"]
+    assert one["units"] < 12 * 9 == one["most_units"]
+    assert (one["units"], one["regrets"]) == (four["units"], four["regrets"])
+    assert stopped["notes"][-1] == (
+        "early_stopping_type is Auto: a trial stops at 1 or 3 units if it is behind the median of those before it."
+    )
+    both = ["--set", "tuning.early_stopping_type=Auto", "--strategy", "Random", "--strategy", "Hyperband"]
+    assert "early_stopping_type 'Auto' with 'Hyperband': Hyperband stops trials itself; give 'Off'" in hpo(
+        *asked, *both, code=2
+    )
+
+
 def test_a_bill_in_money_where_there_are_prices(files: list[str]) -> None:
     priced = hpo(
         "simulate", *files, "--set", "cost={per_worker_hour: 3600, currency: EUR}", "--seeds", "1", columns=200
@@ -103,6 +130,21 @@ def test_an_earlier_job_gives_curves(files: list[str], store: Store, tmp_path: P
     assert of_job["rows"][0]["regrets"] == of_file["rows"][0]["regrets"]
     assert of_job["rows"][0]["worker_seconds"] == pytest.approx(of_file["rows"][0]["worker_seconds"])
     assert of_job["notes"][0].count("of 60 in job before")
+
+
+def test_an_earlier_job_without_a_curve_is_said_in_one_line(files: list[str], store: Store) -> None:
+    lost = [replace(curve, values=[], seconds=[0.0]) for curve in recorded(3)]
+    keep(store, "silent", lost)
+    keep(store, "failed", lost, status="Failed")
+    asked = ["simulate", *files[:1], "--curves"]
+    for name, said in {
+        "job:silent": "job 'silent' is Completed, and has no trial that reported 'validation:auc'; give",
+        "job:failed": "all trials of job 'failed' failed, the first because: ValueError: no luck; give a job whose",
+        "job:filed": "no job named 'filed' in ",
+    }.items():
+        found = hpo(*asked, name, code=2)
+        assert found.startswith(said)
+        assert "\n" not in found.rstrip()
 
 
 @pytest.mark.parametrize("kind", ["IdenticalDataAndAlgorithm", "TransferLearning"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -210,12 +210,99 @@ def test_a_job_of_another_search_is_refused(ranges: Any, metric: str, said: str,
         open_curves("job:before", ranges, metric)
 
 
-def test_a_job_that_is_not_there_or_has_no_report_is_refused(home: Path) -> None:
+ETA = {"eta": ContinuousParameter(0, 1)}
+
+
+def keep_repeats(store: Store, trials: Sequence[tuple[Any, Sequence[float]]], *, repeats: int = 2) -> None:
+    """A job of trials that took a second a unit, one after another's number."""
+    spec = {"hyperparameter_ranges": {"eta": {}}, "objective_metric_name": METRIC, "repeats": repeats}
+    store.create_job(JobRow(name="before", created_at=0.0, spec=spec))
+    with store.writer("before") as writer:
+        for number, (status, values) in enumerate(trials):
+            trial, eta = f"before-{number:03d}", number // repeats / 10
+            reason = "ValueError: no luck.\nmore" if status == "Failed" else ""
+            writer.trial(
+                TrialRow(
+                    job="before",
+                    trial_id=trial,
+                    number=number,
+                    status=status,
+                    hyperparameters={"eta": eta},
+                    failure_reason=reason,
+                )
+            )
+            writer.report(
+                *(
+                    ReportRow(job="before", trial_id=trial, step=unit, objective=value, at=0.0)
+                    for unit, value in enumerate(values, 1)
+                )
+            )
+            seconds = (number + 1.0) * len(values)
+            writer.ledger(
+                LedgerRow(job="before", trial_id=trial, gang="g", kind="training", worker_seconds=seconds, at=0.0)
+            )
+
+
+def test_repeats_of_a_configuration_are_one_curve_their_mean(home: Path) -> None:
+    trials = [
+        *[("Completed", (0.1, 0.2, 0.3)), ("Completed", (0.3, 0.4, 0.7))],
+        *[("Stopped", (0.2, 0.2)), ("Stopped", (0.4,))],  # The job was stopped while the second one trained.
+        *[("Completed", (0.5, 0.6, 0.7)), ("Failed", (0.5,))],
+        *[("Completed", (0.6, 0.7, 0.8)), ("Diverged", (0.8,))],
+        *[("Diverged", (0.6, 0.7)), ("Stopped", (0.8,))],
+        *[("Completed", (0.9, 0.9, 0.9)), ("Pending", ())],
+        *[("Completed", (0.9, 0.9, 0.9))],
+    ]
     with Store() as store:
-        spec = {"hyperparameter_ranges": {"eta": {}}, "objective_metric_name": METRIC}
-        store.create_job(JobRow(name="empty", created_at=0.0, spec=spec))
-    ranges = {"eta": ContinuousParameter(0, 1)}
-    with pytest.raises(ConfigurationError, match="no trial that reported"):
-        open_curves("job:empty", ranges, METRIC)
-    with pytest.raises(ConfigurationError, match="none"):
-        open_curves("job:none", ranges, METRIC)
+        keep_repeats(store, trials)
+    curves = open_curves("job:before", ETA, METRIC)
+    assert [each["eta"] for each in curves.configurations] == [0.0, 0.1, 0.3, 0.4]
+    np.testing.assert_allclose(curves.values[:2], [[0.2, 0.3, 0.5], [0.3, 0.3, 0.3]])
+    np.testing.assert_allclose(curves.seconds[:2], [[0, 1.5, 3.0, 4.5], [0, 3.5, 7.0, 10.5]])
+    assert list(curves.diverged_at) == [4, 4, 2, 2]
+    assert "of 4 in job before (means of 2 trials each); " in curves.notes[0]
+
+
+ALL_FAILED = (
+    r"all trials of job 'before' failed, the first because: ValueError: no luck; give a job whose trials trained"
+)
+
+
+@pytest.mark.parametrize(
+    ("trials", "repeats", "said"),
+    [
+        (
+            [],
+            1,
+            r"job 'before' is InProgress, and has no trial that reported '.*'; wait until it has, or give one that",
+        ),
+        ([("Running", ())], 1, "has no trial that reported 'validation:auc'; wait until it has, or give"),
+        ([("Completed", (0.5,))], 2, "has no configuration all of whose 2 trials reported 'validation:auc'; wait"),
+        ([("Completed", (0.5,)), ("Failed", ())], 2, "no configuration all of whose 2 trials reported"),
+        ([("Failed", ())], 1, ALL_FAILED),
+        ([("Failed", (0.5,)), ("Failed", ())], 1, ALL_FAILED),
+    ],
+)
+def test_a_job_without_a_curve_is_one_error_that_says_why(
+    trials: list[tuple[str, tuple[float, ...]]], repeats: int, said: str, home: Path
+) -> None:
+    with Store() as store:
+        keep_repeats(store, trials, repeats=repeats)
+    with pytest.raises(ConfigurationError, match=said):
+        open_curves("job:before", ETA, METRIC)
+
+
+def test_a_job_that_has_ended_without_a_curve_is_not_waited_for(home: Path) -> None:
+    with Store() as store:
+        keep_repeats(store, [], repeats=1)
+        with store.writer("before") as writer:
+            writer.job(status="Stopped", ended_at=1.0)
+    with pytest.raises(ConfigurationError, match=r"is Stopped, and has no trial that reported '.*'; give one that"):
+        open_curves("job:before", ETA, METRIC)
+
+
+def test_a_job_that_is_not_there_is_refused(home: Path) -> None:
+    with Store() as store:
+        keep_repeats(store, [("Completed", (0.5,))], repeats=1)
+    with pytest.raises(ConfigurationError, match=r"no job named 'befor' in .*before"):
+        open_curves("job:befor", ETA, METRIC)

@@ -92,6 +92,37 @@ def test_a_time_limit_ends_the_search_at_the_next_unit() -> None:
     assert "max_runtime_in_seconds" in found.stopped
 
 
+def test_the_median_rule_stops_trials_of_the_strategies_that_take_it() -> None:
+    asked: dict[str, Any] = {"units": UNITS, "gangs": [1, 3], "max_jobs": [12], "seeds": range(2)}
+    rows = compare(table(), SEARCH, RANGES, strategies={"Random": RANDOM}, early_stopping_type="Auto", **asked)
+    alone, together = rows
+    for one, three in zip(alone.runs, together.runs, strict=True):
+        assert [(trial.row, trial.units) for trial in one.trials] == [(t.row, t.units) for t in three.trials]
+        assert {1, UNITS} <= {trial.units for trial in one.trials} <= {1, 3, UNITS}
+        assert {trial.status for trial in one.trials} == {"Completed", "Stopped"}
+        assert one.units == sum(trial.units for trial in one.trials)
+    both = {"Random": RANDOM, "Hyperband": HYPERBAND}
+    with pytest.raises(ConfigurationError, match="'Auto' with 'Hyperband': Hyperband stops trials itself; give 'Off'"):
+        compare(table(), SEARCH, RANGES, strategies=both, early_stopping_type="Auto", **asked)
+
+
+def test_the_median_rule_compares_configurations_where_they_are_repeated() -> None:
+    asked: dict[str, Any] = {"strategies": {"Random": RANDOM}, "units": UNITS, "gangs": [2], "seeds": range(1)}
+    once, thrice = (
+        compare(
+            table(),
+            replace(SEARCH, repeats=repeats),
+            RANGES,
+            max_jobs=[8 * repeats],
+            early_stopping_type="Auto",
+            **asked,
+        )[0].runs[0]
+        for repeats in (1, 3)
+    )
+    assert [trial.units for trial in thrice.trials[::3]] == [trial.units for trial in once.trials]
+    assert thrice.units == 3 * once.units < 3 * 8 * UNITS
+
+
 def test_trials_longer_than_the_curves_are_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"trains up to 10 units.* has 9; give a max_resource of 9 or less"):
         run(table(), RANDOM, run_all(1, UNITS + 1))

@@ -1,0 +1,183 @@
+"""All that is worth knowing of one job, in sections."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any, get_args
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from hpo.cli.snapshot import Snapshot
+from hpo.cli.views.trials import failures, waiting_lines
+from hpo.cli.views.words import STYLES, ago, cost_text, settings, status_text, value_text
+from hpo.jobs import raises
+from hpo.record import EARLIER_BEST, LedgerKind, holder_of, repeats_of, tags_of, when
+from hpo.text import (
+    details_text,
+    enumerated,
+    forecast_text,
+    mean_text,
+    money,
+    range_text,
+    strategy_text,
+    untuned_text,
+    workers_text,
+)
+
+_SOME = 5
+"""Failures that are listed where nobody asked for all of them."""
+
+
+def job_page(snapshot: Snapshot) -> RenderableType:
+    """All that is worth knowing of one job, in sections."""
+    status = Text.assemble((snapshot.job.name, "bold"), "  ", status_text(snapshot.status))
+    parts: list[RenderableType] = [status]
+    if snapshot.reason:
+        parts.append(Text(snapshot.reason, style=STYLES.get(snapshot.status, "")))
+    sections = {
+        "Found": _found(snapshot),
+        "Used": _used(snapshot),
+        "Search": _search(snapshot),
+        "Trainer": _trainer(snapshot),
+        "Data": _data(snapshot.job.spec["inputs"]),
+        "Driver": _driver(snapshot),
+    }
+    for title, rows in sections.items():
+        parts += ["", Text(title, style="bold"), _section(rows)] if rows else []
+    failed = failures(snapshot.trials, limit=_SOME)
+    return Group(*parts, *(("", failed) if failed else ()))
+
+
+def _found(snapshot: Snapshot) -> dict[str, RenderableType]:
+    spec, best = snapshot.job.spec, snapshot.best
+    summary = snapshot.job.summary
+    goal = f"{spec['objective_type'].lower()} the {spec['objective_value']} value of {spec['objective_metric_name']}"
+    if best is None:
+        return {"objective": goal, "best": "none: no trial has reported a finite value"}
+    noise = (summary.get("best") or {}).get("standard_error")
+    value = value_text(snapshot.objective(best)) + (f" (standard error {noise:.4f})" if noise else "")
+    if (mean := snapshot.means.get(best.number)) is not None:
+        whole = mean_text(mean, snapshot.mean_error(best), repeats_of(snapshot.job))
+        value = f"{whole}, the best of which has {value}"
+    reached = best.best_resource if spec["objective_value"] == "best" and best.best_resource else best.resource
+    rows: dict[str, RenderableType] = {
+        "objective": goal,
+        "best": f"{value}, {best.trial_id} after {reached} units",
+        "hyperparameters": settings(best.hyperparameters),
+    }
+    if snapshot.job.spec.get(EARLIER_BEST) and (overall := snapshot.overall_best):
+        where = "of this job" if overall is best else f"of the parent {overall.job}"
+        rows["overall best"] = f"{value_text(snapshot.objective(overall))}, {overall.trial_id} {where}"
+    if details := details_text(best.details):
+        rows["details"] = details
+    others = (summary.get("best") or {}).get("metrics") or {}
+    others = {name: value for name, value in others.items() if name != spec["objective_metric_name"]}
+    if others:
+        rows["other metrics"] = ", ".join(f"{name} {value_text(value)}" for name, value in others.items())
+    untuned = summary.get("untuned") or {}
+    if "value" in untuned:
+        rows["un-tuned"] = f"{value_text(untuned['value'])} after {untuned['resource']} units"
+    elif untuned:
+        rows["un-tuned"] = untuned_text(untuned)
+    return {**rows, "model": best.checkpoint}
+
+
+def _used(snapshot: Snapshot) -> dict[str, RenderableType]:
+    job = snapshot.job
+    counts = Counter(trial.status for trial in snapshot.trials)
+    statuses = ", ".join(f"{count} {status.lower()}" for status, count in counts.items())
+    reached = snapshot.used
+    possible = snapshot.job.plan.get("max_resource", 0) * job.spec["max_jobs"]
+    started = when(job.created_at).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z")
+    stopped = bool(job.summary.get("stopped"))
+    kinds = [kind for kind in get_args(LedgerKind) if kind in snapshot.seconds]
+    parts = ", ".join(f"{kind} {snapshot.seconds[kind]:.1f}" for kind in kinds)
+    return {
+        "trials": f"{snapshot.done} of {snapshot.planned}" + (f": {statuses}" if statuses else ""),
+        "units": f"{reached} of {possible} that as many full trials would train"
+        + (f" ({reached / possible:.1%})" if possible else ""),
+        "time": f"{snapshot.runtime:.1f} s, from {started}",
+        "billed": f"{snapshot.worker_seconds:,.1f} worker-seconds"
+        + (f", {cost}" if (cost := cost_text(snapshot.tariff, snapshot.worker_seconds)) else "")
+        + (f": {parts}" if parts else ""),
+        **({"forecast": forecast_text(forecast, stopped=stopped)} if (forecast := job.summary.get("forecast")) else {}),
+    }
+
+
+def _search(snapshot: Snapshot) -> dict[str, RenderableType]:
+    spec = snapshot.job.spec
+    limits = f"{spec['max_jobs']} trials, {spec['max_parallel_jobs']} at once"
+    if spec["max_runtime_in_seconds"]:
+        limits += f", {spec['max_runtime_in_seconds']} s at most"
+    if spec.get("max_cost") and snapshot.tariff:
+        limits += f", {money(spec['max_cost'], snapshot.tariff.currency)} at most"
+    rows: dict[str, RenderableType] = {"strategy": strategy_text(spec), "limits": "\n".join([limits, *raises(spec)])}
+    rows["seed"] = str(spec["random_seed"])
+    brackets = [
+        " -> ".join(f"{size} to {rung}" for rung, size in zip(bracket["rungs"], bracket["sizes"], strict=True))
+        for bracket in snapshot.job.plan.get("brackets", ())
+    ]
+    if brackets:
+        counted = Counter(brackets).items()
+        rows["brackets"] = "\n".join(f"{line} ({count} times)" if count > 1 else line for line, count in counted)
+    grid = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    for name, bounds in spec["hyperparameter_ranges"].items():
+        grid.add_row(Text(name), Text(range_text(bounds)))
+    if chosen := spec.get("autotune"):
+        rows["autotune"] = f"chose {enumerated([each['name'] for each in chosen])}"
+    if waiting := waiting_lines(snapshot):
+        rows["added"] = "\n".join(waiting)
+    return {**rows, "ranges": grid}
+
+
+def _trainer(snapshot: Snapshot) -> dict[str, RenderableType]:
+    estimator = snapshot.job.spec["estimator"]
+    scaling = estimator["scaling"]
+    workers = workers_text(snapshot.job.spec)
+    if scaling["resources_per_worker"]:
+        workers += f", each with {settings(scaling['resources_per_worker'])}"
+    elif scaling["use_gpu"]:
+        workers += ", each with a GPU"
+    return {
+        "type": estimator["trainer"],
+        "workers": workers,
+        "hyperparameters": settings(estimator["hyperparameters"]) or "none",
+    }
+
+
+def _data(inputs: Mapping[str, Mapping[str, Any]]) -> dict[str, RenderableType]:
+    def text(channel: Mapping[str, Any]) -> str:
+        rows = "" if channel.get("rows") is None else f"{channel['rows']:,} rows"
+        columns = f"{len(channel['columns'])} columns" if channel.get("columns") else ""
+        files = channel.get("files") or []
+        where = ", ".join(files[:2]) + (f" and {len(files) - 2} more" if len(files) > 2 else "")
+        return ", ".join(part for part in (rows, columns, where or channel.get("kind", "")) if part)
+
+    return {name: text(channel) for name, channel in inputs.items()}
+
+
+def _driver(snapshot: Snapshot) -> dict[str, RenderableType]:
+    job, driver = snapshot.job, snapshot.job.driver
+    rows: dict[str, RenderableType] = {"owner": job.owner} if job.owner else {}
+    if driver:
+        heard = "" if job.ended_at else f", last heard of {ago(job.silent)} ago"
+        rows["process"] = holder_of(driver) + heard
+    if submission := driver.get("submission_id"):
+        rows["Ray job"] = f"{submission} on {driver.get('address') or 'an unknown cluster'}"
+    if log := driver.get("log"):
+        rows["log"] = log
+    if tags := tags_of(job.spec.get("tags")):
+        rows["tags"] = settings(tags)
+    return rows
+
+
+def _section(rows: Mapping[str, RenderableType]) -> Table:
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True, style="dim")
+    table.add_column(overflow="fold")
+    for name, value in rows.items():
+        table.add_row(Text(f"  {name}"), Text(value) if isinstance(value, str) else value)
+    return table
