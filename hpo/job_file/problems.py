@@ -14,6 +14,7 @@ from hpo.job_file.models import Data, Tuning
 from hpo.job_file.trainer_models import (
     CustomSpec,
     ParameterServerSpec,
+    ScriptSpec,
     SeveralSpec,
     TorchSpec,
     TrainerSpec,
@@ -27,7 +28,7 @@ from hpo.strategies import strategy_of
 from trainers.errors import ConfigurationError
 
 Model = TypeVar("Model")
-Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | CustomSpec | SeveralSpec
+Spec = XGBoostSpec | TorchSpec | ParameterServerSpec | ScriptSpec | CustomSpec | SeveralSpec
 
 PARTS = ("train", "validation", "test")
 """The channels of a dataset that has a name."""
