@@ -20,6 +20,7 @@ from hpo.search.kinship.sharing import Sharing
 from hpo.search.simulated_gangs import SimulatedGangs
 from hpo.search.trial import UNTUNED, TrialRun
 from hpo.strategies.hyperband import Plan
+from hpo.strategies.openings import by_number
 from hpo.strategies.scheduler import SynchronousHyperBandScheduler
 from hpo.strategies.searchers import History, ModelSearch
 from tests.support.broken_off import Mortal
@@ -113,9 +114,8 @@ class Attentive(ModelSearch):
     def __init__(
         self, plan: Plan, *, ranges: Mapping[str, ParameterRange] = RANGES, lag: int = 2, history: History | None = None
     ) -> None:
-        super().__init__(
-            ranges, plan, metric=METRIC, mode="max", seed=1, lag=lag, fewest=2, ahead=False, history=history
-        )
+        history = history or History(plan, by_number(plan, lag))
+        super().__init__(ranges, plan, metric=METRIC, mode="max", seed=1, fewest=2, ahead=False, history=history)
 
     def suggest(self, trial_id: str) -> dict[str, Any] | None:
         suggested = super().suggest(trial_id)

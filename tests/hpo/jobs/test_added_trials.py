@@ -75,7 +75,7 @@ def test_a_job_that_is_killed_anywhere_has_the_same_trials_again(learns: bool) -
     assert [trial[4] for trial in answers[0]["trials"][:2]] == [{"eta": eta} for eta in VALUES]
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(st.lists(MOMENTS, min_size=2, max_size=2), st.lists(MOMENTS, max_size=2), st.booleans(), st.integers(0, 1))
 def test_whenever_it_is_added_and_the_driver_dies_one_trial_takes_it(
     added: list[tuple[int, int]], deaths: list[tuple[int, int]], heard: bool, plan: int

@@ -175,7 +175,7 @@ def test_a_job_whose_first_trials_all_failed_is_tried_again_though_others_traine
 PLANNED = [HyperbandStrategy(max_resource=9, min_resource=1), RandomStrategy()]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.sampled_from(PLANNED),
     st.lists(st.integers(1, 14), min_size=2, max_size=4),

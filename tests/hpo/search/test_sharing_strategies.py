@@ -64,7 +64,7 @@ def asynchronous(plan: Plan) -> TrialScheduler:
     return AshaScheduler(plan, metric=METRIC, mode="max")
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(
     PLANS,
     st.sampled_from([1, 2, 4, 8]),
