@@ -179,11 +179,20 @@ class JobView:
         number = trial.number // (repeats := repeats_of(self.job))
         return [each for each in self.trials if each.number // repeats == number]
 
+    @cached_property
+    def _mean_errors(self) -> dict[int, float | None]:
+        """By the number of a configuration; once for all, as views list thousands of trials."""
+        together: dict[int, list[float]] = defaultdict(list)
+        for trial in self.trials:
+            if (value := self.objective(trial)) is not None:
+                together[trial.number // repeats_of(self.job)].append(value)
+        return {number: mean_error(values) for number, values in together.items()}
+
     def mean_error(self, trial: TrialRow) -> float | None:
         """The standard error of the mean of a trial's configuration; None where that is not a mean of several."""
         if self.means.get(trial.number) is None:
             return None
-        return mean_error([value for each in self.repeats(trial) if (value := self.objective(each)) is not None])
+        return self._mean_errors[trial.number // repeats_of(self.job)]
 
     def score(self, trial: TrialRow) -> float | None:
         """What the job compares configurations by: a trial's own value, or the mean of its configuration's trials."""
