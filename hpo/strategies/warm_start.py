@@ -53,13 +53,14 @@ class WarmStartConfig:
                 f"{did_you_mean(kind, known)}"
             )
         given: Any = [parents] if isinstance(parents, str) else parents
-        names: set[Any] = set(given) if isinstance(given, Iterable) else {None}
-        if not all(isinstance(name, str) and name for name in names):
+        listed: list[Any] = list(given) if isinstance(given, Iterable) else [None]
+        if not all(isinstance(name, str) and name for name in listed):
             raise ConfigurationError(f"WarmStartConfig: parents is {parents!r}; give the names of jobs")
+        names = set(listed)
         if not 1 <= len(names) <= MOST_PARENTS:
             raise ConfigurationError(f"WarmStartConfig: parents has {len(names)} names; give one to {MOST_PARENTS}")
         self.type = WarmStartTypes(kind)
-        self.parents: set[str] = names
+        self.parents = names
 
     def to_input_req(self) -> dict[str, Any]:
         """The form that `describe()` gives it in."""

@@ -260,6 +260,7 @@ def test_identical_asks_for_the_same_data_and_a_parent_that_has_ended(store: str
         ((TRANSFER, []), "parents has 0 names; give one to 5"),
         ((TRANSFER, list("abcdef")), "parents has 6 names; give one to 5"),
         ((TRANSFER, [1]), r"parents is \[1\]; give the names of jobs"),
+        ((TRANSFER, [["a"]]), r"parents is \[\['a'\]\]; give the names of jobs"),
         ((TRANSFER, None), "parents is None; give the names of jobs"),
     ],
 )
