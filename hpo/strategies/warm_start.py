@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpo.ranges import ParameterRange, Scalar, present, range_from_json
 from hpo.ranking import Ranking
-from hpo.record import JobRow, ReportRow, Store, TrialRow, as_earlier_best, best_trial, objective
+from hpo.record import JobRow, ReportRow, Store, TrialRow, as_earlier_best, best_of_jobs, objective
 from hpo.strategies.hyperband import Plan
 from hpo.text import enumerated
 from trainers.checking import did_you_mean
@@ -126,8 +126,7 @@ def earlier_best(config: WarmStartConfig, store: Store) -> dict[str, Any] | None
     if config.type is WarmStartTypes.TRANSFER_LEARNING:
         return None
     jobs = [store.job(name) for name in sorted(config.parents)]
-    trials = [trial for job in jobs for trial in store.trials(job.name) if trial.number >= 0]
-    best = best_trial(jobs[0], trials)  # They have the same objective.
+    best = best_of_jobs([(job, [row for row in store.trials(job.name) if row.number >= 0]) for job in jobs])
     return None if best is None else as_earlier_best(best)
 
 
