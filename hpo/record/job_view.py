@@ -42,6 +42,21 @@ def best_trial(job: JobRow, trials: Iterable[TrialRow]) -> TrialRow | None:
     return best_of(known, _rank(job, known))
 
 
+def best_of_jobs(jobs: Sequence[tuple[JobRow, Sequence[TrialRow]]]) -> TrialRow | None:
+    """The best of the best trials of jobs that have the same objective, each compared by its configuration's mean.
+
+    Args:
+        jobs: each with its trials, whose numbers are those of its own job; ties go to the first.
+    """
+    found: list[tuple[Standing, TrialRow]] = []
+    for place, (job, trials) in enumerate(jobs):
+        if (best := best_trial(job, trials)) is not None:
+            value = means(job, trials)[best.number]
+            found.append((replace(_standing(job, best), value=value, number=place), best))
+    first = best_of(found, lambda each: _ranking(jobs[0][0]).rank_standing(each[0]))
+    return None if first is None else first[1]
+
+
 def as_earlier_best(trial: TrialRow) -> dict[str, Any]:
     """A trial of a parent, for the spec of a job that may outlive that."""
     kept = ("job", "trial_id", "status", "hyperparameters", "resource", "objective", "best_objective")
