@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hpo.ranges import CategoricalParameter, ParameterRange
+from hpo.ranges import CategoricalParameter, ParameterRange, check_ranges
 from trainers.checking import did_you_mean
 from trainers.errors import ConfigurationError
 from trainers.parts import ESTIMATOR, prefixed
@@ -35,6 +35,8 @@ def put_together(
     Raises:
         ConfigurationError: naming what does not go together.
     """
+    if not isinstance(estimators, Mapping) or not estimators:
+        raise ConfigurationError(f"estimator_dict is {estimators!r}; give a dict of two or more trainers by name")
     for field, given in (("objective_metric_name_dict", objectives), ("hyperparameter_ranges_dict", ranges)):
         if not isinstance(given, Mapping) or set(given) != set(estimators):
             raise ConfigurationError(f"{field} is {given!r}; give an entry for each of {', '.join(estimators)}")
@@ -48,6 +50,7 @@ def put_together(
                 f"hyperparameter_ranges_dict[{name!r}] is {ranges[name]!r}; give a dict with a range for each "
                 "hyperparameter to tune, or an empty one"
             )
+        check_ranges(prefixed(name, ranges[name]))
         # An estimator's own conditions are about hyperparameters of its own.
         own_ranges = {own: replace(bounds, when=prefixed(name, bounds.when)) for own, bounds in ranges[name].items()}
         together |= prefixed(name, own_ranges)
@@ -59,14 +62,18 @@ def kept_static(estimator: SeveralTrainers, names: Mapping[str, Sequence[str]]) 
     """Hyperparameters that autotune leaves as they are, given for each estimator under its own names.
 
     Raises:
-        ConfigurationError: one is given for an estimator that there is not.
+        ConfigurationError: one is given for an estimator that there is not, or is no list of names.
     """
-    for name in names:
+    about = "hyperparameters_to_keep_static_dict"
+    if not isinstance(names, Mapping):
+        raise ConfigurationError(f"{about} is {names!r}; give a dict with a list of names for some of the estimators")
+    for name, own in names.items():
         if name not in estimator.trainers:
             raise ConfigurationError(
-                f"hyperparameters_to_keep_static_dict has {name!r}; give {' or '.join(estimator.trainers)}"
-                f"{did_you_mean(name, estimator.trainers)}"
+                f"{about} has {name!r}; give {' or '.join(estimator.trainers)}{did_you_mean(name, estimator.trainers)}"
             )
+        if isinstance(own, str) or not isinstance(own, Sequence) or not all(isinstance(each, str) for each in own):
+            raise ConfigurationError(f"{about}[{name!r}] is {own!r}; give a list of names, such as ['eta']")
     return [whole for name, own in names.items() for whole in prefixed(name, dict.fromkeys(own))]
 
 

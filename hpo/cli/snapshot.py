@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hpo.cost import Tariff
-from hpo.record import AdditionRow, JobRow, JobView, Store, Totals, repeats_of
+from hpo.record import AdditionRow, JobRow, JobView, Store, Totals, TrialRow, repeats_of
 from hpo.sagemaker import counters, describe, describe_trial, tuned_trials
 
 
@@ -56,6 +56,12 @@ class Snapshot(JobView):
         """The price of its workers; None without prices."""
         return Tariff.of_spec(self.job.spec)
 
+    def _mean(self, trial: TrialRow) -> dict[str, Any]:
+        return {
+            "MeanObjectiveValue": self.means[trial.number],
+            "MeanObjectiveStandardError": self.mean_error(trial),
+        }
+
     def trial_summaries(self) -> list[dict[str, Any]]:
         """Its trials, best first, under the names of SageMaker's API; hyperparameters keep their types beside."""
         return [
@@ -63,7 +69,7 @@ class Snapshot(JobView):
                 **describe_trial(self.job, trial),
                 "Status": trial.status,
                 "HyperParameters": trial.hyperparameters,
-                **({"MeanObjectiveValue": self.means[trial.number]} if self.means else {}),
+                **(self._mean(trial) if self.means else {}),
                 "Bracket": trial.bracket,
                 "Resource": trial.resource,
                 "Parent": trial.parent,

@@ -31,7 +31,7 @@ from hpo.strategies import (
     as_given,
     check_plan,
     check_points,
-    check_repeats,
+    configurations_for,
     name_in_record,
     repeated,
     strategy_code,
@@ -137,8 +137,7 @@ class JobSettings:
         check_limits(max_wait=options["max_wait"], max_runtime_in_seconds=self.max_runtime_in_seconds)
         strategy = strategy_of(self.strategy, self.strategy_config)
         ranges, repeats = ranges_of(self.estimator, self.ranges), options["repeats"]
-        check_repeats(strategy, repeats, self.max_jobs)
-        configurations = strategy.trials(ranges, self.max_jobs and self.max_jobs // repeats)
+        configurations = configurations_for(strategy, ranges, repeats, self.max_jobs)
         estimator = self.estimator
         fixed = (*estimator.resource_names, *estimator.fixed_names)
         late = partial(late_obstacle, estimator)

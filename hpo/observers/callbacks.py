@@ -153,6 +153,7 @@ class Callbacks:
         self._notify = notify
         self._recall = recall
         self._told: set[tuple[str, str]] = set()
+        self._ended: set[str] = set()
         self._state: JobState | None = None
 
     def job_start(self, job: JobStart) -> None:
@@ -161,7 +162,9 @@ class Callbacks:
 
     def trial(self, run: TrialRun) -> None:
         """Hands on that a trial has ended."""
-        if run.ended_at is not None and run.tuned:
+        # One that has ended changes once more where it turns out not to count.
+        if run.ended_at is not None and run.tuned and run.id not in self._ended:
+            self._ended.add(run.id)
             if self._recall is not None and self._recall.ended_at(run) is not None:
                 return
             self._call("on_trial_end", _info(run), self._end(run))

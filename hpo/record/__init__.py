@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         EARLIER_BEST as EARLIER_BEST,
         JobView as JobView,
         as_earlier_best as as_earlier_best,
+        best_of_jobs as best_of_jobs,
         best_trial as best_trial,
         means as means,
         objective as objective,

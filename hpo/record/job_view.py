@@ -42,6 +42,21 @@ def best_trial(job: JobRow, trials: Iterable[TrialRow]) -> TrialRow | None:
     return best_of(known, _rank(job, known))
 
 
+def best_of_jobs(jobs: Sequence[tuple[JobRow, Sequence[TrialRow]]]) -> TrialRow | None:
+    """The best of the best trials of jobs that have the same objective, each compared by its configuration's mean.
+
+    Args:
+        jobs: each with its trials, whose numbers are those of its own job; ties go to the first.
+    """
+    found: list[tuple[Standing, TrialRow]] = []
+    for place, (job, trials) in enumerate(jobs):
+        if (best := best_trial(job, trials)) is not None:
+            value = means(job, trials)[best.number]
+            found.append((replace(_standing(job, best), value=value, number=place), best))
+    first = best_of(found, lambda each: _ranking(jobs[0][0]).rank_standing(each[0]))
+    return None if first is None else first[1]
+
+
 def as_earlier_best(trial: TrialRow) -> dict[str, Any]:
     """A trial of a parent, for the spec of a job that may outlive that."""
     kept = ("job", "trial_id", "status", "hyperparameters", "resource", "objective", "best_objective")
@@ -179,11 +194,20 @@ class JobView:
         number = trial.number // (repeats := repeats_of(self.job))
         return [each for each in self.trials if each.number // repeats == number]
 
+    @cached_property
+    def _mean_errors(self) -> dict[int, float | None]:
+        """By the number of a configuration; once for all, as views list thousands of trials."""
+        together: dict[int, list[float]] = defaultdict(list)
+        for trial in self.trials:
+            if (value := self.objective(trial)) is not None:
+                together[trial.number // repeats_of(self.job)].append(value)
+        return {number: mean_error(values) for number, values in together.items()}
+
     def mean_error(self, trial: TrialRow) -> float | None:
         """The standard error of the mean of a trial's configuration; None where that is not a mean of several."""
         if self.means.get(trial.number) is None:
             return None
-        return mean_error([value for each in self.repeats(trial) if (value := self.objective(each)) is not None])
+        return self._mean_errors[trial.number // repeats_of(self.job)]
 
     def score(self, trial: TrialRow) -> float | None:
         """What the job compares configurations by: a trial's own value, or the mean of its configuration's trials."""

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
         check_points as check_points,
         check_repeats as check_repeats,
         check_strategy as check_strategy,
+        configurations_for as configurations_for,
         in_place_of as in_place_of,
         name_in_record as name_in_record,
         prepared as prepared,

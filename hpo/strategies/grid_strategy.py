@@ -55,8 +55,8 @@ class GridStrategy(Strategy):
     def grown(self, plan: Plan, max_jobs: int) -> Plan:
         """See `Strategy.grown`: there are no more trials than combinations."""
         raise ConfigurationError(
-            f"max_jobs cannot be raised to {max_jobs}: a grid has no more than its {plan.trials} combinations; begin a "
-            "new job with larger ranges"
+            f"max_jobs cannot be raised: a grid has no more than its {plan.trials} combinations; begin a new job with "
+            "larger ranges"
         )
 
     def prepare(self, task: Task) -> Prepared:

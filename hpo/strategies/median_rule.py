@@ -80,6 +80,8 @@ class _Entry:
     name: str
     number: int
     rung: int = 0
+    due: bool = False
+    """Whether it has come to its rung and is not compared there yet; also where it has ended there, by itself."""
     state: State = State.TRAINING
     resource: int = 0
     """The units of its last report; those that come again do not count again."""
@@ -182,6 +184,7 @@ class MedianRule:
             return set()
         if entry.rung == len(self._rungs):
             return self._leave(trial, State.FINISHED) | {trial}
+        entry.due = True
         self._stand(entry, State.WAITING)
         return self._decide(entry.rung)
 
@@ -203,6 +206,8 @@ class MedianRule:
         entry = self._entries[trial]
         if entry.state not in (State.TRAINING, State.WAITING):
             return set()
+        # One that ended at a rung is one to compare with there, whether those before it had come there or had not.
+        entry.due &= state is State.FINISHED
         self._stand(entry, state)
         return self._decide(entry.rung)
 
@@ -220,7 +225,7 @@ class MedianRule:
             rung = self._rungs[place]
             while rung.done < len(self._by_number):
                 entry = self._by_number[rung.done]
-                if entry.state is State.WAITING and entry.rung == place:
+                if entry.due and entry.rung == place:
                     self._compare(entry, rung)
                     decided.add(entry.name)
                 elif entry.state in (State.TRAINING, State.WAITING):
@@ -237,8 +242,9 @@ class MedianRule:
         if math.isfinite(entry.average):
             insort(values, entry.average)
         (rung.stopped if behind else rung.went_on).append((self._ranking.rank(entry.best, 0, entry.number), entry.name))
-        entry.rung += not behind
-        self._stand(entry, State.STOPPED if behind else State.TRAINING)
+        entry.rung, entry.due = entry.rung + (not behind), False
+        if entry.state is State.WAITING:
+            self._stand(entry, State.STOPPED if behind else State.TRAINING)
 
     def _tell(self, rung: _Rung) -> None:
         """Says of a bracket what became of its trials at a rung, once none of them is still to come there."""

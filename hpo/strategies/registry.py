@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hpo.ranges import ParameterRange, Scalar, checked_points
-from hpo.strategies.hyperband import Plan, StrategyConfig
+from hpo.strategies.hyperband import MOST_JOBS, Plan, StrategyConfig
 from hpo.strategies.ray_tune import RayTuneStrategy, named_code
 from hpo.strategies.repeats import configurations_of
 from hpo.strategies.strategy import Prepared, Strategy, Task
@@ -161,6 +161,34 @@ def check_repeats(strategy: Strategy, repeats: int, max_jobs: int | None) -> Non
             f"max_jobs is {max_jobs}, and repeats {repeats}: each configuration takes {repeats} of its trials; give a "
             f"max_jobs of {near}"
         )
+
+
+def configurations_for(
+    strategy: Strategy, ranges: Mapping[str, ParameterRange], repeats: int, max_jobs: int | None
+) -> int:
+    """How many configurations a job has, each of which it trains `repeats` times.
+
+    Raises:
+        ConfigurationError: there cannot be such repeats, the ranges have other trials, or these are too many.
+    """
+    check_repeats(strategy, repeats, max_jobs)
+    try:
+        configurations = strategy.trials(ranges, max_jobs and max_jobs // repeats)
+    except ConfigurationError as error:
+        if repeats == 1 or max_jobs is None:
+            raise
+        # The strategy knows configurations, and whoever gave max_jobs counts trials.
+        own = strategy.trials(ranges, None)
+        raise ConfigurationError(
+            f"max_jobs is {max_jobs}, and repeats {repeats}: strategy {name_in_record(strategy)!r} tries "
+            f"{own} configurations of these ranges; leave max_jobs out, or give {own * repeats}"
+        ) from error
+    if configurations * repeats > MOST_JOBS:
+        raise ConfigurationError(
+            f"repeats is {repeats}, and there are {configurations} configurations: {configurations * repeats} trials, "
+            f"and a job has at most {MOST_JOBS}; give fewer repeats or configurations"
+        )
+    return configurations
 
 
 def prepared(strategy: Strategy, task: Task) -> Prepared:

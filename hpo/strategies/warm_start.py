@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hpo.ranges import ParameterRange, Scalar, present, range_from_json
 from hpo.ranking import Ranking
-from hpo.record import JobRow, ReportRow, Store, TrialRow, as_earlier_best, best_trial, objective
+from hpo.record import JobRow, ReportRow, Store, TrialRow, as_earlier_best, best_of_jobs, objective
 from hpo.strategies.hyperband import Plan
 from hpo.text import enumerated
 from trainers.checking import did_you_mean
@@ -53,13 +53,14 @@ class WarmStartConfig:
                 f"{did_you_mean(kind, known)}"
             )
         given: Any = [parents] if isinstance(parents, str) else parents
-        names: set[Any] = set(given) if isinstance(given, Iterable) else {None}
-        if not all(isinstance(name, str) and name for name in names):
+        listed: list[Any] = list(given) if isinstance(given, Iterable) else [None]
+        if not all(isinstance(name, str) and name for name in listed):
             raise ConfigurationError(f"WarmStartConfig: parents is {parents!r}; give the names of jobs")
+        names = set(listed)
         if not 1 <= len(names) <= MOST_PARENTS:
             raise ConfigurationError(f"WarmStartConfig: parents has {len(names)} names; give one to {MOST_PARENTS}")
         self.type = WarmStartTypes(kind)
-        self.parents: set[str] = names
+        self.parents = names
 
     def to_input_req(self) -> dict[str, Any]:
         """The form that `describe()` gives it in."""
@@ -125,8 +126,7 @@ def earlier_best(config: WarmStartConfig, store: Store) -> dict[str, Any] | None
     if config.type is WarmStartTypes.TRANSFER_LEARNING:
         return None
     jobs = [store.job(name) for name in sorted(config.parents)]
-    trials = [trial for job in jobs for trial in store.trials(job.name) if trial.number >= 0]
-    best = best_trial(jobs[0], trials)  # They have the same objective.
+    best = best_of_jobs([(job, [row for row in store.trials(job.name) if row.number >= 0]) for job in jobs])
     return None if best is None else as_earlier_best(best)
 
 

@@ -131,6 +131,31 @@ def test_what_is_missing_of_an_estimator_is_named(objectives: Any, ranges: Any, 
         HyperparameterTuner.create(estimators(), objectives, ranges)
 
 
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"estimator_dict": None}, "estimator_dict is None; give a dict of two or more trainers"),
+        ({"estimator_dict": {}}, "estimator_dict is {}; give a dict of two or more trainers"),
+        (
+            {"hyperparameter_ranges_dict": {"boosted": {"eta": (0.1, 1)}, "network": {}}},
+            r"hyperparameter_ranges\['boosted.eta'\] is \(0.1, 1\); give a ContinuousParameter",
+        ),
+        ({"hyperparameters_to_keep_static_dict": ["boosted"]}, r"static_dict is \['boosted'\]; give a dict"),
+        ({"hyperparameters_to_keep_static_dict": {"boosted": "eta"}}, r"\['boosted'\] is 'eta'; give a list"),
+        ({"hyperparameters_to_keep_static_dict": {"boosted": None}}, r"static_dict\['boosted'\] is None; give a list"),
+    ],
+)
+def test_what_is_of_another_kind_is_named(changes: dict[str, Any], words: str) -> None:
+    given: dict[str, Any] = {
+        "estimator_dict": estimators(),
+        "objective_metric_name_dict": dict.fromkeys(["boosted", "network"], "validation:x"),
+        "hyperparameter_ranges_dict": {"boosted": {}, "network": {}},
+        **changes,
+    }
+    with pytest.raises(ConfigurationError, match=words):
+        HyperparameterTuner.create(**given, autotune=True, console=False)
+
+
 def test_a_job_file_has_several_trainers() -> None:
     trainer = {"type": "xgboost", "num_workers": 0, "hyperparameters": {**BOOSTED, "num_round": 3}}
     spec = JobSpec.model_validate(

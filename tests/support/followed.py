@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from statistics import fmean, stdev
 from typing import Any
 
+from ray.train import ScalingConfig
+
 from hpo import Callback
+from hpo.observers import summarize
 from hpo.observers.callbacks import Callbacks, JobEnd, JobStart
 from hpo.search.controller import Controller
 from hpo.search.observer import JobState
 from hpo.search.trial import TrialRun
 from hpo.strategies.hyperband import Cut, lay_out
-from tests.support.simulated import METRIC, Kept, simulate
+from hpo.strategies.repeats import repeated
+from tests.support.simulated import METRIC, Kept, drawn, simulate
+from trainers import XGBoostTrainer
 from trainers.gangs.messages import Assignment, Report
 
 PLAN = lay_out(6, 1, 3)
@@ -76,6 +82,40 @@ def curve(assignment: Assignment, step: int) -> float:
     if assignment.trial_id == DIVERGING:
         return math.nan
     return float(assignment.hyperparameters.get("eta", 0.0)) * (1 - 0.5**step)
+
+
+def follow_repeats(*trackers: Callback) -> tuple[Controller, list[str]]:
+    """Runs a job of six configurations, two trials each, to its end; its summary is the one that a real job has.
+
+    Returns:
+        The run, and what was printed.
+    """
+    said: list[str] = []
+    plan = repeated(PLAN, 2)
+    callbacks = Callbacks(trackers, said.append)
+    callbacks.job_start(start(plan=plan.to_json()))
+    controller, _, _ = simulate(
+        plan=plan,
+        curve=lambda assignment, step: curve(assignment, step) + drawn(f"{assignment.trial_id}/{step}") / 10,
+        record=Told(callbacks),
+        repeats=2,
+    )
+    trainer = XGBoostTrainer(scaling=ScalingConfig(num_workers=1), hyperparameters={"eval_metric": "auc"})
+    summary = summarize(controller, plan, lambda value: value / 50, trainer)
+    callbacks.job_end(JobEnd(name="job", status="Completed", reason="", summary=summary))
+    return controller, said
+
+
+def best_configuration(objectives: Mapping[str, float]) -> dict[str, float]:
+    """The figures of the best configuration of that job, by the names that trackers have for them.
+
+    Args:
+        objectives: of its trials, by name, without those that failed or diverged.
+    """
+    configurations = [[f"job-{number:03d}", f"job-{number + 1:03d}"] for number in range(0, 12, 2)]
+    whole = [[objectives[name] for name in names] for names in configurations if {*names} <= objectives.keys()]
+    best = max(whole, key=fmean)
+    return {"best": fmean(best), "best_standard_error": stdev(best) / 2**0.5, "best_trial_value": max(best)}
 
 
 def follow(*trackers: Callback) -> tuple[Controller, dict[str, list[Report]], list[str]]:

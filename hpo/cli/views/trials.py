@@ -122,13 +122,19 @@ def _main(snapshot: Snapshot, trial: TrialRow) -> list[str]:
         trial.trial_id,
         trial.status,
         value_text(snapshot.objective(trial)),
-        *([value_text(snapshot.means[trial.number])] if snapshot.means else []),
+        *([_mean(snapshot, trial)] if snapshot.means else []),
         str(trial.resource),
         *([trial.origin] if _is_forked(snapshot) else []),
         f"{seconds:.1f}" if seconds >= 1 else f"{seconds:.2f}",
         *([cost_text(snapshot.tariff, seconds)] if snapshot.tariff else []),
         *([trial.given_as] if _any_given(snapshot) else []),
     ]
+
+
+def _mean(snapshot: Snapshot, trial: TrialRow) -> str:
+    """The mean of a trial's configuration, with its standard error where that is known."""
+    error = snapshot.mean_error(trial)
+    return value_text(snapshot.means[trial.number]) + ("" if error is None else f" \u00b1 {value_text(error)}")
 
 
 def _any_given(snapshot: Snapshot) -> bool:

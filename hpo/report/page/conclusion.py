@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hpo.record import when
+from hpo.record import repeats_of, when
 from hpo.report.data import JobData
 from hpo.report.page.cells import decimal, with_error
 from hpo.text import count, first_line, money, strategy_name
@@ -25,12 +25,14 @@ class Gap:
         other: the other.
         error: the standard error of one such score; None where it is not known.
         maximize: whether more is better.
+        repeats: trials of which the one score is the mean; the error is then that mean's.
     """
 
     value: float
     other: float
     error: float | None
     maximize: bool
+    repeats: int = 1
 
     @property
     def gain(self) -> float:
@@ -39,7 +41,7 @@ class Gap:
 
     @property
     def is_noise(self) -> bool:
-        """Whether it is less than the standard error of one score."""
+        """Whether it is less than the standard error."""
         return self.error is not None and abs(self.gain) < self.error
 
     @property
@@ -50,7 +52,16 @@ class Gap:
             return size
         errors = abs(self.gain) / self.error
         doubt = "" if errors >= LIKELY else ", which may be chance"
-        return f"{size} or {errors:.1f} standard errors of one such score{doubt}"
+        return f"{size} or {errors:.1f} standard errors of {self._which}{doubt}"
+
+    @property
+    def noise(self) -> str:
+        """The standard error in words."""
+        return f"{self._which} has a standard error of {score(self.error or 0)}"
+
+    @property
+    def _which(self) -> str:
+        return "one such score" if self.repeats == 1 else "that mean"
 
 
 def verdict(data: JobData) -> str:
@@ -86,12 +97,28 @@ def gap(data: JobData) -> Gap | None:
     other = data.objective(data.untuned) if data.untuned else None
     if value is None or other is None:
         return None
-    return Gap(value=value, other=other, error=standard_error(data), maximize=data.maximize)
+    return _between(data, value, other)
+
+
+def _between(data: JobData, value: float, other: float) -> Gap:
+    """A job's best score against another score."""
+    return Gap(
+        value=value,
+        other=other,
+        error=standard_error(data),
+        maximize=data.maximize,
+        repeats=repeats_of(data.job),
+    )
 
 
 def standard_error(data: JobData) -> float | None:
-    """The standard error of the best trial's score, from the rows that it was measured on, where it is known."""
+    """The standard error of the best score, where it is known.
+
+    A trial's is from the rows that it was measured on; that of a mean of several trials from how far they lie apart.
+    """
     error = (data.job.summary.get("best") or {}).get("standard_error")
+    if data.means:
+        error = data.mean_error(data.best) if data.best else None
     return float(error) if error and math.isfinite(error) else None
 
 
@@ -124,14 +151,13 @@ def comparison(jobs: Sequence[JobData]) -> str:
         text = f"only {scored[0][1].title} has a {jobs[0].metric}, {score(scored[0][0])}" if scored else "none has any"
         return f"There is nothing to compare yet: {text}."
     (value, first), (other, second) = scored[:2]
-    between = Gap(value=value, other=other, error=standard_error(first), maximize=first.maximize)
+    between = _between(first, value, other)
     costs = f"{first.title} took {price(first)}, {second.title} {price(second)}"
     if between.is_noise:
-        noise = f"one such score has a standard error of {score(between.error or 0)}"
-        both = f"{first.metric} is {score(value)} and {score(other)}, and {noise}"
+        both = f"{first.metric} is {score(value)}{_of_mean(first)} and {score(other)}, and {between.noise}"
         return f"{first.title} and {second.title} cannot be told apart: {both}; {costs}."
     ahead = f"ahead of {second.title} by {between.text}"
-    return f"{first.title} found the best {first.metric}, {score(value)}, {ahead}; {costs}."
+    return f"{first.title} found the best {first.metric}, {score(value)}{_of_mean(first)}, {ahead}; {costs}."
 
 
 def _stopped(reason: str) -> str:
@@ -142,18 +168,18 @@ def _found(data: JobData) -> str:
     """The conclusion of a job that came to its end."""
     assert data.best is not None
     value, between = data.score(data.best) or 0.0, gap(data)
-    trials = count(len(data.trials), "trial")
+    tried, mean = _tried(data), _of_mean(data)
     if between is None:
-        best = f"The best of {trials} has {data.metric} {score(value, standard_error(data))}"
+        best = f"The best of {tried} has {data.metric} {score(value, standard_error(data))}{mean}"
         return f"{best}{_no_untuned(data)}, with {price(data)}"
-    both = f"{data.metric} is {score(value)} for the best of {trials} and {score(between.other)} un-tuned"
+    both = f"{data.metric} is {score(value)}{mean} for the best of {tried} and {score(between.other)} un-tuned"
     if between.is_noise:
-        noise = f"one such score has a standard error of {score(between.error or 0)}"
-        return f"Tuning made no difference that these rows can show: {both}, and {noise}; it took {price(data)}"
+        shown = f"that these {'trials' if mean else 'rows'} can show: {both}, and {between.noise}"
+        return f"Tuning made no difference {shown}; it took {price(data)}"
     if between.gain <= 0:
         return f"Tuning found nothing better: {both}; it took {price(data)}"
     moved = f"{'raised' if data.maximize else 'lowered'} {data.metric} from {score(between.other)} to {score(value)}"
-    return f"Tuning {moved}, by {between.text}, with {price(data)}"
+    return f"Tuning {moved}{mean}, by {between.text}, with {price(data)}"
 
 
 def _so_far(data: JobData) -> str:
@@ -163,8 +189,21 @@ def _so_far(data: JobData) -> str:
         return f"no trial has reported a finite {data.metric}"
     between = gap(data)
     against = f", against {score(between.other)} un-tuned" if between else ""
-    best = "the best so far" if data.job.ended_at is None else f"the best of {count(len(data.trials), 'trial')}"
-    return f"{best} has {data.metric} {score(value, standard_error(data))}{against}"
+    best = "the best so far" if data.job.ended_at is None else f"the best of {_tried(data)}"
+    return f"{best} has {data.metric} {score(value, standard_error(data))}{_of_mean(data)}{against}"
+
+
+def _tried(data: JobData) -> str:
+    """What there is a best of."""
+    repeats = repeats_of(data.job)
+    if repeats == 1:
+        return count(len(data.trials), "trial")
+    return count(len({trial.number // repeats for trial in data.trials}), "configuration")
+
+
+def _of_mean(data: JobData) -> str:
+    """What a score is the mean of, to put behind it; empty where it is a trial's own."""
+    return f" (the mean of {repeats_of(data.job)} trials)" if data.means else ""
 
 
 def _no_untuned(data: JobData) -> str:

@@ -81,7 +81,7 @@ def _scores(data: JobData) -> Iterator[Block]:
             label, error = f"best, {trial.trial_id}", standard_error(data)
             if data.means:
                 together = data.repeats(trial)
-                label, error = f"best, mean of {together[0].trial_id} to {together[-1].number}", data.mean_error(trial)
+                label = f"best, mean of {together[0].trial_id} to {together[-1].number}"
                 billed = sum(data.billed_by_trial.get(each.trial_id, 0.0) for each in together)
         rows.append([label, Measured(first, error), *rest, _taken(data, trial), billed])
     if len(shown) == 2:

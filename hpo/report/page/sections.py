@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from hpo.record import repeats_of
 from hpo.report.data import JobData
 from hpo.report.figures import job_figures
-from hpo.report.page.blocks import Code, Column, Table, Text
+from hpo.report.page.blocks import Code, Column, Measured, Table, Text
 from hpo.report.page.conclusion import places, subtitle, verdict
 from hpo.report.page.origin import origin
 from hpo.report.page.page import Block, Page, Section
@@ -81,7 +81,7 @@ def _trials(data: JobData) -> Section:
             trial.trial_id,
             trial.status,
             data.objective(trial),
-            *([data.means[trial.number]] if data.means else []),
+            *([Measured(data.means[trial.number], data.mean_error(trial))] if data.means else []),
             trial.resource,
             *([trial.origin or None] if forked else []),
             *([None if trial.bracket is None else trial.bracket + 1] if bracketed else []),

@@ -195,6 +195,24 @@ def test_the_least_is_best_where_it_is_minimised(store: Store) -> None:
     assert hpo("trials", "bank", columns=90).splitlines()[1].startswith("bank-001")
 
 
+def test_a_mean_of_repeats_has_its_standard_error(store: Store) -> None:
+    job(store, "bank", values=[0.7, 0.9, 0.5, 0.5, None, 0.6, 0.4], spec={"repeats": 2})
+    head, *rows = hpo("trials", "bank", columns=200).splitlines()
+    assert "mean of 2" in head
+    first, third, fifth = (next(row for row in rows if row.startswith(f"bank-{number:03d}")) for number in (1, 2, 6))
+    assert " 0.90000  0.80000 \u00b1 0.10000 " in first
+    assert " 0.50000  0.50000 \u00b1 0.00000 " in third
+    assert "\u00b1" not in fifth, "its second trial is still to come"
+    means = [
+        (each["MeanObjectiveValue"], each["MeanObjectiveStandardError"])
+        for each in json.loads(hpo("trials", "bank", "--json"))
+    ]
+    error = pytest.approx(0.1)
+    assert means == [(pytest.approx(0.8), error)] * 2 + [(0.5, 0.0)] * 2 + [(None, None)] * 3
+    job(store, "once", values=[0.7])
+    assert "MeanObjectiveStandardError" not in hpo("trials", "once", "--json", columns=500)
+
+
 def test_where_columns_do_not_fit_heads_fold_and_then_values_have_lines_of_their_own(store: Store) -> None:
     job(store, "bank", values=[0.5, 0.25])
     assert len(hpo("trials", "bank", columns=90).splitlines()) == 3

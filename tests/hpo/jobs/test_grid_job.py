@@ -12,6 +12,8 @@ from ray.train import ScalingConfig
 from hpo import CategoricalParameter, HyperparameterTuner, IntegerParameter
 from hpo.job_file.reading import read_job
 from hpo.record.store import Store
+from hpo.strategies.grid_strategy import GridStrategy
+from hpo.strategies.registry import configurations_for
 from tests.support.driving import CHANNELS
 from tests.support.small_job import write_job
 from trainers import ConfigurationError, XGBoostTrainer
@@ -52,7 +54,7 @@ def test_its_record_is_made_again_and_has_no_more_trials(tmp_path: Path) -> None
     tuner.fit(CHANNELS, job_name="job")
     again = HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/store.db")
     assert (again.strategy, again.max_jobs, again.plan()) == ("Grid", 6, tuner.plan())
-    with pytest.raises(ConfigurationError, match="raised to 9: a grid has no more than its 6 combinations"):
+    with pytest.raises(ConfigurationError, match="a grid has no more than its 6 combinations"):
         again.resume(inputs=CHANNELS, max_jobs=9)
 
 
@@ -76,3 +78,16 @@ def test_a_job_file_has_it(tmp_path: Path) -> None:
     path.write_text(yaml.safe_dump(job))
     with pytest.raises(ConfigurationError, match=r"line \d+.*eta.*continuous.*give it a step, or a categorical range"):
         read_job(path)
+
+
+def test_repeats_of_a_grid_are_counted_in_trials(tmp_path: Path) -> None:
+    assert grid(tmp_path, repeats=3).max_jobs == grid(tmp_path, repeats=3, max_jobs=18).max_jobs == 18
+    with pytest.raises(ConfigurationError, match=r"max_jobs is 6, and repeats 3: .*leave max_jobs out, or give 18$"):
+        grid(tmp_path, repeats=3, max_jobs=6)
+
+
+def test_a_grid_and_its_repeats_are_no_more_trials_than_a_job_has() -> None:
+    depths = {"max_depth": IntegerParameter(1, 2000)}
+    with pytest.raises(ConfigurationError, match=r"repeats is 100, .*200000 trials, and a job has at most 100000"):
+        configurations_for(GridStrategy(), depths, 100, None)
+    assert configurations_for(GridStrategy(), depths, 50, None) == 2000

@@ -93,6 +93,16 @@ def test_the_end_of_a_trial_is_told_once_though_it_is_judged_later(tmp_path: Pat
     assert len(notes.ended) == PLAN.trials
 
 
+def test_the_end_of_a_trial_is_told_once_though_it_turns_out_not_to_count(tmp_path: Path) -> None:
+    notes = Notes()
+    criteria = TuningJobCompletionCriteriaConfig(target_objective_metric_value=0.5)
+    assert not run(tmp_path, [notes], parallel=4, completion=criteria)
+    assert notes.ended.keys() >= notes.steps.keys()
+    with Store(f"sqlite:///{tmp_path}/store.db") as store:
+        behind = {row.trial_id for row in store.trials("job") if row.objective is None} & notes.ended.keys()
+    assert behind, "trials that ended, and then were behind the one that reached it"
+
+
 def test_what_came_while_a_trial_was_served_is_not_told_again(tmp_path: Path) -> None:
     notes = Notes()
     trial = simulate()[0].runs["job-000"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import fmean, stdev
 from typing import Any
 
 import pytest
@@ -45,6 +46,20 @@ def test_the_parts_come_in_the_order_in_which_they_are_asked_for(data: JobData) 
         *("Result", "Learning", "Cost", "Hyperparameters", "Model", "Staleness", "Configuration", "Trials"),
         *("Failures", "Environment"),
     ]
+
+
+def test_means_of_repeats_have_their_standard_errors(data: JobData) -> None:
+    repeated = replace(data, job=replace(data.job, spec={**data.job.spec, "repeats": 2}))
+    best = repeated.best
+    assert best is not None
+    values = [value for each in repeated.repeats(best) if (value := data.objective(each)) is not None]
+    mean, error = fmean(values), stdev(values) / 2**0.5
+    said = table(repeated, "Trials")[best.trial_id][2]
+    found, found_error = map(float, said.split(" \u00b1 "))
+    assert found == pytest.approx(mean, abs=1e-4)
+    assert found_error == pytest.approx(error, rel=0.1)
+    label = f"best, mean of {repeated.repeats(best)[0].trial_id} to {repeated.repeats(best)[-1].number}"
+    assert table(repeated, "Result")[label][0] == said
 
 
 def test_every_picture_has_a_place_in_a_section(data: JobData) -> None:

@@ -150,6 +150,67 @@ def test_the_verdict_on_a_job_that_has_ended(data: JobData, said: str) -> None:
     assert verdict(data) == said
 
 
+def repeated(*values: float, untuned: float | None = 0.75, **changes: Any) -> JobData:
+    """A job of two trials a configuration; the summary's error, of the rows of one trial, is none of a mean."""
+    made = job(untuned=untuned, **changes)
+    rows = tuple(trial(f"bank-{number}", number, value, 10, "Completed") for number, value in enumerate(values))
+    return replace(made, job=replace(made.job, spec={**made.job.spec, "repeats": 2, "max_jobs": 4}), trials=rows)
+
+
+REPEATED = "40 of 120 rounds and 12.3 worker-seconds"
+MEAN = "0.8000 (the mean of 2 trials)"
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (
+            repeated(0.71, 0.72, 0.79, 0.81),
+            f"Tuning raised validation:auc from 0.7500 to {MEAN}, by 0.0500 or 5.0 standard errors of that mean, "
+            f"with {REPEATED}.",
+        ),
+        (
+            repeated(0.75, 0.85, 0.72, 0.90, untuned=None),
+            f"The best of 2 configurations has validation:auc 0.8100 ± 0.0900 (the mean of 2 trials), with {REPEATED}.",
+        ),
+        (
+            repeated(0.70, 0.90, 0.71, 0.72),
+            "Tuning made no difference that these trials can show: validation:auc is 0.8000 (the mean of 2 trials) for "
+            "the best of 2 configurations and 0.7500 un-tuned, and that mean has a standard error of 0.1000; it took "
+            f"{REPEATED}.",
+        ),
+        (
+            repeated(0.80, 0.80, 0.71, 0.72),  # Seeds that change nothing.
+            f"Tuning raised validation:auc from 0.7500 to {MEAN}, by 0.0500, with {REPEATED}.",
+        ),
+        (
+            repeated(0.79, 0.81, 0.71, 0.72, status="InProgress", ended_at=None),
+            "Still running: 4 of 4 trials have ended; the best so far has validation:auc 0.8000 ± 0.0100 (the mean of "
+            "2 trials), against 0.7500 un-tuned.",
+        ),
+        (
+            repeated(0.79, 0.81, 0.71, 0.72, status="Failed", reason="no gang came up"),
+            "The job failed: no gang came up; the best of 2 configurations has validation:auc 0.8000 ± 0.0100 (the "
+            "mean of 2 trials), against 0.7500 un-tuned.",
+        ),
+    ],
+)
+def test_the_verdict_on_a_job_with_repeats_has_the_error_of_the_mean(data: JobData, said: str) -> None:
+    assert verdict(data) == said
+
+
+def test_a_mean_is_compared_by_its_own_error() -> None:
+    one, other = repeated(0.78, 0.82, 0.7, 0.7, name="one"), job(0.75, name="other")
+    assert comparison([other, one]).startswith(
+        f"one found the best validation:auc, {MEAN}, ahead of other by 0.0500 or 2.5 standard errors of that mean; one"
+    )
+    near = repeated(0.7, 0.9, 0.7, 0.7, name="near")
+    assert comparison([near, other]).startswith(
+        f"near and other cannot be told apart: validation:auc is {MEAN} and 0.7500, and that mean has a standard error "
+        "of 0.1000; "
+    )
+
+
 @pytest.mark.parametrize(("status", "word"), [("InProgress", "Still running"), ("Stopping", "Asked to stop")])
 def test_a_job_under_way_says_so_and_how_far_it_is(status: Any, word: str) -> None:
     data = job(status=status, ended_at=None)

@@ -219,6 +219,24 @@ def test_one_seed_gives_one_answer_for_any_number_of_gangs_and_whichever_are_los
     assert repr(searched(seed, 3, frozenset(lost))[0]) == repr(expected)
 
 
+@settings(max_examples=30, deadline=None)
+@given(st.integers(0, 10**6))
+def test_trials_that_end_at_a_rung_by_themselves_are_compared_with_there_for_any_number_of_gangs(seed: int) -> None:
+    lengths = (RUNGS[0], 5, RUNGS[1], RUNGS[2])
+
+    def found(parallel: int) -> tuple[Any, ...]:
+        controller, _, _ = simulate(
+            plan=PLAN,
+            parallel=parallel,
+            curve=lambda assignment, step: curve_of(seed)(int(assignment.trial_id[-3:]), step),
+            length=lambda config: lengths[int(drawn(f"{seed}/{config['eta']}") * len(lengths))] if config else None,
+        )
+        cuts = {cut.resource: (cut.went_on, cut.stopped) for cut in controller.trials.rungs.cuts}
+        return outcome(controller), cuts
+
+    assert found(2) == found(4) == found(8) == found(1)
+
+
 @settings(max_examples=25, deadline=None)
 @given(st.integers(0, 10**6), st.integers(3, 6), st.none() | st.floats(0.5, 1))
 def test_completion_criteria_end_it_at_the_same_trial(seed: int, patience: int, target: float | None) -> None:

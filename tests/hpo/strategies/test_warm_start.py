@@ -16,7 +16,7 @@ from hpo.observers import show_summary
 from hpo.record import ReportRow, Store, TrialRow
 from hpo.report.data import JobData
 from hpo.report.page.result import _used
-from hpo.strategies.warm_start import EARLIER, earlier_results, observations_in
+from hpo.strategies.warm_start import EARLIER, earlier_best, earlier_results, observations_in
 from hpo.suggestions import Observation
 from hpo.suggestions.observation import normal_scores, scores_of
 from tests.support.boosting import CHANNELS
@@ -126,6 +126,17 @@ def test_a_parents_values_are_those_that_it_compared_and_forks_are_left_out(stor
         results = earlier_results(WarmStartConfig(TRANSFER, ["by-best"]), spec, record, trains=False)
         record.delete_job("by-best")
     assert [(each["resource"], each["value"]) for each in results] == [(1, 0.9), (2, 0.9), (3, 0.9)]
+
+
+@pytest.mark.parametrize("better", ["first", "second"])
+def test_of_two_parents_whose_trials_have_the_same_numbers_the_best_is_the_better_one(better: str, store: str) -> None:
+    names = {name: f"{name}-of-{better}" for name in ("first", "second")}
+    for name, whole in names.items():
+        with_one_trial(store, whole, 0.999 if name == better else 0.5)
+    with Store(store) as record:
+        best = earlier_best(WarmStartConfig(IDENTICAL, names.values()), record)
+    assert best is not None
+    assert (best["job"], best["objective"]) == (names[better], 0.999)
 
 
 @pytest.mark.parametrize("better", [True, False])
@@ -260,6 +271,7 @@ def test_identical_asks_for_the_same_data_and_a_parent_that_has_ended(store: str
         ((TRANSFER, []), "parents has 0 names; give one to 5"),
         ((TRANSFER, list("abcdef")), "parents has 6 names; give one to 5"),
         ((TRANSFER, [1]), r"parents is \[1\]; give the names of jobs"),
+        ((TRANSFER, [["a"]]), r"parents is \[\['a'\]\]; give the names of jobs"),
         ((TRANSFER, None), "parents is None; give the names of jobs"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -23,7 +24,16 @@ from hpo.observers.callbacks import Callbacks, JobEnd, TrialEnd, TrialInfo
 from hpo.search.trial import status_of
 from hpo.trackers import MLflow, tracker
 from hpo.trackers.mlflow import STATUS, Keys
-from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, follow, start
+from tests.support.followed import (
+    DIVERGING,
+    FAILING,
+    ODD,
+    STATIC,
+    best_configuration,
+    follow,
+    follow_repeats,
+    start,
+)
 from tests.support.simulated import METRIC
 from trainers.gangs.messages import Report
 
@@ -98,6 +108,28 @@ def _check_trial(client: MlflowClient, found: Run, parent: Run, run, reports: li
 
 def test_a_database_holds_the_job_and_its_trials(tmp_path: Path) -> None:
     check(f"sqlite:///{tmp_path}/mlflow.db")
+
+
+def test_the_best_of_a_job_with_repeats_is_the_mean_of_its_trials(tmp_path: Path) -> None:
+    uri = f"sqlite:///{tmp_path}/mlflow.db"
+    controller, said = follow_repeats(MLflow(uri, experiment="churn"))
+    assert not said
+    client = MlflowClient(tracking_uri=uri)
+    experiment = client.get_experiment_by_name("churn")
+    runs = {run.info.run_name: run for run in client.search_runs([experiment.experiment_id])}
+    parent = runs.pop("job")
+    assert runs.keys() == controller.runs.keys()
+    objectives = {
+        name: run.data.metrics["trial/objective"] for name, run in runs.items() if "trial/objective" in run.data.metrics
+    }
+    expected = best_configuration(objectives)
+    assert {name: parent.data.metrics[f"job/{name}"] for name in expected} == pytest.approx(expected)
+    assert objectives[parent.data.tags["warmband.best_trial"]] == parent.data.metrics["job/best_trial_value"]
+    for first in range(0, 12, 2):
+        one, other = runs[f"job-{first:03d}"], runs[f"job-{first + 1:03d}"]
+        assert one.data.params == other.data.params
+    summary = json.loads(parent.data.tags["warmband.summary"])
+    assert summary["best"]["repeats"]["standard_error"] == pytest.approx(expected["best_standard_error"])
 
 
 @pytest.fixture

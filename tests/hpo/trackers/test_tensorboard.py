@@ -15,7 +15,16 @@ from tensorboard.util.tensor_util import make_ndarray
 from hpo.observers.callbacks import Callbacks
 from hpo.search.trial import status_of
 from hpo.trackers import TensorBoard
-from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, follow, start
+from tests.support.followed import (
+    DIVERGING,
+    FAILING,
+    ODD,
+    STATIC,
+    best_configuration,
+    follow,
+    follow_repeats,
+    start,
+)
 from tests.support.simulated import METRIC
 from trainers.errors import ConfigurationError
 
@@ -78,6 +87,20 @@ def test_the_job_has_its_best_and_what_was_billed(tmp_path: Path) -> None:
     assert same(scalars(found, "job/cost"), [(0, 0.25)])
     [text] = found.Tensors("job/end")
     assert best.id in str(text.tensor_proto.string_val[0])
+
+
+def test_the_best_of_a_job_with_repeats_is_the_mean_of_its_trials(tmp_path: Path) -> None:
+    controller, said = follow_repeats(TensorBoard(tmp_path))
+    assert not said
+    objectives = {}
+    for name in controller.runs:
+        trial = read(tmp_path / "job" / name)
+        if "trial/objective" in trial.Tags()["tensors"]:
+            [(_, objectives[name])] = scalars(trial, "trial/objective")
+    found = read(tmp_path / "job")
+    for name, value in best_configuration(objectives).items():
+        [(_, shown)] = scalars(found, f"job/{name}")
+        assert shown == pytest.approx(value, abs=1e-6)  # It keeps seven digits.
 
 
 def test_a_folder_that_has_the_job_is_left_as_it_is(tmp_path: Path) -> None:

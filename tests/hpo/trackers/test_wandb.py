@@ -17,7 +17,7 @@ from wandb.proto.wandb_internal_pb2 import Record
 
 from hpo.search.trial import status_of
 from hpo.trackers import WeightsAndBiases
-from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, follow
+from tests.support.followed import DIVERGING, FAILING, ODD, STATIC, best_configuration, follow, follow_repeats
 from tests.support.simulated import METRIC
 from trainers.errors import ConfigurationError
 
@@ -129,6 +129,21 @@ def test_offline_files_hold_the_job_and_its_trials(tmp_path: Path) -> None:
         assert found.summary["trial/status"] == status_of(run)
         assert found.summary.get("trial/objective") == (None if failed else run.value)
     assert math.isnan(float(runs[DIVERGING].history[1][METRIC]))
+
+
+@pytest.mark.process
+def test_the_best_of_a_job_with_repeats_is_the_mean_of_its_trials(tmp_path: Path) -> None:
+    controller, said = follow_repeats(WeightsAndBiases("churn", mode="offline", folder=tmp_path))
+    assert not said
+    runs = read_whole(tmp_path, len(controller.runs) + 1)
+    parent = runs.pop("job")
+    assert runs.keys() == controller.runs.keys()
+    objectives = {
+        name: run.summary["trial/objective"] for name, run in runs.items() if "trial/objective" in run.summary
+    }
+    expected = best_configuration(objectives)
+    assert {name: parent.summary[f"job/{name}"] for name in expected} == pytest.approx(expected)
+    assert objectives[parent.summary["job/best_trial"]] == parent.summary["job/best_trial_value"]
 
 
 def test_online_without_an_account_is_one_warning_and_no_question(tmp_path: Path) -> None:
