@@ -169,6 +169,9 @@ class ScriptSpec(_TrainerSpec):
     processes_per_worker: int = Field(1, ge=1, description="processes of the program on each worker")
     parameter_servers: int = Field(0, ge=0, description="for tensorflow, how many of the workers are parameter servers")
     environment: dict[str, str] = Field(default_factory=dict, description="variables of its environment")
+    runtime_env: dict[str, Any] = Field(
+        default_factory=dict, description="Ray's environment for the workers: env_vars, image_uri, pip, working_dir"
+    )
     report_timeout_s: float = Field(1800.0, gt=0, description="seconds that it may take to a report")
     grace_period_s: float = Field(30.0, gt=0, description="seconds from SIGTERM to SIGKILL")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -60,11 +60,13 @@ class Cluster:
     Args:
         private: it was started for the job, and ends with all that runs on it.
         reach: what workers have to see of the driver's machine, on each of its nodes.
+        runtime_env: Ray's environment for workers of gangs.
         left: threads of this process that call Ray, and were waited for in vain.
     """
 
     private: bool
     reach: Reach = Reach()  # noqa: RUF009  # It is frozen.
+    runtime_env: Mapping[str, Any] = field(default_factory=dict)
     left: list[Thread] = field(default_factory=list)
 
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import threading
 import traceback
+from collections.abc import Mapping
 from pickle import PicklingError
 from typing import Any
 
@@ -47,10 +48,17 @@ class Gang:
         scaling: how many workers, and what each needs.
         mailbox: where its events go.
         reach: what its workers have to see of the driver's machine.
+        runtime_env: Ray's environment for its workers.
     """
 
     def __init__(
-        self, name: str, program: Program, scaling: ScalingConfig, mailbox: MailboxHandle, reach: Reach | None = None
+        self,
+        name: str,
+        program: Program,
+        scaling: ScalingConfig,
+        mailbox: MailboxHandle,
+        reach: Reach | None = None,
+        runtime_env: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.scaling = scaling
@@ -59,6 +67,7 @@ class Gang:
         self._mailbox = mailbox
         self._program = program
         self._reach = reach or Reach()
+        self._runtime_env = dict(runtime_env or {})
         self._others: frozenset[str] = frozenset()
         self._closing = threading.Event()
         self._killed = False
@@ -196,6 +205,7 @@ class Gang:
                     # A start that fails is reported, not repeated for ever; a worker that dies later is replaced.
                     failure_config=train.FailureConfig(max_failures=-1, controller_failure_limit=0),
                     callbacks=[TellLosses(self.name, self._mailbox)],
+                    worker_runtime_env=self._runtime_env or None,
                 ),
             )
             result: Any = trainer.fit()

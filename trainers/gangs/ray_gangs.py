@@ -343,7 +343,7 @@ class RayGangs:
                 f"{name} starts with {workers} of {serves} workers, for want of room; what depends on the shards, such "
                 "as the order of sums and batches, is not what it would be with all of them"
             )
-        gang = Gang(name, program, scaling, self._mailbox, self._cluster.reach)
+        gang = Gang(name, program, scaling, self._mailbox, self._cluster.reach, self._cluster.runtime_env)
         self._gangs[name], self._phase[name] = gang, _Phase.STARTING
         self._started_at[name] = steady.now()
         self._made.append(gang)

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ray.train import ScalingConfig
 
-from trainers.channels import PlacedChannel
-from trainers.checking import check_whole, is_number
+from trainers.channels import Channel, PlacedChannel
+from trainers.checking import check_whole, did_you_mean, is_number
 from trainers.checkpoint import UNKNOWN
+from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
-from trainers.gangs import WORKERS, Program, resources_per_worker
+from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
 from trainers.script.environment import arguments_of
 from trainers.script.folders import packed
 from trainers.script.launchers import LauncherOptions, check_launcher
@@ -22,6 +25,8 @@ from trainers.trainer import Trainer
 
 REPORT_SECONDS = 1800.0
 """How long a program may take to a report if nothing else is said."""
+RUNTIME_ENV = ("env_vars", "image_uri", "pip", "working_dir")
+"""What a `runtime_env` may have: what makes sense for the workers of one trainer."""
 GRACE_SECONDS = 30.0
 """How long it may take to end after SIGTERM; SageMaker gives two minutes, of which most is its own."""
 
@@ -42,6 +47,8 @@ class ScriptTrainer(Trainer):
         processes_per_worker: processes of the program on each worker, one for each GPU, say.
         parameter_servers: for "tensorflow", how many of the workers are parameter servers; rank 0 is then the chief.
         environment: variables beside SageMaker's.
+        runtime_env: Ray's environment for the workers, such as `{"pip": ["lightning"]}`; it is made when a gang starts,
+            once on each node.
         report_timeout_s: seconds that it may take to a report.
         grace_period_s: seconds from SIGTERM to SIGKILL, where it is paused or ended.
 
@@ -67,6 +74,7 @@ class ScriptTrainer(Trainer):
         processes_per_worker: int = 1,
         parameter_servers: int = 0,
         environment: Mapping[str, str] | None = None,
+        runtime_env: Mapping[str, Any] | None = None,
         report_timeout_s: float = REPORT_SECONDS,
         grace_period_s: float = GRACE_SECONDS,
     ) -> None:
@@ -76,6 +84,7 @@ class ScriptTrainer(Trainer):
         self.metric_definitions = [dict(each) for each in metric_definitions or ()]
         self.processes_per_worker, self.parameter_servers = processes_per_worker, parameter_servers
         self.environment = _checked_environment(environment)
+        self.runtime_env = _checked_runtime_env(runtime_env)
         for name, seconds in (("report_timeout_s", report_timeout_s), ("grace_period_s", grace_period_s)):
             if not is_number(seconds) or seconds <= 0:
                 raise ConfigurationError(f"{name} is {seconds!r}; give a number of seconds above 0")
@@ -100,6 +109,7 @@ class ScriptTrainer(Trainer):
             "processes_per_worker": self.processes_per_worker,
             "parameter_servers": self.parameter_servers,
             "environment": self.environment,
+            "runtime_env": self.runtime_env,
             "report_timeout_s": self.report_timeout_s,
             "grace_period_s": self.grace_period_s,
         }
@@ -109,6 +119,7 @@ class ScriptTrainer(Trainer):
             "processes_per_worker": 1,
             "parameter_servers": 0,
             "environment": {},
+            "runtime_env": {},
             "report_timeout_s": REPORT_SECONDS,
             "grace_period_s": GRACE_SECONDS,
         }
@@ -162,6 +173,19 @@ class ScriptTrainer(Trainer):
             ),
         )
 
+    def start_gangs(
+        self,
+        name: str,
+        channels: Mapping[str, Channel],
+        on: Cluster,
+        notify: Callable[[str], None],
+        priority: int = 1,
+        patient: bool = False,
+    ) -> Gangs:
+        """See `Trainer.start_gangs`."""
+        on = replace(on, runtime_env=self.runtime_env)
+        return super().start_gangs(name, channels, on, notify, priority, patient)
+
     def load_model(self, checkpoint: str) -> Path:
         """The folder of what the program wrote to `SM_MODEL_DIR`, below `WARMBAND_HOME`."""
         from trainers.script.kept_models import model_folder
@@ -176,3 +200,19 @@ def _checked_environment(environment: Mapping[str, str] | None) -> dict[str, str
                 f"environment has {name!r}: {value!r}; give names and values as text, such as {{'NCCL_DEBUG': 'INFO'}}"
             )
     return dict(environment or {})
+
+
+def _checked_runtime_env(runtime_env: Mapping[str, Any] | None) -> dict[str, Any]:
+    from ray.runtime_env import RuntimeEnv
+
+    given = dict(runtime_env or {})
+    if unknown := [name for name in given if name not in RUNTIME_ENV]:
+        raise ConfigurationError(
+            f"runtime_env has {unknown[0]!r}; give {', '.join(RUNTIME_ENV)}{did_you_mean(unknown[0], RUNTIME_ENV)}"
+        )
+    try:
+        RuntimeEnv(**given)
+        json.dumps(given)
+    except (ValueError, TypeError) as error:
+        raise ConfigurationError(f"runtime_env is {given!r}, which Ray does not take: {error}") from error
+    return given

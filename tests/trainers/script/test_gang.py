@@ -137,3 +137,16 @@ def test_data_parallel_training_under_torchrun(ray_cluster: None, tmp_path: Path
         assert whole.reports[-1].metrics["train:loss"] < whole.reports[0].metrics["train:loss"]
     finally:
         pool.gangs.close()
+
+
+def test_workers_have_the_runtime_environment_of_their_trainer(ray_cluster: None, tmp_path: Path) -> None:
+    (tmp_path / "mark.py").write_text("import os\nprint('acc=' + os.environ['MARK'])\n")
+    trainer = ScriptTrainer(
+        "mark.py",
+        source_dir=tmp_path,
+        hyperparameters={"epochs": 1},
+        metric_definitions=[ACCURACY],
+        runtime_env={"env_vars": {"MARK": "0.25"}},
+    )
+    assert trainer.fit({}, storage_path=str(tmp_path / "runs")).metrics == {"validation:accuracy": 0.25}
+    assert ScriptTrainer(**{**trainer.arguments, "scaling": trainer.scaling}).runtime_env == trainer.runtime_env
