@@ -109,16 +109,29 @@ def configuration(members: Sequence[Standing], repeats: int) -> Standing:
     members = sorted(members, key=lambda each: each.number)
     values = [each.value for each in members if each.value is not None and math.isfinite(each.value)]
     return Standing(
-        value=math.fsum(values) / repeats if len(values) == repeats else None,
+        value=mean_of(values) if len(values) == repeats else None,
         resource=max(each.resource or 0 for each in members),
         number=members[0].number,
         lost=max(each.lost for each in members),
     )
 
 
+def mean_of(values: Sequence[float]) -> float:
+    """The mean of finite numbers, one or more; also where their sum is past the largest float."""
+    try:
+        return math.fsum(values) / len(values)
+    except OverflowError:
+        return math.fsum(value / len(values) for value in values)
+
+
 def mean_error(values: Sequence[float]) -> float | None:
-    """The standard error of the mean of values, from how far they lie apart; None of fewer than two."""
-    return stdev(values) / math.sqrt(len(values)) if len(values) > 1 and all(map(math.isfinite, values)) else None
+    """The standard error of the mean of values, from how far they lie apart; None of fewer than two, or no float."""
+    if len(values) < 2 or not all(map(math.isfinite, values)):
+        return None
+    try:
+        return stdev(values) / math.sqrt(len(values))
+    except OverflowError:
+        return None
 
 
 def best_of(trials: Iterable[Value], rank: Callable[[Value], Rank]) -> Value | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
+from hpo.ranking import mean_of
 from hpo.strategies.hyperband import Bracket, Cut, Plan, State
 
 
@@ -52,7 +53,7 @@ class Means:
 def mean(values: Iterable[float]) -> float:
     """The mean of values, not finite where one of them is not."""
     known = list(values)
-    return math.fsum(known) / len(known) if all(map(math.isfinite, known)) else math.nan
+    return mean_of(known) if all(map(math.isfinite, known)) else math.nan
 
 
 @dataclass(slots=True)

@@ -141,7 +141,10 @@ def test_what_is_missing_of_an_estimator_is_named(objectives: Any, ranges: Any, 
             r"hyperparameter_ranges\['boosted.eta'\] is \(0.1, 1\); give a ContinuousParameter",
         ),
         ({"hyperparameters_to_keep_static_dict": ["boosted"]}, r"static_dict is \['boosted'\]; give a dict"),
-        ({"hyperparameters_to_keep_static_dict": {"boosted": "eta"}}, r"\['boosted'\] is 'eta'; give a list"),
+        (
+            {"hyperparameters_to_keep_static_dict": {"boosted": "eta"}},
+            r"static_dict\['boosted'\] is 'eta'; give a list",
+        ),
         ({"hyperparameters_to_keep_static_dict": {"boosted": None}}, r"static_dict\['boosted'\] is None; give a list"),
     ],
 )

@@ -6,16 +6,18 @@ import math
 from functools import partial
 from typing import NamedTuple
 
+import pytest
 from hypothesis import given, strategies as st
 from ray.tune.experiment import Trial
 
 from hpo.jobs.files.retention import Retention
 from hpo.observers.counters import Tally
-from hpo.ranking import Ranking
+from hpo.ranking import Ranking, Standing, configuration, mean_error
 from hpo.record.job_view import best_trial, ranked
 from hpo.search.objective import Comparison
 from hpo.search.trial import TrialRun, rank_of
 from hpo.strategies.hyperband import Bracket, Hyperband, Plan
+from hpo.strategies.repeats import mean
 from tests.support.rows import job, trial_with
 from tests.support.simulated import PLAN, search_of
 
@@ -120,3 +122,11 @@ def test_a_rung_goes_by_it_too(reported: list[float], maximize: bool) -> None:
 def test_a_value_is_better_where_it_ranks_before(one: float, other: float, maximize: bool) -> None:
     ranking = Ranking(maximize=maximize)
     assert ranking.better(one, other) is (ranking.rank(one, 0, 0) < ranking.rank(other, 0, 0))
+
+
+def test_means_of_numbers_whose_sum_is_no_float() -> None:
+    standings = [Standing(value=1.7e308, resource=1, number=number) for number in range(3)]
+    assert configuration(standings, 3).value == pytest.approx(1.7e308)
+    assert mean([1.7e308, 1.5e308]) == pytest.approx(1.6e308)
+    assert mean_error([1.7e308, -1.7e308]) is None
+    assert mean_error([1.0, 3.0]) == 1.0
