@@ -54,13 +54,9 @@ def test_its_record_is_made_again_and_has_no_more_trials(tmp_path: Path) -> None
     tuner.fit(CHANNELS, job_name="job")
     again = HyperparameterTuner.attach("job", store=f"sqlite:///{tmp_path}/store.db")
     assert (again.strategy, again.max_jobs, again.plan()) == ("Grid", 6, tuner.plan())
-<<<<<<< HEAD
-    with pytest.raises(ConfigurationError, match="a grid has no more than its 6 combinations"):
-=======
     with pytest.raises(
         ConfigurationError, match="max_jobs cannot be raised: a grid has no more than its 6 combinations"
     ):
->>>>>>> w-break1
         again.resume(inputs=CHANNELS, max_jobs=9)
 
 

@@ -97,13 +97,9 @@ def test_what_is_no_grid_is_refused_before_it_is_laid_out(ranges: Any, message: 
 
 def test_a_grid_does_not_grow() -> None:
     ranges = {"a": IntegerParameter(1, 3)}
-<<<<<<< HEAD
-    with pytest.raises(ConfigurationError, match="a grid has no more than its 3 combinations"):
-=======
     with pytest.raises(
         ConfigurationError, match="max_jobs cannot be raised: a grid has no more than its 3 combinations"
     ):
->>>>>>> w-break1
         GridStrategy().grown(GridStrategy().plan(ranges, 3, 9), 5)
 
 
