@@ -303,7 +303,7 @@ def run(
 
 
 def _rounded(runs: Sequence[Sequence[float]]) -> list[list[float]]:
-    return [[round(regret, 5) for regret in run] for run in runs]
+    return [[round(regret, 4) for regret in run] for run in runs]
 
 
 def chosen(asked: Sequence[str] | None, known: Sequence[str], option: str) -> list[str]:
@@ -368,6 +368,7 @@ def main(
     )
     for picture in pictures(result):
         picture.save(out / "pictures")
+    del result["curves"]  # They are in the pictures and in the steps.
     console.print(f"written to {write(out, result)}", soft_wrap=True)
 
 

@@ -69,6 +69,10 @@ def promised(targets: Iterable[Mapping[str, Any]]) -> str:
     return markdown(PROMISES, _promised(targets, kept="kept", missed="**missed**"))
 
 
+_NUMBERS = re.compile(r"\[[\s\d.,e+-]+\]")
+"""Lists of numbers in indented JSON, which stand in one line each."""
+
+
 def write(out: Path, result: Mapping[str, Any]) -> Path:
     """Writes result.json: what was measured, and the command, the date, the machine and the versions.
 
@@ -82,7 +86,8 @@ def write(out: Path, result: Mapping[str, Any]) -> Path:
     out.mkdir(parents=True, exist_ok=True)
     path = out / "result.json"
     whole = {"command": _command(), "date": datetime.now(UTC).date().isoformat(), "machine": _machine(), **result}
-    path.write_text(json.dumps(_plain(whole), indent=1, allow_nan=False) + "\n")
+    text = json.dumps(_plain(whole), indent=1, allow_nan=False)
+    path.write_text(_NUMBERS.sub(lambda numbers: " ".join(numbers[0].split()), text) + "\n")
     return path
 
 

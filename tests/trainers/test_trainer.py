@@ -171,7 +171,7 @@ def test_it_comes_back_from_json_as_it_was(scaling: ScalingConfig) -> None:
 def test_an_unknown_trainer_names_the_known() -> None:
     with pytest.raises(
         ConfigurationError,
-        match="'OtherTrainer' is unknown; known are ParameterServerTrainer, SeveralTrainers, T",
+        match="'OtherTrainer' is unknown; known are ParameterServerTrainer, RayTrainTrainer, ScriptTrainer, S",
     ):
         trainer_from_json({"trainer": "OtherTrainer", "scaling": {}, "hyperparameters": {}})
 

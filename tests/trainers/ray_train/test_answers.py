@@ -27,7 +27,13 @@ class Heard:
         return f"shard of {name}"
 
 
-def test_the_functions_of_ray_train_are_answered_by_the_trial():
+@pytest.fixture
+def outside(monkeypatch):
+    """This process is no worker of Ray Train's, whatever ran in it before."""
+    monkeypatch.setattr(train_fn_utils, "_train_fn_utils", None)
+
+
+def test_the_functions_of_ray_train_are_answered_by_the_trial(outside):
     trial = Heard()
     with answering(trial, 1, 3):
         ray.train.report({"x": 1}, checkpoint=None)
