@@ -8,12 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from trainers.checking import did_you_mean, is_whole
+from trainers.checking import did_you_mean, is_number, is_whole
 from trainers.errors import ConfigurationError
 from trainers.gangs import Report
 
-LONGEST = 1_000_000
-"""Bytes of a line; behind them it goes on as another."""
+LONGEST = 10_000
+"""Bytes of a line; behind them it goes on as another: an expression may take the square of a line's length."""
 
 STEP, _VALUE = "step", "value"
 _KEYS = ("Name", "Regex")
@@ -41,6 +41,11 @@ class _Definition:
     name: str
     pattern: re.Pattern[str]
     group: int | str
+
+    def found(self, part: str) -> re.Match[str] | None:
+        """The first match in a part of a line; one that begins with `.*` is there from the beginning, or nowhere."""
+        whole = self.pattern.pattern
+        return self.pattern.match(part) if whole.startswith(".*") and "|" not in whole else self.pattern.search(part)
 
 
 def check_definitions(definitions: object) -> None:
@@ -141,7 +146,7 @@ class MetricDefinitions:
         refused: dict[str, str] = {}
         step: int | None = None
         for each in self._definitions:
-            match = each.pattern.search(part)
+            match = each.found(part)
             text = match[each.group] if match else None
             if match is None or text is None:
                 continue
@@ -172,6 +177,11 @@ def _step(number: Any, shown: object, source: str) -> int:
     return whole
 
 
+def _whole(digits: str) -> int | float:
+    """A whole number, or infinity for one that no float can hold."""
+    return int(digits) if is_number(float(digits)) else float(digits)
+
+
 def read_json(line: str, file: str, number: int) -> Reading | None:
     """What a line of a file of JSON objects says; None of an empty line.
 
@@ -186,8 +196,8 @@ def read_json(line: str, file: str, number: int) -> Reading | None:
     if not line.strip():
         return None
     try:
-        found = json.loads(line)
-    except ValueError:
+        found = json.loads(line, parse_int=_whole)
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         shown = line.strip() if len(line) <= 100 else f"{line[:100].strip()}..."
