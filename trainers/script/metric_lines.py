@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from trainers.checking import did_you_mean, is_number, is_whole
@@ -214,6 +216,52 @@ def read_json(line: str, file: str, number: int) -> Reading | None:
     )
 
 
+class ReportsFile:
+    """The file that a program appends JSON lines to, read as it grows, and anew where it was written anew.
+
+    Args:
+        path: where it is, or will be.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._at, self._lines = path, 0, 0
+        self._rest = b""
+
+    def new(self, *, over: bool = False) -> Iterator[Reading]:
+        """Readings of the whole lines that are new.
+
+        Args:
+            over: nothing follows, so that the last line needs no end.
+
+        Raises:
+            ConfigurationError: a line is no JSON object, or the file is none.
+        """
+        whole = (self._rest + self._more()).split(b"\n")
+        self._rest = b"" if over else whole.pop()
+        for line in whole:
+            self._lines += 1
+            reading = read_json(line.decode("utf-8", "replace"), self._path.name, self._lines)
+            if reading is not None:
+                yield reading
+
+    def _more(self) -> bytes:
+        try:
+            facts = self._path.stat()
+        except FileNotFoundError:
+            return b""
+        if not stat.S_ISREG(facts.st_mode):  # To open a pipe would be to wait for its other end.
+            raise ConfigurationError(f"{self._path.name}, which WARMBAND_REPORTS names, is no file; append lines to it")
+        if facts.st_size < self._at:
+            self._at, self._lines, self._rest = 0, 0, b""
+        if facts.st_size == self._at:
+            return b""
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            more = file.read()
+        self._at += len(more)
+        return more
+
+
 class Units:
     """Counts units of resource in what a program says, and makes their reports.
 
@@ -262,10 +310,16 @@ class Units:
         return (Report(step=each, metrics=dict(metrics)) for each in range(first, step + 1))
 
     def explanation(self) -> str:
-        """A sentence about matches of the objective that were no numbers; empty if there were none."""
+        """A sentence about matches of the objective that were no numbers, or what came without it; empty for none."""
         count, text = self.refused.get(self._objective, (0, ""))
-        times = "once" if count == 1 else f"{count} times"
-        return f"{self._objective!r} was no number {times}, last {text!r}" if count else ""
+        if count:
+            times = "once" if count == 1 else f"{count} times"
+            return f"{self._objective!r} was no number {times}, last {text!r}"
+        if self._latest and self._objective not in self._latest:
+            return (
+                f"it reported {', '.join(map(repr, self._latest))} and no {self._objective!r}, which is the objective"
+            )
+        return ""
 
 
 class Lines:
