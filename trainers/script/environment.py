@@ -77,6 +77,7 @@ def arguments_of(hyperparameters: Mapping[str, Any]) -> list[str]:
     """
     words: list[str] = []
     for name, value in plain(hyperparameters).items():
+        _check_word(name, value)
         if value is None:
             continue
         option, text = f"{'-' if len(name) == 1 else '--'}{name}", _argument(value)
@@ -85,6 +86,18 @@ def arguments_of(hyperparameters: Mapping[str, Any]) -> list[str]:
         else:
             words += [option, text]
     return words
+
+
+def _check_word(name: object, value: Any) -> None:
+    """Refuses what an operating system does not take as an argument and as a variable."""
+    if not isinstance(name, str) or not name or "=" in name or "\0" in name:
+        raise ConfigurationError(
+            f"hyperparameter {name!r} cannot be an argument of a program; give a name that is not empty, without '='"
+        )
+    if isinstance(value, str) and "\0" in value:
+        raise ConfigurationError(
+            f"hyperparameter {name!r} is {value!r}, which ends an argument in its midst; give text without '\\0'"
+        )
 
 
 def _argument(value: Any) -> str:

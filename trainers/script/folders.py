@@ -6,11 +6,14 @@ import io
 import os
 import shutil
 import tarfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from trainers.channels import PlacedChannel
+from trainers.checkpoint import Manifest, manifest_of
 from trainers.errors import CheckpointError, ConfigurationError
+from trainers.patient_storage import PatientStorage
 from trainers.script.environment import Folders
 from trainers.script.noted import NOTES
 
@@ -48,31 +51,48 @@ def make(folders: Folders) -> None:
         Path(folder).mkdir(parents=True, exist_ok=True)
 
 
-def packed(source: Path) -> bytes:
-    """A source folder as a tar archive, or a single file of it.
+def packed(source: Path, entry_point: str) -> bytes:
+    """A source folder as a tar archive: its files, and those that its links lead to.
 
     Raises:
-        ConfigurationError: it is too large to be sent to every worker.
+        ConfigurationError: it cannot be read, is too large to be sent to every worker, or lacks the entry point.
     """
-    buffer, size = io.BytesIO(), 0
-    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1) as archive:
+    buffer, size, names = io.BytesIO(), 0, set()
+    with tarfile.open(fileobj=buffer, mode="w:gz", compresslevel=1, dereference=True) as archive:
         for path in _files_in(source):
-            size += path.stat().st_size
+            name = str(path.relative_to(source))
+            names.add(name)
+            try:
+                size += path.stat().st_size
+                if size <= LARGEST_SOURCE:
+                    archive.add(path, arcname=name, recursive=False)
+            except OSError as error:
+                raise ConfigurationError(
+                    f"source_dir {str(source)!r} has {name!r}, which cannot be read: {error.strerror}; give a folder "
+                    "with the program alone, whose files you may read"
+                ) from error
             if size > LARGEST_SOURCE:
                 raise ConfigurationError(
                     f"source_dir {str(source)!r} holds more than {LARGEST_SOURCE >> 20} MB, and is sent to every "
                     "worker; give a folder with the program alone, and data as channels"
                 )
-            archive.add(path, arcname=str(path.relative_to(source)), recursive=False)
+    if os.path.normpath(entry_point) not in names:
+        raise ConfigurationError(
+            f"entry_point {entry_point!r} is no file in source_dir {str(source)!r}; give a path below it"
+        )
     return buffer.getvalue()
 
 
 def _files_in(folder: Path) -> list[Path]:
+    """Its files, no sockets, and no links to nowhere; folders that are links count once on each way down."""
     found = []
-    for place, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name not in LEFT_OUT)
+    for place, folders, files in os.walk(folder, followlinks=True):
+        above = {os.path.realpath(each) for each in (Path(place), *Path(place).parents)}
+        folders[:] = sorted(
+            name for name in folders if name not in LEFT_OUT and not (above & {os.path.realpath(Path(place, name))})
+        )
         found += [Path(place, name) for name in sorted(files)]
-    return [path for path in found if path.is_file()]  # No sockets, and no links to nowhere.
+    return [path for path in found if path.is_file()]
 
 
 def unpack(data: bytes, folder: Path) -> None:
@@ -89,24 +109,71 @@ def unpack(data: bytes, folder: Path) -> None:
 
 
 def kept(folders: Folders, notes: bytes | None) -> bytes:
-    """What a worker keeps of its node's files: checkpoints; and of rank 0, with what Warmband notes, the model."""
+    """What a worker keeps of its node's files: checkpoints; and of rank 0, with what Warmband notes, the model.
+
+    A link from one kept file to another stays one, from wherever it is unpacked; another link becomes the file that it
+    leads to, and one to a folder elsewhere is left out.
+    """
+    kept_folders = {"checkpoints": folders.checkpoint}
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w") as archive:
         if notes is not None:
             entry = tarfile.TarInfo(NOTES)
             entry.size = len(notes)
             archive.addfile(entry, io.BytesIO(notes))
-            _add(archive, Path(folders.model), "model")
-        _add(archive, Path(folders.checkpoint), "checkpoints")
+            kept_folders["model"] = folders.model
+        for name, folder in kept_folders.items():
+            _add(archive, folder, name, kept_folders)
     return buffer.getvalue()
 
 
-def _add(archive: tarfile.TarFile, folder: Path, name: str) -> None:
-    archive.add(folder, arcname=name, recursive=False)
-    for path in sorted(folder.rglob("*")):
-        with suppress(FileNotFoundError):  # A temporary file of a program that was ended.
-            if path.is_dir() or path.is_file():
-                archive.add(path, arcname=str(Path(name, path.relative_to(folder))), recursive=False)
+def _add(archive: tarfile.TarFile, folder: str, name: str, kept_folders: Mapping[str, str]) -> None:
+    top = tarfile.TarInfo(name)
+    top.type, top.mode = tarfile.DIRTYPE, 0o755
+    archive.addfile(top)  # Also of a folder that the program removed.
+    for place, inner, files in os.walk(folder):
+        for path in sorted(Path(place, each) for each in (*inner, *files)):
+            arcname = str(Path(name, path.relative_to(folder)))
+            with suppress(FileNotFoundError):  # A temporary file of a program that was ended.
+                if path.is_symlink():
+                    _add_link(archive, path, arcname, kept_folders)
+                elif path.is_dir() or path.is_file():
+                    archive.add(path, arcname=arcname, recursive=False)
+
+
+def _add_link(archive: tarfile.TarFile, path: Path, arcname: str, kept_folders: Mapping[str, str]) -> None:
+    target = path.resolve()
+    for name, folder in kept_folders.items():
+        if target.exists() and target.is_relative_to(os.path.realpath(folder)):
+            entry = tarfile.TarInfo(arcname)
+            entry.type = tarfile.SYMTYPE
+            within = Path(name, target.relative_to(os.path.realpath(folder)))
+            entry.linkname = os.path.relpath(within, Path(arcname).parent)
+            archive.addfile(entry)
+            return
+    if target.is_file():
+        archive.add(target, arcname=arcname, recursive=False)
+
+
+def restore(storage: PatientStorage, checkpoint: str, manifest: Manifest, folder: Path) -> None:
+    """Unpacks what a trial had written; every node has the files of all, and where several wrote one, rank 0's counts.
+
+    Raises:
+        CheckpointError, StorageError: it cannot be read, or is not what was written.
+    """
+    parts = manifest.parts if manifest.files else manifest_of(checkpoint).parts
+    for part in sorted(parts, key=part_rank, reverse=True):
+        unpack(storage.read(checkpoint, manifest, part), folder)
+
+
+def part_of(rank: int) -> str:
+    """The name of a worker's part of a checkpoint."""
+    return f"worker-{rank}.tar"
+
+
+def part_rank(part: str) -> int:
+    """The worker of a part."""
+    return int(part.removeprefix("worker-").removesuffix(".tar"))
 
 
 def put_channel(channel: PlacedChannel, folder: Path) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from trainers.errors import ConfigurationError
 from trainers.gangs import Assignment, Report
-from trainers.script.metric_lines import Reading, Units, read_json
+from trainers.script.metric_lines import Reading, ReportsFile, Units
 from trainers.script.peers import Peers
 from trainers.script.process import ProgramProcess
 
@@ -20,6 +21,8 @@ POLL_SECONDS = 0.05
 """How often output, ends and peers are looked at."""
 QUIET_SECONDS = 0.3
 """How long a folder of checkpoints has to stay as it is, to be taken for written."""
+AHEAD = 10_000
+"""Reports that a program may be ahead of its rung before it is ended at once."""
 AHEAD_SECONDS = 5.0
 """How long a program may go on behind its rung, whose units are shorter than a checkpoint takes to be seen."""
 TAKEN = ("EADDRINUSE", "Address already in use", "address already in use", "errno: 98")
@@ -46,12 +49,14 @@ class Verdict:
     Args:
         error: why the trial failed; empty where it did not.
         diverged: it failed since its objective is no finite number.
+        away: it failed since a disk is full or gone, which is no fault of its own.
         again: its port was taken, and it starts once more.
-        ended: it ended by itself, and does not go on.
+        ended: it ended by itself before its rung, and does not go on.
     """
 
     error: str = ""
     diverged: bool = False
+    away: bool = False
     again: bool = False
     ended: bool = False
 
@@ -73,46 +78,28 @@ class Followed:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-class ReportsFile:
-    """The file that a program appends JSON lines to, read as it grows.
-
-    Args:
-        path: where it is, or will be.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._at, self._lines = path, 0, 0
-
-    def new(self) -> Iterator[Reading]:
-        """Readings of the whole lines that are new.
-
-        Raises:
-            ConfigurationError: a line is no JSON object.
-        """
-        with suppress(FileNotFoundError), self._path.open("rb") as file:
-            file.seek(self._at)
-            whole, newline, _ = file.read().rpartition(b"\n")
-            self._at += len(whole) + len(newline)
-            for line in whole.split(b"\n") if newline else ():
-                self._lines += 1
-                reading = read_json(line.decode("utf-8", "replace"), self._path.name, self._lines)
-                if reading is not None:
-                    yield reading
-
-
 class Follower:
     """Follows a worker's part where rank 0 decides.
 
     Args:
         peers: of the gang.
         process: its part, where it has one.
+        checkpoints: the folder that it writes checkpoints to.
+        grace: seconds that it may take to write one.
     """
 
-    def __init__(self, peers: Peers, process: ProgramProcess | None) -> None:
-        self._peers, self._process = peers, process
+    def __init__(self, peers: Peers, process: ProgramProcess | None, checkpoints: Path, grace: float) -> None:
+        self._peers, self._process, self._checkpoints, self._grace = peers, process, checkpoints, grace
 
     def verdict(self) -> Verdict:
-        """Tells rank 0 of its end, and waits for what rank 0 decides."""
+        """Tells rank 0 of its end, and waits for what rank 0 decides, and for a checkpoint that is being written."""
+        verdict = self._heard()
+        deadline = time.monotonic() + (0.0 if verdict.error else self._grace)
+        while self._process is not None and time.monotonic() < deadline and self._process.writes_in(self._checkpoints):
+            time.sleep(POLL_SECONDS)
+        return verdict
+
+    def _heard(self) -> Verdict:
         told = False
         while True:
             for _, message in self._peers.heard(POLL_SECONDS):
@@ -133,7 +120,7 @@ class Leader:
         process: rank 0's part.
         peers: of the gang.
         units: turn readings into reports.
-        known: units of the assignment that were there before it started.
+        last: the trial's report before it starts, whose values count on where it has nothing left to train.
         reports_file: where the program may report to.
         checkpoints: the folder that it writes checkpoints to.
         awaited: ranks whose parts have to end before the program has ended.
@@ -152,7 +139,7 @@ class Leader:
         process: ProgramProcess,
         peers: Peers,
         units: Units,
-        known: int,
+        last: Report | None,
         reports_file: ReportsFile,
         checkpoints: Path,
         awaited: Sequence[int],
@@ -165,7 +152,7 @@ class Leader:
         self._assignment, self._name = assignment, name
         self._process, self._peers, self._units, self._file = process, peers, units, reports_file
         self._checkpoints, self._awaited = checkpoints, set(awaited)
-        self._known, self._ends_at, self._timeout, self._grace = known, whole, timeout, grace
+        self._last, self._ends_at, self._timeout, self._grace = last, whole, timeout, grace
         self._on_report, self._halted = on_report, halted
         self._exits: dict[int, Exit] = {}
         self._reached = False
@@ -199,9 +186,14 @@ class Leader:
 
     @property
     def _will_end(self) -> bool:
-        """Whether it is to end by itself at its rung, which is the trial's last."""
+        """Whether it is to end by itself at its rung, which is the trial's last; one that trains on does not."""
         reports = self.followed.reports
-        return self._ends_at is not None and bool(reports) and reports[-1].step >= self._ends_at
+        return (
+            not self.followed.ahead
+            and self._ends_at is not None
+            and bool(reports)
+            and reports[-1].step >= self._ends_at
+        )
 
     def _listen(self) -> Verdict | None:
         """Takes what is new; the verdict where it is one."""
@@ -211,6 +203,10 @@ class Leader:
         try:
             for reading in self._readings():
                 for report in self._units.take(reading):
+                    self._spoke = time.monotonic()
+                    if self._reached:  # It goes on until it is ended; units between have the values of the last.
+                        self.followed.ahead.append(replace(report, step=self._units.reached))
+                        break
                     if (verdict := self._note(report)) is not None:
                         return verdict
         except ConfigurationError as error:
@@ -218,19 +214,15 @@ class Leader:
         return None
 
     def _readings(self) -> Iterator[Reading]:
-        while not self._process.readings.empty():
+        for _ in range(self._process.readings.qsize()):  # More may come as quickly as they are taken.
             reading = self._process.readings.get()
             if isinstance(reading, ConfigurationError):
                 raise reading
             yield reading
-        yield from self._file.new()
+        yield from self._file.new(over=self._process.exit_code == 0)
 
     def _note(self, report: Report) -> Verdict | None:
-        self._spoke = time.monotonic()
-        if self._reached:  # It goes on until it is ended.
-            self.followed.ahead.append(report)
-            return None
-        self._checkpointed = any(self._checkpoints.iterdir())
+        self._checkpointed = _holds_any(self._checkpoints)
         self.followed.reports.append(report)
         self._on_report(report)
         if said := self._assignment.divergence(report):
@@ -261,7 +253,7 @@ class Leader:
 
     def _ended(self) -> Verdict:
         """It ended by itself: its other parts have a while to end, too."""
-        if not self.followed.reports and not self._known:
+        if not self.followed.reports and self._last is None:
             said = f"{self._name} ended with exit code 0 and reported nothing new: {self._missing()}"
             return Verdict(error="\n".join([said, *self._process.tail]))
         deadline = time.monotonic() + self._grace
@@ -271,7 +263,7 @@ class Leader:
         if late := sorted(self._awaited - set(self._exits)):
             self.followed.details["ended_late"] = late
         self.followed.ended = True
-        return Verdict(ended=True)
+        return Verdict(ended=not self._reached)
 
     def _paused(self) -> Verdict:
         """It has come to its rung: it may write its checkpoint, and is then ended."""
@@ -292,9 +284,10 @@ class Leader:
                 spoke, changed = self._spoke, 0.0
             if now != before:
                 before, changed = now, time_now
-            elif changed and time_now - changed > QUIET_SECONDS:
+            elif changed and time_now - changed > QUIET_SECONDS and not self._process.writes_in(self._checkpoints):
                 return
-            if time_now - began > (AHEAD_SECONDS if self.followed.ahead else self._grace):
+            ahead = len(self.followed.ahead)
+            if ahead >= AHEAD or time_now - began > (AHEAD_SECONDS if ahead else self._grace):
                 return
         self._process.drain()
         self._listen()
@@ -302,8 +295,6 @@ class Leader:
 
     def _missing(self) -> str:
         """What would have been a report."""
-        if self._units.repeated:
-            return f"its {self._units.repeated} units were those that the trial had, up to {self._units.start}"
         objective = self._assignment.objective
         expected = f"a value of {objective!r}" if objective else "a value of any metric"
         return self._units.explanation() or (
@@ -320,12 +311,21 @@ class Leader:
         return Verdict(error="\n".join([said, *self._process.tail]))
 
 
+def _holds_any(folder: Path) -> bool:
+    with suppress(OSError), os.scandir(folder) as found:
+        return next(found, None) is not None
+    return False
+
+
 def _look(folder: Path) -> dict[str, tuple[int, int]]:
+    """Files of a folder with their sizes and times; a program removes some meanwhile, or the folder itself."""
     found = {}
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            facts = path.stat()
-            found[str(path)] = (facts.st_size, facts.st_mtime_ns)
+    for place, folders, files in os.walk(folder):
+        for name in (*folders, *files):
+            path = os.path.join(place, name)
+            with suppress(OSError):
+                facts = os.stat(path)
+                found[path] = (facts.st_size, facts.st_mtime_ns)
     return found
 
 

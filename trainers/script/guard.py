@@ -1,7 +1,8 @@
 """Guard: a process that ends a worker's programs where the worker itself is killed; run as a program, without imports.
 
-It reads "+ GROUP TOKEN" and "- GROUP" lines from its standard input, and its end means that the worker is gone. What a
-program starts has the program's token in its environment, also what leaves its process group and outlives its parent.
+It reads "+ GROUP TOKEN" and "- GROUP" lines from its standard input, and its end means that the worker is gone; "end"
+that nothing is to be watched any more. What a program starts has the program's token in its environment, also what
+leaves its process group and outlives its parent.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ PATH = __file__
 """Of this program."""
 TOKEN = "WARMBAND_PROGRAM"
 """The environment variable by which all processes of a program are known."""
+END = "end"
+"""The line by which a worker dismisses it."""
 
 
 def with_token(token: str) -> list[int]:
@@ -36,12 +39,24 @@ def signal_whole(group: int, token: str, number: int) -> bool:
     there = False
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(group, number)
-        there = True
+        there = _lives(group)
     for process in with_token(token):
         with suppress(ProcessLookupError, PermissionError):
             os.kill(process, number)
             there = True
     return there
+
+
+def _lives(group: int) -> bool:
+    """Whether a process group has more than processes that are over, which nobody asks for their exit codes."""
+    if not os.path.isdir("/proc/self"):
+        return True
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with suppress(OSError), open(f"/proc/{name}/stat", "rb") as facts:
+            state, _, of = facts.read().rpartition(b")")[2].split()[:3]
+            if int(of) == group and state not in b"ZX":
+                return True
+    return False
 
 
 def main() -> None:
@@ -55,6 +70,8 @@ def main() -> None:
                 programs[int(group)] = token
             case ["-", group]:
                 programs.pop(int(group), None)
+            case [word] if word == END:
+                return
     for group, token in programs.items():
         signal_whole(group, token, signal.SIGKILL)
 

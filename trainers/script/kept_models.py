@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -31,7 +32,10 @@ def model_folder(checkpoint: str, manifest: Manifest) -> Path:
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)
         made = Path(tempfile.mkdtemp(prefix=".unpacked-", dir=place.parent))
-        unpack(data, made)
-        with suppress(OSError):  # Another process was quicker.
-            made.rename(place)
+        try:
+            unpack(data, made)
+            with suppress(OSError):  # Another process was quicker.
+                made.rename(place)
+        finally:
+            shutil.rmtree(made, ignore_errors=True)
     return place / "model"

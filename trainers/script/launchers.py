@@ -109,6 +109,8 @@ def start_of(launcher: str, program: Sequence[str], place: Place, *, options: La
     """
     check_launcher(launcher, options, workers=place.world_size, processes=place.processes)
     start = LAUNCHERS[launcher] if launcher in LAUNCHERS else _by_template(launcher)
+    if not _is_python(program) and "/" not in program[0]:
+        program = (f"./{program[0]}", *program[1:])  # A name without a folder would be looked for in PATH.
     found = start(program, place, options)
     if found is None:
         return None

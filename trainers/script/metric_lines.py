@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from trainers.checking import did_you_mean, is_whole
+from trainers.checking import did_you_mean, is_number, is_whole
 from trainers.errors import ConfigurationError
 from trainers.gangs import Report
 
-LONGEST = 1_000_000
-"""Bytes of a line; behind them it goes on as another."""
+LONGEST = 10_000
+"""Bytes of a line; behind them it goes on as another: an expression may take the square of a line's length."""
 
 STEP, _VALUE = "step", "value"
 _KEYS = ("Name", "Regex")
@@ -41,6 +43,11 @@ class _Definition:
     name: str
     pattern: re.Pattern[str]
     group: int | str
+
+    def found(self, part: str) -> re.Match[str] | None:
+        """The first match in a part of a line; one that begins with `.*` is there from the beginning, or nowhere."""
+        whole = self.pattern.pattern
+        return self.pattern.match(part) if whole.startswith(".*") and "|" not in whole else self.pattern.search(part)
 
 
 def check_definitions(definitions: object) -> None:
@@ -141,7 +148,7 @@ class MetricDefinitions:
         refused: dict[str, str] = {}
         step: int | None = None
         for each in self._definitions:
-            match = each.pattern.search(part)
+            match = each.found(part)
             text = match[each.group] if match else None
             if match is None or text is None:
                 continue
@@ -172,6 +179,11 @@ def _step(number: Any, shown: object, source: str) -> int:
     return whole
 
 
+def _whole(digits: str) -> int | float:
+    """A whole number, or infinity for one that no float can hold."""
+    return int(digits) if is_number(float(digits)) else float(digits)
+
+
 def read_json(line: str, file: str, number: int) -> Reading | None:
     """What a line of a file of JSON objects says; None of an empty line.
 
@@ -186,8 +198,8 @@ def read_json(line: str, file: str, number: int) -> Reading | None:
     if not line.strip():
         return None
     try:
-        found = json.loads(line)
-    except ValueError:
+        found = json.loads(line, parse_int=_whole)
+    except (ValueError, RecursionError):
         found = None
     if not isinstance(found, dict):
         shown = line.strip() if len(line) <= 100 else f"{line[:100].strip()}..."
@@ -202,6 +214,52 @@ def read_json(line: str, file: str, number: int) -> Reading | None:
         step=None if step is None else _step(step, step, f"line {number} of {file}"),
         refused={key: json.dumps(value) for key, value in numbers.items() if not isinstance(value, int | float)},
     )
+
+
+class ReportsFile:
+    """The file that a program appends JSON lines to, read as it grows, and anew where it was written anew.
+
+    Args:
+        path: where it is, or will be.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._at, self._lines = path, 0, 0
+        self._rest = b""
+
+    def new(self, *, over: bool = False) -> Iterator[Reading]:
+        """Readings of the whole lines that are new.
+
+        Args:
+            over: nothing follows, so that the last line needs no end.
+
+        Raises:
+            ConfigurationError: a line is no JSON object, or the file is none.
+        """
+        whole = (self._rest + self._more()).split(b"\n")
+        self._rest = b"" if over else whole.pop()
+        for line in whole:
+            self._lines += 1
+            reading = read_json(line.decode("utf-8", "replace"), self._path.name, self._lines)
+            if reading is not None:
+                yield reading
+
+    def _more(self) -> bytes:
+        try:
+            facts = self._path.stat()
+        except FileNotFoundError:
+            return b""
+        if not stat.S_ISREG(facts.st_mode):  # To open a pipe would be to wait for its other end.
+            raise ConfigurationError(f"{self._path.name}, which WARMBAND_REPORTS names, is no file; append lines to it")
+        if facts.st_size < self._at:
+            self._at, self._lines, self._rest = 0, 0, b""
+        if facts.st_size == self._at:
+            return b""
+        with self._path.open("rb") as file:
+            file.seek(self._at)
+            more = file.read()
+        self._at += len(more)
+        return more
 
 
 class Units:
@@ -252,10 +310,16 @@ class Units:
         return (Report(step=each, metrics=dict(metrics)) for each in range(first, step + 1))
 
     def explanation(self) -> str:
-        """A sentence about matches of the objective that were no numbers; empty if there were none."""
+        """A sentence about matches of the objective that were no numbers, or what came without it; empty for none."""
         count, text = self.refused.get(self._objective, (0, ""))
-        times = "once" if count == 1 else f"{count} times"
-        return f"{self._objective!r} was no number {times}, last {text!r}" if count else ""
+        if count:
+            times = "once" if count == 1 else f"{count} times"
+            return f"{self._objective!r} was no number {times}, last {text!r}"
+        if self._latest and self._objective not in self._latest:
+            return (
+                f"it reported {', '.join(map(repr, self._latest))} and no {self._objective!r}, which is the objective"
+            )
+        return ""
 
 
 class Lines:

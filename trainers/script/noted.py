@@ -22,7 +22,8 @@ class Noted:
     Args:
         ended: the program ended by itself.
         last: the metrics of the last report.
-        ahead: reports of units behind the rung, which the program's checkpoint may hold.
+        ahead: reports of units behind the rung, which the program's checkpoint may hold; with one of a step further
+            on, those between have its values.
         hyperparameters: that they were trained with.
     """
 
@@ -57,10 +58,23 @@ class Noted:
 
         A trial that goes on with other hyperparameters, as a fork does, has none of the values that it was ahead.
         """
-        if plain(assignment.hyperparameters) != self.hyperparameters:
+        if not self._are_of(assignment):
             return []
-        reports = [report for report in self.ahead if assignment.start < report.step <= assignment.stop]
+        reports: list[Report] = []
+        for each in self.ahead:  # A step further on fills those between.
+            first = reports[-1].step + 1 if reports else assignment.start + 1
+            reports += [replace(each, step=step) for step in range(first, min(each.step, assignment.stop) + 1)]
         if self.ended:
             last = reports[-1] if reports else Report(step=assignment.start, metrics=dict(self.last))
             reports += [replace(last, step=step) for step in range(last.step + 1, assignment.stop + 1)]
         return reports
+
+    def had(self, assignment: Assignment) -> Report | None:
+        """The last report of a trial that goes on; None for one that begins, or with other hyperparameters."""
+        if not assignment.start or not self._are_of(assignment):
+            return None
+        return Report(step=assignment.start, metrics=dict(self.last))
+
+    def _are_of(self, assignment: Assignment) -> bool:
+        # As text: NaN is the same as NaN there.
+        return json.dumps(plain(assignment.hyperparameters)) == json.dumps(self.hyperparameters)

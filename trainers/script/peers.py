@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import queue
+import socket
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from multiprocessing import AuthenticationError
 from multiprocessing.connection import Client, Connection, Listener, wait
 from typing import Any
@@ -127,6 +128,15 @@ class Peers:
         for connection in self._others.values():
             connection.close()
         self._others.clear()
+
+
+def free_ports(count: int) -> tuple[int, ...]:
+    """Ports of this machine that nothing listens to; another process may take one before it is used."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for each in sockets:
+            each.bind(("", 0))
+        return tuple(each.getsockname()[1] for each in sockets)
 
 
 def _accept(listener: Listener, count: int, came: queue.SimpleQueue[Connection]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
 import select
@@ -17,15 +18,19 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from trainers.errors import ConfigurationError
-from trainers.script.guard import PATH, TOKEN, signal_whole, with_token
+from trainers.errors import ConfigurationError, GangError, TrialError
+from trainers.script.guard import END, PATH, TOKEN, signal_whole, with_token
 from trainers.script.launchers import Start
 from trainers.script.metric_lines import Lines
 
 TAIL = 20
 """Lines of output that are kept for an error's message."""
+SHOWN = 500
+"""Characters of each of them."""
 SHOWN_BYTES = 32 << 20
 """Output of an assignment that goes to the worker's own; what is beyond that is read for metrics alone."""
+OPEN_SECONDS = 3.0
+"""How long a file that is open for writing has to stay as it is, to be taken for one that is not being written."""
 KILL_SECONDS = 10.0
 """How long processes may take to be gone once they were killed."""
 
@@ -48,8 +53,12 @@ class Guard:
 
     def close(self) -> None:
         """Ends it, where no program runs any more."""
+        self._say(f"{END}\n")  # A process that was forked from this one may hold the pipe open.
         with suppress(OSError):
             self._pipe.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(KILL_SECONDS)
+        self._process.kill()
         self._process.wait()
 
     @property
@@ -73,7 +82,7 @@ class ProgramProcess:
         read: is given each line of output, in a thread; what it yields goes to `readings`, as its error does.
 
     Raises:
-        OSError: the command cannot be started.
+        TrialError: the command cannot be started.
     """
 
     def __init__(
@@ -98,15 +107,18 @@ class ProgramProcess:
             **start.environment,
             TOKEN: self._token,
         }
-        self._process = subprocess.Popen(
-            start.command,
-            cwd=folder,
-            env=whole,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(
+                start.command,
+                cwd=folder,
+                env=whole,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            raise TrialError(_unstarted(start.command[0], error)) from error
         guard.watch(self._process.pid, self._token)
         self._over = threading.Event()
         self._reader = threading.Thread(target=self._follow, name="program output", daemon=True)
@@ -117,6 +129,18 @@ class ProgramProcess:
         """Of the launcher; None while it runs, and below 0 where a signal ended it."""
         return self._process.poll()
 
+    def writes_in(self, folder: Path) -> bool:
+        """Whether it is in the midst of writing a file of a folder; no where there is no /proc."""
+        within = os.path.join(os.path.realpath(folder), "")
+        for process in with_token(self._token):
+            with suppress(OSError):
+                for name in os.listdir(f"/proc/{process}/fd"):
+                    with suppress(OSError):
+                        path = os.readlink(f"/proc/{process}/fd/{name}")
+                        if path.startswith(within) and time.time() - os.stat(path).st_mtime < OPEN_SECONDS:
+                            return True
+        return False
+
     def ask_to_end(self) -> None:
         """Sends SIGTERM to the launcher, which passes it on."""
         with suppress(ProcessLookupError):
@@ -126,6 +150,9 @@ class ProgramProcess:
         """Ends all of it: asks it to, waits up to `grace` seconds, and kills what is left.
 
         Returns once none of its processes is there, and all of its output was read.
+
+        Raises:
+            GangError: it cannot be ended.
         """
         deadline = time.monotonic() + grace
         if self._process.poll() is None and grace > 0:
@@ -139,7 +166,11 @@ class ProgramProcess:
         while signal_whole(self._process.pid, self._token, signal.SIGKILL) and time.monotonic() < killed:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.05)
-        self._process.wait()
+        try:
+            self._process.wait(KILL_SECONDS)
+        except subprocess.TimeoutExpired:
+            said = f"process {self._process.pid} of a program is there {KILL_SECONDS:.0f} s after SIGKILL"
+            raise GangError(f"{said}: it waits for a disk or a device of its node that does not answer") from None
         self._guard.forget(self._process.pid)
         self.drain()
 
@@ -153,8 +184,10 @@ class ProgramProcess:
         assert self._process.stdout is not None
         pipe = self._process.stdout.fileno()
         lines, shown = Lines(), 0
+        came = select.poll()  # It takes descriptors beyond 1023 too.
+        came.register(pipe, select.POLLIN)
         while True:
-            if not select.select([pipe], [], [], 0.1)[0]:
+            if not came.poll(100):
                 if self._over.is_set():  # A process that was not ended may hold it open.
                     break
                 continue
@@ -168,13 +201,25 @@ class ProgramProcess:
         self._process.stdout.close()
 
     def _take(self, lines: list[str]) -> None:
-        self.tail.extend(line for line in lines[-TAIL:] if line.strip())
+        self.tail.extend(line[:SHOWN] for line in lines[-TAIL:] if line.strip())
         try:
             for line in lines:
                 for reading in self._read(line):
                     self.readings.put(reading)
         except ConfigurationError as error:
             self.readings.put(error)
+
+
+def _unstarted(command: str, error: Exception) -> str:
+    remedies = {
+        errno.ENOENT: "give a program or launcher that every node has, and a first line (#!) that names one",
+        errno.EACCES: "make its file executable: chmod +x",
+        errno.ENOEXEC: "give its file a first line that names what runs it, such as #!/bin/sh",
+        errno.E2BIG: "give shorter hyperparameters: none of them can have more than 128 kB",
+    }
+    number = error.errno if isinstance(error, OSError) else None
+    remedy = remedies.get(number or 0, "give hyperparameters and an environment that an operating system takes")
+    return f"{command!r} cannot be started: {os.strerror(number) if number else error}; {remedy}"
 
 
 def _show(chunk: bytes) -> None:

@@ -6,24 +6,24 @@ import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from trainers import steady
 from trainers.channels import PlacedChannel
-from trainers.checkpoint import UNKNOWN, File, Manifest, manifest_of
-from trainers.errors import CheckpointError, DivergedError, StorageError, TrialError, UnsavedError
+from trainers.checkpoint import UNKNOWN, File, Manifest
+from trainers.errors import CheckpointError, DivergedError, StorageError, TrialError, UnsavedError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
+from trainers.gangs.messages import one_line
 from trainers.process import Scratch
 from trainers.script.environment import Folders, arguments_of, environment_of, files_of
-from trainers.script.folders import clear, folders_of, kept, make, put_channel, unpack
-from trainers.script.following import Followed, Follower, Leader, ReportsFile, Verdict
+from trainers.script.folders import clear, folders_of, kept, make, part_of, put_channel, restore, unpack
+from trainers.script.following import Followed, Follower, Leader, Verdict
 from trainers.script.launchers import PORTS, LauncherOptions, Place, start_of
-from trainers.script.metric_lines import MetricDefinitions, Reading, Units
+from trainers.script.metric_lines import MetricDefinitions, Reading, ReportsFile, Units
 from trainers.script.noted import Noted
-from trainers.script.peers import Peers
+from trainers.script.peers import Peers, free_ports
 from trainers.script.process import Guard, ProgramProcess
 
 MODULE = str(Path(__file__).parent / "module")
@@ -166,7 +166,9 @@ class ScriptProgram:
             try:
                 make(folders)
                 unpack(settings.source, Path(folders.code))
-                self._restore_parts(assignment, folders)
+                if assignment.checkpoint is not None:
+                    root = Path(folders.code).parent
+                    restore(session.context.storage, assignment.checkpoint, assignment.manifest, root)
             except (CheckpointError, StorageError, OSError) as error:
                 problem = error
         for other in session.peers.gathered(problem, MEET_SECONDS, "the checkpoint"):
@@ -174,15 +176,6 @@ class ScriptProgram:
                 raise other
         make(folders)
         return Noted.read(Path(folders.code).parent)
-
-    def _restore_parts(self, assignment: Assignment, folders: Folders) -> None:
-        """Every node has the files of all; where several wrote one of a name, rank 0's counts."""
-        if assignment.checkpoint is None:
-            return
-        storage, manifest = self._opened().context.storage, assignment.manifest
-        parts = manifest.parts if manifest.files else manifest_of(assignment.checkpoint).parts
-        for part in sorted(parts, key=part_rank, reverse=True):
-            unpack(storage.read(assignment.checkpoint, manifest, part), Path(folders.code).parent)
 
     def _run(
         self,
@@ -205,22 +198,24 @@ class ScriptProgram:
         if known and known[-1].step == assignment.stop:
             ahead = [report for report in noted.ahead if report.step > assignment.stop]
             return Followed(reports=known, ahead=ahead, ended=noted.ended)
+        last = known[-1] if known else noted.had(assignment)
         for attempt in range(ATTEMPTS):
-            followed, verdict = self._run_once(assignment, folders, known, on_report, halted)
+            followed, verdict = self._run_once(assignment, folders, last, on_report, halted)
             if not verdict.again or attempt == ATTEMPTS - 1:
                 break
         if verdict.error:
-            raise (DivergedError if verdict.diverged else TrialError)(verdict.error)
+            kind = DivergedError if verdict.diverged else StorageError if verdict.away else TrialError
+            raise kind(verdict.error)
         followed.reports[:0] = known
-        if followed.ended and not followed.ahead:
-            _fill(assignment, followed, on_report)
+        if verdict.ended and self._opened().context.rank == 0:
+            _fill(assignment, followed, last, on_report)
         return followed
 
     def _run_once(
         self,
         assignment: Assignment,
         folders: Folders,
-        known: Sequence[Report],
+        last: Report | None,
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
     ) -> tuple[Followed, Verdict]:
@@ -232,22 +227,34 @@ class ScriptProgram:
         roles = peers.gathered(start.role if start else "none", MEET_SECONDS, "its start")
         process: ProgramProcess | None = None
         read = settings.definitions.read if rank == 0 else _unread
+        followed, verdict = Followed(), Verdict()
+        problem: Exception | None = None
         try:
-            if start is not None:
-                environment = self._environment(assignment, folders, place)
-                process = ProgramProcess(
-                    start, environment=environment, folder=Path(folders.code), guard=session.guard, read=read
-                )
-            if rank == 0:
+            try:
+                if start is not None:
+                    environment = self._environment(assignment, folders, place)
+                    process = ProgramProcess(
+                        start, environment=environment, folder=Path(folders.code), guard=session.guard, read=read
+                    )
+            except (TrialError, OSError) as error:
+                problem = error
+            problems = peers.gathered(problem, MEET_SECONDS, "its start")
+            if any(problems):
+                verdict = _unstarted(problems)
+            elif rank == 0:
                 assert process is not None, "every launcher starts something on worker 0"
-                leader = self._leader(assignment, folders, process, roles, known, on_report, halted)
-                verdict = leader.verdict()
+                leader = self._leader(assignment, folders, process, roles, last, on_report, halted)
+                followed, verdict = leader.followed, _led(leader)
                 peers.say(verdict)
-                return leader.followed, verdict
-            return Followed(), Follower(peers, process).verdict()
+            else:
+                checkpoints = Path(folders.checkpoint)
+                verdict = Follower(peers, process, checkpoints, settings.grace_period_s).verdict()
         finally:
             if process is not None:
                 process.end(settings.grace_period_s)
+        # One part may end later than another by the grace period, and all have to say alike what came of the program.
+        peers.gathered(None, settings.grace_period_s + MEET_SECONDS, "the end of its program")
+        return followed, verdict
 
     def _leader(
         self,
@@ -255,25 +262,24 @@ class ScriptProgram:
         folders: Folders,
         process: ProgramProcess,
         roles: Sequence[str],
-        known: Sequence[Report],
+        last: Report | None,
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
     ) -> Leader:
         settings = self._settings
-        lengths = (assignment.hyperparameters.get(name) for name in settings.length)
-        whole = next((int(length) for length in lengths if length is not None), None)
-        reached = known[-1].step if known else assignment.start
+        lengths = (_units(assignment.hyperparameters.get(name)) for name in settings.length)
+        reached = max(assignment.start, last.step if last else 0)
         return Leader(
             assignment,
             name=settings.entry_point,
             process=process,
             peers=self._opened().peers,
             units=Units(assignment.objective, reached, resumed=any(Path(folders.checkpoint).iterdir())),
-            known=len(known),
+            last=last,
             reports_file=ReportsFile(Path(folders.reports)),
             checkpoints=Path(folders.checkpoint),
             awaited=[rank for rank, role in enumerate(roles) if role not in ("ps", "none")],
-            whole=whole,
+            whole=next((length for length in lengths if length), None),
             timeout=settings.report_timeout_s,
             grace=settings.grace_period_s,
             on_report=on_report,
@@ -331,8 +337,8 @@ class ScriptProgram:
         if session.leads:
             try:
                 outcome = storage.write_part(checkpoint, part_of(rank), kept(folders, None if rank else notes))
-            except StorageError as error:
-                outcome = str(error)
+            except (StorageError, OSError) as error:
+                outcome = f"the program's files cannot be kept: {error}" if isinstance(error, OSError) else str(error)
         parts = session.peers.gathered(outcome, MEET_SECONDS, "its checkpoint")
         if rank:
             return UNKNOWN
@@ -346,23 +352,26 @@ class ScriptProgram:
         return self._session
 
 
-def part_of(rank: int) -> str:
-    """The name of a worker's part of a checkpoint."""
-    return f"worker-{rank}.tar"
+def _units(length: Any) -> int:
+    """What a hyperparameter says of a program's length; 0 where it says nothing, as -1 or "auto" does."""
+    try:
+        return max(0, int(length))
+    except (TypeError, ValueError, OverflowError):
+        return 0
 
 
-def part_rank(part: str) -> int:
-    """The worker of a part."""
-    return int(part.removeprefix("worker-").removesuffix(".tar"))
+def _led(leader: Leader) -> Verdict:
+    """Its verdict, which all ranks have to hear, also where a file cannot be read."""
+    try:
+        return leader.verdict()
+    except OSError as error:
+        return Verdict(error=one_line(error), away=is_away(error))
 
 
-def free_ports(count: int) -> tuple[int, ...]:
-    """Ports of this machine that nothing listens to; another process may take one before it is used."""
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for each in sockets:
-            each.bind(("", 0))
-        return tuple(each.getsockname()[1] for each in sockets)
+def _unstarted(problems: Sequence[Exception | None]) -> Verdict:
+    rank, problem = next((rank, each) for rank, each in enumerate(problems) if each is not None)
+    on = f"worker {rank}: " if len(problems) > 1 else ""
+    return Verdict(error=f"{on}{problem}", away=is_away(problem))
 
 
 def _unread(line: str) -> tuple[Reading, ...]:
@@ -370,9 +379,10 @@ def _unread(line: str) -> tuple[Reading, ...]:
     return ()
 
 
-def _fill(assignment: Assignment, followed: Followed, on_report: Callable[[Report], None]) -> None:
+def _fill(assignment: Assignment, followed: Followed, last: Report | None, on_report: Callable[[Report], None]) -> None:
     """Of a program that ended early, the last values count for the rest."""
-    last = followed.reports[-1]
+    last = followed.reports[-1] if followed.reports else last
+    assert last is not None, "one that ends without a report has failed"
     for step in range(last.step + 1, assignment.stop + 1):
         followed.reports.append(replace(last, step=step))
         on_report(followed.reports[-1])

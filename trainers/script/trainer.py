@@ -64,7 +64,7 @@ class ScriptTrainer(Trainer):
 
     def __init__(
         self,
-        entry_point: str,
+        entry_point: str | os.PathLike[str],
         *,
         source_dir: str | os.PathLike[str] | None = None,
         launcher: str = "python",
@@ -78,7 +78,9 @@ class ScriptTrainer(Trainer):
         report_timeout_s: float = REPORT_SECONDS,
         grace_period_s: float = GRACE_SECONDS,
     ) -> None:
-        self.entry_point = entry_point
+        if not isinstance(entry_point, str | os.PathLike) or not os.fspath(entry_point):
+            raise ConfigurationError(f"entry_point is {entry_point!r}; give the path of a program in source_dir")
+        self.entry_point = os.fspath(entry_point)
         self.source_dir = str(Path(os.path.expanduser(source_dir or ".")).absolute())
         self.launcher = launcher
         self.metric_definitions = [dict(each) for each in metric_definitions or ()]
@@ -152,15 +154,11 @@ class ScriptTrainer(Trainer):
         from trainers.script.program import ScriptProgram, ScriptSettings
 
         source = Path(self.source_dir)
-        if not (source / self.entry_point).is_file():
-            raise ConfigurationError(
-                f"entry_point {self.entry_point!r} is no file in source_dir {self.source_dir!r}; give a path below it"
-            )
         return ScriptProgram(
             channels,
             ScriptSettings(
                 entry_point=self.entry_point,
-                source=packed(source),
+                source=packed(source, self.entry_point),
                 launcher=self.launcher,
                 options=self._launcher_options,
                 definitions=self._definitions,

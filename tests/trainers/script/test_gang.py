@@ -31,7 +31,10 @@ def programs(entry_point: str, **options: Any) -> Callable[[int], Program]:
 
     def make(workers: int) -> Program:
         trainer = ScriptTrainer(
-            entry_point, source_dir=PROGRAMS, scaling=ScalingConfig(num_workers=workers), grace_period_s=5, **options
+            entry_point,
+            source_dir=PROGRAMS,
+            scaling=ScalingConfig(num_workers=workers),
+            **{"grace_period_s": 5, **options},
         )
         return trainer.program({"train": Channel.of(ROWS, name="train").place(workers)})
 
@@ -111,6 +114,22 @@ def test_one_rank_that_breaks_ends_the_trial_and_not_the_gang(
     assert [report.step for report in answer.reports] == [1, 2]
     assert running() == []
     assert served(pool, assignment(tmp_path, 1)).reached == 1
+
+
+def test_parts_that_end_apart_and_one_that_cannot_start_fail_the_trial_alone(ray_cluster: None, tmp_path: Path) -> None:
+    pool = Pool("apart", program=programs("ranks.py", metric_definitions=[ACCURACY], grace_period_s=13))
+    try:
+        pool.start(1)
+        (gang,) = pool.up
+        answer = pool.serve(gang, assignment(tmp_path, 6, mode="stubborn"))
+        assert "ranks.py ended with exit code 1 on worker 1: ValueError: no third epoch" in answer.error
+        answer = pool.serve(gang, assignment(tmp_path, 6, mode="x" * 200_000))
+        assert "worker 0: " in answer.error
+        assert "cannot be started: Argument list too long" in answer.error
+        assert served(pool, assignment(tmp_path, 1)).reached == 1
+        assert running() == []
+    finally:
+        pool.gangs.close()
 
 
 def test_a_worker_that_is_killed_leaves_no_process(pool: Pool, tmp_path: Path) -> None:

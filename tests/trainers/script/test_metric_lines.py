@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import time
 
 import pytest
 from hypothesis import given, strategies as st
@@ -193,3 +194,18 @@ def test_a_line_waits_for_its_end_and_a_very_long_one_is_cut():
     assert lines.take(b"c\nd") == ["abc"]
     assert lines.take(b"efghi") == ["defg"]
     assert lines.end() == ["hi"]
+
+
+@pytest.mark.parametrize("regex", [".*acc=([0-9.]+).*", ".*?acc=([0-9.]+)", ".*(?:acc|accuracy)=([0-9.]+)"])
+def test_an_expression_that_begins_with_anything_is_quick_on_a_long_line(regex):
+    definitions = MetricDefinitions([{"Name": "a", "Regex": regex}])
+    began = time.process_time()
+    for line in Lines().take(b"x" * 20_000 + b"\nb=1 acc=0.1 acc=0.25\n"):
+        found = [reading.metrics["a"] for reading in definitions.read(line)]
+    assert found == [0.1 if "?a" in regex else 0.25]
+    assert time.process_time() - began < 10
+
+
+def test_a_number_that_no_float_can_hold_is_infinite():
+    reading = read_json(f'{{"a": -1{"0" * 400}, "b": 7}}', "r.jsonl", 1)
+    assert reading == Reading(metrics={"a": -math.inf, "b": 7.0})

@@ -40,7 +40,7 @@ def opened(tmp_path: Path) -> Any:
             (folder / "train.py").write_text(source)
         trainer = ScriptTrainer(
             "train.py",
-            source_dir=folder,
+            source_dir=options.pop("source_dir", folder),
             scaling=ScalingConfig(num_workers=0),
             **{"metric_definitions": [ACCURACY], "report_timeout_s": 20, "grace_period_s": 5, **options},
         )

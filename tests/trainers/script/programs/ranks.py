@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import signal
 import time
 
 parser = argparse.ArgumentParser()
@@ -10,6 +11,8 @@ parser.add_argument("--mode", default="")
 args = parser.parse_args()
 rank, size = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 assert size == 2
+if rank == 0 and args.mode == "stubborn":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
 checkpoint = os.path.join(os.environ["SM_CHECKPOINT_DIR"], "epoch")
 first = 0
 if os.path.exists(checkpoint):
@@ -17,7 +20,7 @@ if os.path.exists(checkpoint):
         first = int(file.read())
 for epoch in range(first + 1, args.epochs + 1):
     own, other = (os.path.join(os.environ["SM_OUTPUT_DIR"], f"{epoch}-{each}") for each in (rank, 1 - rank))
-    if rank == 1 and epoch == 3 and args.mode == "fail":
+    if rank == 1 and epoch == 3 and args.mode in ("fail", "stubborn"):
         raise ValueError("no third epoch")
     if rank == 1 and epoch == 3 and args.mode == "hang":
         time.sleep(600)

@@ -1,0 +1,229 @@
+"""Programs that treat their folders, processes, steps and links as nobody expects: none hangs, and errors say why."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.trainers.script.test_program import ACCURACY, assignment, opened, values  # noqa: F401
+from trainers import ConfigurationError, ScriptTrainer, TrialError
+from trainers.gangs import Report
+from trainers.script.process import Guard
+from trainers.script.program import ScriptProgram
+
+pytestmark = pytest.mark.process
+
+STEPPED = {"Name": "validation:accuracy", "Regex": r"step=(?P<step>\S+) acc=(?P<value>[0-9.]+)"}
+FOLDER = "import os, shutil, time\nck = os.environ['SM_CHECKPOINT_DIR']\nfile = os.environ['WARMBAND_REPORTS']\n"
+TWO = "print('acc=0.1', flush=True)\ntime.sleep(0.3)\nprint('acc=0.2', flush=True)\n"
+SUBREAPER = 36
+"""Of prctl: this process gets orphans, as a container's first one does, and asks for nobody's exit code."""
+
+Opened = Callable[..., ScriptProgram]
+
+
+@pytest.mark.parametrize("removed", ["ck", "os.environ['SM_MODEL_DIR']", "os.getcwd()", "os.path.dirname(ck)"])
+def test_a_program_may_remove_its_folders(opened: Opened, tmp_path: Path, removed: str) -> None:  # noqa: F811
+    program = opened(f"{FOLDER}shutil.rmtree({removed})\n{TWO}")
+    assert values(program.train(assignment(tmp_path, 2), print)) == [(1, 0.1), (2, 0.2)]
+
+
+@pytest.mark.parametrize("made", ["os.mkfifo(file)", "os.mkdir(file)"])
+def test_reports_that_are_no_file_are_refused(opened: Opened, tmp_path: Path, made: str) -> None:  # noqa: F811
+    with pytest.raises(TrialError, match=r"reports.jsonl, which WARMBAND_REPORTS names, is no file; append"):
+        opened(f"{FOLDER}{made}\n{TWO}").train(assignment(tmp_path, 2), print)
+
+
+def test_the_last_report_needs_no_end(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+    lines = '{"validation:accuracy": 0.1}\\n{"validation:accuracy": 0.2}'
+    program = opened(f"{FOLDER}open(file, 'w').write('{lines}')")
+    assert values(program.train(assignment(tmp_path, 2), print)) == [(1, 0.1), (2, 0.2)]
+
+
+def test_an_error_names_what_came_without_the_objective(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+    program = opened("import warmband\nwarmband.report(val_acc=0.5)")
+    with pytest.raises(TrialError, match="it reported 'val_acc' and no 'validation:accuracy', which is the objective"):
+        program.train(assignment(tmp_path, 2), print)
+
+
+def test_a_step_far_beyond_the_rung_costs_nothing_and_counts_later(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+    program = opened(
+        "for step, acc in ((1, 0.1), (2, 0.2), (10**15, 0.3)): print(f'step={step} acc={acc}')",
+        metric_definitions=[STEPPED],
+    )
+    first = program.train(assignment(tmp_path, 2), print)
+    second = program.train(assignment(tmp_path, 4, first), print)
+    assert values(first, second) == [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.3)]
+
+
+def test_one_that_trains_on_behind_its_epochs_is_ended(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+    program = opened("import time\nfor _ in range(600):\n    print('acc=0.1', flush=True)\n    time.sleep(0.1)\n")
+    began = time.monotonic()
+    assert program.train(assignment(tmp_path, 2, epochs=2), print).reached == 2
+    assert time.monotonic() - began < 40
+
+
+@pytest.mark.parametrize("checkpoints", [True, False])
+def test_one_that_has_nothing_left_to_train_has_ended(
+    opened: Opened,  # noqa: F811
+    tmp_path: Path,
+    checkpoints: bool,
+) -> None:
+    program = opened(
+        f"{FOLDER}first = len(os.listdir(ck))\nfor epoch in range(first, 2):\n    time.sleep(0.2)\n"
+        f"    if {checkpoints}: open(f'{{ck}}/{{epoch}}', 'w').close()\n    print(f'acc=0.{{epoch + 1}}', flush=True)\n"
+        "time.sleep(1 if first else 600)"
+    )
+    first = program.train(assignment(tmp_path, 2), print)
+    second = program.train(assignment(tmp_path, 4, first), print) if checkpoints else None
+    assert values(*filter(None, (first, second)))[:2] == [(1, 0.1), (2, 0.2)]
+    assert second is None or values(second) == [(3, 0.2), (4, 0.2)]
+
+
+@pytest.mark.parametrize("link", ["ck + '/a'", "'a'", "os.environ['SM_MODEL_DIR'] + '/a'", "os.path.abspath('b')"])
+def test_links_among_checkpoints_lead_to_the_same_files_later(
+    opened: Opened,  # noqa: F811
+    tmp_path: Path,
+    link: str,
+) -> None:
+    program = opened(
+        f"{FOLDER}model = os.environ['SM_MODEL_DIR']\nif os.listdir(ck):\n    assert open(ck + '/last').read() == 'x'\n"
+        "else:\n    for each in (ck + '/a', model + '/a', 'b'): open(each, 'w').write('x')\n"
+        f"    os.symlink({link}, ck + '/last')\n    os.symlink('/nowhere', ck + '/nowhere')\n"
+        "for _ in range(9):\n    print('acc=0.1', flush=True)\n    time.sleep(0.5)\n"
+    )
+    first = program.train(assignment(tmp_path, 1), print)
+    assert program.train(assignment(tmp_path, 2, first), print).reached == 2
+
+
+def test_a_checkpoint_is_whole_however_slowly_it_is_written(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+    program = opened(
+        f"{FOLDER}path = ck + '/state'\nif os.path.exists(path): assert os.path.getsize(path) == 4\n"
+        "for epoch in range(3):\n    print(f'acc=0.{epoch}', flush=True)\n    with open(path, 'wb', 0) as file:\n"
+        "        for _ in range(4):\n            file.write(b'x')\n            time.sleep(0.6)\n"
+    )
+    first = program.train(assignment(tmp_path, 1), print)
+    assert program.train(assignment(tmp_path, 2, first), print).reached == 2
+
+
+def test_a_halted_program_that_ended_has_no_more_units(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+    program = opened("print('acc=0.1')")
+    reports: list[Report] = []
+    made = program.train(assignment(tmp_path, 9, epochs=1), reports.append, lambda: True)
+    assert [report.step for report in (*made.reports, *reports)] == [1, 1]
+
+
+def test_processes_that_nobody_reaps_are_not_waited_for(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+    program = opened("import os, time\nif not os.fork(): time.sleep(60)\nprint('acc=0.1', flush=True)\n")
+    libc = ctypes.CDLL(None)
+    libc.prctl(SUBREAPER, 1, 0, 0, 0)
+    try:
+        began = time.monotonic()
+        program.train(assignment(tmp_path, 1, epochs=1), print)
+        assert time.monotonic() - began < 9
+    finally:
+        libc.prctl(SUBREAPER, 0, 0, 0, 0)
+
+
+def test_output_is_read_by_a_process_of_many_files(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+    program = opened("print('acc=0.1')")
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1030)]
+    try:
+        assert values(program.train(assignment(tmp_path, 1), print)) == [(1, 0.1)]
+    finally:
+        for file in files:
+            os.close(file)
+
+
+def test_a_guard_ends_although_a_fork_of_its_worker_lives() -> None:
+    guard = Guard()
+    child = os.fork()
+    if not child:
+        time.sleep(60)
+        os._exit(0)
+    began = time.monotonic()
+    guard.close()
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    assert time.monotonic() - began < 9
+
+
+def trainer(folder: Path, entry_point: str, text: str | None = "print()", mode: int = 0o755) -> ScriptTrainer:
+    """Of a program in a folder of its own."""
+    source = folder / "code"
+    source.mkdir()
+    if text is not None:
+        (source / entry_point).write_text(text)
+        (source / entry_point).chmod(mode)
+    return ScriptTrainer(entry_point, source_dir=source, metric_definitions=[ACCURACY])
+
+
+@pytest.mark.parametrize("entry_point", ["../up.py", "{folder}/up.py", ".git/up.py", "no.py"])
+def test_an_entry_point_outside_its_folder_is_refused(tmp_path: Path, entry_point: str) -> None:
+    (tmp_path / "up.py").write_text("")
+    (tmp_path / "code" / ".git").mkdir(parents=True)
+    (tmp_path / "code" / ".git" / "up.py").write_text("")
+    made = ScriptTrainer(entry_point.format(folder=tmp_path), source_dir=tmp_path / "code")
+    with pytest.raises(ConfigurationError, match=r"entry_point '.*' is no file in source_dir .*; give a path below it"):
+        made.program({})
+
+
+@pytest.mark.parametrize("entry_point", [None, "", 5])
+def test_an_entry_point_that_is_none_is_refused(entry_point: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"entry_point is .*; give the path of a program"):
+        ScriptTrainer(entry_point)  # type: ignore[arg-type]
+
+
+@pytest.mark.system
+@pytest.mark.parametrize(
+    ("text", "mode", "error"),
+    [
+        ("#!/bin/sh\necho acc=0.1\n", 0o755, ""),
+        ("#!/bin/sh\necho acc=0.1\n", 0o644, "Permission denied; make its file executable"),
+        ("echo acc=0.1\n", 0o755, "Exec format error; give its file a first line"),
+        ("#!/no/shell\n", 0o755, "No such file or directory; give a program or launcher that every node has"),
+    ],
+)
+def test_a_program_that_is_no_python_is_run_as_it_is(tmp_path: Path, text: str, mode: int, error: str) -> None:
+    from trainers.gangs.in_process import alone
+
+    program = trainer(tmp_path, "train.sh", text, mode).program({})
+    program.open(alone(1))
+    try:
+        if error:
+            with pytest.raises(TrialError, match=r"'\./train\.sh' cannot be started: " + error):
+                program.train(assignment(tmp_path, 1), print)
+        else:
+            assert values(program.train(assignment(tmp_path, 1), print)) == [(1, 0.1)]
+    finally:
+        program.close()
+
+
+def test_links_of_a_source_folder_are_followed(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib" / "part.py").write_text("acc = 0.5")
+    program_folder = tmp_path / "code"
+    program_folder.mkdir()
+    for name, target in (("lib", tmp_path / "lib"), ("again", "."), ("nowhere", "no"), ("text", "../lib/part.py")):
+        (program_folder / name).symlink_to(target)
+    os.mkfifo(program_folder / "pipe")
+    (program_folder / "train.py").write_text("import lib.part\nopen('text')\nprint(f'acc={lib.part.acc}')")
+    program = opened(None, source_dir=program_folder)
+    assert values(program.train(assignment(tmp_path, 1), print)) == [(1, 0.5)]
+
+
+@pytest.mark.parametrize("name", ["", "a=b", "a\0b"])
+def test_a_name_that_no_program_can_have_is_refused(name: str) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be an argument of a program; give a name"):
+        ScriptTrainer("train.py").check({name: 1})
+
+
+@pytest.mark.parametrize("epochs", ["ten", float("nan"), -1, True, "2"])
+def test_a_length_that_is_no_number_of_units_is_none(opened: Opened, tmp_path: Path, epochs: object) -> None:  # noqa: F811
+    program = opened("print('acc=0.1')\nprint('acc=0.2')")
+    assert values(program.train(assignment(tmp_path, 2, epochs=epochs), print)) == [(1, 0.1), (2, 0.2)]
