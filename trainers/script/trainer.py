@@ -14,7 +14,7 @@ from trainers.checking import check_whole, is_number
 from trainers.checkpoint import UNKNOWN
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Program, resources_per_worker
-from trainers.script.environment import arguments_of
+from trainers.script.environment import LENGTHS, arguments_of
 from trainers.script.folders import packed
 from trainers.script.launchers import LauncherOptions, check_launcher
 from trainers.script.metric_lines import MetricDefinitions
@@ -49,7 +49,7 @@ class ScriptTrainer(Trainer):
         ConfigurationError: a value is wrong.
     """
 
-    resource_names: tuple[str, ...] = ("epochs", "num_epochs", "num_train_epochs", "max_steps")
+    resource_names: tuple[str, ...] = LENGTHS
     fixed_names: tuple[str, ...] = (WORKERS,)
     needs_train: ClassVar[bool] = False
     unit: str = "report"
