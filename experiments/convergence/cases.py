@@ -277,11 +277,11 @@ def job_case(path: Path, options: Options, epochs: int | None, *, real: bool, al
     return Case(
         title=f"{spec.name or path.stem}, {units} {trainer.unit}s",
         trainer=trainer,
-        channels=open_channels(spec.data.open(options.data_dir)),
+        channels=open_channels(spec.channels(options.data_dir)),
         metric=spec.tuning.objective_metric_name,
         maximize=spec.tuning.objective_type == "Maximize",
         simulated=simulated,
-        repeat=spec.data.repeat,
+        repeat=spec.data.repeat if spec.data else 1,
     )
 
 

@@ -38,6 +38,7 @@ def _add(name: str, function: object, *examples: str) -> None:
 
 
 _add("init", files.init, "hpo init", "hpo init experiments/churn.yaml")
+_add("import", files.import_, "hpo import sweep.yaml", "hpo import sweep.yaml --out job.yaml --units 30")
 _add(
     "tune",
     tuning.tune,

@@ -297,7 +297,11 @@ class JobKeys(Strict):
         max_length=32,
         description="what the job is called, once in a store; null makes a name with the time in it",
     )
-    data: Data = Field(description="what to train on: a dataset that has a name, or files")
+    data: Annotated[Data | None, Give("a group of keys")] = Field(
+        None,
+        description="what to train on: a dataset that has a name, or files; null is nothing, for a trainer of type "
+        "script alone, whose program finds its own",
+    )
     trainer: TrainerSpec = Field(description="how one trial is trained")
     tuning: Tuning = Field(description="what to search, and how")
     cost: Cost | None = Field(None, description="what workers cost, and the most that the job may; null is unknown")
@@ -322,6 +326,10 @@ class JobSpec(_JobOptions, JobKeys):  # type: ignore[misc, valid-type]  # made o
     def code(self) -> list[NamedCode]:
         """The Python code that it names, which would be imported and called."""
         return [*self.trainer.code(), *self.tuning.code()]
+
+    def channels(self, data_dir: str | None) -> dict[str, Any]:
+        """The channels, as `HyperparameterTuner.fit` takes them."""
+        return self.data.open(data_dir) if self.data else {}
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of `HyperparameterTuner`, by name."""

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from hpo.job_file.models import Data, Tuning
+from hpo.job_file.models import Data, JobKeys, Tuning
 from hpo.job_file.trainer_models import (
     CustomSpec,
     ParameterServerSpec,
@@ -52,7 +52,12 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
         _drop(left, problem.keys)
     trainer = _valid(TypeAdapter[Spec](TrainerSpec), left.get("trainer"))
     tuning, data = _valid(TypeAdapter(Tuning), left.get("tuning")), _valid(TypeAdapter(Data), left.get("data"))
+    given = values.get("trainer")
+    program = isinstance(given, dict) and given.get("type") == "script"
     problems: list[Problem] = [] if tuning is None else list(_of_conditions(tuning))
+    if not program and values.get("data") is None:
+        what = JobKeys.model_fields["data"].description
+        problems.append(Problem(keys=("data",), text=f"data is missing; give a group of keys: {what}"))
     takes: _Takes | None = None
     if isinstance(trainer, XGBoostSpec):
         takes = _Takes(hyperparameters=dict(trainer.hyperparameters))
@@ -65,7 +70,9 @@ def problems_beside(values: Mapping[str, Any], form: Iterable[Problem]) -> list[
         own = getattr(trainer, "metrics", None)  # Of several trainers, what each calls the objective.
         reported = takes.metrics() if takes else own if isinstance(own, list) else None
         channels = None if data is None else PARTS if data.channels is None else tuple(data.channels)
-        problems += _of_objective(tuning.objective_metric_name, reported, channels, scored=takes is not None)
+        problems += _of_objective(
+            tuning.objective_metric_name, reported, channels, scored=takes is not None, of_channel=not program
+        )
     return [each for each in problems if not any(_related(each.keys, problem.keys) for problem in form)]
 
 
@@ -151,7 +158,7 @@ def _of_ranges(tuning: Tuning, takes: TakesValues, gone: Sequence[str | int]) ->
 
 
 def _of_objective(
-    name: str, reported: Sequence[str] | None, channels: tuple[str, ...] | None, *, scored: bool
+    name: str, reported: Sequence[str] | None, channels: tuple[str, ...] | None, *, scored: bool, of_channel: bool
 ) -> Iterator[Problem]:
     """Problems of the objective.
 
@@ -160,9 +167,10 @@ def _of_objective(
         reported: metrics; None where they are not known.
         channels: the job's; None where they are not known: then its own is taken to be there.
         scored: whether every metric is reported of every channel but the one that is trained on.
+        of_channel: whether it has to be a channel's.
     """
     try:
-        check_objective_name(name)
+        check_objective_name(name, of_channel=of_channel)
         if scored and reported is not None:
             others = [channel for channel in channels or (name.partition(":")[0],) if channel != "train"]
             reported = [f"{channel}:{metric}" for channel in others for metric in reported]

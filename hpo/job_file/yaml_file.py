@@ -49,12 +49,14 @@ class JobFile:
 
     Args:
         path: the file; empty where there is none, but options of the command line alone.
+        kind: what messages call it.
         values: its keys and values, with what overrides them.
         places: where each value stands, by its keys.
         problems: what cannot be read.
     """
 
     path: str
+    kind: str = "job file"
     values: dict[str, Any] = field(default_factory=dict)
     places: dict[Keys, Place] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
@@ -70,33 +72,37 @@ class JobFile:
             first.setdefault(problem.keys, problem)
         lines = sorted((problem.place or self.place(keys) or Place(), problem.text) for keys, problem in first.items())
         texts = "\n".join(f"  {f'{place}: ' if place != Place() else ''}{text}" for place, text in lines)
-        return ConfigurationError(f"job file {self.path!r}:\n{texts}" if self.path else texts.strip())
+        return ConfigurationError(f"{self}:\n{texts}" if self.path else texts.strip())
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.path!r}"
 
 
-def read(path: str | Path, overrides: Iterable[str] = ()) -> JobFile:
+def read(path: str | Path, overrides: Iterable[str] = (), *, kind: str = "job file") -> JobFile:
     """Reads a job file's values; whether they make a job is not looked at.
 
     Args:
         path: the YAML file.
         overrides: "dotted.key=value", the value as YAML, over what the file says.
+        kind: what messages call it.
 
     Raises:
         ConfigurationError: it is not there, not YAML, or holds no keys.
     """
-    file = JobFile(path=str(path))
+    file = JobFile(path=str(path), kind=kind)
     try:
         text = Path(path).read_text(encoding="utf-8")
         node = compose(text)
     except OSError as error:
-        raise ConfigurationError(f"job file {file.path!r} cannot be read: {error.strerror or error}") from error
+        raise ConfigurationError(f"{file} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise ConfigurationError(f"job file {file.path!r} is not YAML: it is not text in UTF-8") from error
+        raise ConfigurationError(f"{file} is not YAML: it is not text in UTF-8") from error
     except ValueError as error:
-        raise ConfigurationError(f"job file {file.path!r} is not YAML: {error}") from error
+        raise ConfigurationError(f"{file} is not YAML: {error}") from error
     reader = _Reader(file, lambda node: Place(line=node.start_mark.line + 1))
     values = reader.value(node, ()) if node is not None else None
     if not isinstance(values, dict):
-        raise ConfigurationError(f"job file {file.path!r} holds no keys; `hpo init` writes a file to start from")
+        raise ConfigurationError(f"{file} holds no keys; `hpo init` writes a file to start from")
     file.values = values
     for override in overrides:
         _override(file, override)
@@ -149,8 +155,7 @@ class _Reader:
         self._values += 1
         if self._values > MOST_VALUES:
             raise ConfigurationError(
-                f"job file {self._found.path!r} has more than {MOST_VALUES} values, its aliases spelled out; "
-                "no job needs so many"
+                f"{self._found} has more than {MOST_VALUES} values, its aliases spelled out; no job needs so many"
             )
         if len(keys) > DEEPEST:
             return self._problem(keys[:DEEPEST], f"{dotted(keys[:3])}: nested deeper than {DEEPEST} levels")

@@ -9,6 +9,7 @@ from hpo.ranges.normal import NormalParameter
 from hpo.ranges.numeric import ContinuousParameter, IntegerParameter
 from hpo.ranges.points import checked_point, checked_points
 from hpo.ranges.space import check_ranges, decode, encode, nearest, search_space
+from hpo.ranges.steps import exactly
 from hpo.ranges.values import Scalar
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "count_combinations",
     "decode",
     "encode",
+    "exactly",
     "extremes",
     "nearest",
     "parents_first",

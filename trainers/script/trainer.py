@@ -17,7 +17,7 @@ from trainers.checkpoint import UNKNOWN
 from trainers.cluster import Cluster
 from trainers.errors import ConfigurationError
 from trainers.gangs import WORKERS, Gangs, Program, resources_per_worker
-from trainers.script.environment import arguments_of
+from trainers.script.environment import LENGTHS, arguments_of
 from trainers.script.folders import packed
 from trainers.script.launchers import LauncherOptions, check_launcher
 from trainers.script.metric_lines import MetricDefinitions
@@ -56,7 +56,7 @@ class ScriptTrainer(Trainer):
         ConfigurationError: a value is wrong.
     """
 
-    resource_names: tuple[str, ...] = ("epochs", "num_epochs", "num_train_epochs", "max_steps")
+    resource_names: tuple[str, ...] = LENGTHS
     fixed_names: tuple[str, ...] = (WORKERS,)
     needs_train: ClassVar[bool] = False
     unit: str = "report"

@@ -1,9 +1,9 @@
-"""Commands that write a first job file, and the JSON schema of job files."""
+"""Commands that write a first job file, one for a sweep of W&B's, and the JSON schema of job files."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Optional
 
 import typer
 
@@ -20,15 +20,52 @@ def init(
     """
     from importlib.resources import files
 
-    text = files("hpo.cli").joinpath("job.yaml").read_text(encoding="utf-8")
+    _write(file, files("hpo.cli").joinpath("job.yaml").read_text(encoding="utf-8"), force=force)
+    typer.echo(f"Wrote {file}. Run it with: hpo tune {file}")
+
+
+def import_(
+    sweep: Annotated[str, typer.Argument(metavar="SWEEP.yaml", help="The sweep file.")],
+    out: Annotated[
+        Optional[str],  # noqa: UP045
+        typer.Option("--out", "-o", metavar="FILE", help="The job file to write; it is printed where none is given."),
+    ] = None,
+    units: Annotated[
+        Optional[int],  # noqa: UP045
+        typer.Option(
+            metavar="N",
+            min=1,
+            help="Reports of the metric in a full trial, where no parameter such as epochs says how many.",
+        ),
+    ] = None,
+) -> None:
+    """Turn a sweep file of Weights & Biases into a job file.
+
+    Comments at its head say, by the lines of the sweep, what was chosen
+    and what has no counterpart. What cannot be carried over is an error
+    that names it. A file that is there is never overwritten.
+    """
+    from hpo.job_file import job_of_sweep
+
+    text = job_of_sweep(sweep, units=units)
+    if out is None:
+        typer.echo(text, nl=False)
+        return
+    _write(out, text, force=None)
+    typer.echo(text.partition("\n\n")[0])
+    typer.echo(f"Wrote {out}. Run it with: hpo tune {out} --allow-code")
+
+
+def _write(file: str, text: str, *, force: bool | None) -> None:
+    """Writes a file; `force` is whether over one that is there, and None where the command has no such option."""
     try:
         with Path(file).open("w" if force else "x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
-        raise ConfigurationError(f"{file!r} is there already; give another name, or --force to overwrite it") from None
+        force_it = "" if force is None else ", or --force to overwrite it"
+        raise ConfigurationError(f"{file!r} is there already; give another name{force_it}") from None
     except OSError as error:
         raise ConfigurationError(f"{file!r} cannot be written: {error.strerror or error}") from error
-    typer.echo(f"Wrote {file}. Run it with: hpo tune {file}")
 
 
 def schema() -> None:

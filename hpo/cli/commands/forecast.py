@@ -35,7 +35,7 @@ def forecast(
     out = terminal(stderr=as_json)
     tuner = HyperparameterTuner(**spec.arguments(), console=out, verbose=verbose)
     with working(as_json=as_json):
-        outlook = tuner.forecast(spec.data.open(data_dir))
+        outlook = tuner.forecast(spec.channels(data_dir))
     if as_json:
         show_json({"plan": tuner.plan().to_json(), "forecast": outlook.to_json()})
         return

@@ -52,7 +52,7 @@ def _run(spec: JobSpec, data_dir: str | None, verbose: bool, as_json: bool) -> N
     tuner = HyperparameterTuner(**spec.arguments(), console=console, verbose=verbose)
     try:
         with working(as_json=as_json):
-            tuner.fit(spec.data.open(data_dir), job_name=spec.name)
+            tuner.fit(spec.channels(data_dir), job_name=spec.name)
     finally:
         if as_json and tuner.latest_tuning_job is not None:
             show_json(tuner.describe())

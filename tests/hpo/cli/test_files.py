@@ -34,6 +34,40 @@ def test_init_writes_a_job_and_never_over_another(tmp_path: Path) -> None:
     assert "cannot be written" in hpo("init", str(tmp_path / "gone" / "job.yaml"), code=2)
 
 
+SWEEP = """
+program: train.py
+method: bayes
+metric: {name: accuracy, goal: maximize}
+parameters:
+  epochs: {value: 9}
+  eta: {distribution: log_uniform_values, min: 0.01, max: 0.5}
+early_terminate: {type: hyperband, max_iter: 9, s: 2}
+"""
+
+
+def test_import_writes_the_job_of_a_sweep_and_never_over_another(tmp_path: Path) -> None:
+    sweep, file = tmp_path / "sweep.yaml", tmp_path / "job.yaml"
+    sweep.write_text(SWEEP)
+    printed = hpo("import", str(sweep), columns=300)
+    told = hpo("import", str(sweep), "--out", str(file), columns=300)
+    assert file.read_text() == printed
+    assert told.splitlines() == [*printed.partition("\n\n")[0].splitlines(), told.splitlines()[-1]]
+    assert f"Run it with: hpo tune {file} --allow-code" in told
+    tuner = HyperparameterTuner(**read_job(file, allow_code=True).arguments())
+    assert tuner.plan().trials == 20
+    assert "is there already; give another name" in hpo("import", str(sweep), "--out", str(file), code=2)
+    assert file.read_text() == printed
+    assert "runs under --allow-code" in printed
+
+
+def test_import_says_what_it_cannot_carry_over(tmp_path: Path) -> None:
+    sweep = tmp_path / "sweep.yaml"
+    sweep.write_text(SWEEP.replace("  epochs: {value: 9}", "  epochs: {values: [9], probabilities: [0.5, 0.5]}"))
+    told = hpo("import", str(sweep), code=2)
+    assert "line 6: parameters.epochs: probabilities is [0.5, 0.5], and Warmband draws all values" in told
+    assert "cannot be read" in hpo("import", str(tmp_path / "gone.yaml"), code=2)
+
+
 def test_what_init_leaves_out_has_the_value_that_it_says(tmp_path: Path) -> None:
     file = tmp_path / "job.yaml"
     hpo("init", str(file), columns=200)

@@ -320,6 +320,23 @@ def test_a_missing_file_is_named_by_its_channel(path: Path, tmp_path: Path) -> N
         opened(path, {"channels": {"train": file, "validation": file}})
 
 
+def test_a_program_finds_its_own_data_and_names_its_metric(path: Path) -> None:
+    change(path, "trainer", {"type": "script", "entry_point": "train.py", "hyperparameters": {"epochs": 3}})
+    change(path, "tuning.objective_metric_name", "loss")
+    change(path, "data", None)
+    spec = read_job(path, allow_code=True)
+    assert spec.channels(None) == {}
+    assert HyperparameterTuner(**spec.arguments()).plan().trials == 4
+
+
+@pytest.mark.parametrize("data", ["", "data:\n"])
+def test_other_trainers_are_given_data(path: Path, data: str) -> None:
+    path.write_text(data + path.read_text().partition("trainer:")[1] + path.read_text().partition("trainer:")[2])
+    with pytest.raises(ConfigurationError, match="data is missing; give a group of keys: what to train on") as error:
+        read_job(path)
+    assert len(str(error.value).splitlines()) == 2
+
+
 def test_a_dataset_comes_with_its_three_channels(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: dict[str, Any] = {}
 
