@@ -130,7 +130,9 @@ def _stopping(sweep: Sweep, method: str, units: int | None, whole: int | None) -
     if method == "grid":
         text = f"{key} with method grid: strategy Grid trains every trial to its end; leave it out, or give method"
         sweep.refuse((key,), f"{text}: random")
-    counts = {name: given.get(name) for name in ("min_iter", "max_iter", "s", "eta") if given.get(name) is not None}
+    counts: dict[str, Any] = {
+        name: given.get(name) for name in ("min_iter", "max_iter", "s", "eta") if given.get(name) is not None
+    }
     for name, value in counts.items():
         least = 2 if name == "eta" else 1
         if not is_number(value) or value != int(value) or value < least:
