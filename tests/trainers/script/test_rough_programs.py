@@ -140,6 +140,26 @@ def test_output_is_read_by_a_process_of_many_files(opened: Opened, tmp_path: Pat
             os.close(file)
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_the_program_and_a_second_one_at_once(opened: Opened, tmp_path: Path, times: int) -> None:  # noqa: F811
+    pid = tmp_path / "pid"
+    program = opened(
+        "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *_: os.kill(os.getppid(), signal.SIGINT) if "
+        f"{times} == 2 else os._exit(0))\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\nprint('acc=0.1', flush=True)"
+        "\nwhile True: time.sleep(0.1)\n",
+        grace_period_s=30,
+    )
+
+    def interrupted(report: Report) -> None:
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        program.train(assignment(tmp_path, 3), interrupted)
+    assert time.monotonic() - began < 20
+    assert not Path("/proc", pid.read_text()).exists()
+
+
 def test_a_guard_ends_although_a_fork_of_its_worker_lives() -> None:
     guard = Guard()
     child = os.fork()
