@@ -154,6 +154,12 @@ class ProgramProcess:
         Raises:
             GangError: it cannot be ended.
         """
+        try:
+            self._ask_whole(grace)
+        finally:  # Also where a second Ctrl-C cuts the wait short.
+            self._kill_whole()
+
+    def _ask_whole(self, grace: float) -> None:
         deadline = time.monotonic() + grace
         if self._process.poll() is None and grace > 0:
             self.ask_to_end()
@@ -162,6 +168,8 @@ class ProgramProcess:
         if time.monotonic() < deadline and signal_whole(self._process.pid, self._token, signal.SIGTERM):
             while time.monotonic() < deadline and with_token(self._token):
                 time.sleep(min(0.1, max(0.0, deadline - time.monotonic())))
+
+    def _kill_whole(self) -> None:
         killed = time.monotonic() + KILL_SECONDS
         while signal_whole(self._process.pid, self._token, signal.SIGKILL) and time.monotonic() < killed:
             with suppress(subprocess.TimeoutExpired):

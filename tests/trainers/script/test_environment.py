@@ -47,7 +47,9 @@ def test_numbers_of_numpy_are_python_s():
 @given(
     st.dictionaries(
         st.sampled_from(["lr", "batch-size", "x", "long_name"]),
-        st.floats(allow_nan=False) | st.integers() | st.text(st.characters(exclude_categories=["Cs"]), min_size=1),
+        st.floats(allow_nan=False)
+        | st.integers()
+        | st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),
     )
 )
 def test_argparse_reads_every_value_back(hyperparameters):

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import queue
+import re
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.trainers.script.test_program import ACCURACY, assignment, opened, values  # noqa: F401
+from tests.trainers.script.test_program import ACCURACY, PROGRAMS, assignment, opened, values  # noqa: F401
 from trainers import ConfigurationError, ScriptTrainer, TrialError
-from trainers.gangs import Report
+from trainers.gangs import Report, Segment, WorkerContext
 from trainers.script.process import Guard
 from trainers.script.program import ScriptProgram
 
@@ -140,6 +143,26 @@ def test_output_is_read_by_a_process_of_many_files(opened: Opened, tmp_path: Pat
             os.close(file)
 
 
+@pytest.mark.parametrize("times", [1, 2])
+def test_ctrl_c_ends_the_program_and_a_second_one_at_once(opened: Opened, tmp_path: Path, times: int) -> None:  # noqa: F811
+    pid = tmp_path / "pid"
+    program = opened(
+        "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *_: os.kill(os.getppid(), signal.SIGINT) if "
+        f"{times} == 2 else os._exit(0))\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\nprint('acc=0.1', flush=True)"
+        "\nwhile True: time.sleep(0.1)\n",
+        grace_period_s=30,
+    )
+
+    def interrupted(report: Report) -> None:
+        raise KeyboardInterrupt
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        program.train(assignment(tmp_path, 3), interrupted)
+    assert time.monotonic() - began < 20
+    assert not Path("/proc", pid.read_text()).exists()
+
+
 def test_a_guard_ends_although_a_fork_of_its_worker_lives() -> None:
     guard = Guard()
     child = os.fork()
@@ -227,3 +250,59 @@ def test_a_name_that_no_program_can_have_is_refused(name: str) -> None:
 def test_a_length_that_is_no_number_of_units_is_none(opened: Opened, tmp_path: Path, epochs: object) -> None:  # noqa: F811
     program = opened("print('acc=0.1')\nprint('acc=0.2')")
     assert values(program.train(assignment(tmp_path, 2, epochs=epochs), print)) == [(1, 0.1), (2, 0.2)]
+
+
+def of_two(folder: Path, trainer: ScriptTrainer, **hyperparameters: object) -> list[Segment | Exception]:
+    """What the two workers of a gang come to, each in a thread of this process."""
+    handed: queue.SimpleQueue[object] = queue.SimpleQueue()
+
+    def serve(rank: int) -> Segment | Exception:
+        def broadcast(value: object) -> object:
+            if rank:
+                return handed.get(timeout=60)
+            handed.put(value)
+            return value
+
+        program = trainer.program({})
+        program.open(
+            WorkerContext(rank=rank, world_size=2, node_ip="127.0.0.1", cpus=1, broadcast=broadcast, in_hand=True)
+        )
+        try:
+            return program.train(assignment(folder, 6, **hyperparameters), print)
+        except Exception as error:
+            return error
+        finally:
+            ended.append(time.monotonic())
+            program.close()
+
+    ended: list[float] = []
+    with ThreadPoolExecutor(2) as threads:
+        outcomes = list(threads.map(serve, range(2)))
+    assert abs(ended[0] - ended[1]) < 5  # Ray's workers have to agree on an error within ten seconds.
+    return outcomes
+
+
+@pytest.mark.parametrize(
+    ("hyperparameters", "error"),
+    [
+        ({"mode": "stubborn", "epochs": 6}, "ranks.py ended with exit code 1 on worker 1: ValueError: no third epoch"),
+        ({"mode": "x" * 200_000}, "worker 0: .* cannot be started: Argument list too long"),
+    ],
+)
+def test_all_workers_say_at_once_why_a_part_failed(
+    tmp_path: Path, hyperparameters: dict[str, object], error: str
+) -> None:
+    outcomes = of_two(tmp_path, ranks(grace_period_s=8), **hyperparameters)
+    assert all(isinstance(each, TrialError) and re.match(error, str(each)) for each in outcomes), outcomes
+
+
+def test_two_workers_go_on_with_the_last_value_of_a_program_that_ends_early(tmp_path: Path) -> None:
+    first, second = of_two(tmp_path, ranks(), epochs=2)
+    assert isinstance(first, Segment)
+    assert isinstance(second, Segment)
+    assert values(first)[1:] == [(step, 0.2) for step in range(2, 7)]
+
+
+def ranks(**options: float) -> ScriptTrainer:
+    """Of programs/ranks.py."""
+    return ScriptTrainer("ranks.py", source_dir=PROGRAMS, metric_definitions=[ACCURACY], **options)  # type: ignore[arg-type]
