@@ -65,7 +65,7 @@ def test_the_source_is_sent_without_what_no_program_needs(tmp_path: Path) -> Non
     (source / "run.sh").write_text("#!/bin/sh")
     (source / "run.sh").chmod(0o755)
     (source / "nowhere").symlink_to(tmp_path / "gone")
-    unpack(packed(source), tmp_path / "copy")
+    unpack(packed(source, "run.sh"), tmp_path / "copy")
     copied = {str(path.relative_to(tmp_path / "copy")) for path in (tmp_path / "copy").rglob("*") if path.is_file()}
     assert copied == {"package/a.py", "run.sh"}
     assert os.access(tmp_path / "copy" / "run.sh", os.X_OK)
@@ -75,4 +75,4 @@ def test_a_source_too_large_to_be_sent_is_refused(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("trainers.script.folders.LARGEST_SOURCE", 10)
     (tmp_path / "rows.csv").write_text("1" * 11)
     with pytest.raises(ConfigurationError, match="holds more than 0 MB, and is sent to every worker"):
-        packed(tmp_path)
+        packed(tmp_path, "rows.csv")
