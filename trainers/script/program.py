@@ -14,8 +14,7 @@ from trainers import steady
 from trainers.channels import PlacedChannel
 from trainers.checkpoint import UNKNOWN, File, Manifest
 from trainers.errors import CheckpointError, DivergedError, StorageError, TrialError, UnsavedError, is_away
-from trainers.gangs import Assignment, Report, Segment, WorkerContext, never
-from trainers.gangs.messages import one_line
+from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch
 from trainers.script.environment import Folders, arguments_of, environment_of, files_of
 from trainers.script.folders import clear, folders_of, kept, make, part_of, put_channel, restore, unpack
