@@ -10,10 +10,7 @@ from pathlib import Path
 
 from trainers.checkpoint import Manifest, load, manifest_of
 from trainers.home import home
-from trainers.script.folders import unpack
-
-MODEL_PART = "worker-0.tar"
-"""The part of a checkpoint that holds the model."""
+from trainers.script.folders import part_of, unpack
 
 
 def model_folder(checkpoint: str, manifest: Manifest) -> Path:
@@ -27,7 +24,8 @@ def model_folder(checkpoint: str, manifest: Manifest) -> Path:
         CheckpointError: it is cut short, changed or missing.
         StorageError: it cannot be read.
     """
-    data = load(checkpoint, manifest if manifest.files else manifest_of(checkpoint), MODEL_PART)
+    # Rank 0's part holds the model.
+    data = load(checkpoint, manifest if manifest.files else manifest_of(checkpoint), part_of(0))
     place = Path(home(), "models", hashlib.sha256(data).hexdigest()[:32])
     if not place.exists():
         place.parent.mkdir(parents=True, exist_ok=True)

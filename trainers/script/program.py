@@ -75,8 +75,6 @@ class _Session:
     """The folder of this gang on this node."""
     leads: bool
     """Whether this worker is the first one of its node."""
-    leaders: tuple[int, ...]
-    """The first worker of each node."""
     scratch: Scratch | None
     served: int = 0
     """Assignments so far; each has folders of its own."""
@@ -113,7 +111,6 @@ class ScriptProgram:
             guard=Guard(),
             root=Path(roots[leader]),
             leads=scratch is not None,
-            leaders=tuple(sorted({nodes.index(node) for node in nodes})),
             scratch=scratch,
         )
         return {"join": joined - began, "load": time.perf_counter() - joined}
