@@ -137,7 +137,7 @@ class ProgramProcess:
                 for name in os.listdir(f"/proc/{process}/fd"):
                     with suppress(OSError):
                         path = os.readlink(f"/proc/{process}/fd/{name}")
-                        if path.startswith(within) and time.time() - os.stat(path).st_mtime < OPEN_SECONDS:
+                        if path.startswith(within) and abs(time.time() - os.stat(path).st_mtime) < OPEN_SECONDS:
                             return True
         return False
 

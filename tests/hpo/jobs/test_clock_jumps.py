@@ -203,9 +203,10 @@ DATES = {
     "hpo/trackers/mlflow.py": "dates in another program's record",
     "hpo/trackers/tensorboard.py": "dates in another program's record",
     "hpo/trackers/tracker.py": "dates in another program's record",
+    "trainers/script/process.py": "the age of a file, which has a date; a clock that was set makes it an old one",
     "trainers/steady.py": "the one moment that the steady clock begins with",
 }
-"""The modules that read the wall clock, and for what: shown, and never subtracted."""
+"""The modules that read the wall clock, and for what: shown, and subtracted from files' dates alone."""
 
 
 def test_the_wall_clock_is_read_for_dates_alone() -> None:

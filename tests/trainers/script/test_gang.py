@@ -79,11 +79,12 @@ def served(pool: Pool, given: Assignment) -> Segment:
 
 
 def running() -> list[str]:
-    """The parts of ranks.py that run on this machine; other tests' programs are theirs."""
+    """The parts of ranks.py that Ray's workers run; programs of other tests, and those without Ray, are theirs."""
     found = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            if f"{TOKEN}=".encode() in (process / "environ").read_bytes():
+            environment = (process / "environ").read_bytes()
+            if f"{TOKEN}=".encode() in environment and b"RAY_RAYLET_PID=" in environment:
                 found.append((process / "cmdline").read_bytes().decode())
         except OSError:
             continue

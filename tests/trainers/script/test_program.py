@@ -5,76 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import psutil
 import pytest
-from ray.train import ScalingConfig
 
+from tests.support.script_programs import PROGRAMS, assignment, values
 from trainers import ScriptTrainer, TrialError
-from trainers.channels import open_channels
-from trainers.checkpoint import UNKNOWN
 from trainers.errors import CheckpointError, DivergedError
-from trainers.gangs import Assignment, Report, Segment
-from trainers.gangs.in_process import alone
+from trainers.gangs import Report
 from trainers.script.program import ScriptProgram
 
-PROGRAMS = Path(__file__).parent / "programs"
-ACCURACY = {"Name": "validation:accuracy", "Regex": r"acc=([0-9.na]+)"}
 pytestmark = pytest.mark.process
-
-ROWS = (np.arange(12, dtype=np.float32).reshape(6, 2), np.arange(6) % 2)
-
-
-@pytest.fixture
-def opened(tmp_path: Path) -> Any:
-    """Opens the program of a trainer as a gang's only worker does; closes it in the end."""
-    programs: list[ScriptProgram] = []
-
-    def open_(source: str | None = None, **options: Any) -> ScriptProgram:
-        folder = PROGRAMS
-        if source is not None:
-            folder = tmp_path / "source"
-            folder.mkdir()
-            (folder / "train.py").write_text(source)
-        trainer = ScriptTrainer(
-            "train.py",
-            source_dir=options.pop("source_dir", folder),
-            scaling=ScalingConfig(num_workers=0),
-            **{"metric_definitions": [ACCURACY], "report_timeout_s": 20, "grace_period_s": 5, **options},
-        )
-        placed = {name: channel.place(0) for name, channel in open_channels({"train": ROWS}).items()}
-        program = trainer.program(placed)
-        assert isinstance(program, ScriptProgram)
-        program.open(alone(2))
-        programs.append(program)
-        return program
-
-    yield open_
-    for program in programs:
-        program.close()
-
-
-def assignment(folder: Path, stop: int, before: Segment | None = None, **hyperparameters: Any) -> Assignment:
-    """Of a trial, from where it was."""
-    (folder / "job").mkdir(exist_ok=True)
-    return Assignment(
-        trial_id="trial",
-        hyperparameters={"epochs": 9, **hyperparameters},
-        seed=1,
-        start=before.reached if before else 0,
-        stop=stop,
-        checkpoint=before.checkpoint if before else None,
-        manifest=before.manifest if before else UNKNOWN,
-        save_to=str(folder / "job" / "trial" / f"{stop:06d}"),
-        objective="validation:accuracy",
-    )
-
-
-def values(*segments: Segment) -> list[tuple[int, float]]:
-    """Steps and accuracies of all their reports."""
-    return [(report.step, report.metrics["validation:accuracy"]) for each in segments for report in each.reports]
 
 
 def expected(eta: float, units: int) -> list[tuple[int, float]]:

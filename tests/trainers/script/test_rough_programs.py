@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.trainers.script.test_program import ACCURACY, PROGRAMS, assignment, opened, values  # noqa: F401
+from tests.support.script_programs import ACCURACY, PROGRAMS, assignment, values
 from trainers import ConfigurationError, ScriptTrainer, TrialError
 from trainers.gangs import Report, Segment, WorkerContext
 from trainers.script.process import Guard
@@ -31,30 +31,30 @@ Opened = Callable[..., ScriptProgram]
 
 
 @pytest.mark.parametrize("removed", ["ck", "os.environ['SM_MODEL_DIR']", "os.getcwd()", "os.path.dirname(ck)"])
-def test_a_program_may_remove_its_folders(opened: Opened, tmp_path: Path, removed: str) -> None:  # noqa: F811
+def test_a_program_may_remove_its_folders(opened: Opened, tmp_path: Path, removed: str) -> None:
     program = opened(f"{FOLDER}shutil.rmtree({removed})\n{TWO}")
     assert values(program.train(assignment(tmp_path, 2), print)) == [(1, 0.1), (2, 0.2)]
 
 
 @pytest.mark.parametrize("made", ["os.mkfifo(file)", "os.mkdir(file)"])
-def test_reports_that_are_no_file_are_refused(opened: Opened, tmp_path: Path, made: str) -> None:  # noqa: F811
+def test_reports_that_are_no_file_are_refused(opened: Opened, tmp_path: Path, made: str) -> None:
     with pytest.raises(TrialError, match=r"reports.jsonl, which WARMBAND_REPORTS names, is no file; append"):
         opened(f"{FOLDER}{made}\n{TWO}").train(assignment(tmp_path, 2), print)
 
 
-def test_the_last_report_needs_no_end(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+def test_the_last_report_needs_no_end(opened: Opened, tmp_path: Path) -> None:
     lines = '{"validation:accuracy": 0.1}\\n{"validation:accuracy": 0.2}'
     program = opened(f"{FOLDER}open(file, 'w').write('{lines}')")
     assert values(program.train(assignment(tmp_path, 2), print)) == [(1, 0.1), (2, 0.2)]
 
 
-def test_an_error_names_what_came_without_the_objective(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+def test_an_error_names_what_came_without_the_objective(opened: Opened, tmp_path: Path) -> None:
     program = opened("import warmband\nwarmband.report(val_acc=0.5)")
     with pytest.raises(TrialError, match="it reported 'val_acc' and no 'validation:accuracy', which is the objective"):
         program.train(assignment(tmp_path, 2), print)
 
 
-def test_a_step_far_beyond_the_rung_costs_nothing_and_counts_later(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+def test_a_step_far_beyond_the_rung_costs_nothing_and_counts_later(opened: Opened, tmp_path: Path) -> None:
     program = opened(
         "for step, acc in ((1, 0.1), (2, 0.2), (10**15, 0.3)): print(f'step={step} acc={acc}')",
         metric_definitions=[STEPPED],
@@ -64,7 +64,7 @@ def test_a_step_far_beyond_the_rung_costs_nothing_and_counts_later(opened: Opene
     assert values(first, second) == [(1, 0.1), (2, 0.2), (3, 0.3), (4, 0.3)]
 
 
-def test_one_that_trains_on_behind_its_epochs_is_ended(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+def test_one_that_trains_on_behind_its_epochs_is_ended(opened: Opened, tmp_path: Path) -> None:
     program = opened("import time\nfor _ in range(600):\n    print('acc=0.1', flush=True)\n    time.sleep(0.1)\n")
     began = time.monotonic()
     assert program.train(assignment(tmp_path, 2, epochs=2), print).reached == 2
@@ -73,7 +73,7 @@ def test_one_that_trains_on_behind_its_epochs_is_ended(opened: Opened, tmp_path:
 
 @pytest.mark.parametrize("checkpoints", [True, False])
 def test_one_that_has_nothing_left_to_train_has_ended(
-    opened: Opened,  # noqa: F811
+    opened: Opened,
     tmp_path: Path,
     checkpoints: bool,
 ) -> None:
@@ -90,7 +90,7 @@ def test_one_that_has_nothing_left_to_train_has_ended(
 
 @pytest.mark.parametrize("link", ["ck + '/a'", "'a'", "os.environ['SM_MODEL_DIR'] + '/a'", "os.path.abspath('b')"])
 def test_links_among_checkpoints_lead_to_the_same_files_later(
-    opened: Opened,  # noqa: F811
+    opened: Opened,
     tmp_path: Path,
     link: str,
 ) -> None:
@@ -104,7 +104,7 @@ def test_links_among_checkpoints_lead_to_the_same_files_later(
     assert program.train(assignment(tmp_path, 2, first), print).reached == 2
 
 
-def test_a_checkpoint_is_whole_however_slowly_it_is_written(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+def test_a_checkpoint_is_whole_however_slowly_it_is_written(opened: Opened, tmp_path: Path) -> None:
     program = opened(
         f"{FOLDER}path = ck + '/state'\nif os.path.exists(path): assert os.path.getsize(path) == 4\n"
         "for epoch in range(3):\n    print(f'acc=0.{epoch}', flush=True)\n    with open(path, 'wb', 0) as file:\n"
@@ -114,14 +114,14 @@ def test_a_checkpoint_is_whole_however_slowly_it_is_written(opened: Opened, tmp_
     assert program.train(assignment(tmp_path, 2, first), print).reached == 2
 
 
-def test_a_halted_program_that_ended_has_no_more_units(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+def test_a_halted_program_that_ended_has_no_more_units(opened: Opened, tmp_path: Path) -> None:
     program = opened("print('acc=0.1')")
     reports: list[Report] = []
     made = program.train(assignment(tmp_path, 9, epochs=1), reports.append, lambda: True)
     assert [report.step for report in (*made.reports, *reports)] == [1, 1]
 
 
-def test_processes_that_nobody_reaps_are_not_waited_for(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+def test_processes_that_nobody_reaps_are_not_waited_for(opened: Opened, tmp_path: Path) -> None:
     program = opened("import os, time\nif not os.fork(): time.sleep(60)\nprint('acc=0.1', flush=True)\n")
     libc = ctypes.CDLL(None)
     libc.prctl(SUBREAPER, 1, 0, 0, 0)
@@ -133,7 +133,7 @@ def test_processes_that_nobody_reaps_are_not_waited_for(opened: Opened, tmp_path
         libc.prctl(SUBREAPER, 0, 0, 0, 0)
 
 
-def test_output_is_read_by_a_process_of_many_files(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+def test_output_is_read_by_a_process_of_many_files(opened: Opened, tmp_path: Path) -> None:
     program = opened("print('acc=0.1')")
     files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1030)]
     try:
@@ -144,7 +144,7 @@ def test_output_is_read_by_a_process_of_many_files(opened: Opened, tmp_path: Pat
 
 
 @pytest.mark.parametrize("times", [1, 2])
-def test_ctrl_c_ends_the_program_and_a_second_one_at_once(opened: Opened, tmp_path: Path, times: int) -> None:  # noqa: F811
+def test_ctrl_c_ends_the_program_and_a_second_one_at_once(opened: Opened, tmp_path: Path, times: int) -> None:
     pid = tmp_path / "pid"
     program = opened(
         "import os, signal, time\nsignal.signal(signal.SIGTERM, lambda *_: os.kill(os.getppid(), signal.SIGINT) if "
@@ -227,7 +227,7 @@ def test_a_program_that_is_no_python_is_run_as_it_is(tmp_path: Path, text: str, 
         program.close()
 
 
-def test_links_of_a_source_folder_are_followed(opened: Opened, tmp_path: Path) -> None:  # noqa: F811
+def test_links_of_a_source_folder_are_followed(opened: Opened, tmp_path: Path) -> None:
     (tmp_path / "lib").mkdir()
     (tmp_path / "lib" / "part.py").write_text("acc = 0.5")
     program_folder = tmp_path / "code"
@@ -247,7 +247,7 @@ def test_a_name_that_no_program_can_have_is_refused(name: str) -> None:
 
 
 @pytest.mark.parametrize("epochs", ["ten", float("nan"), -1, True, "2"])
-def test_a_length_that_is_no_number_of_units_is_none(opened: Opened, tmp_path: Path, epochs: object) -> None:  # noqa: F811
+def test_a_length_that_is_no_number_of_units_is_none(opened: Opened, tmp_path: Path, epochs: object) -> None:
     program = opened("print('acc=0.1')\nprint('acc=0.2')")
     assert values(program.train(assignment(tmp_path, 2, epochs=epochs), print)) == [(1, 0.1), (2, 0.2)]
 
