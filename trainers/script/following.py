@@ -14,9 +14,12 @@ from typing import Any
 from trainers.errors import ConfigurationError
 from trainers.gangs import Assignment, Report
 from trainers.script.metric_lines import Reading, ReportsFile, Units
+from trainers.script.parts import KeptProcess
 from trainers.script.peers import Peers
 from trainers.script.process import ProgramProcess
 
+Process = ProgramProcess | KeptProcess
+"""A worker's part of a program: started for its assignment, or kept loaded."""
 POLL_SECONDS = 0.05
 """How often output, ends and peers are looked at."""
 QUIET_SECONDS = 0.3
@@ -88,14 +91,19 @@ class Follower:
         grace: seconds that it may take to write one.
     """
 
-    def __init__(self, peers: Peers, process: ProgramProcess | None, checkpoints: Path, grace: float) -> None:
+    def __init__(self, peers: Peers, process: Process | None, checkpoints: Path, grace: float) -> None:
         self._peers, self._process, self._checkpoints, self._grace = peers, process, checkpoints, grace
 
     def verdict(self) -> Verdict:
-        """Tells rank 0 of its end, and waits for what rank 0 decides, and for a checkpoint that is being written."""
+        """Tells rank 0 of its end, and waits for what rank 0 decides, and for a checkpoint that is being written.
+
+        A part that stays has come to its own end then, or does so soon.
+        """
         verdict = self._heard()
         deadline = time.monotonic() + (0.0 if verdict.error else self._grace)
-        while self._process is not None and time.monotonic() < deadline and self._process.writes_in(self._checkpoints):
+        while self._process is not None and time.monotonic() < deadline:
+            if not (_turns(self._process) if self._process.stays else self._process.writes_in(self._checkpoints)):
+                break
             time.sleep(POLL_SECONDS)
         return verdict
 
@@ -136,7 +144,7 @@ class Leader:
         assignment: Assignment,
         *,
         name: str,
-        process: ProgramProcess,
+        process: Process,
         peers: Peers,
         units: Units,
         last: Report | None,
@@ -266,10 +274,21 @@ class Leader:
         return Verdict(ended=not self._reached)
 
     def _paused(self) -> Verdict:
-        """It has come to its rung: it may write its checkpoint, and is then ended."""
-        if self._checkpointed or len(self.followed.reports) + self._assignment.start <= 1:
+        """It has come to its rung: it may write its checkpoint, and is then ended, or has ended its turn itself."""
+        reports = self.followed.reports
+        if self._process.stays and reports and reports[-1].step == self._assignment.stop:
+            self._await_return()
+        elif self._checkpointed or len(self.followed.reports) + self._assignment.start <= 1:
             self._await_checkpoint()
         return Verdict()
+
+    def _await_return(self) -> None:
+        """Waits until a program that stays has come to its end: it knows of the rung."""
+        deadline = time.monotonic() + self._grace
+        while _turns(self._process) and time.monotonic() < deadline:
+            self._listen()
+        self._process.drain()
+        self._listen()
 
     def _await_checkpoint(self) -> None:
         """Waits until the checkpoint of the last report is written: the folder changes, and then stays as it is."""
@@ -309,6 +328,11 @@ class Leader:
         others = f"; worker {', '.join(ended)} had ended" if ended else ""
         said = f"{waits}{others}: {self._missing()}; give a larger report_timeout_s if it is as slow as that"
         return Verdict(error="\n".join([said, *self._process.tail]))
+
+
+def _turns(process: Process) -> bool:
+    """Whether a trial's turn goes on."""
+    return process.exit_code is None
 
 
 def _holds_any(folder: Path) -> bool:

@@ -16,7 +16,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from trainers.errors import ConfigurationError, GangError, TrialError
 from trainers.script.guard import END, PATH, TOKEN, signal_whole, with_token
@@ -94,9 +94,10 @@ class ProgramProcess:
         guard: Guard,
         read: Callable[[str], Iterable[Any]],
     ) -> None:
-        self._token = uuid.uuid4().hex
+        self.token = uuid.uuid4().hex
+        """By which all of its processes are known."""
         self._guard = guard
-        self._read = read
+        self._read, self._shown = read, 0
         self.readings: queue.SimpleQueue[Any] = queue.SimpleQueue()
         """What the lines so far came to."""
         self.tail: deque[str] = deque(maxlen=TAIL)
@@ -105,7 +106,7 @@ class ProgramProcess:
             **os.environ,
             **environment,
             **start.environment,
-            TOKEN: self._token,
+            TOKEN: self.token,
         }
         try:
             self._process = subprocess.Popen(
@@ -119,20 +120,30 @@ class ProgramProcess:
             )
         except (OSError, ValueError) as error:
             raise TrialError(_unstarted(start.command[0], error)) from error
-        guard.watch(self._process.pid, self._token)
+        guard.watch(self._process.pid, self.token)
         self._over = threading.Event()
         self._reader = threading.Thread(target=self._follow, name="program output", daemon=True)
         self._reader.start()
+
+    details: ClassVar[dict[str, Any]] = {}
+    """What a trial's details say of it: nothing, since it ends with its trial's turn."""
+    stays: ClassVar[bool] = False
+    """Whether it comes back from its rung by itself, to have further turns."""
 
     @property
     def exit_code(self) -> int | None:
         """Of the launcher; None while it runs, and below 0 where a signal ended it."""
         return self._process.poll()
 
+    def forget_lines(self) -> None:
+        """Forgets its output so far, and what it came to."""
+        self.readings, self._shown = queue.SimpleQueue(), 0
+        self.tail.clear()
+
     def writes_in(self, folder: Path) -> bool:
         """Whether it is in the midst of writing a file of a folder; no where there is no /proc."""
         within = os.path.join(os.path.realpath(folder), "")
-        for process in with_token(self._token):
+        for process in with_token(self.token):
             with suppress(OSError):
                 for name in os.listdir(f"/proc/{process}/fd"):
                     with suppress(OSError):
@@ -165,13 +176,13 @@ class ProgramProcess:
             self.ask_to_end()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(grace)
-        if time.monotonic() < deadline and signal_whole(self._process.pid, self._token, signal.SIGTERM):
-            while time.monotonic() < deadline and with_token(self._token):
+        if time.monotonic() < deadline and signal_whole(self._process.pid, self.token, signal.SIGTERM):
+            while time.monotonic() < deadline and with_token(self.token):
                 time.sleep(min(0.1, max(0.0, deadline - time.monotonic())))
 
     def _kill_whole(self) -> None:
         killed = time.monotonic() + KILL_SECONDS
-        while signal_whole(self._process.pid, self._token, signal.SIGKILL) and time.monotonic() < killed:
+        while signal_whole(self._process.pid, self.token, signal.SIGKILL) and time.monotonic() < killed:
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(0.05)
         try:
@@ -191,7 +202,7 @@ class ProgramProcess:
         """Reads output until its end, or until the program is over and nothing comes any more."""
         assert self._process.stdout is not None
         pipe = self._process.stdout.fileno()
-        lines, shown = Lines(), 0
+        lines = Lines()
         came = select.poll()  # It takes descriptors beyond 1023 too.
         came.register(pipe, select.POLLIN)
         while True:
@@ -201,8 +212,8 @@ class ProgramProcess:
                 continue
             if not (chunk := os.read(pipe, 1 << 20)):
                 break
-            if shown < SHOWN_BYTES:
-                shown += len(chunk)
+            if self._shown < SHOWN_BYTES:
+                self._shown += len(chunk)
                 _show(chunk)
             self._take(lines.take(chunk))
         self._take(lines.end())

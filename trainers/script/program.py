@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,52 +15,17 @@ from trainers.checkpoint import UNKNOWN, File, Manifest
 from trainers.errors import CheckpointError, DivergedError, StorageError, TrialError, UnsavedError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch
-from trainers.script.environment import Folders, arguments_of, environment_of, files_of
+from trainers.script.environment import Folders
 from trainers.script.folders import clear, folders_of, kept, make, part_of, put_channel, restore, unpack
 from trainers.script.following import Followed, Follower, Leader, Verdict
-from trainers.script.launchers import PORTS, LauncherOptions, Place, start_of
-from trainers.script.metric_lines import MetricDefinitions, Reading, ReportsFile, Units
+from trainers.script.metric_lines import ReportsFile, Units
 from trainers.script.noted import Noted
-from trainers.script.peers import Peers, free_ports
-from trainers.script.process import Guard, ProgramProcess
+from trainers.script.parts import MEET_SECONDS, Part, Parts, ScriptSettings
+from trainers.script.peers import Peers
+from trainers.script.process import Guard
 
-MODULE = str(Path(__file__).parent / "module")
-"""The folder of the module `warmband`, which a program may import."""
-MEET_SECONDS = 600.0
-"""How long workers wait for each other before and after a program: for a node that reads a checkpoint, say."""
 ATTEMPTS = 3
 """Starts of a program whose port another process took first."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScriptSettings:
-    """A trainer's settings for its program.
-
-    Args:
-        entry_point: the program, relative to its source folder.
-        source: the source folder, as an archive.
-        launcher: starts it.
-        options: of the launcher.
-        definitions: its metrics.
-        environment: variables beside SageMaker's.
-        processes: of the program, on each worker.
-        gpus: GPUs of each worker.
-        length: hyperparameters that say how many units the program trains.
-        report_timeout_s: seconds to a report.
-        grace_period_s: seconds between SIGTERM and SIGKILL.
-    """
-
-    entry_point: str
-    source: bytes
-    launcher: str
-    options: LauncherOptions
-    definitions: MetricDefinitions
-    environment: Mapping[str, str] = field(default_factory=dict)
-    processes: int = 1
-    gpus: int = 0
-    length: tuple[str, ...] = ()
-    report_timeout_s: float
-    grace_period_s: float
 
 
 @dataclass(slots=True, kw_only=True)
@@ -71,6 +35,7 @@ class _Session:
     context: WorkerContext
     peers: Peers
     guard: Guard
+    parts: Parts
     root: Path
     """The folder of this gang on this node."""
     leads: bool
@@ -104,12 +69,15 @@ class ScriptProgram:
         if scratch is not None:
             for channel in self._channels.values():
                 put_channel(channel, Path(scratch.path, "data"))
-        roots = peers.gathered(scratch.path if scratch else "", MEET_SECONDS, "the channels")
+        root = Path(peers.gathered(scratch.path if scratch else "", MEET_SECONDS, "the channels")[leader])
+        guard = Guard()
+        laid_out = {name: str(root / "data" / name) for name in self._channels}
         self._session = _Session(
             context=context,
             peers=peers,
-            guard=Guard(),
-            root=Path(roots[leader]),
+            guard=guard,
+            parts=Parts(self._settings, context=context, peers=peers, guard=guard, channels=laid_out, root=root),
+            root=root,
             leads=scratch is not None,
             scratch=scratch,
         )
@@ -148,6 +116,7 @@ class ScriptProgram:
     def close(self) -> None:
         """Leaves the peers; the folders of this node go."""
         session = self._opened()
+        session.parts.close()
         session.guard.close()
         session.peers.close()
         if session.scratch is not None:
@@ -215,103 +184,59 @@ class ScriptProgram:
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
     ) -> tuple[Followed, Verdict]:
-        session, settings = self._opened(), self._settings
-        rank, peers = session.context.rank, session.peers
-        place = self._place()
-        arguments = arguments_of(assignment.hyperparameters)
-        start = start_of(settings.launcher, (settings.entry_point, *arguments), place, options=settings.options)
-        roles = peers.gathered(start.role if start else "none", MEET_SECONDS, "its start")
-        process: ProgramProcess | None = None
-        read = settings.definitions.read if rank == 0 else _unread
+        session, grace = self._opened(), self._settings.grace_period_s
+        peers, checkpoints = session.peers, Path(folders.checkpoint)
         followed, verdict = Followed(), Verdict()
-        problem: Exception | None = None
+        reached = max(assignment.start, last.step if last else 0)
+        resumed = any(checkpoints.iterdir())
+        part = session.parts.begin(assignment, folders, reached if resumed else 0)
         try:
-            try:
-                if start is not None:
-                    environment = self._environment(assignment, folders, place)
-                    process = ProgramProcess(
-                        start, environment=environment, folder=Path(folders.code), guard=session.guard, read=read
-                    )
-            except (TrialError, OSError) as error:
-                problem = error
-            problems = peers.gathered(problem, MEET_SECONDS, "its start")
-            if any(problems):
-                verdict = _unstarted(problems)
-            elif rank == 0:
-                assert process is not None, "every launcher starts something on worker 0"
-                leader = self._leader(assignment, folders, process, roles, last, on_report, halted)
+            if any(part.problems):
+                verdict = _unstarted(part.problems)
+            elif session.context.rank == 0:
+                units = Units(assignment.objective, reached, resumed=resumed)
+                leader = self._leader(assignment, folders, part, units, last, on_report, halted)
                 followed, verdict = leader.followed, _led(leader)
                 peers.say(verdict)
             else:
-                checkpoints = Path(folders.checkpoint)
-                verdict = Follower(peers, process, checkpoints, settings.grace_period_s).verdict()
+                verdict = Follower(peers, part.process, checkpoints, grace).verdict()
         finally:
-            if process is not None:
-                process.end(settings.grace_period_s)
+            if part.process is not None:
+                followed.details |= {} if verdict.error else part.process.details
+                part.process.end(grace)
         # One part may end later than another by the grace period, and all have to say alike what came of the program.
-        peers.gathered(None, settings.grace_period_s + MEET_SECONDS, "the end of its program")
+        peers.gathered(None, grace + MEET_SECONDS, "the end of its program")
         return followed, verdict
 
     def _leader(
         self,
         assignment: Assignment,
         folders: Folders,
-        process: ProgramProcess,
-        roles: Sequence[str],
+        part: Part,
+        units: Units,
         last: Report | None,
         on_report: Callable[[Report], None],
         halted: Callable[[], bool],
     ) -> Leader:
         settings = self._settings
         lengths = (_units(assignment.hyperparameters.get(name)) for name in settings.length)
-        reached = max(assignment.start, last.step if last else 0)
+        assert part.process is not None, "every launcher starts something on worker 0"
         return Leader(
             assignment,
             name=settings.entry_point,
-            process=process,
+            process=part.process,
             peers=self._opened().peers,
-            units=Units(assignment.objective, reached, resumed=any(Path(folders.checkpoint).iterdir())),
+            units=units,
             last=last,
             reports_file=ReportsFile(Path(folders.reports)),
             checkpoints=Path(folders.checkpoint),
-            awaited=[rank for rank, role in enumerate(roles) if role not in ("ps", "none")],
+            awaited=[rank for rank, role in enumerate(part.roles) if role not in ("ps", "none")],
             whole=next((length for length in lengths if length), None),
             timeout=settings.report_timeout_s,
             grace=settings.grace_period_s,
             on_report=on_report,
             halted=halted,
         )
-
-    def _place(self) -> Place:
-        """Where this worker's part runs; ports are free now, on each worker's node."""
-        session, settings = self._opened(), self._settings
-        ports = session.peers.gathered(free_ports(PORTS), MEET_SECONDS, "its ports")
-        hosts = session.peers.gathered(session.context.node_ip, MEET_SECONDS, "its address")
-        return Place(
-            rank=session.context.rank,
-            world_size=session.context.world_size,
-            hosts=tuple(hosts),
-            ports=tuple(ports),
-            cpus=session.context.cpus,
-            gpus=settings.gpus,
-            processes=settings.processes,
-        )
-
-    def _environment(self, assignment: Assignment, folders: Folders, place: Place) -> dict[str, str]:
-        channels = {name: str(self._opened().root / "data" / name) for name in self._channels}
-        for name, text in files_of(assignment.hyperparameters, channels=channels, place=place).items():
-            Path(folders.config, name).write_text(text, encoding="utf-8")
-        made = environment_of(
-            assignment.hyperparameters,
-            entry_point=self._settings.entry_point,
-            channels=channels,
-            folders=folders,
-            place=place,
-            job_name=assignment.trial_id,
-        )
-        own = self._settings.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
-        modules = os.pathsep.join(filter(None, (MODULE, own)))
-        return {**made, **self._settings.environment, "PYTHONPATH": modules}
 
     def _saved(
         self, checkpoint: str, folders: Folders, followed: Followed, hyperparameters: Mapping[str, Any]
@@ -368,11 +293,6 @@ def _unstarted(problems: Sequence[Exception | None]) -> Verdict:
     rank, problem = next((rank, each) for rank, each in enumerate(problems) if each is not None)
     on = f"worker {rank}: " if len(problems) > 1 else ""
     return Verdict(error=f"{on}{problem}", away=is_away(problem))
-
-
-def _unread(line: str) -> tuple[Reading, ...]:
-    """Output of a worker whose metrics do not count."""
-    return ()
 
 
 def _fill(assignment: Assignment, followed: Followed, last: Report | None, on_report: Callable[[Report], None]) -> None:

@@ -47,6 +47,8 @@ class ScriptTrainer(Trainer):
         processes_per_worker: processes of the program on each worker, one for each GPU, say.
         parameter_servers: for "tensorflow", how many of the workers are parameter servers; rank 0 is then the chief.
         environment: variables beside SageMaker's.
+        keep_loaded: whether the program stays loaded on its gang, and is run in the same processes for one trial after
+            the other; see docs/your-own-program.md for what that takes.
         runtime_env: Ray's environment for the workers, such as `{"pip": ["lightning"]}`; it is made when a gang starts,
             once on each node.
         report_timeout_s: seconds that it may take to a report.
@@ -74,6 +76,7 @@ class ScriptTrainer(Trainer):
         processes_per_worker: int = 1,
         parameter_servers: int = 0,
         environment: Mapping[str, str] | None = None,
+        keep_loaded: bool = False,
         runtime_env: Mapping[str, Any] | None = None,
         report_timeout_s: float = REPORT_SECONDS,
         grace_period_s: float = GRACE_SECONDS,
@@ -86,6 +89,7 @@ class ScriptTrainer(Trainer):
         self.metric_definitions = [dict(each) for each in metric_definitions or ()]
         self.processes_per_worker, self.parameter_servers = processes_per_worker, parameter_servers
         self.environment = _checked_environment(environment)
+        self.keep_loaded = keep_loaded
         self.runtime_env = _checked_runtime_env(runtime_env)
         for name, seconds in (("report_timeout_s", report_timeout_s), ("grace_period_s", grace_period_s)):
             if not is_number(seconds) or seconds <= 0:
@@ -94,7 +98,22 @@ class ScriptTrainer(Trainer):
         check_whole("parameter_servers", parameter_servers, 0)
         self._definitions = MetricDefinitions(self.metric_definitions)
         super().__init__(scaling=scaling, hyperparameters=hyperparameters)
+        if keep_loaded:
+            self._check_kept()
         check_launcher(launcher, self._launcher_options, workers=self.workers, processes=processes_per_worker)
+
+    def _check_kept(self) -> None:
+        """Refuses to keep what cannot be run twice in one process."""
+        if not self.entry_point.endswith(".py"):
+            raise ConfigurationError(
+                f"keep_loaded is {self.keep_loaded!r}, and entry_point {self.entry_point!r} is no Python file; leave it "
+                "out"
+            )
+        if self.launcher == "tensorflow":
+            raise ConfigurationError(
+                f"keep_loaded is {self.keep_loaded!r}, and TensorFlow makes the cluster of launcher 'tensorflow' once "
+                "in a process; leave it out"
+            )
 
     @property
     def _launcher_options(self) -> LauncherOptions:
@@ -111,6 +130,7 @@ class ScriptTrainer(Trainer):
             "processes_per_worker": self.processes_per_worker,
             "parameter_servers": self.parameter_servers,
             "environment": self.environment,
+            "keep_loaded": self.keep_loaded,
             "runtime_env": self.runtime_env,
             "report_timeout_s": self.report_timeout_s,
             "grace_period_s": self.grace_period_s,
@@ -121,6 +141,7 @@ class ScriptTrainer(Trainer):
             "processes_per_worker": 1,
             "parameter_servers": 0,
             "environment": {},
+            "keep_loaded": False,
             "runtime_env": {},
             "report_timeout_s": REPORT_SECONDS,
             "grace_period_s": GRACE_SECONDS,
@@ -151,7 +172,8 @@ class ScriptTrainer(Trainer):
         Raises:
             ConfigurationError: there is no such program, or its folder is too large.
         """
-        from trainers.script.program import ScriptProgram, ScriptSettings
+        from trainers.script.parts import ScriptSettings
+        from trainers.script.program import ScriptProgram
 
         source = Path(self.source_dir)
         return ScriptProgram(
@@ -166,6 +188,7 @@ class ScriptTrainer(Trainer):
                 processes=self.processes_per_worker,
                 gpus=int(resources_per_worker(self.scaling).get("GPU", 0)),
                 length=self.resource_names,
+                kept_loaded=self.keep_loaded,
                 report_timeout_s=self.report_timeout_s,
                 grace_period_s=self.grace_period_s,
             ),

@@ -1,0 +1,167 @@
+"""Host of a program that is kept loaded: runs it once for each trial, in one process that stays; run as a program.
+
+It connects to its worker, at the address that `ADDRESS` has, and says the token of its program. Each line that it then
+gets is a trial's order, as JSON: `program`, `arguments`, `environment`, `folder`, `objective`, `stop`, `seen`. Its
+answer, once the program has come to its end, is a line with what the trial left behind. A program that fails ends the
+process, as it would have ended its own.
+
+The program is run anew, as `__main__`; modules stay, but for those of its own folder. What it defines as `main(args)`
+is called where it does not do so itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import gc
+import importlib
+import inspect
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import warmband
+from warmband_state import State
+
+ADDRESS = "WARMBAND_ORDERS"
+"""The variable with the address of the worker: a host, a colon, and a port."""
+TOKEN = "WARMBAND_PROGRAM"
+"""The variable with the token that the worker knows its program by."""
+MARK = "\x1d\x1d\x1d"
+"""The last line of a trial's output: the worker has then read all of it. It shows nothing, and nobody prints it."""
+
+
+class Host:
+    """Runs a program's turns.
+
+    Args:
+        connection: to the worker.
+    """
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._orders = connection.makefile("r", encoding="utf-8")
+        self._answers = connection
+        self._order: dict[str, Any] | None = None
+        self._state: State | None = None
+
+    def serve(self) -> None:
+        """Runs the program for each order, until the worker has no more."""
+        warmband.turn.next, warmband.turn.kept_loaded = self.next, True
+        while self.next():
+            assert self._order is not None
+            with suppress(warmband.Paused):
+                try:
+                    _run(self._order)
+                except SystemExit as ending:
+                    if ending.code not in (None, 0):
+                        raise
+
+    def next(self) -> bool:
+        """Ends this turn, if there is one, and begins the next; False where no order comes any more."""
+        if self._order is not None:
+            self._end(self._order)
+            self._order = None
+        line = self._orders.readline()
+        if not line:
+            return False
+        self._order = json.loads(line)
+        self._begin(self._order)
+        return True
+
+    def _begin(self, order: dict[str, Any]) -> None:
+        if self._state is None:
+            _import(Path(order["program"]), Path(order["folder"]), set())
+            self._state = State()
+        os.chdir(order["folder"])
+        sys.argv = [order["program"], *order["arguments"]]
+        sys.path[0] = order["folder"]
+        importlib.invalidate_caches()
+        self._state.begin(order["environment"])
+        turn = warmband.turn
+        turn.objective, turn.stop, turn.seen = order["objective"], order["stop"], order["seen"]
+        turn.stopped = False
+
+    def _end(self, order: dict[str, Any]) -> None:
+        """Puts back what the trial changed, and answers with what cannot be put back."""
+        assert self._state is not None
+        for name, module in list(sys.modules.items()):
+            if (getattr(module, "__file__", None) or "").startswith(os.path.join(order["folder"], "")):
+                del sys.modules[name]
+        left = self._state.end()
+        gc.collect()
+        changed = warmband.store.drop_changed()
+        for stream in (sys.stdout, sys.__stdout__, sys.stderr, sys.__stderr__):
+            with suppress(OSError, ValueError, AttributeError):
+                stream.flush()  # type: ignore[union-attr]  # AttributeError: a process without one
+        os.write(1, f"\n{MARK}\n".encode())
+        answer = {"left": left, "changed": changed}
+        self._answers.sendall(json.dumps(answer).encode() + b"\n")
+
+
+def _run(order: dict[str, Any]) -> None:
+    """Executes the program's file as Python itself would."""
+    path = order["program"]
+    source = Path(path).read_bytes()
+    module = ModuleType("__main__")
+    module.__file__ = path
+    sys.modules["__main__"] = module
+    tree = ast.parse(source, path)
+    exec(compile(tree, path, "exec", dont_inherit=True), module.__dict__)
+    main = getattr(module, "main", None)
+    if callable(main) and not _calls_main(tree):
+        arguments = [argparse.Namespace(**warmband.hyperparameters())] if inspect.signature(main).parameters else []
+        main(*arguments)
+
+
+def _calls_main(tree: ast.Module) -> bool:
+    """Whether a script calls its `main` itself, or does something of its own where it is the main program."""
+    statements = [each for each in tree.body if not isinstance(each, ast.FunctionDef | ast.ClassDef)]
+    names = {node.id for each in statements for node in ast.walk(each) if isinstance(node, ast.Name)}
+    return bool(names & {"main", "__name__"})
+
+
+def _import(script: Path, folder: Path, known: set[str]) -> None:
+    """Imports what a script and its own modules will import, so that what they then change can be put back.
+
+    What fails here fails again where the script does it, and says so there.
+    """
+    with suppress(OSError, SyntaxError, ValueError):
+        for name, attributes in _imported(ast.parse(script.read_bytes())):
+            own = [folder / f"{name.replace('.', '/')}.py", folder / name.replace(".", "/") / "__init__.py"]
+            if name in known or name.partition(".")[0] in ("warmband", "__main__"):
+                continue
+            known.add(name)
+            if (file := next(filter(Path.is_file, own), None)) is not None:
+                _import(file, folder, known)
+                continue
+            with suppress(Exception):
+                module = importlib.import_module(name)
+                for attribute in attributes:  # Packages that load their modules when they are asked for.
+                    getattr(module, attribute)
+
+
+def _imported(tree: ast.AST) -> Iterator[tuple[str, list[str]]]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((each.name, []) for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module, [each.name for each in node.names]
+
+
+def main() -> None:
+    """Connects, and serves; the end of the worker is its own, also where the program is in the midst of a turn."""
+    host, _, port = os.environ[ADDRESS].rpartition(":")
+    connection = socket.create_connection((host, int(port)), timeout=60)
+    connection.settimeout(None)
+    connection.sendall(os.environ[TOKEN].encode() + b"\n")
+    Host(connection).serve()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,202 @@
+"""Starts of a program's parts: the workers agree on ports and roles, and each starts its own, or gives it an order."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from trainers.errors import TrialError
+from trainers.gangs import Assignment, WorkerContext
+from trainers.script.environment import Folders, arguments_of, environment_of, files_of
+from trainers.script.launchers import PORTS, Place, Start, start_of
+from trainers.script.metric_lines import Reading
+from trainers.script.parts.kept_process import HOST, KeptProcess
+from trainers.script.parts.settings import ScriptSettings
+from trainers.script.peers import Peers, free_ports
+from trainers.script.process import Guard, ProgramProcess
+
+MODULE = str(Path(HOST).parent)
+"""The folder of the module `warmband`, which a program may import."""
+MEET_SECONDS = 600.0
+"""How long workers wait for each other before and after a program: for a node that reads a checkpoint, say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """A worker's part of a program that was started on all workers.
+
+    Args:
+        process: of this worker; None where another's launcher starts its processes too, or it could not be started.
+        roles: of all ranks.
+        problems: why a part could not be started, by rank.
+    """
+
+    process: ProgramProcess | KeptProcess | None
+    roles: Sequence[str]
+    problems: Sequence[Exception | None]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Loaded:
+    """A program that is kept loaded: what this worker has of it, if it has any."""
+
+    process: KeptProcess | None
+    place: Place
+    roles: Sequence[str]
+
+
+class Parts:
+    """Starts this worker's part for each assignment.
+
+    Args:
+        settings: of the program.
+        context: of this worker.
+        peers: of the gang.
+        guard: of this worker.
+        channels: the folder of each channel.
+        root: a folder that stays as long as the gang.
+    """
+
+    def __init__(
+        self,
+        settings: ScriptSettings,
+        *,
+        context: WorkerContext,
+        peers: Peers,
+        guard: Guard,
+        channels: Mapping[str, str],
+        root: Path,
+    ) -> None:
+        self._settings, self._context, self._peers, self._guard = settings, context, peers, guard
+        self._channels, self._root = channels, root
+        self._loaded: _Loaded | None = None
+
+    def begin(self, assignment: Assignment, folders: Folders, seen: int) -> Part:
+        """Starts it; every rank has to call this.
+
+        Args:
+            assignment: that it serves.
+            folders: of this worker.
+            seen: the unit before the first that the program will report.
+
+        Raises:
+            ConfigurationError: the launcher cannot start it here.
+            GangError: another worker is gone.
+        """
+        if not self._settings.kept_loaded:
+            return self._started(assignment, folders)
+        if not self._is_loaded():
+            self.close()
+            part = self._started(assignment, folders)
+            if any(part.problems):
+                return part
+        assert self._loaded is not None
+        loaded = self._loaded
+        if loaded.process is not None:
+            loaded.process.begin(self._order(assignment, folders, loaded.place, seen))
+        return Part(process=loaded.process, roles=loaded.roles, problems=())
+
+    def close(self) -> None:
+        """Ends what is kept loaded."""
+        if self._loaded is not None and self._loaded.process is not None:
+            self._loaded.process.close()
+        self._loaded = None
+
+    def _is_loaded(self) -> bool:
+        """Whether all workers have their parts; they share a process group, so that none goes on without the others."""
+        loaded = self._loaded
+        mine = loaded is not None and (loaded.process is None or loaded.process.alive)
+        return all(self._peers.gathered(mine, MEET_SECONDS, "its program"))
+
+    def _started(self, assignment: Assignment, folders: Folders) -> Part:
+        settings, peers = self._settings, self._peers
+        place = self._place()
+        program = (settings.entry_point, *arguments_of(assignment.hyperparameters))
+        if settings.kept_loaded:
+            program = (HOST,)
+        start = start_of(settings.launcher, program, place, options=settings.options)
+        roles = peers.gathered(start.role if start else "none", MEET_SECONDS, "its start")
+        process: ProgramProcess | KeptProcess | None = None
+        problem: Exception | None = None
+        try:
+            if start is not None and settings.kept_loaded:
+                process = self._kept(start, roles)
+            elif start is not None:
+                environment = self._environment(assignment, folders, place)
+                process = ProgramProcess(
+                    start, environment=environment, folder=Path(folders.code), guard=self._guard, read=self._read
+                )
+        except (TrialError, OSError) as error:
+            problem = error
+        problems = peers.gathered(problem, MEET_SECONDS, "its start")
+        if settings.kept_loaded:
+            assert not isinstance(process, ProgramProcess)
+            self._loaded = _Loaded(process=process, place=place, roles=roles)
+        return Part(process=process, roles=roles, problems=problems)
+
+    def _kept(self, start: Start, roles: Sequence[str]) -> KeptProcess:
+        starters = sum(role != "none" for role in roles)
+        return KeptProcess(
+            start,
+            environment={**self._settings.environment, "PYTHONPATH": self._modules()},
+            folder=self._root,
+            guard=self._guard,
+            read=self._read,
+            processes=self._settings.processes * (len(roles) // starters),
+        )
+
+    def _order(self, assignment: Assignment, folders: Folders, place: Place, seen: int) -> dict[str, Any]:
+        return {
+            "program": str(Path(folders.code, self._settings.entry_point)),
+            "arguments": arguments_of(assignment.hyperparameters),
+            "environment": self._environment(assignment, folders, place),
+            "folder": folders.code,
+            "objective": assignment.objective,
+            "stop": assignment.stop,
+            "seen": seen,
+        }
+
+    @property
+    def _read(self) -> Callable[[str], Iterable[Reading]]:
+        return self._settings.definitions.read if self._context.rank == 0 else _unread
+
+    def _place(self) -> Place:
+        """Where this worker's part runs; ports are free now, on each worker's node."""
+        context, settings = self._context, self._settings
+        ports = self._peers.gathered(free_ports(PORTS), MEET_SECONDS, "its ports")
+        hosts = self._peers.gathered(context.node_ip, MEET_SECONDS, "its address")
+        return Place(
+            rank=context.rank,
+            world_size=context.world_size,
+            hosts=tuple(hosts),
+            ports=tuple(ports),
+            cpus=context.cpus,
+            gpus=settings.gpus,
+            processes=settings.processes,
+        )
+
+    def _environment(self, assignment: Assignment, folders: Folders, place: Place) -> dict[str, str]:
+        """Of a trial, beside the launcher's; writes the files that it names."""
+        for name, text in files_of(assignment.hyperparameters, channels=self._channels, place=place).items():
+            Path(folders.config, name).write_text(text, encoding="utf-8")
+        made = environment_of(
+            assignment.hyperparameters,
+            entry_point=self._settings.entry_point,
+            channels=self._channels,
+            folders=folders,
+            place=place,
+            job_name=assignment.trial_id,
+        )
+        return {**made, **self._settings.environment, "PYTHONPATH": self._modules()}
+
+    def _modules(self) -> str:
+        own = self._settings.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
+        return os.pathsep.join(filter(None, (MODULE, own)))
+
+
+def _unread(line: str) -> tuple[Reading, ...]:
+    """Output of a worker whose metrics do not count."""
+    return ()

@@ -1,0 +1,42 @@
+"""Settings of a program that all of its gang's workers have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from trainers.script.launchers import LauncherOptions
+from trainers.script.metric_lines import MetricDefinitions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScriptSettings:
+    """A trainer's settings for its program.
+
+    Args:
+        entry_point: the program, relative to its source folder.
+        source: the source folder, as an archive.
+        launcher: starts it.
+        options: of the launcher.
+        definitions: its metrics.
+        environment: variables beside SageMaker's.
+        processes: of the program, on each worker.
+        gpus: GPUs of each worker.
+        length: hyperparameters that say how many units the program trains.
+        kept_loaded: whether it stays loaded between assignments.
+        report_timeout_s: seconds to a report.
+        grace_period_s: seconds between SIGTERM and SIGKILL.
+    """
+
+    entry_point: str
+    source: bytes
+    launcher: str
+    options: LauncherOptions
+    definitions: MetricDefinitions
+    environment: Mapping[str, str] = field(default_factory=dict)
+    processes: int = 1
+    gpus: int = 0
+    length: tuple[str, ...] = ()
+    kept_loaded: bool = False
+    report_timeout_s: float
+    grace_period_s: float
