@@ -14,7 +14,7 @@ from typing import Any
 from trainers.errors import ConfigurationError
 from trainers.gangs import Assignment, Report
 from trainers.script.metric_lines import Reading, ReportsFile, Units
-from trainers.script.parts import KeptProcess
+from trainers.script.parts import KeptProcess, last_words, reason
 from trainers.script.peers import Peers
 from trainers.script.process import ProgramProcess
 
@@ -256,14 +256,15 @@ class Leader:
                 how = f"signal {signal.Signals(-part.code).name}"
             how += ", as where memory ends" if part.code == -signal.SIGKILL else ""
         on = f" on worker {rank}" if self._peers.world_size > 1 else ""
-        last = _telling(part.tail)
-        return "\n".join([f"{self._name} ended with {how}{on}{': ' if last else ''}{last}", *part.tail])
+        words = last_words(part.tail)
+        last = reason(words)
+        return "\n".join([f"{self._name} ended with {how}{on}{': ' if last else ''}{last}", *words])
 
     def _ended(self) -> Verdict:
         """It ended by itself: its other parts have a while to end, too."""
         if not self.followed.reports and self._last is None:
             said = f"{self._name} ended with exit code 0 and reported nothing new: {self._missing()}"
-            return Verdict(error="\n".join([said, *self._process.tail]))
+            return Verdict(error="\n".join([said, *last_words(self._process.tail)]))
         deadline = time.monotonic() + self._grace
         while self._awaited - set(self._exits) and time.monotonic() < deadline:
             if (verdict := self._listen() or self._failed()) is not None:
@@ -327,7 +328,7 @@ class Leader:
         ended = [str(rank) for rank in sorted(self._exits)]
         others = f"; worker {', '.join(ended)} had ended" if ended else ""
         said = f"{waits}{others}: {self._missing()}; give a larger report_timeout_s if it is as slow as that"
-        return Verdict(error="\n".join([said, *self._process.tail]))
+        return Verdict(error="\n".join([said, *last_words(self._process.tail)]))
 
 
 def _turns(process: Process) -> bool:
@@ -351,9 +352,3 @@ def _look(folder: Path) -> dict[str, tuple[int, int]]:
                 facts = os.stat(path)
                 found[path] = (facts.st_size, facts.st_mtime_ns)
     return found
-
-
-def _telling(tail: Sequence[str]) -> str:
-    """The line that says most: the last with an exception's name in front, or the last."""
-    errors = [line.strip() for line in tail if line.strip().partition(":")[0].endswith(("Error", "Exception"))]
-    return (errors or [line.strip() for line in tail] or [""])[-1]

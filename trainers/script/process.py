@@ -23,8 +23,8 @@ from trainers.script.guard import END, PATH, TOKEN, signal_whole, with_token
 from trainers.script.launchers import Start
 from trainers.script.metric_lines import Lines
 
-TAIL = 20
-"""Lines of output that are kept for an error's message."""
+TAIL = 200
+"""Last lines of output that are kept."""
 SHOWN = 500
 """Characters of each of them."""
 SHOWN_BYTES = 32 << 20

@@ -106,8 +106,8 @@ class ScriptTrainer(Trainer):
         """Refuses to keep what cannot be run twice in one process."""
         if not self.entry_point.endswith(".py"):
             raise ConfigurationError(
-                f"keep_loaded is {self.keep_loaded!r}, and entry_point {self.entry_point!r} is no Python file; leave it "
-                "out"
+                f"keep_loaded is {self.keep_loaded!r}, and entry_point {self.entry_point!r} is no Python file; leave "
+                "it out"
             )
         if self.launcher == "tensorflow":
             raise ConfigurationError(
@@ -188,7 +188,7 @@ class ScriptTrainer(Trainer):
                 processes=self.processes_per_worker,
                 gpus=int(resources_per_worker(self.scaling).get("GPU", 0)),
                 length=self.resource_names,
-                kept_loaded=self.keep_loaded,
+                keep_loaded=self.keep_loaded,
                 report_timeout_s=self.report_timeout_s,
                 grace_period_s=self.grace_period_s,
             ),

@@ -28,7 +28,8 @@ def opened(tmp_path: Path) -> Any:
         if source is not None:
             folder = tmp_path / "source"
             folder.mkdir()
-            (folder / "train.py").write_text(source)
+            for name, text in {**options.pop("files", {}), "train.py": source}.items():
+                (folder / name).write_text(text)
         trainer = ScriptTrainer(
             "train.py",
             source_dir=options.pop("source_dir", folder),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib
 import os
 import random
 import signal
@@ -100,8 +101,17 @@ class _ProcessGroup:
 
     def stay(self) -> None:
         """From now on."""
-        self._module.init_process_group = functools.wraps(self._init)(self._made)
-        self._module.destroy_process_group = functools.wraps(self._destroy)(self._left)
+
+        @functools.wraps(self._init)
+        def init_process_group(*args: Any, **kwargs: Any) -> None:
+            self._made(*args, **kwargs)
+
+        @functools.wraps(self._destroy)
+        def destroy_process_group(group: Any = None) -> None:
+            self._left(group)
+
+        self._module.init_process_group = init_process_group
+        self._module.destroy_process_group = destroy_process_group
 
     def _made(self, *args: Any, **kwargs: Any) -> None:
         asked = (args, kwargs)
@@ -112,14 +122,14 @@ class _ProcessGroup:
         self._init(*args, **kwargs)
         self._asked = asked
 
-    def _left(self, group: Any = None) -> None:
+    def _left(self, group: Any) -> None:
         if group is not None and group is not self._module.group.WORLD:
             self._destroy(group)
 
 
 def _numpy_random() -> Any:
-    """NumPy's global generator; None where NumPy is not loaded."""
-    return sys.modules.get("numpy.random")
+    """NumPy's global generator, which it loads when it is asked for; None where NumPy is not loaded."""
+    return importlib.import_module("numpy.random") if "numpy" in sys.modules else None
 
 
 def _set_environment(environment: Mapping[str, str]) -> None:

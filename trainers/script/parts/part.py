@@ -86,7 +86,7 @@ class Parts:
             ConfigurationError: the launcher cannot start it here.
             GangError: another worker is gone.
         """
-        if not self._settings.kept_loaded:
+        if not self._settings.keep_loaded:
             return self._started(assignment, folders)
         if not self._is_loaded():
             self.close()
@@ -115,14 +115,14 @@ class Parts:
         settings, peers = self._settings, self._peers
         place = self._place()
         program = (settings.entry_point, *arguments_of(assignment.hyperparameters))
-        if settings.kept_loaded:
+        if settings.keep_loaded:
             program = (HOST,)
         start = start_of(settings.launcher, program, place, options=settings.options)
         roles = peers.gathered(start.role if start else "none", MEET_SECONDS, "its start")
         process: ProgramProcess | KeptProcess | None = None
         problem: Exception | None = None
         try:
-            if start is not None and settings.kept_loaded:
+            if start is not None and settings.keep_loaded:
                 process = self._kept(start, roles)
             elif start is not None:
                 environment = self._environment(assignment, folders, place)
@@ -132,7 +132,7 @@ class Parts:
         except (TrialError, OSError) as error:
             problem = error
         problems = peers.gathered(problem, MEET_SECONDS, "its start")
-        if settings.kept_loaded:
+        if settings.keep_loaded:
             assert not isinstance(process, ProgramProcess)
             self._loaded = _Loaded(process=process, place=place, roles=roles)
         return Part(process=process, roles=roles, problems=problems)

@@ -23,7 +23,7 @@ class ScriptSettings:
         processes: of the program, on each worker.
         gpus: GPUs of each worker.
         length: hyperparameters that say how many units the program trains.
-        kept_loaded: whether it stays loaded between assignments.
+        keep_loaded: whether it stays loaded between assignments.
         report_timeout_s: seconds to a report.
         grace_period_s: seconds between SIGTERM and SIGKILL.
     """
@@ -37,6 +37,6 @@ class ScriptSettings:
     processes: int = 1
     gpus: int = 0
     length: tuple[str, ...] = ()
-    kept_loaded: bool = False
+    keep_loaded: bool = False
     report_timeout_s: float
     grace_period_s: float
