@@ -169,6 +169,7 @@ class ScriptSpec(_TrainerSpec):
     processes_per_worker: int = Field(1, ge=1, description="processes of the program on each worker")
     parameter_servers: int = Field(0, ge=0, description="for tensorflow, how many of the workers are parameter servers")
     environment: dict[str, str] = Field(default_factory=dict, description="variables of its environment")
+    keep_loaded: bool = Field(False, description="whether it stays loaded, and runs one trial after the other")
     runtime_env: dict[str, Any] = Field(
         default_factory=dict, description="Ray's environment for the workers: env_vars, image_uri, pip, working_dir"
     )

@@ -146,15 +146,21 @@ def test_a_worker_that_is_killed_leaves_no_process(pool: Pool, tmp_path: Path) -
     assert served(pool, assignment(tmp_path, 2)).reached == 2
 
 
-def test_data_parallel_training_under_torchrun(ray_cluster: None, tmp_path: Path) -> None:
-    pool = Pool("ddp", program=programs("ddp.py", launcher="torchrun", metric_definitions=[LOSS]))
+@pytest.mark.parametrize("kept", [False, True])
+def test_data_parallel_training_under_torchrun(ray_cluster: None, tmp_path: Path, kept: bool) -> None:
+    options = {"keep_loaded": True} if kept else {"metric_definitions": [LOSS]}
+    pool = Pool("ddp", program=programs("ddp_kept.py" if kept else "ddp.py", launcher="torchrun", **options))
     try:
         pool.start(1)
         whole = served(pool, assignment(tmp_path / "whole", 4, epochs=4, lr=0.05))
         first = served(pool, assignment(tmp_path, 2, epochs=4, lr=0.05))
         second = served(pool, assignment(tmp_path, 4, first, epochs=4, lr=0.05))
-        assert whole.reports == (*first.reports, *second.reports)
-        assert whole.reports[-1].metrics["train:loss"] < whole.reports[0].metrics["train:loss"]
+        losses = [report.metrics["train:loss"] for report in whole.reports]
+        assert losses == [report.metrics["train:loss"] for report in (*first.reports, *second.reports)]
+        assert losses == sorted(losses, reverse=True)
+        processes = {report.metrics.get("process") for each in (whole, first, second) for report in each.reports}
+        assert len(processes) == 1
+        assert [each.details for each in (whole, first, second)] == [{}, {}, {}]
     finally:
         pool.gangs.close()
 
