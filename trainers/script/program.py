@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from trainers import steady
-from trainers.channels import PlacedChannel
+from trainers.channels import FETCH_SECONDS, PlacedChannel
 from trainers.checkpoint import UNKNOWN, File, Manifest
 from trainers.errors import CheckpointError, DivergedError, StorageError, TrialError, UnsavedError, is_away
 from trainers.gangs import Assignment, Report, Segment, WorkerContext, never, one_line
 from trainers.process import Scratch
 from trainers.script.environment import Folders, arguments_of, environment_of, files_of
-from trainers.script.folders import clear, folders_of, kept, make, part_of, put_channel, restore, unpack
+from trainers.script.folders import clear, folders_of, kept, make, part_of, put_channels, restore, spread_of, unpack
 from trainers.script.following import Followed, Follower, Leader, Verdict
 from trainers.script.launchers import PORTS, LauncherOptions, Place, start_of
 from trainers.script.metric_lines import MetricDefinitions, Reading, ReportsFile, Units
@@ -76,6 +76,8 @@ class _Session:
     leads: bool
     """Whether this worker is the first one of its node."""
     scratch: Scratch | None
+    channels: Mapping[str, str]
+    """The folder of each channel's files, for this worker."""
     served: int = 0
     """Assignments so far; each has folders of its own."""
 
@@ -94,24 +96,24 @@ class ScriptProgram:
         self._session: _Session | None = None
 
     def open(self, context: WorkerContext) -> dict[str, float]:
-        """Meets the other workers, and lays the channels out on each node."""
+        """Meets the other workers, and lays the channels out, sharded folders on each of them."""
         began = time.perf_counter()
         peers = Peers(context)
         nodes = peers.gathered(f"{context.node_ip} {socket.gethostname()}", MEET_SECONDS, "the node")
         leader = nodes.index(nodes[context.rank])
         joined = time.perf_counter()
         scratch = Scratch("program") if leader == context.rank else None
-        if scratch is not None:
-            for channel in self._channels.values():
-                put_channel(channel, Path(scratch.path, "data"))
-        roots = peers.gathered(scratch.path if scratch else "", MEET_SECONDS, "the channels")
+        root = Path(peers.gathered(scratch.path if scratch else "", MEET_SECONDS, "its folder")[leader])
+        channels = put_channels(self._channels.values(), root, context, leads=scratch is not None)
+        peers.gathered(None, MEET_SECONDS + FETCH_SECONDS, "the channels")
         self._session = _Session(
             context=context,
             peers=peers,
             guard=Guard(),
-            root=Path(roots[leader]),
+            root=root,
             leads=scratch is not None,
             scratch=scratch,
+            channels=channels,
         )
         return {"join": joined - began, "load": time.perf_counter() - joined}
 
@@ -298,8 +300,9 @@ class ScriptProgram:
         )
 
     def _environment(self, assignment: Assignment, folders: Folders, place: Place) -> dict[str, str]:
-        channels = {name: str(self._opened().root / "data" / name) for name in self._channels}
-        for name, text in files_of(assignment.hyperparameters, channels=channels, place=place).items():
+        channels, spread = self._opened().channels, spread_of(self._channels.values())
+        files = files_of(assignment.hyperparameters, channels=channels, place=place, distributions=spread)
+        for name, text in files.items():
             Path(folders.config, name).write_text(text, encoding="utf-8")
         made = environment_of(
             assignment.hyperparameters,
@@ -308,6 +311,7 @@ class ScriptProgram:
             folders=folders,
             place=place,
             job_name=assignment.trial_id,
+            distributions=spread,
         )
         own = self._settings.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", ""))
         modules = os.pathsep.join(filter(None, (MODULE, own)))
