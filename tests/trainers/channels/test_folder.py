@@ -223,7 +223,7 @@ def test_options_of_rows_are_none_of_a_folder(tmp_path: Path) -> None:
 
 
 def test_credentials_in_a_uri_are_refused_and_hidden() -> None:
-    with pytest.raises(ConfigurationError, match="folder 's3://.* holds credentials") as refused:
+    with pytest.raises(ConfigurationError, match=r"folder 's3://.* holds credentials") as refused:
         opened("s3://key:hidden@bucket/images")
     assert "hidden" not in str(refused.value)
 

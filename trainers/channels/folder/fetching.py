@@ -145,7 +145,10 @@ class _Work:
 
     def _copy(self, file: Wanted) -> None:
         size = 0
-        with self._filesystem.open_input_stream(file.source) as stream, open(self._to / file.name, "wb") as copy:
+        with (
+            self._filesystem.open_input_stream(file.source, compression=None) as stream,  # Else x.gz comes unpacked.
+            open(self._to / file.name, "wb") as copy,
+        ):
             while not self._over.is_set() and (piece := stream.read(_PIECE)):
                 copy.write(piece)
                 size += len(piece)
