@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.folders import contents, laid_out, opened
 from tests.support.rows import until
-from tests.trainers.channels.test_folder import contents, laid_out, opened
 from trainers import DataError, storage
 from trainers.channels import PlacedFolder
 from trainers.channels.folder import fetching
